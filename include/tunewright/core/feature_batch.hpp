@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tunewright {
+
+/// Ragged rows of P programs: program p owns rows `offsets[p] .. offsets[p + 1]`, each of `columns` floats, row-major.
+/// A program that could not be described owns no rows.
+///
+/// Shapes: P = number of programs, R = rows in all, D = columns.
+class FeatureBatch {
+ public:
+  FeatureBatch() = default;
+  explicit FeatureBatch(std::size_t columns) : columns_(columns) {}
+
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }                // D
+  [[nodiscard]] std::size_t programs() const noexcept { return offsets_.size() - 1; }    // P
+  [[nodiscard]] std::size_t rows() const noexcept { return offsets_.back(); }            // R
+  [[nodiscard]] std::span<const std::uint32_t> offsets() const noexcept { return offsets_; }  // [P + 1]
+  [[nodiscard]] std::span<const float> values() const noexcept { return values_; }       // (R, D)
+  [[nodiscard]] std::span<const float> row(std::size_t index) const noexcept {           // [D]
+    return std::span(values_).subspan(index * columns_, columns_);
+  }
+  /// All rows of one program, (rows of p, D).
+  [[nodiscard]] std::span<const float> program(std::size_t p) const noexcept {
+    return std::span(values_).subspan(offsets_[p] * columns_, (offsets_[p + 1] - offsets_[p]) * columns_);
+  }
+
+  /// Appends a zeroed row to the open program and returns it for filling; `close_program` ends the program.
+  std::span<float> append_row() {
+    values_.resize(values_.size() + columns_);
+    return std::span(values_).last(columns_);
+  }
+  void close_program() {
+    offsets_.push_back(columns_ == 0 ? 0U : static_cast<std::uint32_t>(values_.size() / columns_));
+  }
+
+  /// Appends one whole program; `rows` holds a multiple of `columns()` floats.
+  /// Throws `std::invalid_argument` when it does not.
+  void append_program(std::span<const float> rows) {
+    if (columns_ == 0 || rows.size() % columns_ != 0) {
+      throw std::invalid_argument("FeatureBatch::append_program: " + std::to_string(rows.size()) +
+                                  " values are not whole rows of " + std::to_string(columns_) + " columns");
+    }
+    values_.insert(values_.end(), rows.begin(), rows.end());
+    close_program();
+  }
+
+  /// Appends every program of `other`. Throws `std::invalid_argument` when the widths differ.
+  void append(const FeatureBatch& other) {
+    if (other.programs() == 0) return;
+    if (columns_ == 0) columns_ = other.columns_;
+    if (other.columns_ != columns_) {
+      throw std::invalid_argument("FeatureBatch::append: a batch of " + std::to_string(other.columns_) +
+                                  " columns cannot join one of " + std::to_string(columns_));
+    }
+    const std::uint32_t base = offsets_.back();
+    values_.insert(values_.end(), other.values_.begin(), other.values_.end());
+    for (std::size_t p = 1; p < other.offsets_.size(); ++p) offsets_.push_back(base + other.offsets_[p]);
+  }
+
+ private:
+  std::size_t columns_ = 0;
+  std::vector<float> values_;
+  std::vector<std::uint32_t> offsets_{0};
+};
+
+}  // namespace tunewright

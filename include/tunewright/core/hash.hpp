@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tunewright {
+
+/// 64-bit mixer (the finaliser of SplitMix64): every input bit changes about half of the output bits.
+[[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31);
+}
+
+/// Order-dependent content hash that is the same on every platform, compiler and run: it never looks at addresses,
+/// `std::hash` or byte order. Journals key tasks and candidates by it.
+class StableHash {
+ public:
+  constexpr StableHash& add(std::uint64_t value) noexcept {
+    state_ = mix64(state_ ^ (value + 0x9e3779b97f4a7c15ULL)) + 0x9e3779b97f4a7c15ULL * ++count_;
+    return *this;
+  }
+  constexpr StableHash& add(std::int64_t value) noexcept { return add(static_cast<std::uint64_t>(value)); }
+  constexpr StableHash& add(int value) noexcept { return add(static_cast<std::int64_t>(value)); }
+  constexpr StableHash& add(unsigned value) noexcept { return add(static_cast<std::uint64_t>(value)); }
+  constexpr StableHash& add(double value) noexcept { return add(std::bit_cast<std::uint64_t>(value)); }
+  constexpr StableHash& add(std::string_view text) noexcept {
+    add(static_cast<std::uint64_t>(text.size()));
+    for (const char c : text) add(static_cast<std::uint64_t>(static_cast<unsigned char>(c)));
+    return *this;
+  }
+  [[nodiscard]] constexpr std::uint64_t value() const noexcept { return mix64(state_ ^ count_); }
+
+ private:
+  std::uint64_t state_ = 0x6a09e667f3bcc908ULL;
+  std::uint64_t count_ = 0;
+};
+
+/// Sixteen lower-case hexadecimal digits: how hashes are written in journals and file names.
+[[nodiscard]] inline std::string to_hex(std::uint64_t value) {
+  std::string text(16, '0');
+  for (std::size_t digit = 16; digit-- > 0; value >>= 4) text[digit] = "0123456789abcdef"[value & 15U];
+  return text;
+}
+
+}  // namespace tunewright

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace tunewright {
+
+using Seconds = std::chrono::duration<double>;
+
+/// Why a candidate has no latency. The list is closed: journals, counters and exporters rely on it.
+/// Ansor's record format has one number for each but `OutOfBounds`, which it writes as a run error.
+enum class Fault : std::uint8_t {
+  InvalidSchedule,     ///< the steps do not replay, or a static limit is exceeded
+  CompileError,        ///< the host compiler refused the program
+  DeviceCompileError,  ///< the device compiler refused the program
+  RunError,            ///< the kernel crashed or the device reported an error
+  WrongResult,         ///< the output differs from the reference by more than the tolerance
+  CompileTimeout,
+  RunTimeout,
+  Unknown,      ///< e.g. the measuring process vanished without a word
+  OutOfBounds,  ///< the kernel touched memory outside its buffers
+};
+
+inline constexpr std::array<std::string_view, 9> fault_names{
+    "invalid_schedule", "compile_error", "device_compile_error", "run_error",    "wrong_result",
+    "compile_timeout",  "run_timeout",   "unknown",              "out_of_bounds"};
+
+[[nodiscard]] constexpr std::string_view name(Fault fault) noexcept {
+  return fault_names[static_cast<std::size_t>(fault)];
+}
+
+/// Error number of the Ansor record format (1 to 8).
+[[nodiscard]] constexpr int ansor_error_number(Fault fault) noexcept {
+  return fault == Fault::OutOfBounds ? 4 : static_cast<int>(fault) + 1;
+}
+
+/// Invalidity word of the T4 result schema.
+[[nodiscard]] constexpr std::string_view t4_invalidity(Fault fault) noexcept {
+  switch (fault) {
+    case Fault::InvalidSchedule: return "constraints";
+    case Fault::CompileError:
+    case Fault::DeviceCompileError: return "compile";
+    case Fault::WrongResult: return "correctness";
+    case Fault::CompileTimeout:
+    case Fault::RunTimeout: return "timeout";
+    case Fault::RunError:
+    case Fault::OutOfBounds:
+    case Fault::Unknown: break;
+  }
+  return "runtime";
+}
+
+/// Why measuring stopped.
+enum class StopReason : std::uint8_t {
+  Precise,   ///< the spread fell under the wanted share of the median
+  Budget,    ///< the allowed repeats or seconds are used up
+  FarSlower  ///< so much slower than the best so far that precision does not matter
+};
+
+/// A measured latency. `repeats` are kept raw, in the order taken; each is the mean of `calls_per_repeat` calls.
+struct Timing {
+  std::vector<Seconds> repeats;
+  Seconds median{0};
+  Seconds median_absolute_deviation{0};
+  unsigned calls_per_repeat = 1;
+  StopReason stopped = StopReason::Budget;
+  bool operator==(const Timing&) const = default;
+};
+
+struct Failure {
+  Fault fault = Fault::Unknown;
+  std::string detail;  ///< one line for people
+  bool operator==(const Failure&) const = default;
+};
+
+/// What measuring one candidate gave, and what it cost. A failed candidate is data, not an exception.
+struct Outcome {
+  std::variant<Timing, Failure> result;
+  Seconds compile_time{0};  ///< spent compiling, on this or another thread
+  Seconds run_time{0};      ///< spent in the measuring process, checks included
+
+  [[nodiscard]] const Timing* timing() const noexcept { return std::get_if<Timing>(&result); }
+  [[nodiscard]] const Failure* failure() const noexcept { return std::get_if<Failure>(&result); }
+  [[nodiscard]] bool valid() const noexcept { return timing() != nullptr; }
+  bool operator==(const Outcome&) const = default;
+};
+
+}  // namespace tunewright

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright {
+
+enum class DeviceKind : std::uint8_t { Cpu, Gpu };
+
+/// Vector instruction sets a CPU target can be restricted to, each containing the ones before it.
+enum class Isa : std::uint8_t { Sse42, Avx2, Avx512 };
+
+[[nodiscard]] constexpr std::string_view name(Isa isa) noexcept {
+  switch (isa) {
+    case Isa::Sse42: return "sse4.2";
+    case Isa::Avx2: return "avx2";
+    case Isa::Avx512: return "avx512";
+  }
+  return "unknown";
+}
+
+/// What code is generated for and measured on. A value: several targets can describe one machine (fewer threads, an older
+/// instruction set), and equal targets share journals.
+struct Target {
+  std::string name = "generic-cpu";  ///< for people and file names
+  DeviceKind kind = DeviceKind::Cpu;
+
+  unsigned threads = 1;  ///< worker threads of a parallel loop
+  Isa isa = Isa::Sse42;
+  std::uint64_t cache_line_bytes = 64;
+  std::uint64_t l1_bytes = 32 * 1024;    ///< data cache of one core
+  std::uint64_t l2_bytes = 1024 * 1024;  ///< of one core
+  std::uint64_t l3_bytes = 0;            ///< of the package, shared; 0 when there is none
+
+  // GPUs only; all zero on a CPU.
+  std::uint64_t shared_memory_per_block_bytes = 0;
+  unsigned max_threads_per_block = 0;
+  unsigned max_vthread_extent = 0;
+  unsigned warp_size = 0;
+  unsigned multiprocessors = 0;
+  std::string architecture;  ///< e.g. "sm_90"; on CPUs empty
+
+  /// Bytes of one vector register.
+  [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {
+    return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
+  }
+  /// Architectural vector registers.
+  [[nodiscard]] constexpr unsigned vector_registers() const noexcept { return isa == Isa::Avx512 ? 32U : 16U; }
+
+  /// The same machine with older instructions. Throws `std::invalid_argument` when this target lacks `wanted`.
+  [[nodiscard]] Target with_isa(Isa wanted) const {
+    if (kind != DeviceKind::Cpu || wanted > isa) {
+      throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +
+                                  "; ask for at most " + std::string(tunewright::name(isa)));
+    }
+    Target restricted = *this;
+    restricted.isa = wanted;
+    return restricted;
+  }
+  /// The same machine with `count` threads. Throws `std::invalid_argument` for zero.
+  [[nodiscard]] Target with_threads(unsigned count) const {
+    if (count == 0) throw std::invalid_argument("a target needs at least 1 thread, 0 were asked for");
+    Target restricted = *this;
+    restricted.threads = count;
+    return restricted;
+  }
+
+  bool operator==(const Target&) const = default;
+};
+
+/// Key of a target in journals: everything that changes generated code or its speed; the name is not part of it.
+[[nodiscard]] inline std::uint64_t stable_hash(const Target& t) {
+  return StableHash{}
+      .add(static_cast<unsigned>(t.kind)).add(t.threads).add(static_cast<unsigned>(t.isa)).add(t.cache_line_bytes)
+      .add(t.l1_bytes).add(t.l2_bytes).add(t.l3_bytes).add(t.shared_memory_per_block_bytes)
+      .add(t.max_threads_per_block).add(t.max_vthread_extent).add(t.warp_size).add(t.multiprocessors)
+      .add(t.architecture).value();
+}
+
+}  // namespace tunewright
