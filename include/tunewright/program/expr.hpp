@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/program/index_expr.hpp"
+
+namespace tunewright::program {
+
+/// Types are data: a new one needs a row here, in the reference evaluator and in each code generator.
+enum class ScalarType : std::uint8_t { Bool, Int32, Int64, Float32, Float64 };
+
+[[nodiscard]] constexpr std::string_view name(ScalarType type) noexcept {
+  constexpr std::string_view names[] = {"bool", "int32", "int64", "float32", "float64"};
+  return names[static_cast<std::size_t>(type)];
+}
+[[nodiscard]] constexpr std::size_t size_in_bytes(ScalarType type) noexcept {
+  constexpr std::size_t sizes[] = {1, 4, 8, 4, 8};
+  return sizes[static_cast<std::size_t>(type)];
+}
+[[nodiscard]] constexpr bool is_float(ScalarType type) noexcept { return type >= ScalarType::Float32; }
+
+/// Number of a tensor; equals the number of the operator that computes it. Stable under every schedule step.
+using TensorId = std::uint32_t;
+
+enum class Op : std::uint8_t {
+  Constant,  ///< `value`
+  Index,     ///< `index` as an Int64
+  Load,      ///< element `indices` of tensor `tensor`
+  Negate, Abs, Exp, Log, Sqrt, Tanh, Erf,
+  Cast,      ///< argument 0 converted to `type`
+  Not,
+  Add, Subtract, Multiply, Divide, Min, Max,
+  Less, LessEqual, Equal, And, Or,  ///< Bool; comparisons take two equal types
+  Select,  ///< argument 0 ? argument 1 : argument 2; the argument not taken is not evaluated, so it may be out of bounds
+};
+
+struct ExprNode;
+
+/// Immutable scalar expression with shared structure: the body of an operator over its axes. Cheap to copy.
+class Expr {
+ public:
+  Expr() = default;
+  explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
+  Expr(double value);  // NOLINT: a number is a Float32 constant; `cast` gives other types
+  [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
+  const ExprNode& operator*() const noexcept { return *node_; }
+  const ExprNode* operator->() const noexcept { return node_.get(); }
+  [[nodiscard]] const ExprNode* get() const noexcept { return node_.get(); }
+
+ private:
+  std::shared_ptr<const ExprNode> node_;
+};
+
+struct ExprNode {
+  Op op = Op::Constant;
+  ScalarType type = ScalarType::Float32;
+  double value = 0;
+  TensorId tensor = 0;
+  IndexExpr index;
+  std::vector<IndexExpr> indices;
+  std::vector<Expr> args;
+};
+
+inline Expr make_expr(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
+
+inline Expr constant(double value, ScalarType type) { return make_expr({.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}}); }
+inline Expr::Expr(double value) : Expr(constant(value, ScalarType::Float32)) {}
+inline Expr index_value(IndexExpr index) {
+  return make_expr({.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index), .indices = {}, .args = {}});
+}
+inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indices) {
+  return make_expr({.op = Op::Load, .type = type, .tensor = tensor, .index = {}, .indices = std::move(indices), .args = {}});
+}
+inline Expr cast(Expr a, ScalarType type) {
+  if (a->type == type) return a;
+  if (a->op == Op::Constant) return constant(a->value, type);
+  return make_expr({.op = Op::Cast, .type = type, .index = {}, .indices = {}, .args = {std::move(a)}});
+}
+
+namespace detail {
+inline Expr unary(Op op, Expr a) {
+  const ScalarType type = a->type;
+  return make_expr({.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a)}});
+}
+/// A constant takes the type of the other operand; otherwise the smaller type is widened.
+inline void unify(Expr& a, Expr& b) {
+  if (a->type == b->type) return;
+  if (a->op == Op::Constant) {
+    a = cast(std::move(a), b->type);
+  } else if (b->op == Op::Constant || b->type < a->type) {
+    b = cast(std::move(b), a->type);
+  } else {
+    a = cast(std::move(a), b->type);
+  }
+}
+inline Expr binary(Op op, Expr a, Expr b) {
+  unify(a, b);
+  const ScalarType type = a->type;
+  return make_expr({.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+}
+inline Expr predicate(Op op, Expr a, Expr b) {
+  unify(a, b);
+  return make_expr({.op = op, .type = ScalarType::Bool, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+}
+}  // namespace detail
+
+inline Expr operator+(Expr a, Expr b) { return detail::binary(Op::Add, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a, Expr b) { return detail::binary(Op::Subtract, std::move(a), std::move(b)); }
+inline Expr operator*(Expr a, Expr b) { return detail::binary(Op::Multiply, std::move(a), std::move(b)); }
+inline Expr operator/(Expr a, Expr b) { return detail::binary(Op::Divide, std::move(a), std::move(b)); }
+inline Expr operator-(Expr a) { return detail::unary(Op::Negate, std::move(a)); }
+inline Expr min(Expr a, Expr b) { return detail::binary(Op::Min, std::move(a), std::move(b)); }
+inline Expr max(Expr a, Expr b) { return detail::binary(Op::Max, std::move(a), std::move(b)); }
+inline Expr abs(Expr a) { return detail::unary(Op::Abs, std::move(a)); }
+inline Expr exp(Expr a) { return detail::unary(Op::Exp, std::move(a)); }
+inline Expr log(Expr a) { return detail::unary(Op::Log, std::move(a)); }
+inline Expr sqrt(Expr a) { return detail::unary(Op::Sqrt, std::move(a)); }
+inline Expr tanh(Expr a) { return detail::unary(Op::Tanh, std::move(a)); }
+inline Expr erf(Expr a) { return detail::unary(Op::Erf, std::move(a)); }
+inline Expr operator<(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(a), std::move(b)); }
+inline Expr operator<=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(a), std::move(b)); }
+inline Expr operator>(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(b), std::move(a)); }
+inline Expr operator>=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(b), std::move(a)); }
+inline Expr equal(Expr a, Expr b) { return detail::predicate(Op::Equal, std::move(a), std::move(b)); }
+inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::move(a), std::move(b)); }
+inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
+inline Expr operator!(Expr a) { return detail::unary(Op::Not, std::move(a)); }
+inline Expr select(Expr condition, Expr a, Expr b) {
+  detail::unify(a, b);
+  const ScalarType type = a->type;
+  return make_expr({.op = Op::Select, .type = type, .index = {}, .indices = {},
+                    .args = {std::move(condition), std::move(a), std::move(b)}});
+}
+/// 0 <= index < extent, as a Bool.
+inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
+  return index_value(IndexExpr(0)) <= index_value(index) && index_value(index) < index_value(IndexExpr(extent));
+}
+
+/// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or an empty
+/// `Expr` to keep it. Untouched parts stay shared.
+template <class F>
+[[nodiscard]] Expr rewrite(const Expr& e, const F& f) {
+  std::vector<Expr> args;
+  bool changed = false;
+  args.reserve(e->args.size());
+  for (const Expr& arg : e->args) {
+    args.push_back(rewrite(arg, f));
+    changed = changed || args.back().get() != arg.get();
+  }
+  Expr current = e;
+  if (changed) {
+    ExprNode node = *e;
+    node.args = std::move(args);
+    current = make_expr(std::move(node));
+  }
+  if (Expr replaced = f(current)) return replaced;
+  return current;
+}
+
+/// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new variables.
+template <class ExpressionOf, class RangeOf>
+[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of, const RangeOf& range_of) {
+  return rewrite(e, [&](const Expr& node) -> Expr {
+    if (node->op != Op::Index && node->op != Op::Load) return {};
+    ExprNode copy = *node;
+    copy.index = copy.index.substitute(expression_of, range_of);
+    for (IndexExpr& index : copy.indices) index = index.substitute(expression_of, range_of);
+    return make_expr(std::move(copy));
+  });
+}
+
+/// Calls `f(node)` for every node, arguments first.
+template <class F>
+void visit(const Expr& e, const F& f) {
+  for (const Expr& arg : e->args) visit(arg, f);
+  f(*e);
+}
+
+inline void add_to_hash(StableHash& h, const Expr& e) {
+  h.add(static_cast<int>(e->op)).add(static_cast<int>(e->type)).add(e->value).add(e->tensor).add(e->index.hash());
+  for (const IndexExpr& index : e->indices) h.add(index.hash());
+  h.add(static_cast<std::uint64_t>(e->args.size()));
+  for (const Expr& arg : e->args) add_to_hash(h, arg);
+}
+
+}  // namespace tunewright::program

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/graph/adjacency_list.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/program/expr.hpp"
+
+namespace tunewright::program {
+
+enum class AxisKind : std::uint8_t { Spatial, Reduction };
+
+struct Axis {
+  std::string name;
+  std::int64_t extent = 1;
+  AxisKind kind = AxisKind::Spatial;
+  bool operator==(const Axis&) const = default;
+};
+
+/// How a reduction combines the values of its body; `None` for operators without reduction axes.
+enum class Combiner : std::uint8_t { None, Sum, Product, Max, Min };
+
+[[nodiscard]] constexpr double identity(Combiner combiner) noexcept {
+  switch (combiner) {
+    case Combiner::Product: return 1.0;
+    case Combiner::Max: return -std::numeric_limits<double>::infinity();
+    case Combiner::Min: return std::numeric_limits<double>::infinity();
+    case Combiner::None:
+    case Combiner::Sum: break;
+  }
+  return 0.0;
+}
+
+/// Where a tensor comes from. Constants (weights) do not change between runs, so kernels may ask for them repacked.
+enum class Role : std::uint8_t { Input, Constant, Computed };
+
+/// One tensor operator: for every point of its spatial axes, the body, reduced over the reduction axes.
+///
+///   out[s0, .., sm] = combine over (r0, .., rn) of body(s0, .., sm, r0, .., rn)
+///
+/// Variables in `body` are axis numbers: spatial axes first, then reduction axes. Inputs and constants have no body.
+struct Operator {
+  std::string name;
+  ScalarType type = ScalarType::Float32;
+  Role role = Role::Computed;
+  std::vector<Axis> axes;
+  Combiner combiner = Combiner::None;
+  Expr body;
+
+  [[nodiscard]] std::size_t rank() const noexcept {
+    std::size_t spatial = 0;
+    while (spatial < axes.size() && axes[spatial].kind == AxisKind::Spatial) ++spatial;
+    return spatial;
+  }
+  [[nodiscard]] bool has_reduction() const noexcept { return rank() < axes.size(); }
+  [[nodiscard]] std::vector<std::int64_t> shape() const {
+    std::vector<std::int64_t> extents;
+    for (std::size_t a = 0; a < rank(); ++a) extents.push_back(axes[a].extent);
+    return extents;
+  }
+};
+
+/// Handle of a tensor while a graph is built: call it with indices to read an element.
+struct Tensor {
+  TensorId id = 0;
+  ScalarType type = ScalarType::Float32;
+  std::vector<std::int64_t> shape;
+
+  [[nodiscard]] Expr at(std::vector<IndexExpr> indices) const {
+    if (indices.size() != shape.size()) {
+      throw std::invalid_argument("a tensor of rank " + std::to_string(shape.size()) + " was read with " +
+                                  std::to_string(indices.size()) + " indices; give one index a dimension");
+    }
+    return load(id, type, std::move(indices));
+  }
+  template <class... Indices>
+  [[nodiscard]] Expr operator()(Indices&&... indices) const {
+    return at(std::vector<IndexExpr>{IndexExpr(std::forward<Indices>(indices))...});
+  }
+};
+
+/// Directed acyclic graph of tensor operators, stored with Boost.Graph: a vertex computes the tensor of the same number,
+/// an edge leads from a tensor to an operator that reads it. Vertices are numbered in a topological order, since an operator
+/// can only read what exists. Immutable once shared with a `Task`.
+class ComputeGraph {
+ public:
+  using Storage = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Operator>;
+
+  /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1.
+  Tensor input(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
+    return add_source(std::move(name), shape, type, Role::Input);
+  }
+  /// A tensor that is the same at each run, such as a weight.
+  Tensor constant(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
+    return add_source(std::move(name), shape, type, Role::Constant);
+  }
+
+  /// An operator without reduction: `body(i)` gets the spatial axes as a span of index expressions.
+  /// Throws `std::invalid_argument` for an extent below 1 or a read of an unknown tensor.
+  template <class Body>
+  Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
+    return reduce(std::move(name), std::move(spatial), {}, Combiner::None, [&](auto i, auto) { return body(i); });
+  }
+
+  /// An operator with reduction: `body(i, r)` gets the spatial and the reduction axes.
+  template <class Body>
+  Tensor reduce(std::string name, std::vector<Axis> spatial, std::vector<Axis> reduction, Combiner combiner,
+                const Body& body) {
+    std::vector<IndexExpr> i;
+    std::vector<IndexExpr> r;
+    for (Var v = 0; v < spatial.size() + reduction.size(); ++v) {
+      (v < spatial.size() ? i : r).push_back(IndexExpr::variable(v));
+    }
+    Operator op;
+    op.name = std::move(name);
+    op.axes = std::move(spatial);
+    for (Axis& axis : op.axes) axis.kind = AxisKind::Spatial;
+    for (Axis& axis : reduction) {
+      axis.kind = AxisKind::Reduction;
+      op.axes.push_back(std::move(axis));
+    }
+    op.combiner = r.empty() ? Combiner::None : combiner;
+    op.body = body(std::span<const IndexExpr>(i), std::span<const IndexExpr>(r));
+    op.type = op.body->type;
+    return add(std::move(op));
+  }
+
+  /// Adds a finished operator. Its reads must name existing tensors with as many indices as they have dimensions.
+  Tensor add(Operator op) {
+    for (const Axis& axis : op.axes) {
+      if (axis.extent < 1) {
+        throw std::invalid_argument("operator '" + op.name + "': axis '" + axis.name + "' has extent " +
+                                    std::to_string(axis.extent) + "; extents must be at least 1");
+      }
+    }
+    if ((op.combiner != Combiner::None) != op.has_reduction()) {
+      throw std::invalid_argument("operator '" + op.name + "': reduction axes and a combiner go together; give both or none");
+    }
+    std::vector<TensorId> reads;
+    if (op.body) {
+      visit(op.body, [&](const ExprNode& node) {
+        if (node.op != Op::Load) return;
+        if (node.tensor >= size() || node.indices.size() != operators()[node.tensor].rank()) {
+          throw std::invalid_argument("operator '" + op.name + "' reads tensor " + std::to_string(node.tensor) +
+                                      " which is not in this graph or has another rank; build bodies from this graph's tensors");
+        }
+        if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
+      });
+    }
+    const auto id = static_cast<TensorId>(boost::add_vertex(std::move(op), storage_));
+    for (const TensorId read : reads) boost::add_edge(read, id, storage_);
+    return tensor(id);
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return boost::num_vertices(storage_); }
+  [[nodiscard]] const Operator& op(TensorId id) const { return storage_[id]; }
+  [[nodiscard]] Tensor tensor(TensorId id) const { return {id, storage_[id].type, storage_[id].shape()}; }
+  [[nodiscard]] const Storage& storage() const noexcept { return storage_; }
+
+  /// Tensors read by `id`, in order of first read.
+  [[nodiscard]] std::vector<TensorId> producers(TensorId id) const {
+    std::vector<TensorId> found;
+    for (auto [edge, end] = boost::in_edges(id, storage_); edge != end; ++edge) {
+      found.push_back(static_cast<TensorId>(boost::source(*edge, storage_)));
+    }
+    return found;
+  }
+  /// Operators that read `id`.
+  [[nodiscard]] std::vector<TensorId> consumers(TensorId id) const {
+    std::vector<TensorId> found;
+    for (auto [edge, end] = boost::out_edges(id, storage_); edge != end; ++edge) {
+      found.push_back(static_cast<TensorId>(boost::target(*edge, storage_)));
+    }
+    return found;
+  }
+  /// Computed tensors that nothing reads, in order.
+  [[nodiscard]] std::vector<TensorId> outputs() const {
+    std::vector<TensorId> found;
+    for (TensorId id = 0; id < size(); ++id) {
+      if (op(id).role == Role::Computed && boost::out_degree(id, storage_) == 0) found.push_back(id);
+    }
+    return found;
+  }
+
+ private:
+  /// View that lets `operators()[id]` read well above.
+  struct Operators {
+    const Storage& storage;
+    const Operator& operator[](TensorId id) const { return storage[id]; }
+  };
+  [[nodiscard]] Operators operators() const noexcept { return {storage_}; }
+
+  Tensor add_source(std::string name, const std::vector<std::int64_t>& shape, ScalarType type, Role role) {
+    Operator op;
+    op.name = std::move(name);
+    op.type = type;
+    op.role = role;
+    for (std::size_t d = 0; d < shape.size(); ++d) op.axes.push_back({"d" + std::to_string(d), shape[d], AxisKind::Spatial});
+    return add(std::move(op));
+  }
+
+  Storage storage_;
+};
+
+/// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes are not part
+/// of it.
+[[nodiscard]] inline std::uint64_t stable_hash(const ComputeGraph& graph) {
+  StableHash h;
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const Operator& op = graph.op(id);
+    h.add(static_cast<int>(op.role)).add(static_cast<int>(op.type)).add(static_cast<int>(op.combiner));
+    for (const Axis& axis : op.axes) h.add(axis.extent).add(static_cast<int>(axis.kind));
+    if (op.body) add_to_hash(h, op.body);
+  }
+  return h.value();
+}
+
+}  // namespace tunewright::program

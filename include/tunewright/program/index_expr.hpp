@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::program {
+
+/// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context numbers its own.
+using Var = std::uint32_t;
+
+/// Closed interval of integers.
+struct Range {
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+  [[nodiscard]] std::int64_t extent() const noexcept { return max - min + 1; }
+  bool operator==(const Range&) const = default;
+};
+
+[[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
+  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
+}
+[[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept { return a - floor_div(a, b) * b; }
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return -floor_div(-a, b); }
+
+/// Quasi-affine integer expression: constant + sum of coefficient * atom, where an atom is a variable, or the floor
+/// quotient or remainder of another expression by a positive constant.
+///
+/// Kept normalised: terms are sorted, equal atoms are merged, zero coefficients dropped, and
+/// `c*m*(x div m) + c*(x mod m)` becomes `c*x`; so expressions that cancel do cancel, which region inference relies on.
+class IndexExpr {
+ public:
+  enum class Kind : std::uint8_t { Variable, Quotient, Remainder };
+
+  struct Term {
+    std::int64_t coefficient = 0;
+    Kind kind = Kind::Variable;
+    Var var = 0;                                 ///< of a Variable
+    std::int64_t divisor = 1;                    ///< of a Quotient or Remainder, positive
+    std::shared_ptr<const IndexExpr> numerator;  ///< of a Quotient or Remainder
+  };
+  using Terms = boost::container::small_vector<Term, 4>;
+
+  IndexExpr() = default;
+  IndexExpr(std::int64_t constant) : constant_(constant) {}  // NOLINT: integers are index expressions
+  IndexExpr(int constant) : constant_(constant) {}           // NOLINT
+  [[nodiscard]] static IndexExpr variable(Var var) {
+    IndexExpr e;
+    e.terms_.push_back({1, Kind::Variable, var, 1, nullptr});
+    return e;
+  }
+
+  [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
+  [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
+  [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }
+  /// True when no quotient or remainder occurs.
+  [[nodiscard]] bool is_affine() const noexcept {
+    return std::all_of(terms_.begin(), terms_.end(), [](const Term& t) { return t.kind == Kind::Variable; });
+  }
+  /// The variable this expression is, when it is just one with coefficient 1.
+  [[nodiscard]] std::optional<Var> as_variable() const noexcept {
+    if (constant_ == 0 && terms_.size() == 1 && terms_[0].coefficient == 1 && terms_[0].kind == Kind::Variable) {
+      return terms_[0].var;
+    }
+    return std::nullopt;
+  }
+  /// Coefficient of `var` among the plain variable terms (quotients and remainders are not looked into).
+  [[nodiscard]] std::int64_t coefficient(Var var) const noexcept {
+    for (const Term& t : terms_) {
+      if (t.kind == Kind::Variable && t.var == var) return t.coefficient;
+    }
+    return 0;
+  }
+  /// True when `var` occurs anywhere.
+  [[nodiscard]] bool uses(Var var) const noexcept {
+    return std::any_of(terms_.begin(), terms_.end(), [var](const Term& t) {
+      return t.kind == Kind::Variable ? t.var == var : t.numerator->uses(var);
+    });
+  }
+
+  IndexExpr& operator+=(const IndexExpr& other) { return add(other, 1); }
+  IndexExpr& operator-=(const IndexExpr& other) { return add(other, -1); }
+  IndexExpr& operator*=(std::int64_t factor) {
+    if (factor == 0) {
+      terms_.clear();
+      constant_ = 0;
+    } else if (factor != 1) {
+      constant_ *= factor;
+      for (Term& t : terms_) t.coefficient *= factor;
+    }
+    return *this;
+  }
+  /// *this += factor * other.
+  IndexExpr& add(const IndexExpr& other, std::int64_t factor) {
+    constant_ += factor * other.constant_;
+    for (const Term& t : other.terms_) add_term(t, factor * t.coefficient);
+    return *this;
+  }
+
+  friend IndexExpr operator+(IndexExpr a, const IndexExpr& b) { return a += b; }
+  friend IndexExpr operator-(IndexExpr a, const IndexExpr& b) { return a -= b; }
+  friend IndexExpr operator*(IndexExpr a, std::int64_t factor) { return a *= factor; }
+  friend IndexExpr operator*(std::int64_t factor, IndexExpr a) { return a *= factor; }
+  friend IndexExpr operator-(IndexExpr a) { return a *= -1; }
+
+  friend bool operator==(const IndexExpr& a, const IndexExpr& b) {
+    if (a.constant_ != b.constant_ || a.terms_.size() != b.terms_.size()) return false;
+    for (std::size_t i = 0; i < a.terms_.size(); ++i) {
+      if (a.terms_[i].coefficient != b.terms_[i].coefficient || compare_atoms(a.terms_[i], b.terms_[i]) != 0) return false;
+    }
+    return true;
+  }
+
+  /// Values this expression can take when `range_of(var)` gives the range of each variable. Interval arithmetic: exact
+  /// when no variable occurs twice, otherwise an over-approximation.
+  template <class RangeOf>
+  [[nodiscard]] Range range(const RangeOf& range_of) const {
+    Range total{constant_, constant_};
+    for (const Term& t : terms_) {
+      const Range atom = atom_range(t, range_of);
+      const std::int64_t a = t.coefficient * atom.min;
+      const std::int64_t b = t.coefficient * atom.max;
+      total.min += std::min(a, b);
+      total.max += std::max(a, b);
+    }
+    return total;
+  }
+
+  /// Value when `value_of(var)` gives the value of each variable.
+  template <class ValueOf>
+  [[nodiscard]] std::int64_t evaluate(const ValueOf& value_of) const {
+    std::int64_t sum = constant_;
+    for (const Term& t : terms_) {
+      if (t.kind == Kind::Variable) {
+        sum += t.coefficient * value_of(t.var);
+      } else {
+        const std::int64_t x = t.numerator->evaluate(value_of);
+        sum += t.coefficient * (t.kind == Kind::Quotient ? floor_div_value(x, t.divisor) : floor_mod_value(x, t.divisor));
+      }
+    }
+    return sum;
+  }
+
+  /// Replaces every variable by `expression_of(var)`, re-simplifying quotients with `range_of` of the new variables.
+  template <class ExpressionOf, class RangeOf>
+  [[nodiscard]] IndexExpr substitute(const ExpressionOf& expression_of, const RangeOf& range_of) const {
+    IndexExpr result(constant_);
+    for (const Term& t : terms_) {
+      if (t.kind == Kind::Variable) {
+        result.add(expression_of(t.var), t.coefficient);
+      } else {
+        const IndexExpr inner = t.numerator->substitute(expression_of, range_of);
+        result.add(t.kind == Kind::Quotient ? quotient(inner, t.divisor, range_of) : remainder(inner, t.divisor, range_of),
+                   t.coefficient);
+      }
+    }
+    return result;
+  }
+
+  /// floor(e / divisor), simplified with the ranges of the variables: parts that divide exactly are taken out, and a rest
+  /// that cannot reach the divisor vanishes. Throws `std::invalid_argument` unless `divisor` is positive.
+  template <class RangeOf>
+  [[nodiscard]] static IndexExpr quotient(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+    return divide(e, divisor, range_of).first;
+  }
+  /// e - divisor * floor(e / divisor), simplified likewise.
+  template <class RangeOf>
+  [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+    return divide(e, divisor, range_of).second;
+  }
+
+  [[nodiscard]] std::uint64_t hash() const {
+    StableHash h;
+    h.add(constant_);
+    for (const Term& t : terms_) {
+      h.add(t.coefficient).add(static_cast<int>(t.kind)).add(t.var).add(t.divisor);
+      if (t.numerator) h.add(t.numerator->hash());
+    }
+    return h.value();
+  }
+
+  /// Text with `name_of(var)` for the variables, e.g. "4*i + j - 1" or "(i + 3) div 4".
+  template <class NameOf>
+  [[nodiscard]] std::string to_string(const NameOf& name_of) const {
+    std::string text;
+    for (const Term& t : terms_) {
+      const std::int64_t magnitude = t.coefficient < 0 ? -t.coefficient : t.coefficient;
+      text += text.empty() ? (t.coefficient < 0 ? "-" : "") : (t.coefficient < 0 ? " - " : " + ");
+      if (magnitude != 1) text += std::to_string(magnitude) + "*";
+      if (t.kind == Kind::Variable) {
+        text += name_of(t.var);
+      } else {
+        const std::string inner = t.numerator->to_string(name_of);
+        const std::string wrapped = t.numerator->as_variable() ? inner : "(" + inner + ")";
+        text += (magnitude != 1 ? "(" : "") + wrapped + (t.kind == Kind::Quotient ? " div " : " mod ") +
+                std::to_string(t.divisor) + (magnitude != 1 ? ")" : "");
+      }
+    }
+    if (text.empty()) return std::to_string(constant_);
+    if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(constant_ < 0 ? -constant_ : constant_);
+    return text;
+  }
+
+ private:
+  static std::int64_t floor_div_value(std::int64_t a, std::int64_t b) noexcept { return program::floor_div(a, b); }
+  static std::int64_t floor_mod_value(std::int64_t a, std::int64_t b) noexcept { return program::floor_mod(a, b); }
+
+  static int compare(const IndexExpr& a, const IndexExpr& b) {
+    if (a.constant_ != b.constant_) return a.constant_ < b.constant_ ? -1 : 1;
+    if (a.terms_.size() != b.terms_.size()) return a.terms_.size() < b.terms_.size() ? -1 : 1;
+    for (std::size_t i = 0; i < a.terms_.size(); ++i) {
+      if (const int c = compare_atoms(a.terms_[i], b.terms_[i]); c != 0) return c;
+      if (a.terms_[i].coefficient != b.terms_[i].coefficient) {
+        return a.terms_[i].coefficient < b.terms_[i].coefficient ? -1 : 1;
+      }
+    }
+    return 0;
+  }
+  static int compare_atoms(const Term& a, const Term& b) {
+    if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
+    if (a.kind == Kind::Variable) return a.var == b.var ? 0 : a.var < b.var ? -1 : 1;
+    if (a.divisor != b.divisor) return a.divisor < b.divisor ? -1 : 1;
+    return a.numerator == b.numerator ? 0 : compare(*a.numerator, *b.numerator);
+  }
+
+  void add_term(const Term& atom, std::int64_t coefficient) {
+    if (coefficient == 0) return;
+    auto place = terms_.begin();
+    while (place != terms_.end()) {
+      const int c = compare_atoms(*place, atom);
+      if (c == 0) {
+        place->coefficient += coefficient;
+        if (place->coefficient == 0) {
+          terms_.erase(place);
+        } else if (atom.kind != Kind::Variable) {
+          rejoin();
+        }
+        return;
+      }
+      if (c > 0) break;
+      ++place;
+    }
+    Term inserted = atom;
+    inserted.coefficient = coefficient;
+    terms_.insert(place, std::move(inserted));
+    if (atom.kind != Kind::Variable) rejoin();
+  }
+
+  /// c*m*(x div m) + c*(x mod m) -> c*x.
+  void rejoin() {
+    for (std::size_t q = 0; q < terms_.size(); ++q) {
+      if (terms_[q].kind != Kind::Quotient) continue;
+      for (std::size_t r = 0; r < terms_.size(); ++r) {
+        if (terms_[r].kind != Kind::Remainder || terms_[r].divisor != terms_[q].divisor ||
+            terms_[q].coefficient != terms_[r].coefficient * terms_[q].divisor ||
+            compare(*terms_[q].numerator, *terms_[r].numerator) != 0) {
+          continue;
+        }
+        const std::shared_ptr<const IndexExpr> whole = terms_[r].numerator;
+        const std::int64_t coefficient = terms_[r].coefficient;
+        terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(std::max(q, r)));
+        terms_.erase(terms_.begin() + static_cast<std::ptrdiff_t>(std::min(q, r)));
+        add(*whole, coefficient);
+        return;
+      }
+    }
+  }
+
+  template <class RangeOf>
+  static Range atom_range(const Term& t, const RangeOf& range_of) {
+    if (t.kind == Kind::Variable) return range_of(t.var);
+    const Range inner = t.numerator->range(range_of);
+    const Range quotients{floor_div_value(inner.min, t.divisor), floor_div_value(inner.max, t.divisor)};
+    if (t.kind == Kind::Quotient) return quotients;
+    if (quotients.min == quotients.max) {
+      return {inner.min - quotients.min * t.divisor, inner.max - quotients.min * t.divisor};
+    }
+    return {0, t.divisor - 1};
+  }
+
+  template <class RangeOf>
+  static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+    if (divisor <= 0) {
+      throw std::invalid_argument("index expressions divide by positive constants, not by " + std::to_string(divisor));
+    }
+    if (divisor == 1) return {e, IndexExpr(0)};
+    IndexExpr whole(floor_div_value(e.constant_, divisor));
+    IndexExpr rest(floor_mod_value(e.constant_, divisor));
+    for (const Term& t : e.terms_) {
+      const std::int64_t exact = floor_div_value(t.coefficient, divisor);
+      if (t.coefficient % divisor == 0) {
+        whole.add_term(t, exact);
+      } else {
+        rest.add_term(t, t.coefficient);
+      }
+    }
+    const Range r = rest.range(range_of);
+    const std::int64_t low = floor_div_value(r.min, divisor);
+    if (low == floor_div_value(r.max, divisor)) {
+      whole.constant_ += low;
+      rest.constant_ -= low * divisor;
+      return {std::move(whole), std::move(rest)};
+    }
+    auto numerator = std::make_shared<const IndexExpr>(std::move(rest));
+    IndexExpr remainder_part;
+    remainder_part.add_term({1, Kind::Remainder, 0, divisor, numerator}, 1);
+    whole.add_term({1, Kind::Quotient, 0, divisor, std::move(numerator)}, 1);
+    return {std::move(whole), std::move(remainder_part)};
+  }
+
+  std::int64_t constant_ = 0;
+  Terms terms_;
+};
+
+}  // namespace tunewright::program
