@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+
+/// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers read. GPUs and
+/// CPUs share it. A statement keeps its operator's body and binds the operator's axes to expressions over loop variables, so
+/// lowering never rebuilds bodies.
+namespace tunewright::loops {
+
+using program::IndexExpr;
+using program::ScalarType;
+using program::TensorId;
+using program::Var;
+
+using BufferId = std::uint32_t;
+
+enum class LoopKind : std::uint8_t {
+  Serial, Parallel, Vectorized, Unrolled,
+  BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ, VirtualThread,
+};
+
+[[nodiscard]] constexpr std::string_view name(LoopKind kind) noexcept {
+  constexpr std::string_view names[] = {"serial",  "parallel", "vectorized", "unrolled", "block_x", "block_y",
+                                        "block_z", "thread_x", "thread_y",   "thread_z", "vthread"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+/// Memory a buffer lives in. `Local` is private to a thread: registers where the code generator can prove it, else stack.
+enum class Scope : std::uint8_t { Global, Shared, Local, FragmentA, FragmentB, Accumulator };
+
+[[nodiscard]] constexpr std::string_view name(Scope scope) noexcept {
+  constexpr std::string_view names[] = {"global", "shared", "local", "fragment_a", "fragment_b", "accumulator"};
+  return names[static_cast<std::size_t>(scope)];
+}
+
+/// Inputs, constants and outputs are the kernel's arguments; a temporary at the top level is workspace of the caller, one
+/// allocated inside a loop belongs to the thread that runs the loop.
+enum class BufferRole : std::uint8_t { Input, Constant, Output, Temporary };
+
+/// One dimension of a packed buffer: `(local index of tensor dimension `dimension` div divisor) mod extent`; the outermost
+/// piece of a dimension never wraps. Pieces are listed outermost first and together determine the local index.
+struct PackedDimension {
+  std::uint32_t dimension = 0;
+  std::int64_t divisor = 1;
+  std::int64_t extent = 1;
+  bool operator==(const PackedDimension&) const = default;
+};
+
+/// Storage for a window of a tensor: the elements from `origin` on, `shape` of them in each dimension. Arguments hold the
+/// whole tensor, so their origin is zero. The window may reach beyond the tensor where tiles do not divide; what lies
+/// beyond is never used (for packed constants it is zero).
+struct Buffer {
+  std::string name;
+  TensorId tensor = 0;
+  ScalarType type = ScalarType::Float32;
+  Scope scope = Scope::Global;
+  BufferRole role = BufferRole::Temporary;
+  std::vector<std::int64_t> shape;       ///< elements, one a tensor dimension
+  std::vector<IndexExpr> origin;         ///< over the loop variables around the allocation
+  std::vector<PackedDimension> packing;  ///< empty: row-major in `shape`
+
+  [[nodiscard]] std::vector<std::int64_t> physical_shape() const {
+    if (packing.empty()) return shape;
+    std::vector<std::int64_t> extents;
+    for (const PackedDimension& piece : packing) extents.push_back(piece.extent);
+    return extents;
+  }
+  [[nodiscard]] std::int64_t elements() const {
+    std::int64_t count = 1;
+    for (const std::int64_t extent : physical_shape()) count *= extent;
+    return count;
+  }
+  [[nodiscard]] std::int64_t bytes() const {
+    return elements() * static_cast<std::int64_t>(program::size_in_bytes(type));
+  }
+};
+
+/// Condition 0 <= value < extent; a side that always holds is not asked for.
+struct Guard {
+  IndexExpr value;
+  std::int64_t extent = 0;
+  bool below = false;  ///< check 0 <= value
+  bool above = true;   ///< check value < extent
+  std::uint32_t axis = 0;  ///< the operator axis whose value this is
+};
+
+/// One store.
+///
+///   Assign      target[axes] = body
+///   Initialise  target[axes] = identity of the combiner              (`axis_values` of reduction axes are unused)
+///   Update      target[axes] = combine(target[axes], body)
+///
+/// With guards it happens only where all hold. A statement that writes a temporary may also be run where a guard of a
+/// spatial axis fails, as long as it does not touch memory outside its operands (`may_overcompute`): nobody reads the result.
+struct Statement {
+  enum class Kind : std::uint8_t { Assign, Initialise, Update };
+  Kind kind = Kind::Assign;
+  BufferId target = 0;
+  std::shared_ptr<const program::Operator> op;
+  std::vector<IndexExpr> axis_values;  ///< tensor coordinates of every axis of `op`, over loop variables
+  std::vector<Guard> guards;
+  bool may_overcompute = false;
+};
+
+struct Node;
+using Body = std::vector<Node>;
+
+struct Loop {
+  Var var = 0;  ///< runs from 0 to its extent - 1
+  LoopKind kind = LoopKind::Serial;
+  bool reduction = false;  ///< iterates a reduction axis of the statements inside
+  std::int64_t unroll_limit = 0;  ///< serial loops inside with at most so many statement instances are unrolled too
+  Body body;
+};
+
+/// Storage for a buffer, valid for the nodes after it in the same body.
+struct Allocate {
+  BufferId buffer = 0;
+};
+
+/// `then` where all conditions hold, else `otherwise`: a guard hoisted out of the loops inside.
+struct Branch {
+  std::vector<Guard> conditions;
+  Body then;
+  Body otherwise;
+};
+
+/// All threads of a block have arrived.
+struct Barrier {};
+
+struct Node {
+  std::variant<Loop, Statement, Allocate, Branch, Barrier> content;
+  Node(Loop loop) : content(std::move(loop)) {}                 // NOLINT: a node is any of them
+  Node(Statement statement) : content(std::move(statement)) {}  // NOLINT
+  Node(Allocate allocate) : content(allocate) {}                // NOLINT
+  Node(Branch branch) : content(std::move(branch)) {}           // NOLINT
+  Node(Barrier barrier) : content(barrier) {}                   // NOLINT
+};
+
+struct LoopVariable {
+  std::string name;
+  std::int64_t extent = 1;
+};
+
+/// A whole lowered program.
+struct LoopNest {
+  std::string name = "kernel";
+  std::vector<LoopVariable> variables;  ///< by Var
+  std::vector<Buffer> buffers;          ///< by BufferId
+  std::vector<BufferId> buffer_of;      ///< by TensorId; tensors that were inlined away have `no_buffer`
+  std::vector<BufferId> arguments;      ///< inputs and constants in tensor order, then outputs
+  Body body;
+
+  static constexpr BufferId no_buffer = ~BufferId{0};
+
+  [[nodiscard]] program::Range range_of(Var var) const { return {0, variables[var].extent - 1}; }
+};
+
+/// Value of an index expression over a statement's axes, as an expression over loop variables.
+[[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement, const IndexExpr& over_axes) {
+  return over_axes.substitute([&](Var axis) -> const IndexExpr& { return statement.axis_values[axis]; },
+                              [&](Var var) { return nest.range_of(var); });
+}
+
+/// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates `coordinates`, which
+/// are expressions over loop variables.
+[[nodiscard]] inline std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
+                                                             std::vector<IndexExpr> coordinates) {
+  for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
+  if (buffer.packing.empty()) return coordinates;
+  const auto range_of = [&](Var var) { return nest.range_of(var); };
+  std::vector<IndexExpr> physical;
+  for (std::size_t p = 0; p < buffer.packing.size(); ++p) {
+    const PackedDimension& piece = buffer.packing[p];
+    IndexExpr index = IndexExpr::quotient(coordinates[piece.dimension], piece.divisor, range_of);
+    bool outermost = true;
+    for (const PackedDimension& other : buffer.packing) {
+      outermost = outermost && (other.dimension != piece.dimension || other.divisor <= piece.divisor);
+    }
+    physical.push_back(outermost ? std::move(index) : IndexExpr::remainder(index, piece.extent, range_of));
+  }
+  return physical;
+}
+
+/// Row-major offset in elements of physical indices.
+[[nodiscard]] inline IndexExpr flatten(const Buffer& buffer, const std::vector<IndexExpr>& physical) {
+  IndexExpr offset;
+  const std::vector<std::int64_t> extents = buffer.physical_shape();
+  for (std::size_t d = 0; d < physical.size(); ++d) {
+    offset *= extents[d];
+    offset += physical[d];
+  }
+  return offset;
+}
+
+/// Offset in elements, over loop variables, of what a `Load` in the body of `statement` reads.
+[[nodiscard]] inline IndexExpr load_offset(const LoopNest& nest, const Statement& statement, const program::ExprNode& load) {
+  const Buffer& buffer = nest.buffers[nest.buffer_of[load.tensor]];
+  std::vector<IndexExpr> coordinates;
+  coordinates.reserve(load.indices.size());
+  for (const IndexExpr& index : load.indices) coordinates.push_back(over_loops(nest, statement, index));
+  return flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
+}
+
+/// Offset in elements, over loop variables, of what `statement` writes.
+[[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
+  const Buffer& buffer = nest.buffers[statement.target];
+  return flatten(buffer, physical_indices(nest, buffer, {statement.axis_values.begin(),
+                                                         statement.axis_values.begin() +
+                                                             static_cast<std::ptrdiff_t>(buffer.shape.size())}));
+}
+
+}  // namespace tunewright::loops
