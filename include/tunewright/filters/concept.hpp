@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright {
+
+/// What a filter leaves of a pool, and why the rest went.
+struct Kept {
+  std::vector<std::size_t> indices;             ///< positions kept, ascending
+  std::map<std::string, std::size_t> rejected;  ///< reason -> count
+};
+
+/// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
+///
+/// `keep(space, task, pool)` judges each candidate by itself: the verdict does not depend on the rest of the pool. It is
+/// asked both while exploring (rejected candidates rank last) and before sampling.
+///
+/// Optional hook, found by detection: `learn(space, task, configs, outcomes)` after every batch.
+template <class F, class S>
+concept FilterFor = SearchSpace<S> && requires(const F& filter, const S& space, const Task& task,
+                                               std::span<const config_t<S>> pool) {
+  { filter.keep(space, task, pool) } -> std::same_as<Kept>;
+};
+
+/// Refinement: learns from what was measured.
+template <class F, class S>
+concept LearningFilterFor =
+    FilterFor<F, S> && requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
+                                std::span<const Outcome> outcomes) { filter.learn(space, task, configs, outcomes); };
+
+}  // namespace tunewright
