@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+
+#include "tunewright/core/outcome.hpp"
+
+namespace tunewright {
+
+/// Where time comes from: always an argument, so that a replayed study runs on recorded time and tests on made-up time.
+using Clock = std::function<Seconds()>;
+
+/// Seconds since an arbitrary moment, never going back.
+[[nodiscard]] inline Clock steady_seconds() {
+  return [] { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); };
+}
+
+/// Seconds since 1970, for time stamps only.
+[[nodiscard]] inline Clock calendar_seconds() {
+  return [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()); };
+}
+
+/// A clock that moves only when told. Copies share one time, so a measurer can drive the clock a budget reads.
+class VirtualClock {
+ public:
+  void advance(Seconds by) const noexcept { *now_ += by; }
+  [[nodiscard]] Seconds operator()() const noexcept { return *now_; }
+
+ private:
+  std::shared_ptr<Seconds> now_ = std::make_shared<Seconds>(0);
+};
+
+}  // namespace tunewright

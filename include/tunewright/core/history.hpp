@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+
+namespace tunewright {
+
+/// Seconds of one run; infinite for a failed candidate.
+[[nodiscard]] inline double cost_s(const Outcome& outcome) noexcept {
+  const Timing* timing = outcome.timing();
+  return timing == nullptr ? std::numeric_limits<double>::infinity() : timing->median.count();
+}
+
+/// A configuration with its place in the search: what is to be measured.
+template <class Config>
+struct Candidate {
+  Config config;
+  std::uint64_t key = 0;  ///< canonical, from the space
+  unsigned round = 0;
+  unsigned slot = 0;  ///< position in the batch of the round
+};
+
+/// A candidate and what measuring it gave.
+template <class Config>
+struct Trial {
+  Candidate<Config> candidate;
+  Outcome outcome;
+  bool recalled = false;  ///< taken over from a journal instead of measured now
+
+  /// Seconds of one run; infinite for a failed candidate.
+  [[nodiscard]] double cost_s() const noexcept { return tunewright::cost_s(outcome); }
+};
+
+/// All trials of one task in the order of their candidates (not of their completion), each key once.
+template <class Config>
+class History {
+ public:
+  [[nodiscard]] std::size_t size() const noexcept { return trials_.size(); }
+  [[nodiscard]] const std::vector<Trial<Config>>& trials() const noexcept { return trials_; }
+  [[nodiscard]] const std::unordered_set<std::uint64_t>& keys() const noexcept { return keys_; }
+  [[nodiscard]] bool contains(std::uint64_t key) const { return keys_.count(key) != 0; }
+  [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
+
+  /// The fastest trial, the earliest of equals; null while none is valid.
+  [[nodiscard]] const Trial<Config>* best() const noexcept { return valid_ == 0 ? nullptr : &trials_[best_]; }
+
+  /// Trials after the one that set the best; all of them while none is valid.
+  [[nodiscard]] std::size_t trials_since_best() const noexcept {
+    return valid_ == 0 ? trials_.size() : trials_.size() - 1 - best_;
+  }
+
+  /// Adds a trial; returns false and changes nothing if its key is already there.
+  bool append(Trial<Config> trial) {
+    if (!keys_.insert(trial.candidate.key).second) return false;
+    const double cost = trial.cost_s();
+    trials_.push_back(std::move(trial));
+    if (trials_.back().outcome.valid()) {
+      if (valid_ == 0 || cost < trials_[best_].cost_s()) best_ = trials_.size() - 1;
+      ++valid_;
+    }
+    return true;
+  }
+
+  /// Up to `count` valid configurations, fastest first. O(size log size).
+  [[nodiscard]] std::vector<Config> fastest(std::size_t count) const {
+    std::vector<std::size_t> order(trials_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return trials_[a].cost_s() < trials_[b].cost_s(); });
+    std::vector<Config> configs;
+    for (std::size_t i = 0; i < std::min(count, valid_); ++i) configs.push_back(trials_[order[i]].candidate.config);
+    return configs;
+  }
+
+ private:
+  std::vector<Trial<Config>> trials_;
+  std::unordered_set<std::uint64_t> keys_;
+  std::size_t valid_ = 0;
+  std::size_t best_ = 0;
+};
+
+}  // namespace tunewright

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tunewright/core/outcome.hpp"
+
+namespace tunewright {
+
+/// One measurement as text and numbers, independent of any search space: what journals hold and observers see.
+struct Record {
+  std::uint64_t task = 0;    ///< `stable_hash(Task)`
+  std::uint64_t target = 0;  ///< `stable_hash(Target)`
+  std::string task_name;     ///< for people
+  std::string target_name;   ///< for people
+  std::uint64_t key = 0;     ///< canonical key of the candidate in its space
+  std::string config;        ///< `space.encode(config)`
+  std::string compiler;      ///< identity of what made machine code of it; empty if the measurer names none
+  Outcome outcome;
+  std::uint64_t seed = 0;  ///< of the run
+  unsigned round = 0;
+  unsigned slot = 0;     ///< position in the batch of the round
+  Seconds timestamp{0};  ///< since 1970; zero until a journal stamps it
+  bool operator==(const Record&) const = default;
+};
+
+}  // namespace tunewright
