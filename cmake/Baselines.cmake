@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Libraries that our benchmarks and the quick start compare with. Nothing of the library itself needs them.
+
+find_package(OpenBLAS CONFIG QUIET)
+# The other two are not found through their package files: Debian's demand OpenCL and a command-line program that a C or C++
+# program does not use.
+find_path(TUNEWRIGHT_DNNL_INCLUDE_DIR dnnl.hpp)
+find_library(TUNEWRIGHT_DNNL_LIBRARY dnnl)
+find_path(TUNEWRIGHT_XGBOOST_INCLUDE_DIR xgboost/c_api.h)
+find_library(TUNEWRIGHT_XGBOOST_LIBRARY xgboost)
+find_package(OpenMP QUIET COMPONENTS CXX)
+
+# Links the baselines that were found into `target` and defines TUNEWRIGHT_BENCH_HAS_OPENBLAS, ..._DNNL and ..._XGBOOST.
+# Eigen is a baseline too, and is only fast when compiled for the machine it runs on: programs that include it directly get
+# -march=native and OpenMP, so that the comparison is with its best. Others are compiled as any consumer would.
+function(tunewright_link_baselines target)
+  if(OpenBLAS_FOUND)
+    target_include_directories(${target} SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
+    target_link_libraries(${target} PRIVATE ${OpenBLAS_LIBRARIES})
+    target_compile_definitions(${target} PRIVATE TUNEWRIGHT_BENCH_HAS_OPENBLAS)
+  endif()
+  foreach(library IN ITEMS DNNL XGBOOST)
+    if(TUNEWRIGHT_${library}_INCLUDE_DIR AND TUNEWRIGHT_${library}_LIBRARY)
+      target_include_directories(${target} SYSTEM PRIVATE "${TUNEWRIGHT_${library}_INCLUDE_DIR}")
+      target_link_libraries(${target} PRIVATE "${TUNEWRIGHT_${library}_LIBRARY}")
+      target_compile_definitions(${target} PRIVATE TUNEWRIGHT_BENCH_HAS_${library})
+    endif()
+  endforeach()
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" includes REGEX "^#include \"")
+    get_filename_component(folder "${source}" DIRECTORY)
+    foreach(include IN LISTS includes)
+      string(REGEX REPLACE "^#include \"([^\"]+)\".*" "${folder}/\\1" file "${include}")
+      if(EXISTS "${file}")
+        list(APPEND sources "${file}")
+      endif()
+    endforeach()
+  endforeach()
+  foreach(source IN LISTS sources)
+    file(STRINGS "${source}" eigen REGEX "^#include <(unsupported/)?Eigen/")
+    if(eigen)
+      target_compile_options(${target} PRIVATE -march=native)
+      if(OpenMP_CXX_FOUND)
+        target_link_libraries(${target} PRIVATE OpenMP::OpenMP_CXX)
+      endif()
+      break()
+    endif()
+  endforeach()
+endfunction()

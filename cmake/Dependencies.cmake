@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# How the library behind each component is found. The build and the installed package read the same file, so a consumer
+# gets exactly what was tested. A macro, because find_package() must leave its variables where the caller can see them.
+#
+#   tunewright_find_library(<component>)    sets tunewright_<component>_library to TRUE or FALSE, quietly
+
+macro(tunewright_find_library component)
+  # Packages report what they find of their own optional parts; that would drown our table.
+  set(tunewright_log_level "${CMAKE_MESSAGE_LOG_LEVEL}")
+  set(CMAKE_MESSAGE_LOG_LEVEL NOTICE)
+  set(tunewright_${component}_library FALSE)
+  if("${component}" STREQUAL "core")
+    find_package(Threads QUIET)
+    set(tunewright_${component}_library ${Threads_FOUND})
+  elseif("${component}" STREQUAL "data")
+    find_package(nlohmann_json 3.10 CONFIG QUIET)
+    set(tunewright_${component}_library ${nlohmann_json_FOUND})
+  elseif("${component}" STREQUAL "eigen")
+    find_package(Eigen3 3.4 CONFIG QUIET)
+    set(tunewright_${component}_library ${Eigen3_FOUND})
+  elseif("${component}" STREQUAL "graph")
+    find_package(Boost 1.74 CONFIG QUIET)
+    set(tunewright_${component}_library ${Boost_FOUND})
+  elseif("${component}" STREQUAL "reference")
+    find_package(xtensor CONFIG QUIET)
+    set(tunewright_${component}_library ${xtensor_FOUND})
+  elseif("${component}" STREQUAL "orc")
+    find_package(LLVM 19.1 CONFIG QUIET HINTS /usr/lib/llvm-19)
+    if(LLVM_FOUND)
+      set(tunewright_${component}_library TRUE)
+      # LLVM exports its libraries without their include directories.
+      if(NOT TARGET tunewright::llvm)
+        add_library(tunewright::llvm INTERFACE IMPORTED GLOBAL)
+        separate_arguments(tunewright_llvm_definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+        list(TRANSFORM tunewright_llvm_definitions REPLACE "^-D" "")
+        if(TARGET LLVM)
+          set(tunewright_llvm_libraries LLVM)
+        else()
+          llvm_map_components_to_libnames(tunewright_llvm_libraries core orcjit passes native)
+        endif()
+        set_target_properties(tunewright::llvm PROPERTIES
+          INTERFACE_INCLUDE_DIRECTORIES "${LLVM_INCLUDE_DIRS}"
+          INTERFACE_COMPILE_DEFINITIONS "${tunewright_llvm_definitions}"
+          INTERFACE_LINK_LIBRARIES "${tunewright_llvm_libraries};${CMAKE_DL_LIBS}")
+        unset(tunewright_llvm_definitions)
+        unset(tunewright_llvm_libraries)
+      endif()
+    endif()
+  elseif("${component}" STREQUAL "nvrtc")
+    find_package(CUDAToolkit 12 QUIET)
+    set(tunewright_${component}_library ${CUDAToolkit_FOUND})
+  endif()
+  set(CMAKE_MESSAGE_LOG_LEVEL "${tunewright_log_level}")
+  unset(tunewright_log_level)
+  if(NOT tunewright_${component}_library)
+    set(tunewright_${component}_library FALSE)
+  endif()
+endmacro()

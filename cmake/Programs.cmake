@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Programs of our own: tests, examples and benchmarks.
+
+# What our programs link: everything that was found. Only headers are concerned, so an unused component costs nothing.
+set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development)
+foreach(component IN LISTS TUNEWRIGHT_FOUND_COMPONENTS)
+  list(APPEND TUNEWRIGHT_DEVELOPMENT_TARGETS ${TUNEWRIGHT_${component}_TARGET})
+endforeach()
+
+# Components that the sources need and that were not found; says so, because the program is then left out.
+function(tunewright_missing_components out what)
+  tunewright_components_of(needs ${ARGN})
+  list(REMOVE_ITEM needs ${TUNEWRIGHT_FOUND_COMPONENTS})
+  if(needs)
+    list(JOIN needs ", " text)
+    message(STATUS "tunewright: ${what} is left out, component ${text} is missing")
+  endif()
+  set(${out} "${needs}" PARENT_SCOPE)
+endfunction()
+
+# One doctest program from all .cpp files of a folder. Cases of a suite named "long..." run with TUNEWRIGHT_LONG_TESTS only,
+# as a CTest test of their own.
+function(tunewright_add_test_program name)
+  tunewright_missing_components(missing ${name} ${ARGN})
+  if(missing)
+    return()
+  endif()
+  add_executable(${name} ${ARGN} $<TARGET_OBJECTS:tunewright_test_main>)
+  target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_DEVELOPMENT_TARGETS} doctest::doctest)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
+  add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=long*)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  if(TUNEWRIGHT_LONG_TESTS)
+    add_test(NAME ${name}_long COMMAND ${name} --test-suite=long*)
+    set_tests_properties(${name}_long PROPERTIES TIMEOUT 7200 LABELS long)
+  endif()
+endfunction()
+
+# A source that must compile, and must not compile with TUNEWRIGHT_SHOULD_FAIL defined; see test/fail/check.cmake.
+function(tunewright_add_must_fail_test file flags_target)
+  get_filename_component(case "${file}" NAME_WE)
+  tunewright_missing_components(missing "fail_${case}" "${file}")
+  if(missing)
+    return()
+  endif()
+  set(includes "$<TARGET_PROPERTY:${flags_target},INCLUDE_DIRECTORIES>")
+  add_test(NAME fail_${case} COMMAND ${CMAKE_COMMAND}
+    "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${file}"
+    "-DINCLUDES=$<JOIN:$<REMOVE_DUPLICATES:${includes}>,|>"
+    -P "${PROJECT_SOURCE_DIR}/test/fail/check.cmake")
+endfunction()

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DROOT=<repository> -P conventions.cmake: licence lines, include guards, and the walls around external libraries.
+
+set(faults "")
+
+# library prefix | where it may be included, relative to include/tunewright
+set(walls
+  "boost/|^(program|networks|schedule|loops)/"
+  "nlohmann/|^(data|schedule)/"
+  "xtensor/|^(reference|data)/"
+  "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
+  "llvm(-c)?/|^(codegen/llvm|measurers/orc)"
+  "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
+
+file(GLOB_RECURSE headers RELATIVE "${ROOT}/include/tunewright" "${ROOT}/include/tunewright/*.hpp")
+foreach(header IN LISTS headers)
+  file(READ "${ROOT}/include/tunewright/${header}" text)
+  if(NOT text MATCHES "#pragma once")
+    string(APPEND faults "  ${header}: no #pragma once\n")
+  endif()
+  foreach(wall IN LISTS walls)
+    string(REGEX MATCH "^(.*)\\|(\\^.*)$" _ "${wall}")
+    set(library "${CMAKE_MATCH_1}")
+    set(allowed "${CMAKE_MATCH_2}")
+    if(text MATCHES "\n *# *include <(${library}[^>]*)>" AND NOT header MATCHES "${allowed}")
+      string(REGEX MATCH "\n *# *include <(${library}[^>]*)>" found "${text}")
+      string(STRIP "${found}" found)
+      string(APPEND faults "  ${header}: '${found}' outside of its wall ${allowed}\n")
+    endif()
+  endforeach()
+  # A policy may use its own family's headers and the layers below, never another family's policy.
+  if(header MATCHES "^(spaces|features|models|drafts|explorers|samplers|filters|adaptations|schedulers)/")
+    set(family "${CMAKE_MATCH_1}")
+    string(REGEX MATCHALL
+      "#include \"tunewright/(spaces|features|models|drafts|explorers|samplers|filters|adaptations|measurers|schedulers)/[a-z_0-9/]+\\.hpp\""
+      includes "${text}")
+    foreach(include IN LISTS includes)
+      if(NOT include MATCHES "tunewright/${family}/" AND NOT include MATCHES "/(concept|fwd)\\.hpp")
+        string(APPEND faults "  ${header}: ${include} is another family's policy\n")
+      endif()
+    endforeach()
+  endif()
+endforeach()
+
+foreach(folder IN ITEMS include test examples bench)
+  file(GLOB_RECURSE sources "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp")
+  foreach(source IN LISTS sources)
+    file(READ "${source}" text LIMIT 64)
+    if(NOT text MATCHES "^// SPDX-License-Identifier: Apache-2.0\n")
+      string(APPEND faults "  ${source}: the first line is not the licence line\n")
+    endif()
+  endforeach()
+endforeach()
+
+if(faults)
+  message(FATAL_ERROR "conventions:\n${faults}")
+endif()
