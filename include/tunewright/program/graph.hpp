@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <boost/graph/adjacency_list.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -130,32 +131,14 @@ class ComputeGraph {
     }
     op.combiner = r.empty() ? Combiner::None : combiner;
     op.body = body(std::span<const IndexExpr>(i), std::span<const IndexExpr>(r));
-    op.type = op.body->type;
+    if (op.body) op.type = op.body->type;
     return add(std::move(op));
   }
 
-  /// Adds a finished operator. Its reads must name existing tensors with as many indices as they have dimensions.
+  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive, spatial axes come first, a
+  /// combiner is given exactly with reduction axes, and the body reads tensors of this graph by its own axes.
   Tensor add(Operator op) {
-    for (const Axis& axis : op.axes) {
-      if (axis.extent < 1) {
-        throw std::invalid_argument("operator '" + op.name + "': axis '" + axis.name + "' has extent " +
-                                    std::to_string(axis.extent) + "; extents must be at least 1");
-      }
-    }
-    if ((op.combiner != Combiner::None) != op.has_reduction()) {
-      throw std::invalid_argument("operator '" + op.name + "': reduction axes and a combiner go together; give both or none");
-    }
-    std::vector<TensorId> reads;
-    if (op.body) {
-      visit(op.body, [&](const ExprNode& node) {
-        if (node.op != Op::Load) return;
-        if (node.tensor >= size() || node.indices.size() != operators()[node.tensor].rank()) {
-          throw std::invalid_argument("operator '" + op.name + "' reads tensor " + std::to_string(node.tensor) +
-                                      " which is not in this graph or has another rank; build bodies from this graph's tensors");
-        }
-        if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
-      });
-    }
+    const std::vector<TensorId> reads = check(op);
     const auto id = static_cast<TensorId>(boost::add_vertex(std::move(op), storage_));
     for (const TensorId read : reads) boost::add_edge(read, id, storage_);
     return tensor(id);
@@ -192,12 +175,56 @@ class ComputeGraph {
   }
 
  private:
-  /// View that lets `operators()[id]` read well above.
-  struct Operators {
-    const Storage& storage;
-    const Operator& operator[](TensorId id) const { return storage[id]; }
-  };
-  [[nodiscard]] Operators operators() const noexcept { return {storage_}; }
+  /// Returns the tensors read by `op`, in order of first read.
+  [[nodiscard]] std::vector<TensorId> check(const Operator& op) const {
+    const auto refuse = [&op](const std::string& why) {
+      throw std::invalid_argument("operator '" + op.name + "': " + why);
+    };
+    for (std::size_t a = 0; a < op.axes.size(); ++a) {
+      const Axis& axis = op.axes[a];
+      if (axis.extent < 1) {
+        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
+      }
+      if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
+        refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
+      }
+    }
+    if ((op.combiner != Combiner::None) != op.has_reduction()) {
+      refuse("reduction axes and a combiner go together; give both or none");
+    }
+    if ((op.role == Role::Computed) != static_cast<bool>(op.body)) {
+      refuse(op.body ? "inputs and constants have no body; make it a computed operator"
+                     : "a computed operator needs a body");
+    }
+    std::vector<TensorId> reads;
+    if (!op.body) return reads;
+    const auto check_variables = [&](const IndexExpr& index) {
+      for_each_variable(index, [&](Var var) {
+        if (var >= op.axes.size()) {
+          refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
+                 " axes; variables are axis numbers");
+        }
+      });
+    };
+    visit(op.body, [&](const ExprNode& node) {
+      if (node.op == Op::Index) check_variables(node.index);
+      if (node.op != Op::Load) return;
+      const std::string read = "it reads tensor " + std::to_string(node.tensor);
+      if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
+      const Operator& producer = this->op(node.tensor);
+      if (node.indices.size() != producer.rank()) {
+        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
+               " indices; give one index a dimension");
+      }
+      if (node.type != producer.type) {
+        refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +
+               std::string(program::name(node.type)) + "; read it as it is and cast");
+      }
+      for (const IndexExpr& index : node.indices) check_variables(index);
+      if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
+    });
+    return reads;
+  }
 
   Tensor add_source(std::string name, const std::vector<std::int64_t>& shape, ScalarType type, Role role) {
     Operator op;
@@ -218,6 +245,7 @@ class ComputeGraph {
   for (TensorId id = 0; id < graph.size(); ++id) {
     const Operator& op = graph.op(id);
     h.add(static_cast<int>(op.role)).add(static_cast<int>(op.type)).add(static_cast<int>(op.combiner));
+    h.add(static_cast<std::uint64_t>(op.axes.size()));
     for (const Axis& axis : op.axes) h.add(axis.extent).add(static_cast<int>(axis.kind));
     if (op.body) add_to_hash(h, op.body);
   }

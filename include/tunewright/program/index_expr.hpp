@@ -101,6 +101,7 @@ class IndexExpr {
   }
   /// *this += factor * other.
   IndexExpr& add(const IndexExpr& other, std::int64_t factor) {
+    if (&other == this) return *this *= 1 + factor;
     constant_ += factor * other.constant_;
     for (const Term& t : other.terms_) add_term(t, factor * t.coefficient);
     return *this;
@@ -320,5 +321,17 @@ class IndexExpr {
   std::int64_t constant_ = 0;
   Terms terms_;
 };
+
+/// Calls `f(var)` for every variable occurring in `e`, with repetitions.
+template <class F>
+void for_each_variable(const IndexExpr& e, const F& f) {
+  for (const IndexExpr::Term& t : e.terms()) {
+    if (t.kind == IndexExpr::Kind::Variable) {
+      f(t.var);
+    } else {
+      for_each_variable(*t.numerator, f);
+    }
+  }
+}
 
 }  // namespace tunewright::program
