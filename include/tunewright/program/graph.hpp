@@ -197,7 +197,7 @@ class ComputeGraph {
                      : "a computed operator needs a body");
     }
     std::vector<TensorId> reads;
-    if (!op.body) return reads;
+    if (op.body.get() == nullptr) return reads;
     const auto check_variables = [&](const IndexExpr& index) {
       for_each_variable(index, [&](Var var) {
         if (var >= op.axes.size()) {
