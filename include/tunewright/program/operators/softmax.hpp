@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+struct SoftmaxOptions {
+  int axis = -1;  ///< dimension that is normalised; negative counts from the end
+  std::string name = "softmax";
+};
+
+/// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide. Subtracting the
+/// maximum keeps the exponentials from overflowing and changes nothing else.
+///
+/// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does not exist.
+inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {}) {
+  const std::size_t along = detail::dimension(options.name, options.axis, x.shape.size());
+  const auto erased = [&](auto all) {
+    all.erase(all.begin() + static_cast<std::ptrdiff_t>(along));
+    return all;
+  };
+  const auto outer_of = [&](auto i) { return erased(std::vector<IndexExpr>(i.begin(), i.end())); };
+  const auto inserted = [&](auto outer, const IndexExpr& k) {
+    std::vector<IndexExpr> all(outer.begin(), outer.end());
+    all.insert(all.begin() + static_cast<std::ptrdiff_t>(along), k);
+    return all;
+  };
+  const std::vector<Axis> full = detail::axes_over(x.shape);
+  const std::vector<Axis> outer = erased(full);
+  const Axis reduced{"k", x.shape[along]};
+  const Tensor largest = graph.reduce(options.name + "_max", outer, {reduced}, Combiner::Max,
+                                      [&](auto i, auto r) { return x.at(inserted(i, r[0])); });
+  const Tensor powers = graph.compute(options.name + "_exp", full, [&](auto i) {
+    return exp(x.at({i.begin(), i.end()}) - largest.at(outer_of(i)));
+  });
+  const Tensor sum = graph.reduce(options.name + "_sum", outer, {reduced}, Combiner::Sum,
+                                  [&](auto i, auto r) { return powers.at(inserted(i, r[0])); });
+  return graph.compute(options.name, full,
+                       [&](auto i) { return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)); });
+}
+
+struct SoftmaxShape {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  ScalarType type = ScalarType::Float32;
+};
+
+/// Softmax of each row as a whole graph with input "data".
+[[nodiscard]] inline std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s) {
+  auto graph = std::make_shared<ComputeGraph>();
+  softmax(*graph, graph->input("data", {s.rows, s.columns}, s.type));
+  return graph;
+}
+
+}  // namespace tunewright::program::operators
