@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tunewright/program/graph.hpp"
+
+/// Facts about operators and graphs that search spaces and cost models ask for.
+///
+/// Those about one operator take the operator itself, so that they hold for a stage whose body a schedule has rewritten just
+/// as well as for a vertex of the graph. The rules are those of Ansor (Zheng et al., OSDI 2020, section 4.1).
+namespace tunewright::program {
+
+/// All reads of one tensor in a body, one index list a read.
+struct Reads {
+  TensorId tensor = 0;
+  std::vector<std::vector<IndexExpr>> accesses;
+};
+
+/// Reads of the body by tensor, in order of first read.
+[[nodiscard]] inline std::vector<Reads> reads_of(const Operator& op) {
+  std::vector<Reads> all;
+  if (!op.body) return all;
+  visit(op.body, [&](const ExprNode& node) {
+    if (node.op != Op::Load) return;
+    auto place = std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
+    if (place == all.end()) place = all.insert(all.end(), Reads{node.tensor, {}});
+    if (std::find(place->accesses.begin(), place->accesses.end(), node.indices) == place->accesses.end()) {
+      place->accesses.push_back(node.indices);
+    }
+  });
+  return all;
+}
+
+/// How one read uses the spatial axes of its reader.
+struct AccessPattern {
+  bool simple = false;           ///< every index is a constant, or one spatial axis plus a constant
+  bool axis_missing = false;     ///< some spatial axis is not used
+  bool axis_duplicated = false;  ///< some spatial axis is used twice
+  bool same_order = true;        ///< axes are used in increasing order
+  /// A simple read that uses each axis once, in order: what an elementwise operator does.
+  [[nodiscard]] bool elementwise() const noexcept { return simple && !axis_missing && !axis_duplicated && same_order; }
+};
+
+namespace detail {
+
+/// The spatial axis an index is, up to a constant.
+[[nodiscard]] inline std::optional<Var> shifted_axis(const Operator& reader, const IndexExpr& index) {
+  const std::optional<Var> var = (index - index.constant()).as_variable();
+  return var && *var < reader.rank() ? var : std::nullopt;
+}
+
+/// Operations of one evaluation of an expression of an operator of type `type`.
+[[nodiscard]] inline double flops_of(const Expr& e, ScalarType type) {
+  if (e->op == Op::Select) {
+    return flops_of(e->args[0], type) + std::max(flops_of(e->args[1], type), flops_of(e->args[2], type));
+  }
+  double sum = 0;
+  for (const Expr& arg : e->args) sum += flops_of(arg, type);
+  switch (e->op) {
+    case Op::Add:
+    case Op::Subtract:
+    case Op::Multiply:
+    case Op::Divide:
+    case Op::Min:
+    case Op::Max: return sum + (is_float(e->type) == is_float(type) ? 1 : 0);
+    default: return sum;
+  }
+}
+
+}  // namespace detail
+
+[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices) {
+  AccessPattern pattern;
+  std::vector<unsigned> uses(reader.rank(), 0);
+  std::optional<Var> previous;
+  for (const IndexExpr& index : indices) {
+    if (index.is_constant()) continue;
+    const std::optional<Var> axis = detail::shifted_axis(reader, index);
+    if (!axis) return pattern;
+    ++uses[*axis];
+    if (previous && *axis < *previous) pattern.same_order = false;
+    previous = axis;
+  }
+  pattern.simple = true;
+  pattern.axis_missing = std::find(uses.begin(), uses.end(), 0U) != uses.end();
+  pattern.axis_duplicated = std::any_of(uses.begin(), uses.end(), [](unsigned n) { return n > 1; });
+  return pattern;
+}
+
+/// True when the operator can be inlined into its readers without a second thought: it repeats no costly arithmetic, has no
+/// branch that would keep a reader from being vectorised, and reads everything in axis order.
+///
+/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
+[[nodiscard]] inline bool strictly_inlineable(const Operator& op) {
+  if (!op.body || op.has_reduction()) return false;
+  bool inlineable = true;
+  visit(op.body, [&](const ExprNode& node) {
+    switch (node.op) {
+      case Op::Exp:
+      case Op::Log:
+      case Op::Tanh:
+      case Op::Erf:
+      case Op::Select: inlineable = false; break;
+      case Op::Load: {
+        const AccessPattern pattern = access_pattern(op, node.indices);
+        inlineable = inlineable && pattern.simple && pattern.same_order && !pattern.axis_duplicated;
+        break;
+      }
+      default: break;
+    }
+  });
+  return inlineable;
+}
+
+/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one in a reduction, are
+/// read the same for all values of some spatial axis.
+[[nodiscard]] inline bool needs_multi_level_tiling(const Operator& op) {
+  std::size_t reused = 0;
+  for (const Reads& reads : reads_of(op)) {
+    std::vector<bool> used(op.axes.size(), false);
+    for (const std::vector<IndexExpr>& access : reads.accesses) {
+      for (const IndexExpr& index : access) for_each_variable(index, [&](Var var) { used[var] = true; });
+    }
+    for (std::size_t a = 0; a < op.rank(); ++a) {
+      if (op.axes[a].extent > 1 && !used[a]) {
+        ++reused;
+        break;
+      }
+    }
+  }
+  return reused >= 2 || (reused >= 1 && op.has_reduction());
+}
+[[nodiscard]] inline bool needs_multi_level_tiling(const ComputeGraph& graph, TensorId id) {
+  return needs_multi_level_tiling(graph.op(id));
+}
+
+[[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
+/// True for a computed tensor that nothing reads.
+[[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
+  return graph.op(id).role == Role::Computed && graph.consumers(id).empty();
+}
+
+/// True when `consumer` has the shape of `producer`, which computes tensor `id`, and reads it point by point.
+[[nodiscard]] inline bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id) {
+  if (consumer.shape() != producer.shape()) return false;
+  for (const Reads& reads : reads_of(consumer)) {
+    if (reads.tensor != id) continue;
+    return std::all_of(reads.accesses.begin(), reads.accesses.end(),
+                       [&](const auto& indices) { return access_pattern(consumer, indices).elementwise(); });
+  }
+  return false;
+}
+
+/// True when the only readers from `first` on form a chain of elementwise reads that ends in `last`.
+[[nodiscard]] inline bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last) {
+  while (first != last) {
+    const std::vector<TensorId> readers = graph.consumers(first);
+    if (readers.size() != 1 || !reads_elementwise(graph.op(readers[0]), graph.op(first), first)) return false;
+    first = readers[0];
+  }
+  return true;
+}
+
+/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by the axis of the
+/// same number, up to a constant: the loops that both could share. Zero when it is not read.
+[[nodiscard]] inline std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id) {
+  std::optional<std::size_t> common;
+  for (const Reads& reads : reads_of(consumer)) {
+    if (reads.tensor != id) continue;
+    for (const std::vector<IndexExpr>& access : reads.accesses) {
+      std::size_t n = 0;
+      while (n < std::min(consumer.rank(), producer.rank()) && consumer.axes[n].extent == producer.axes[n].extent &&
+             detail::shifted_axis(consumer, access[n]) == std::optional<Var>(static_cast<Var>(n))) {
+        ++n;
+      }
+      common = std::min(common.value_or(n), n);
+    }
+  }
+  return common.value_or(0);
+}
+/// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
+[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
+  if (first == last) return graph.op(first).rank();
+  std::optional<std::size_t> common;
+  // Readers have larger numbers, so a tensor beyond `last` cannot lead to it.
+  for (const TensorId reader : graph.consumers(first)) {
+    if (reader > last) continue;
+    const std::size_t rest = num_common_outer_axes(graph, reader, last);
+    if (rest == 0) continue;
+    const std::size_t here = std::min(rest, num_common_outer_axes(graph.op(reader), graph.op(first), first));
+    common = std::min(common.value_or(here), here);
+  }
+  return common.value_or(0);
+}
+
+/// Products of the extents of the spatial axes, and of the reduction axes.
+[[nodiscard]] inline double spatial_points(const Operator& op) {
+  double points = 1;
+  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
+  return points;
+}
+[[nodiscard]] inline double reduction_points(const Operator& op) {
+  double points = 1;
+  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
+  return points;
+}
+
+/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one for every sum, difference,
+/// product, quotient, minimum or maximum of the operator's kind of numbers, one for the combiner of a reduction, and the
+/// dearer branch of a select; functions such as exp cost nothing. A matrix product has 2*m*n*k.
+[[nodiscard]] inline double flops(const Operator& op) {
+  if (!op.body) return 0;
+  return spatial_points(op) * reduction_points(op) * (detail::flops_of(op.body, op.type) + (op.has_reduction() ? 1 : 0));
+}
+[[nodiscard]] inline double flops(const ComputeGraph& graph) {
+  double sum = 0;
+  for (TensorId id = 0; id < graph.size(); ++id) sum += flops(graph.op(id));
+  return sum;
+}
+
+/// Bytes of a tensor.
+[[nodiscard]] inline double bytes(const Operator& op) {
+  return spatial_points(op) * static_cast<double>(size_in_bytes(op.type));
+}
+/// Bytes of all inputs, constants and outputs: the least that must move between memory and processor.
+[[nodiscard]] inline double bytes(const ComputeGraph& graph) {
+  double sum = 0;
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    if (graph.op(id).role != Role::Computed || is_output(graph, id)) sum += bytes(graph.op(id));
+  }
+  return sum;
+}
+
+}  // namespace tunewright::program
