@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/schedule/state.hpp"
+
+/// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything else.
+namespace tunewright::schedule {
+
+namespace detail {
+
+inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
+
+inline std::vector<std::int64_t> followed_factors(const State& state, const FollowSplit& s) {
+  if (s.source >= state.split_factors.size() || s.parts < 1 || s.parts > state.split_factors[s.source].size()) {
+    throw ScheduleError(ScheduleFault::BadFactor, "a split cannot follow step " + std::to_string(s.source) + " with " +
+                                                      std::to_string(s.parts) + " inner parts; follow an earlier split and make at most as many");
+  }
+  const std::vector<std::int64_t>& source = state.split_factors[s.source];
+  std::vector<std::int64_t> factors(source.begin(), source.begin() + (s.parts - 1));
+  std::int64_t rest = 1;
+  for (std::size_t f = s.parts - 1; f < source.size(); ++f) rest *= source[f];
+  factors.push_back(rest);
+  return factors;
+}
+
+inline void apply_step(State& state, const FollowSplit& s) { split(state, s.stage, s.iter, followed_factors(state, s)); }
+
+inline void apply_step(State& state, const Fuse& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  if (s.count < 1 || s.count > s.iters.size()) {
+    throw ScheduleError(ScheduleFault::BadChoice, "cannot fuse " + std::to_string(s.count) + " of " +
+                                                      std::to_string(s.iters.size()) + " iterators of stage '" + stage.op->name + "'");
+  }
+  const std::size_t first = live_position(stage, s.iters[0]);
+  Relation relation;
+  std::string fused_name;
+  for (std::size_t i = 0; i < s.count; ++i) {
+    if (live_position(stage, s.iters[i]) != first + i) {
+      throw ScheduleError(ScheduleFault::NotAdjacent, describe_iterator(stage, s.iters[i]) +
+                                                          " does not directly follow the one it is fused with; reorder first");
+    }
+    if (stage.iterators[s.iters[i]].kind != stage.iterators[s.iters[0]].kind) {
+      throw ScheduleError(ScheduleFault::MixedKinds, describe_iterator(stage, s.iters[i]) +
+                                                         ": spatial and reduction iterators cannot be fused");
+    }
+    relation.parents.push_back(s.iters[i]);
+    fused_name += (i == 0 ? "" : "@") + stage.iterators[s.iters[i]].name;
+  }
+  const auto child = static_cast<IterId>(stage.iterators.size());
+  relation.children.push_back(child);
+  stage.iterators.push_back({std::move(fused_name), stage.iterators[s.iters[0]].kind, LoopKind::Serial});
+  stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(first + 1),
+                    stage.order.begin() + static_cast<std::ptrdiff_t>(first + s.count));
+  stage.order[first] = child;
+  if (s.count > 1) {
+    stage.relations.push_back(std::move(relation));
+  } else {  // one iterator renamed: a split into itself keeps the numbering stable
+    stage.relations.push_back({relation.parents, {child}, {}});
+  }
+}
+
+inline void apply_step(State& state, const Reorder& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  std::vector<std::size_t> places;
+  for (const IterId iter : s.order) places.push_back(live_position(stage, iter));
+  std::vector<std::size_t> sorted = places;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
+    throw ScheduleError(ScheduleFault::BadOrder, "an iterator of stage '" + stage.op->name + "' is named twice in a reorder");
+  }
+  for (std::size_t i = 0; i < sorted.size(); ++i) stage.order[sorted[i]] = s.order[i];
+}
+
+inline void apply_step(State& state, const Annotate& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  Iterator& iterator = stage.iterators[s.iter];
+  const bool may_carry_reduction = s.kind == LoopKind::Serial || s.kind == LoopKind::Unrolled || s.kind == LoopKind::Vectorized ||
+                                   s.kind == LoopKind::ThreadX;
+  if (iterator.kind == AxisKind::Reduction && !may_carry_reduction) {
+    throw ScheduleError(ScheduleFault::BadAnnotation, describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +
+                                                          std::string(loops::name(s.kind)) + "; use rfactor first");
+  }
+  iterator.annotation = s.kind;
+}
+
+inline void apply_step(State& state, const UnrollLimit& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) {
+    throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) + " of stage '" + stage.op->name +
+                                                      "' is not one of its choices");
+  }
+  stage.unroll_limit = s.choices[s.selected];
+}
+
+inline void apply_step(State& state, const ComputeLocation& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  if (s.selected >= s.choices.size()) {
+    throw ScheduleError(ScheduleFault::BadChoice, "location " + std::to_string(s.selected) + " of stage '" + stage.op->name +
+                                                      "' is not one of its choices");
+  }
+  const Location& location = s.choices[s.selected];
+  const bool is_output = s.stage < state.graph->size() && state.graph->consumers(s.stage).empty();
+  if (location.kind != Location::Kind::Root && is_output) {
+    throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' is an output and must stay at the root");
+  }
+  if (location.kind == Location::Kind::Inline && stage.op->has_reduction()) {
+    throw ScheduleError(ScheduleFault::NotInlineable, "'" + stage.op->name + "' reduces and cannot be inlined");
+  }
+  if (location.kind == Location::Kind::At) {
+    live_position(computed_stage(state, location.stage), location.iter);
+    TensorId up = location.stage;  // following attachments from the target must not lead back here
+    for (std::size_t hops = 0; hops <= state.stages.size(); ++hops) {
+      if (up == s.stage) {
+        throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' cannot be computed inside itself");
+      }
+      if (state.stages[up].location.kind != Location::Kind::At) break;
+      up = state.stages[up].location.stage;
+    }
+  }
+  stage.location = location;
+}
+
+inline void require_untouched(const Stage& stage, std::string_view what) {
+  if (!stage.is_untouched()) {
+    throw ScheduleError(ScheduleFault::AlreadyScheduled, std::string(what) + " of '" + stage.op->name +
+                                                             "' must come before other steps on that stage");
+  }
+}
+
+inline void apply_step(State& state, const CacheWrite& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  require_untouched(stage, "cache_write");
+  Operator cached = *stage.op;
+  cached.name += "." + std::string(loops::name(s.scope));
+  const std::shared_ptr<const Operator> original = stage.op;
+  const TensorId cache = add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
+  Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
+  copy.op = std::make_shared<const Operator>(copy_operator(original->name, *original, cache));
+  reset_iterators(copy);
+}
+
+inline void apply_step(State& state, const CacheRead& s) {
+  Stage& consumer = computed_stage(state, s.consumer);
+  const Stage& source = state.stage(s.tensor);
+  bool reads = false;
+  const auto cache = static_cast<TensorId>(state.stages.size());
+  Operator redirected = *consumer.op;
+  redirected.body = program::rewrite(consumer.op->body, [&](const program::Expr& node) -> program::Expr {
+    if (node->op != program::Op::Load || node->tensor != s.tensor) return {};
+    reads = true;
+    return program::load(cache, node->type, node->indices);
+  });
+  if (!reads) {
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" + source.op->name +
+                                                         "', so there is nothing to cache");
+  }
+  consumer.op = std::make_shared<const Operator>(std::move(redirected));
+  Operator copy = copy_operator(source.op->name + "." + std::string(loops::name(s.scope)), *source.op, s.tensor);
+  add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
+}
+
+inline void apply_step(State& state, const Rfactor& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  if (stage.iterators[s.iter].kind != AxisKind::Reduction) {
+    throw ScheduleError(ScheduleFault::NotReduction, describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
+  }
+  const std::shared_ptr<const Operator> op = stage.op;
+  const std::size_t rank = op->rank();
+  std::vector<std::int64_t> extent(stage.iterators.size(), 1);
+  for (std::size_t a = 0; a < op->axes.size(); ++a) extent[a] = op->axes[a].extent;
+  propagate_extents(stage, extent);
+
+  Operator partial;  // [spatial axes.., factored iterator | other reduction iterators..]
+  partial.name = op->name + ".rf";
+  partial.type = op->type;
+  partial.combiner = op->combiner;
+  partial.axes.assign(op->axes.begin(), op->axes.begin() + static_cast<std::ptrdiff_t>(rank));
+  std::vector<IndexExpr> value(stage.iterators.size());
+  const auto add_axis = [&](IterId iter, AxisKind kind) {
+    value[iter] = IndexExpr::variable(static_cast<program::Var>(partial.axes.size()));
+    partial.axes.push_back({stage.iterators[iter].name, extent[iter], kind});
+  };
+  for (program::Var a = 0; a < rank; ++a) {
+    if (stage.position(a) == stage.order.size()) {
+      throw ScheduleError(ScheduleFault::AlreadyScheduled, "rfactor of '" + op->name + "' must come before its spatial axes are split");
+    }
+    value[a] = IndexExpr::variable(a);
+  }
+  add_axis(s.iter, AxisKind::Spatial);
+  for (const IterId iter : stage.order) {
+    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter) add_axis(iter, AxisKind::Reduction);
+  }
+  const auto range_of = [&](program::Var v) { return program::Range{0, partial.axes[v].extent - 1}; };
+  propagate_values(stage, extent, value, range_of);
+  partial.body = program::substitute_indices(
+      op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
+  for (std::size_t a = rank; a < op->axes.size(); ++a) {
+    if (value[a].range(range_of).max < op->axes[a].extent) continue;
+    partial.body = program::select(program::in_bounds(value[a], op->axes[a].extent), partial.body,
+                                   program::constant(program::identity(op->combiner), op->type));
+  }
+  if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
+
+  Operator final_op = *op;
+  final_op.axes.resize(rank);
+  final_op.axes.push_back({stage.iterators[s.iter].name, extent[s.iter], AxisKind::Reduction});
+  const TensorId rf = add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
+  final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
+  Stage& reduced = state.stages[s.stage];
+  reduced.op = std::make_shared<const Operator>(std::move(final_op));
+  reset_iterators(reduced);
+}
+
+inline void apply_step(State& state, const Pack& s) {
+  computed_stage(state, s.consumer);
+  const Stage& source = state.stage(s.tensor);
+  if (source.op->role != program::Role::Constant && source.op->role != program::Role::Computed) {
+    throw ScheduleError(ScheduleFault::NotPackable, "'" + source.op->name +
+                                                        "' is an input and arrives as it is; pack a constant, or a cache_read of it");
+  }
+  state.packs.push_back(s);
+}
+
+inline void apply_step(State& state, const Tensorize& s) {
+  live_position(computed_stage(state, s.stage), s.iter);
+  throw ScheduleError(ScheduleFault::Unsupported, "no tensor instruction is named '" + s.intrinsic + "' on this target");
+}
+
+}  // namespace detail
+
+/// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a few hundred
+/// nanoseconds; steps that make stages copy an operator.
+inline void apply(State& state, const Step& step) {
+  std::vector<std::int64_t> factors;
+  if (const auto* s = std::get_if<Split>(&step)) factors = s->factors;
+  if (const auto* s = std::get_if<FollowSplit>(&step)) factors = detail::followed_factors(state, *s);
+  std::visit([&](const auto& s) { detail::apply_step(state, s); }, step);
+  state.split_factors.push_back(std::move(factors));
+}
+
+}  // namespace tunewright::schedule

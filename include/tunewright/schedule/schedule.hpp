@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/schedule/apply.hpp"
+
+namespace tunewright::schedule {
+
+/// A program and the steps that schedule it: the candidate of a search. A regular value; copying shares the graph.
+struct Schedule {
+  std::shared_ptr<const ComputeGraph> graph;
+  std::vector<Step> steps;
+  bool operator==(const Schedule&) const = default;
+};
+
+/// Applies all steps in order. Throws `ScheduleError` naming the step that is illegal.
+[[nodiscard]] inline State replay(const Schedule& schedule) {
+  State state = initial_state(schedule.graph);
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    try {
+      apply(state, schedule.steps[i]);
+    } catch (const ScheduleError& error) {
+      throw ScheduleError(error.fault(), "step " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return state;
+}
+
+namespace detail {
+inline void hash_field(StableHash& h, const std::string& text) { h.add(std::string_view(text)); }
+inline void hash_field(StableHash& h, const Location& l) { h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter); }
+template <class T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+void hash_field(StableHash& h, T value) {
+  h.add(static_cast<std::int64_t>(value));
+}
+template <class T>
+void hash_field(StableHash& h, const std::vector<T>& values) {
+  h.add(static_cast<std::uint64_t>(values.size()));
+  for (const T& value : values) hash_field(h, value);
+}
+}  // namespace detail
+
+/// Content hash of the steps; with the task's hash it identifies a candidate.
+[[nodiscard]] inline std::uint64_t stable_hash(const std::vector<Step>& steps) {
+  StableHash h;
+  for (const Step& step : steps) {
+    h.add(static_cast<std::uint64_t>(step.index()));
+    Step copy = step;  // `describe` gives mutable access to serve reading JSON as well
+    describe(copy, [&](std::string_view, auto&... fields) { (detail::hash_field(h, fields), ...); });
+  }
+  return h.value();
+}
+
+/// Schedules a program by calling primitives. Each call appends a step and applies it, so misuse throws `ScheduleError` at
+/// the call. The functions return the iterators or stages they create.
+class ScheduleBuilder {
+ public:
+  explicit ScheduleBuilder(std::shared_ptr<const ComputeGraph> graph)
+      : schedule_{graph, {}}, state_(initial_state(std::move(graph))) {}
+
+  [[nodiscard]] const Schedule& schedule() const noexcept { return schedule_; }
+  [[nodiscard]] const State& state() const noexcept { return state_; }
+
+  /// The stage that computes the tensor called `name`. Throws `ScheduleError` when there is none.
+  [[nodiscard]] TensorId stage(std::string_view name) const {
+    for (TensorId id = 0; id < state_.stages.size(); ++id) {
+      if (state_.stages[id].op->name == name) return id;
+    }
+    throw ScheduleError(ScheduleFault::UnknownStage, "no tensor is called '" + std::string(name) + "'");
+  }
+  /// Current loops of a stage, outermost first.
+  [[nodiscard]] const std::vector<IterId>& loops(TensorId stage) const { return state_.stage(stage).order; }
+
+  std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors) {
+    const std::int64_t extent = iter < state_.stage(stage).op->axes.size() ? state_.stages[stage].op->axes[iter].extent : 0;
+    return append_split(stage, Split{stage, iter, std::move(factors), extent, 0}, stage);
+  }
+  std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
+    return append_split(stage, FollowSplit{stage, iter, source_step, parts}, stage);
+  }
+  IterId fuse(TensorId stage, std::vector<IterId> iters) {
+    const auto count = static_cast<std::uint32_t>(iters.size());
+    append(Fuse{stage, std::move(iters), count});
+    return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
+  }
+  void reorder(TensorId stage, std::vector<IterId> order) { append(Reorder{stage, std::move(order)}); }
+  void annotate(TensorId stage, IterId iter, LoopKind kind) { append(Annotate{stage, iter, kind}); }
+  void parallel(TensorId stage, IterId iter) { annotate(stage, iter, LoopKind::Parallel); }
+  void vectorize(TensorId stage, IterId iter) { annotate(stage, iter, LoopKind::Vectorized); }
+  void unroll(TensorId stage, IterId iter) { annotate(stage, iter, LoopKind::Unrolled); }
+  void bind(TensorId stage, IterId iter, LoopKind kind) { annotate(stage, iter, kind); }
+  void unroll_limit(TensorId stage, std::int64_t limit) { append(UnrollLimit{stage, {limit}, 0}); }
+  void compute_at(TensorId stage, TensorId consumer, IterId iter) {
+    append(ComputeLocation{stage, {{Location::Kind::At, consumer, iter}}, 0});
+  }
+  void compute_inline(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Inline, 0, 0}}, 0}); }
+  void compute_root(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Root, 0, 0}}, 0}); }
+  TensorId cache_write(TensorId stage, Scope scope = Scope::Local) { return append_stage(CacheWrite{stage, scope}); }
+  TensorId cache_read(TensorId tensor, TensorId consumer, Scope scope = Scope::Local) {
+    return append_stage(CacheRead{tensor, consumer, scope});
+  }
+  TensorId rfactor(TensorId stage, IterId iter) { return append_stage(Rfactor{stage, iter}); }
+  void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
+
+  /// Index the next step will have; what `follow_split` refers to.
+  [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
+
+  void append(Step step) {
+    apply(state_, step);
+    schedule_.steps.push_back(std::move(step));
+  }
+
+ private:
+  std::vector<IterId> append_split(TensorId stage, Step step, TensorId) {
+    append(std::move(step));
+    return state_.stages[stage].relations.back().children;
+  }
+  TensorId append_stage(Step step) {
+    append(std::move(step));
+    return static_cast<TensorId>(state_.stages.size() - 1);
+  }
+
+  Schedule schedule_;
+  State state_;
+};
+
+}  // namespace tunewright::schedule

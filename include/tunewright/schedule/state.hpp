@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/graph.hpp"
+#include "tunewright/schedule/step.hpp"
+
+namespace tunewright::schedule {
+
+using program::AxisKind;
+using program::ComputeGraph;
+using program::IndexExpr;
+using program::Operator;
+
+/// A loop-to-be of a stage.
+struct Iterator {
+  std::string name;
+  AxisKind kind = AxisKind::Spatial;
+  LoopKind annotation = LoopKind::Serial;
+};
+
+/// How iterators came from others: one parent and several children (split), or several parents and one child (fuse).
+struct Relation {
+  std::vector<IterId> parents;
+  std::vector<IterId> children;
+  std::vector<std::int64_t> factors;  ///< of a split: extents of all children but the first
+};
+
+struct Stage {
+  std::shared_ptr<const Operator> op;
+  Scope scope = Scope::Global;
+  std::vector<Iterator> iterators;   ///< by IterId; the first ones are the axes of `op`
+  std::vector<IterId> order;         ///< the current loops, outermost first
+  std::vector<Relation> relations;   ///< in the order made
+  Location location;
+  std::int64_t unroll_limit = 0;
+
+  [[nodiscard]] bool is_source() const noexcept { return op->role != program::Role::Computed; }
+  [[nodiscard]] bool is_untouched() const noexcept { return relations.empty() && location.kind == Location::Kind::Root; }
+  /// Place of `iter` in `order`, or `order.size()`.
+  [[nodiscard]] std::size_t position(IterId iter) const noexcept {
+    return static_cast<std::size_t>(std::find(order.begin(), order.end(), iter) - order.begin());
+  }
+};
+
+/// What steps lead to: stages with their loops and places. Extents of loops inside a consumer are only known after bound
+/// inference, so a state holds factors, not extents.
+struct State {
+  std::shared_ptr<const ComputeGraph> graph;
+  std::vector<Stage> stages;     ///< by TensorId
+  std::vector<TensorId> order;   ///< topological
+  std::vector<Pack> packs;
+  std::vector<std::vector<std::int64_t>> split_factors;  ///< by step index; empty for steps that are not splits
+
+  [[nodiscard]] const Stage& stage(TensorId id) const {
+    if (id >= stages.size()) {
+      throw ScheduleError(ScheduleFault::UnknownStage, "there is no stage " + std::to_string(id) + "; this program has " +
+                                                           std::to_string(stages.size()));
+    }
+    return stages[id];
+  }
+};
+
+namespace detail {
+
+inline void reset_iterators(Stage& stage) {
+  stage.iterators.clear();
+  stage.order.clear();
+  stage.relations.clear();
+  for (const program::Axis& axis : stage.op->axes) {
+    stage.order.push_back(static_cast<IterId>(stage.iterators.size()));
+    stage.iterators.push_back({axis.name, axis.kind, LoopKind::Serial});
+  }
+}
+
+inline std::string describe_iterator(const Stage& stage, IterId iter) {
+  return "iterator " + std::to_string(iter) +
+         (iter < stage.iterators.size() ? " ('" + stage.iterators[iter].name + "')" : std::string()) + " of stage '" +
+         stage.op->name + "'";
+}
+
+inline std::size_t live_position(const Stage& stage, IterId iter) {
+  const std::size_t at = stage.position(iter);
+  if (at == stage.order.size()) {
+    throw ScheduleError(ScheduleFault::UnknownIterator,
+                        describe_iterator(stage, iter) + " does not exist or was already split or fused");
+  }
+  return at;
+}
+
+inline Stage& computed_stage(State& state, TensorId id) {
+  if (state.stage(id).is_source()) {
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + state.stages[id].op->name +
+                                                         "' is an input or constant; only computed tensors have loops");
+  }
+  return state.stages[id];
+}
+
+inline void split(State& state, TensorId id, IterId iter, const std::vector<std::int64_t>& factors) {
+  Stage& stage = computed_stage(state, id);
+  const std::size_t at = live_position(stage, iter);
+  for (const std::int64_t factor : factors) {
+    if (factor < 1) {
+      throw ScheduleError(ScheduleFault::BadFactor, describe_iterator(stage, iter) + " cannot be split by " +
+                                                        std::to_string(factor) + "; factors are at least 1");
+    }
+  }
+  Relation relation{{iter}, {}, factors};
+  const std::string base = stage.iterators[iter].name;
+  const AxisKind kind = stage.iterators[iter].kind;
+  for (std::size_t part = 0; part <= factors.size(); ++part) {
+    relation.children.push_back(static_cast<IterId>(stage.iterators.size()));
+    stage.iterators.push_back({base + "." + std::to_string(part), kind, LoopKind::Serial});
+  }
+  stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(at));
+  stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at), relation.children.begin(), relation.children.end());
+  stage.relations.push_back(std::move(relation));
+}
+
+/// Index of the axes of `stage` over expressions for its current loops, relative to the window the stage computes.
+/// `value[iter]` and `extent[iter]` are filled for every iterator; those of `order` must be filled already for values,
+/// those of axes for extents.
+inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
+  for (const Relation& r : stage.relations) {
+    if (r.parents.size() == 1) {
+      std::int64_t inner = 1;
+      for (std::size_t c = 0; c < r.factors.size(); ++c) {
+        extent[r.children[c + 1]] = r.factors[c];
+        inner *= r.factors[c];
+      }
+      extent[r.children[0]] = program::ceil_div(extent[r.parents[0]], inner);
+      // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no idle loops.
+      if (extent[r.children[0]] == 1) {
+        std::int64_t rest = extent[r.parents[0]];
+        for (std::size_t c = r.factors.size(); c-- > 0;) {
+          const IterId child = r.children[c + 1];
+          extent[child] = std::min(extent[child], rest);
+          rest = program::ceil_div(rest, extent[child]);
+        }
+      }
+    } else {
+      std::int64_t product = 1;
+      for (const IterId parent : r.parents) product *= extent[parent];
+      extent[r.children[0]] = product;
+    }
+  }
+}
+
+template <class RangeOf>
+void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
+                      const RangeOf& range_of) {
+  for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
+    if (r->parents.size() == 1) {
+      IndexExpr& sum = value[r->parents[0]];
+      sum = IndexExpr(0);
+      for (const IterId child : r->children) {
+        sum *= extent[child];
+        sum += value[child];
+      }
+    } else {
+      IndexExpr rest = value[r->children[0]];
+      for (std::size_t p = r->parents.size(); p-- > 0;) {
+        const std::int64_t size = extent[r->parents[p]];
+        value[r->parents[p]] = p == 0 ? rest : IndexExpr::remainder(rest, size, range_of);
+        rest = IndexExpr::quotient(rest, size, range_of);
+      }
+    }
+  }
+}
+
+inline TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before) {
+  const auto id = static_cast<TensorId>(state.stages.size());
+  Stage stage;
+  stage.op = std::move(op);
+  stage.scope = scope;
+  reset_iterators(stage);
+  state.stages.push_back(std::move(stage));
+  state.order.insert(std::find(state.order.begin(), state.order.end(), before), id);
+  return id;
+}
+
+inline std::vector<IndexExpr> identity_indices(std::size_t rank) {
+  std::vector<IndexExpr> indices;
+  for (program::Var v = 0; v < rank; ++v) indices.push_back(IndexExpr::variable(v));
+  return indices;
+}
+
+inline Operator copy_operator(std::string name, const Operator& like, TensorId from) {
+  Operator copy;
+  copy.name = std::move(name);
+  copy.type = like.type;
+  copy.axes.assign(like.axes.begin(), like.axes.begin() + static_cast<std::ptrdiff_t>(like.rank()));
+  copy.body = program::load(from, like.type, identity_indices(like.rank()));
+  return copy;
+}
+
+}  // namespace detail
+
+/// The state before any step: one stage an operator, every stage at the root with its axes as loops.
+[[nodiscard]] inline State initial_state(std::shared_ptr<const ComputeGraph> graph) {
+  State state;
+  for (TensorId id = 0; id < graph->size(); ++id) {
+    Stage stage;
+    stage.op = std::shared_ptr<const Operator>(graph, &graph->op(id));
+    detail::reset_iterators(stage);
+    state.stages.push_back(std::move(stage));
+    state.order.push_back(id);
+  }
+  state.graph = std::move(graph);
+  return state;
+}
+
+}  // namespace tunewright::schedule

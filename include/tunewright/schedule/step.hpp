@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// The primitives of scheduling, as data. A list of steps is the genome of the search: it is stored, mutated, transferred
+/// and turned into features. Steps that carry a decision also carry its domain, so that a mutator needs no analysis.
+///
+/// A stage is named by the tensor it computes. Iterators are numbered within their stage: axes first, then whatever splits
+/// and fuses create, in order; numbers never change meaning when a decision (a tile size, say) changes.
+namespace tunewright::schedule {
+
+using loops::LoopKind;
+using loops::Scope;
+using program::TensorId;
+
+using IterId = std::uint32_t;
+
+/// Replaces `iter` by 1 + factors.size() nested iterators; the outermost part takes what the factors leave (rounded up, so
+/// factors need not divide).
+struct Split {
+  TensorId stage = 0;
+  IterId iter = 0;
+  std::vector<std::int64_t> factors;  ///< extents of the inner parts, outermost first
+  std::int64_t extent = 0;            ///< domain: the extent the factors divide up
+  std::int64_t max_innermost = 0;     ///< domain: cap of the last factor, 0 for none
+  bool operator==(const Split&) const = default;
+};
+
+/// A split that reuses the leading factors of an earlier `Split` step and gives the product of the others to its innermost
+/// part, so that one change of the source moves both.
+struct FollowSplit {
+  TensorId stage = 0;
+  IterId iter = 0;
+  std::uint32_t source = 0;  ///< index of the followed step
+  std::uint32_t parts = 1;   ///< inner parts to make, at most as many as the source has factors
+  bool operator==(const FollowSplit&) const = default;
+};
+
+/// Makes the first `count` of `iters` (adjacent, outermost first) one iterator. `count` may be changed in 1 .. iters.size().
+struct Fuse {
+  TensorId stage = 0;
+  std::vector<IterId> iters;
+  std::uint32_t count = 0;
+  bool operator==(const Fuse&) const = default;
+};
+
+/// Puts the named iterators, which keep the places they occupy as a set, into this order.
+struct Reorder {
+  TensorId stage = 0;
+  std::vector<IterId> order;
+  bool operator==(const Reorder&) const = default;
+};
+
+/// Marks how a loop runs: parallel, vectorized, unrolled, or bound to a GPU block, thread or virtual thread.
+struct Annotate {
+  TensorId stage = 0;
+  IterId iter = 0;
+  LoopKind kind = LoopKind::Serial;
+  bool operator==(const Annotate&) const = default;
+};
+
+/// Lets serial loops of the stage be unrolled as long as at most so many statement instances result.
+struct UnrollLimit {
+  TensorId stage = 0;
+  std::vector<std::int64_t> choices;  ///< domain
+  std::uint32_t selected = 0;
+  bool operator==(const UnrollLimit&) const = default;
+};
+
+/// Where a stage is computed: on its own, inside a loop of a consumer, or not at all (its expression is used in place).
+struct Location {
+  enum class Kind : std::uint8_t { Root, Inline, At };
+  Kind kind = Kind::Root;
+  TensorId stage = 0;  ///< of At
+  IterId iter = 0;     ///< of At
+  bool operator==(const Location&) const = default;
+};
+struct ComputeLocation {
+  TensorId stage = 0;
+  std::vector<Location> choices;  ///< domain
+  std::uint32_t selected = 0;
+  bool operator==(const ComputeLocation&) const = default;
+};
+
+/// Lets the stage write a new tensor in `scope` first and become a copy of it. The new tensor gets the next free number.
+struct CacheWrite {
+  TensorId stage = 0;
+  Scope scope = Scope::Local;
+  bool operator==(const CacheWrite&) const = default;
+};
+
+/// Lets `consumer` read `tensor` through a copy in `scope`. The copy gets the next free number.
+struct CacheRead {
+  TensorId tensor = 0;
+  TensorId consumer = 0;
+  Scope scope = Scope::Local;
+  bool operator==(const CacheRead&) const = default;
+};
+
+/// Turns the reduction iterator `iter` into a spatial axis of a new stage that reduces over the others; the stage itself
+/// then reduces over that axis. The new tensor gets the next free number; its new axis comes last among the spatial ones.
+struct Rfactor {
+  TensorId stage = 0;
+  IterId iter = 0;
+  bool operator==(const Rfactor&) const = default;
+};
+
+/// Stores `tensor` in the order in which the loops of `consumer` visit it: ahead of time for a constant, by the copying
+/// stage for a cache.
+struct Pack {
+  TensorId tensor = 0;
+  TensorId consumer = 0;
+  bool operator==(const Pack&) const = default;
+};
+
+/// Replaces the loops from `iter` inwards by a tensor instruction.
+struct Tensorize {
+  TensorId stage = 0;
+  IterId iter = 0;
+  std::string intrinsic;
+  bool operator==(const Tensorize&) const = default;
+};
+
+using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite, CacheRead,
+                          Rfactor, Pack, Tensorize>;
+
+/// What was wrong with a step.
+enum class ScheduleFault : std::uint8_t {
+  UnknownStage, UnknownIterator, BadFactor, BadOrder, NotAdjacent, MixedKinds, AlreadyScheduled, NotInlineable,
+  BadLocation, NotReduction, BadAnnotation, BadChoice, NotPackable, Unsupported,
+};
+
+[[nodiscard]] constexpr std::string_view name(ScheduleFault fault) noexcept {
+  constexpr std::string_view names[] = {"unknown_stage",     "unknown_iterator", "bad_factor",    "bad_order",    "not_adjacent",
+                                        "mixed_kinds",       "already_scheduled", "not_inlineable", "bad_location",
+                                        "not_reduction",     "bad_annotation",   "bad_choice",    "not_packable", "unsupported"};
+  return names[static_cast<std::size_t>(fault)];
+}
+
+/// An illegal step, or a list of steps that does not fit together.
+class ScheduleError : public std::invalid_argument {
+ public:
+  ScheduleError(ScheduleFault fault, const std::string& detail)
+      : std::invalid_argument(std::string(name(fault)) + ": " + detail), fault_(fault) {}
+  [[nodiscard]] ScheduleFault fault() const noexcept { return fault_; }
+
+ private:
+  ScheduleFault fault_;
+};
+
+/// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order: the one description of a step's content,
+/// which hashing and the JSON form share.
+template <class F>
+auto describe(Step& step, const F& f) {
+  struct Visitor {
+    const F& f;
+    auto operator()(Split& s) const { return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost); }
+    auto operator()(FollowSplit& s) const { return f("follow_split", s.stage, s.iter, s.source, s.parts); }
+    auto operator()(Fuse& s) const { return f("fuse", s.stage, s.iters, s.count); }
+    auto operator()(Reorder& s) const { return f("reorder", s.stage, s.order); }
+    auto operator()(Annotate& s) const { return f("annotate", s.stage, s.iter, s.kind); }
+    auto operator()(UnrollLimit& s) const { return f("unroll_limit", s.stage, s.choices, s.selected); }
+    auto operator()(ComputeLocation& s) const { return f("compute_location", s.stage, s.choices, s.selected); }
+    auto operator()(CacheWrite& s) const { return f("cache_write", s.stage, s.scope); }
+    auto operator()(CacheRead& s) const { return f("cache_read", s.tensor, s.consumer, s.scope); }
+    auto operator()(Rfactor& s) const { return f("rfactor", s.stage, s.iter); }
+    auto operator()(Pack& s) const { return f("pack", s.tensor, s.consumer); }
+    auto operator()(Tensorize& s) const { return f("tensorize", s.stage, s.iter, s.intrinsic); }
+  };
+  return std::visit(Visitor{f}, step);
+}
+
+}  // namespace tunewright::schedule
