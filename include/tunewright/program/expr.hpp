@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,7 +50,11 @@ class Expr {
  public:
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
-  Expr(double value);  // NOLINT: a number is a Float32 constant; `cast` gives other types
+  /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. A `bool` is kept
+  /// out, so that `expr && flag` asks whether `expr` is there.
+  template <class T>
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+  Expr(T value);  // NOLINT: numbers read well in bodies
   [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
   const ExprNode& operator*() const noexcept { return *node_; }
   const ExprNode* operator->() const noexcept { return node_.get(); }
@@ -71,8 +76,12 @@ struct ExprNode {
 
 inline Expr make_expr(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
 
-inline Expr constant(double value, ScalarType type) { return make_expr({.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}}); }
-inline Expr::Expr(double value) : Expr(constant(value, ScalarType::Float32)) {}
+inline Expr constant(double value, ScalarType type) {
+  return make_expr({.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}});
+}
+template <class T>
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+Expr::Expr(T value) : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
 inline Expr index_value(IndexExpr index) {
   return make_expr({.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index), .indices = {}, .args = {}});
 }
@@ -132,7 +141,8 @@ inline Expr operator>=(Expr a, Expr b) { return detail::predicate(Op::LessEqual,
 inline Expr equal(Expr a, Expr b) { return detail::predicate(Op::Equal, std::move(a), std::move(b)); }
 inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::move(a), std::move(b)); }
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
-inline Expr operator!(Expr a) { return detail::unary(Op::Not, std::move(a)); }
+/// Not `operator!`, which on an `Expr` asks whether it is empty.
+inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
 inline Expr select(Expr condition, Expr a, Expr b) {
   detail::unify(a, b);
   const ScalarType type = a->type;
