@@ -12,6 +12,7 @@
 
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
+#include "tunewright/schedule/kinds.hpp"
 
 /// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers read. GPUs and
 /// CPUs share it. A statement keeps its operator's body and binds the operator's axes to expressions over loop variables, so
@@ -25,24 +26,9 @@ using program::Var;
 
 using BufferId = std::uint32_t;
 
-enum class LoopKind : std::uint8_t {
-  Serial, Parallel, Vectorized, Unrolled,
-  BlockX, BlockY, BlockZ, ThreadX, ThreadY, ThreadZ, VirtualThread,
-};
-
-[[nodiscard]] constexpr std::string_view name(LoopKind kind) noexcept {
-  constexpr std::string_view names[] = {"serial",  "parallel", "vectorized", "unrolled", "block_x", "block_y",
-                                        "block_z", "thread_x", "thread_y",   "thread_z", "vthread"};
-  return names[static_cast<std::size_t>(kind)];
-}
-
-/// Memory a buffer lives in. `Local` is private to a thread: registers where the code generator can prove it, else stack.
-enum class Scope : std::uint8_t { Global, Shared, Local, FragmentA, FragmentB, Accumulator };
-
-[[nodiscard]] constexpr std::string_view name(Scope scope) noexcept {
-  constexpr std::string_view names[] = {"global", "shared", "local", "fragment_a", "fragment_b", "accumulator"};
-  return names[static_cast<std::size_t>(scope)];
-}
+using schedule::LoopKind;
+using schedule::Scope;
+using schedule::name;
 
 /// Inputs, constants and outputs are the kernel's arguments; a temporary at the top level is workspace of the caller, one
 /// allocated inside a loop belongs to the thread that runs the loop.

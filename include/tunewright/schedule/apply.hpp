@@ -87,7 +87,7 @@ inline void apply_step(State& state, const Annotate& s) {
                                    s.kind == LoopKind::ThreadX;
   if (iterator.kind == AxisKind::Reduction && !may_carry_reduction) {
     throw ScheduleError(ScheduleFault::BadAnnotation, describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +
-                                                          std::string(loops::name(s.kind)) + "; use rfactor first");
+                                                          std::string(schedule::name(s.kind)) + "; use rfactor first");
   }
   iterator.annotation = s.kind;
 }
@@ -140,7 +140,7 @@ inline void apply_step(State& state, const CacheWrite& s) {
   Stage& stage = computed_stage(state, s.stage);
   require_untouched(stage, "cache_write");
   Operator cached = *stage.op;
-  cached.name += "." + std::string(loops::name(s.scope));
+  cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
   const TensorId cache = add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
   Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
@@ -164,7 +164,7 @@ inline void apply_step(State& state, const CacheRead& s) {
                                                          "', so there is nothing to cache");
   }
   consumer.op = std::make_shared<const Operator>(std::move(redirected));
-  Operator copy = copy_operator(source.op->name + "." + std::string(loops::name(s.scope)), *source.op, s.tensor);
+  Operator copy = copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
   add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
 }
 

@@ -28,7 +28,7 @@ Enum enum_from_name(std::string_view text) {
     const auto candidate = static_cast<Enum>(value);
     constexpr int count = std::is_same_v<Enum, LoopKind> ? 11 : 6;
     if (value >= count) break;
-    if (loops::name(candidate) == text) return candidate;
+    if (schedule::name(candidate) == text) return candidate;
   }
   throw ScheduleError(ScheduleFault::BadAnnotation, "'" + std::string(text) + "' is not a known loop kind or memory scope");
 }
@@ -40,7 +40,7 @@ nlohmann::json field_to_json(const T& value) {
     if (value.kind == Location::Kind::Inline) return "inline";
     return nlohmann::json::array({value.stage, value.iter});
   } else if constexpr (std::is_enum_v<T>) {
-    return std::string(loops::name(value));
+    return std::string(schedule::name(value));
   } else if constexpr (is_vector<T>) {
     nlohmann::json array = nlohmann::json::array();
     for (const auto& element : value) array.push_back(field_to_json(element));

@@ -29,7 +29,7 @@ struct Schedule {
   State state = initial_state(schedule.graph);
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     try {
-      apply(state, schedule.steps[i]);
+      schedule::apply(state, schedule.steps[i]);
     } catch (const ScheduleError& error) {
       throw ScheduleError(error.fault(), "step " + std::to_string(i) + ": " + error.what());
     }
@@ -118,7 +118,7 @@ class ScheduleBuilder {
   [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
 
   void append(Step step) {
-    apply(state_, step);
+    schedule::apply(state_, step);
     schedule_.steps.push_back(std::move(step));
   }
 

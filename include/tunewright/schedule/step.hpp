@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
-#include "tunewright/loops/nest.hpp"
+#include "tunewright/program/expr.hpp"
+#include "tunewright/schedule/kinds.hpp"
 
 /// The primitives of scheduling, as data. A list of steps is the genome of the search: it is stored, mutated, transferred
 /// and turned into features. Steps that carry a decision also carry its domain, so that a mutator needs no analysis.
@@ -19,8 +20,6 @@
 /// and fuses create, in order; numbers never change meaning when a decision (a tile size, say) changes.
 namespace tunewright::schedule {
 
-using loops::LoopKind;
-using loops::Scope;
 using program::TensorId;
 
 using IterId = std::uint32_t;
