@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace tunewright::models {
+
+namespace gbdt {
+enum class Objective : std::uint8_t;
+}
+
+struct Gbdt;
+struct Random;
+
+}  // namespace tunewright::models

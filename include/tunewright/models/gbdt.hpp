@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/ensemble.hpp"
+#include "tunewright/models/gbdt/objective.hpp"
+#include "tunewright/models/gbdt/persistence.hpp"
+#include "tunewright/models/gbdt/split.hpp"
+#include "tunewright/models/gbdt/tree_grower.hpp"
+
+namespace tunewright::models {
+
+/// Gradient-boosted regression trees on the rows of a program; its score is the sum over its rows.
+///
+///   score(p) = sum over rows r of p, trees t of leaf_t(r)
+///   each round grows one tree on  g = dL/ds(p), h = d2L/ds(p)^2,  both shared by all rows of p; scores start at 0
+///
+/// Paper:       Ansor, OSDI 2020, 5.2 (model and loss); XGBoost, KDD 2016 (gain, leaf values); LightGBM, NIPS 2017 (histograms).
+/// Models:      CostModel, PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns. Units: y is throughput / best of task, in [0, 1].
+/// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows * trees * depth),
+///              about one nanosecond a step.
+/// Determinism: bit-identical for equal options and data at any number of threads; only ranking objectives use the seed.
+/// Deviates:    from Ansor: histograms instead of exact splits, a fixed number of rounds instead of up to 10,000 with a
+///              stop on the training error, which costs more than a round of measuring once there are a thousand records.
+///              min_child_weight, gamma and lambda mean what they mean in XGBoost.
+/// A program whose y is 0 has weight 0 under SummedOverStatements and only serves ranking objectives and Squared.
+/// A NaN fed to predict counts as below every threshold.
+struct Gbdt {
+  unsigned rounds = 100;               ///< trees at most, at least 1
+  unsigned max_depth = 8;              ///< of a tree, 1 to 15; 0 splits nothing and is refused
+  float learning_rate = 0.2F;          ///< share of each tree's step taken, in (0, 1]
+  float min_child_weight = 0;          ///< least sum of hessians of a leaf, at least 0
+  float gamma = 0.001F;                ///< least gain of a split, at least 0
+  float lambda = 1;                    ///< L2 penalty on leaf values, at least 0
+  unsigned max_bins = 256;             ///< of a column, 2 to 256
+  gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
+  unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
+  unsigned early_stopping_rounds = 0;  ///< stop when the weighted training error has not fallen for so many; 0: never
+  unsigned threads = 0;                ///< 0: all the machine has
+  std::uint64_t seed = 43;
+
+  gbdt::Ensemble ensemble{};  ///< what was learned; empty before the first fit
+
+  /// Throws `std::invalid_argument` for a wrong size of `score` and a width that is not the trained one.
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    check_predict_sizes("models::Gbdt", x, score.size());
+    if (ensemble.trees.empty()) {
+      for (std::size_t p = 0; p < x.programs(); ++p) {
+        score[p] = x.offsets()[p] == x.offsets()[p + 1] ? -std::numeric_limits<float>::infinity() : 0.0F;
+      }
+      return;
+    }
+    if (x.rows() > 0 && x.columns() != ensemble.columns) {
+      throw std::invalid_argument("models::Gbdt::predict: rows of " + std::to_string(x.columns()) +
+                                  " features, but the model was trained on " + std::to_string(ensemble.columns) +
+                                  "; use the featurizer it was trained with");
+    }
+    // A thread must find about a millisecond of work to be worth starting.
+    const std::size_t parts_worth = x.rows() * ensemble.trees.size() / 65536 + 1;
+    const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
+    const std::size_t parts = std::min(parts_worth, wanted);
+    parallel_for(parts, static_cast<unsigned>(parts), [&](std::size_t part) {
+      const std::size_t first = part * x.programs() / parts, last = (part + 1) * x.programs() / parts;
+      ensemble.predict(x, first, last, score.subspan(first, last - first));
+    });
+  }
+
+  /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are negative or not
+  /// finite, and features that are NaN.
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check_options();
+    check_fit_sizes("models::Gbdt", x, y.size(), group.size());
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      if (!std::isfinite(y[p]) || y[p] < 0) {
+        throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " + std::to_string(p) +
+                                    "; labels are throughput / best of task, 0 for a failed candidate");
+      }
+    }
+    if (x.columns() > gbdt::Ensemble::most_columns) {
+      throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) + " columns; at most 65535 are supported");
+    }
+    ThreadTeam team(threads);
+    const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
+    gbdt::EnsembleBuilder builder(data, x.columns());
+    const std::size_t kept = boost(x.offsets(), data, y, group, team, builder);
+    ensemble = std::move(builder).finish(kept);
+  }
+
+  /// See PersistentCostModel.
+  void save(std::ostream& out, std::uint64_t feature_schema) const { gbdt::save(ensemble, out, feature_schema); }
+  void load(std::istream& in, std::uint64_t feature_schema) { ensemble = gbdt::load(in, feature_schema); }
+
+ private:
+  void check_options() const {
+    const auto refuse = [](const char* what, auto value, const char* range) {
+      throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " + range);
+    };
+    if (rounds == 0) refuse("rounds", rounds, "at least 1");
+    if (max_depth == 0 || max_depth > gbdt::Ensemble::most_depth) refuse("max_depth", max_depth, "1 to 15");
+    if (!(learning_rate > 0 && learning_rate <= 1)) refuse("learning_rate", learning_rate, "a value in (0, 1]");
+    if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
+    if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
+    if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
+    if (max_bins < 2 || max_bins > gbdt::ColumnBinner::most_bins) refuse("max_bins", max_bins, "2 to 256");
+    if (pairs_per_program == 0) refuse("pairs_per_program", pairs_per_program, "at least 1");
+  }
+
+  // sum y (s - y)^2, the loss that Ansor stops on; every program counts alike under the other objectives.
+  double training_error(std::span<const float> score, std::span<const float> y) const {
+    const bool weighted = objective == gbdt::Objective::SummedOverStatements;
+    double sum = 0;
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      const double off = static_cast<double>(score[p]) - static_cast<double>(y[p]);
+      sum += off * off * (weighted ? static_cast<double>(y[p]) : 1.0);
+    }
+    return sum;
+  }
+
+  // Grows trees into `builder`; returns how many of them to keep.
+  std::size_t boost(std::span<const std::uint32_t> offsets, const gbdt::BinnedRows& data, std::span<const float> y,
+                    std::span<const std::uint32_t> group, ThreadTeam& team, gbdt::EnsembleBuilder& builder) const {
+    const std::size_t programs = y.size();
+    const auto groups = gbdt::RankingGroups::of(programs, group);
+    const Rng rng(seed);
+    std::vector<float> score(programs, 0.0F);
+    std::vector<gbdt::Slope> slope(programs);
+    std::vector<gbdt::PackedSum> of_program(programs), of_row(data.rows);
+    std::vector<float> row_value(data.rows);
+    gbdt::TreeGrower grower(data, {.max_depth = max_depth, .learning_rate = learning_rate,
+                                   .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}}, team);
+    double least_error = std::numeric_limits<double>::infinity();
+    std::size_t best_round = 0;
+    for (std::size_t round = 0; round < rounds; ++round) {
+      gbdt::slopes(objective, score, y, groups, pairs_per_program, rng, round, slope);
+      const gbdt::Quanta quanta = gbdt::pack_slopes(slope, offsets, of_program);
+      std::fill(of_row.begin(), of_row.end(), gbdt::PackedSum{0});
+      for (std::size_t p = 0; p < programs; ++p) {
+        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) of_row[data.distinct_of[r]] += of_program[p];
+      }
+      builder.add(grower.grow(of_row, quanta, row_value));
+      for (std::size_t p = 0; p < programs; ++p) {
+        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) score[p] += row_value[data.distinct_of[r]];
+      }
+      if (early_stopping_rounds == 0) continue;
+      if (const double error = training_error(score, y); error < least_error) {
+        least_error = error;
+        best_round = round;
+      } else if (round - best_round >= early_stopping_rounds) {
+        return best_round + 1;
+      }
+    }
+    return early_stopping_rounds == 0 ? rounds : best_round + 1;
+  }
+};
+
+}  // namespace tunewright::models

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/split.hpp"
+#include "tunewright/models/gbdt/tree_grower.hpp"
+
+namespace tunewright::models::gbdt {
+
+/// Trees laid out for prediction: one array, eight bytes a node.
+///
+/// An inner node sends a row on to `left` or, when its feature is above the threshold, to `left + 1`. A leaf is its own left
+/// child; its threshold is its value and its feature a slot that holds minus infinity, so rows that arrive early just stay. Every
+/// row then takes the same number of steps through a tree, without a branch to mispredict, and eight rows walk at once
+/// to hide the latency of each other's loads.
+struct Ensemble {
+  static constexpr unsigned most_depth = 15;  ///< keeps node numbers within a tree in 16 bits
+  static constexpr std::size_t most_columns = 65535;
+
+  struct Node {
+    float threshold = 0;
+    std::uint16_t feature = 0;  ///< place in `used_columns`; used_columns.size() marks a leaf
+    std::uint16_t left = 0;     ///< within the tree
+    bool operator==(const Node&) const = default;
+  };
+  struct Tree {
+    std::uint32_t first = 0;  ///< root, in `nodes`
+    std::uint32_t depth = 0;  ///< steps from the root to the deepest leaf
+    bool operator==(const Tree&) const = default;
+  };
+
+  std::size_t columns = 0;                  ///< D of the batches trained on; 0: never trained
+  std::vector<std::uint32_t> used_columns;  ///< ascending
+  std::vector<Tree> trees;
+  std::vector<Node> nodes;
+
+  bool operator==(const Ensemble&) const = default;
+
+  /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last - first].
+  /// Scores do not depend on which other programs are asked for.
+  void predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const;
+};
+
+/// Collects grown trees. Thresholds come from the bins, nodes are numbered level by level.
+class EnsembleBuilder {
+ public:
+  explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns) : data_(&data), column_of_(data.bins) {
+    for (std::size_t f = 0; f < data.columns.size(); ++f) {
+      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins, static_cast<std::uint32_t>(f));
+    }
+    ensemble_.columns = columns;
+  }
+
+  void add(const std::vector<GrownNode>& grown) {
+    std::vector<std::uint32_t> order{0};  // grown node by new number
+    Ensemble::Tree tree{static_cast<std::uint32_t>(ensemble_.nodes.size()), 0};
+    std::size_t level_end = 1;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (i == level_end) {
+        level_end = order.size();
+        ++tree.depth;
+      }
+      const GrownNode& node = grown[order[i]];
+      if (node.left == 0) {
+        ensemble_.nodes.push_back({node.value, leaf, static_cast<std::uint16_t>(i)});
+        continue;
+      }
+      const Column& column = data_->columns[column_of_[node.id]];
+      ensemble_.nodes.push_back({column.thresholds[node.id - column.first_bin],
+                                 static_cast<std::uint16_t>(column_of_[node.id]), static_cast<std::uint16_t>(order.size())});
+      order.push_back(node.left);
+      order.push_back(node.left + 1);
+    }
+    ensemble_.trees.push_back(tree);
+  }
+
+  /// Keeps the first `trees` trees and gives them away.
+  Ensemble finish(std::size_t trees) && {
+    if (trees < ensemble_.trees.size()) {
+      ensemble_.nodes.resize(ensemble_.trees[trees].first);
+      ensemble_.trees.resize(trees);
+    }
+    std::vector<std::uint16_t> place(data_->columns.size(), leaf);  // of a binned column among the used ones
+    for (const Ensemble::Node& node : ensemble_.nodes) {
+      if (node.feature != leaf) place[node.feature] = 0;
+    }
+    for (std::size_t f = 0; f < place.size(); ++f) {
+      if (place[f] == leaf) continue;
+      place[f] = static_cast<std::uint16_t>(ensemble_.used_columns.size());
+      ensemble_.used_columns.push_back(data_->columns[f].source);
+    }
+    const auto none = static_cast<std::uint16_t>(ensemble_.used_columns.size());
+    for (Ensemble::Node& node : ensemble_.nodes) node.feature = node.feature == leaf ? none : place[node.feature];
+    return std::move(ensemble_);
+  }
+
+ private:
+  static constexpr std::uint16_t leaf = 0xffff;
+  const BinnedRows* data_;
+  std::vector<std::uint32_t> column_of_;
+  Ensemble ensemble_;
+};
+
+namespace ensemble_detail {
+
+inline constexpr std::size_t lanes = 8;
+
+// Leaf values of eight rows, which lie `stride` apart, added to sums [8].
+template <std::size_t... Lane>
+inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows, std::size_t stride, float* sums,
+                 std::index_sequence<Lane...>) {
+  std::array<std::uint32_t, lanes> at{};
+  for (; depth != 0; --depth) {
+    ((at[Lane] = nodes[at[Lane]].left +
+                 static_cast<std::uint32_t>(rows[Lane * stride + nodes[at[Lane]].feature] > nodes[at[Lane]].threshold)),
+     ...);
+  }
+  ((sums[Lane] += nodes[at[Lane]].threshold), ...);
+}
+
+}  // namespace ensemble_detail
+
+inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const {
+  constexpr std::size_t lanes = ensemble_detail::lanes;
+  constexpr std::size_t block = 64;  // rows: with some 100 used columns they stay in the first-level cache beside a tree
+  const std::size_t used = used_columns.size(), stride = used + 1;
+  std::vector<float> packed(block * stride, -std::numeric_limits<float>::infinity());  // (block, used + 1)
+  std::array<float, block> sums;
+
+  std::size_t program = first;  // the one the next finished row belongs to
+  for (; program < last && x.offsets()[program] == x.offsets()[program + 1]; ++program) {
+    score[program - first] = -std::numeric_limits<float>::infinity();
+  }
+  float total = 0;
+  const std::size_t rows_end = x.offsets()[last];
+  for (std::size_t begin = x.offsets()[first]; begin < rows_end; begin += block) {
+    const std::size_t rows = std::min(block, rows_end - begin);
+    for (std::size_t r = 0; r < rows; ++r) {
+      const float* row = x.values().data() + (begin + r) * x.columns();
+      float* out = packed.data() + r * stride;
+      for (std::size_t f = 0; f < used; ++f) out[f] = row[used_columns[f]];
+    }
+    sums.fill(0);
+    for (const Tree& tree : trees) {
+      for (std::size_t r = 0; r < rows; r += lanes) {
+        ensemble_detail::walk(nodes.data() + tree.first, tree.depth, packed.data() + r * stride, stride, sums.data() + r,
+                              std::make_index_sequence<lanes>{});
+      }
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      total += sums[r];
+      if (begin + r + 1 != x.offsets()[program + 1]) continue;
+      score[program++ - first] = total;
+      total = 0;
+      for (; program < last && x.offsets()[program] == x.offsets()[program + 1]; ++program) {
+        score[program - first] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+}
+
+}  // namespace tunewright::models::gbdt
