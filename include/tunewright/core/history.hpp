@@ -14,6 +14,9 @@
 
 namespace tunewright {
 
+/// Canonical keys of configurations.
+using KeySet = std::unordered_set<std::uint64_t>;
+
 /// Seconds of one run; infinite for a failed candidate.
 [[nodiscard]] inline double cost_s(const Outcome& outcome) noexcept {
   const Timing* timing = outcome.timing();
@@ -46,7 +49,7 @@ class History {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return trials_.size(); }
   [[nodiscard]] const std::vector<Trial<Config>>& trials() const noexcept { return trials_; }
-  [[nodiscard]] const std::unordered_set<std::uint64_t>& keys() const noexcept { return keys_; }
+  [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
   [[nodiscard]] bool contains(std::uint64_t key) const { return keys_.count(key) != 0; }
   [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
 
@@ -83,7 +86,7 @@ class History {
 
  private:
   std::vector<Trial<Config>> trials_;
-  std::unordered_set<std::uint64_t> keys_;
+  KeySet keys_;
   std::size_t valid_ = 0;
   std::size_t best_ = 0;
 };

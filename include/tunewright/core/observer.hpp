@@ -4,14 +4,13 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 
@@ -19,16 +18,16 @@ namespace tunewright {
 
 /// Where a run stands, without types of the search space.
 struct RunStatus {
-  const Task* task = nullptr;
-  Budget budget;
+  Task task{};
+  Budget budget{};
   std::size_t trials = 0;    ///< measured and recalled
   std::size_t recalled = 0;  ///< of these, taken over from journals
   std::size_t rounds = 0;    ///< finished now
   std::array<std::size_t, fault_names.size()> faults{};  ///< failed trials by `Fault`
-  std::optional<Seconds> best;
-  Seconds elapsed{0};                           ///< since the start of the run, by its clock
-  std::map<std::string, std::size_t> rejected;  ///< candidates the filter dropped, by reason; repeats count
-  std::map<std::string, std::size_t> unusable;  ///< journal records of this task not taken over, by reason
+  std::optional<Seconds> best{};
+  Seconds elapsed{0};     ///< since the start of the run, by its clock
+  ReasonCounts rejected{};  ///< candidates the filter dropped; one that comes up again counts again
+  ReasonCounts unusable{};  ///< records of a journal that were not taken over
 
   [[nodiscard]] std::size_t failed() const noexcept {
     std::size_t sum = 0;

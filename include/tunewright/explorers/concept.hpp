@@ -3,20 +3,17 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
-#include <unordered_set>
 #include <vector>
 
+#include "tunewright/core/history.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright {
-
-using KeySet = std::unordered_set<std::uint64_t>;
 
 /// Non-owning reference to whatever ranks configurations: the cost model behind its featurizer, or the draft.
 /// `rank(configs, score)` writes one number a configuration, larger is better; -infinity marks what must not be returned

@@ -3,12 +3,11 @@
 
 #include <concepts>
 #include <cstddef>
-#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/concept.hpp"
 
@@ -16,14 +15,14 @@ namespace tunewright {
 
 /// What a filter leaves of a pool, and why the rest went.
 struct Kept {
-  std::vector<std::size_t> indices;             ///< positions kept, ascending
-  std::map<std::string, std::size_t> rejected;  ///< reason -> count
+  std::vector<std::size_t> indices;  ///< positions kept, ascending
+  ReasonCounts rejected;
 };
 
 /// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
 ///
 /// `keep(space, task, pool)` judges each candidate by itself: the verdict does not depend on the rest of the pool. It is
-/// asked both while exploring (rejected candidates rank last) and before sampling.
+/// asked both while exploring (rejected candidates rank -infinity) and before sampling, from several threads at once.
 ///
 /// Optional hook, found by detection: `learn(space, task, configs, outcomes)` after every batch.
 template <class F, class S>

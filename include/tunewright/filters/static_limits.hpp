@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 #include "tunewright/filters/concept.hpp"
 
 namespace tunewright::filters {

@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
@@ -27,4 +29,23 @@ concept SamplerFor =
       { sampler.select(model, x, score, n, rng) } -> std::same_as<std::vector<std::size_t>>;  // [B <= n]
     };
 
+namespace samplers {
+
+/// Throws `std::logic_error` unless `chosen` holds at most `n` distinct positions in a pool of `pool` candidates.
+inline void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n) {
+  if (chosen.size() > n) {
+    throw std::logic_error("the sampler chose " + std::to_string(chosen.size()) + " candidates where at most " +
+                           std::to_string(n) + " were asked for");
+  }
+  std::vector<bool> taken(pool);
+  for (const std::size_t index : chosen) {
+    if (index >= pool || taken[index]) {
+      throw std::logic_error("the sampler chose position " + std::to_string(index) + " of a pool of " +
+                             std::to_string(pool) + (index >= pool ? "; it is out of range" : " twice"));
+    }
+    taken[index] = true;
+  }
+}
+
+}  // namespace samplers
 }  // namespace tunewright

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/adaptations/concept.hpp"
+
+namespace tunewright::adaptations {
+
+/// Trains the model anew on everything measured so far.
+///
+///   fit when  (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
+///
+/// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive training and
+/// keeps the total training time linear in the trials.
+///
+/// Paper:       Zheng et al., Ansor, OSDI 2020.
+/// Models:      AdaptationFor<M> for every CostModel M.
+/// Shapes:      x (R, D) in N candidates, y [N], group [N].
+/// Cost:        one fit, or nothing.
+/// Determinism: that of the model.
+struct Refit {
+  double min_growth = 0;  ///< share of new candidates that makes a fit worth it, at least 0
+
+  std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
+
+  template <CostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    if (!(min_growth >= 0)) {
+      throw std::invalid_argument("Refit: min_growth is " + std::to_string(min_growth) +
+                                  "; it is a share, 0 to fit after every batch");
+    }
+    const bool shrunk = y.size() < fitted_candidates;  // another session's data
+    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
+    if (!shrunk && growth < min_growth * static_cast<double>(fitted_candidates)) return;
+    model.fit(x, y, group);
+    fitted_candidates = y.size();
+  }
+};
+
+}  // namespace tunewright::adaptations

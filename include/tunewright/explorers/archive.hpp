@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/explorers/concept.hpp"
+
+namespace tunewright::explorers {
+
+/// Every configuration one exploration came across, each scored once: explorers move about in positions of it, and the best
+/// of it are what they return. N = configurations held.
+template <SearchSpace S>
+class Archive {
+ public:
+  using Config = config_t<S>;
+
+  Archive(const S& space, const Guidance<Config>& guidance) : space_(space), guidance_(guidance) {}
+
+  /// Position of `config`, which is added unless its key is there already.
+  std::size_t add(Config config) {
+    const std::uint64_t key = space_.key(config);
+    const auto [entry, is_new] = position_.try_emplace(key, configs_.size());
+    if (is_new) {
+      configs_.push_back(std::move(config));
+      keys_.push_back(key);
+    }
+    return entry->second;
+  }
+
+  /// Ranks what was added since the last call, in one go.
+  void score_added() {
+    const std::size_t old = score_.size();
+    score_.resize(configs_.size());
+    if (old == configs_.size()) return;
+    guidance_.rank(std::span<const Config>(configs_).subspan(old), std::span(score_).subspan(old));
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return configs_.size(); }
+  [[nodiscard]] const Config& config(std::size_t position) const noexcept { return configs_[position]; }
+  [[nodiscard]] float score(std::size_t position) const noexcept { return score_[position]; }
+
+  /// May `position` be returned: scored, neither measured nor refused by the ranking.
+  [[nodiscard]] bool eligible(std::size_t position) const {
+    return position < score_.size() && score_[position] > -std::numeric_limits<float>::infinity() &&
+           guidance_.measured.count(keys_[position]) == 0;
+  }
+
+  /// Up to `count` eligible positions, best first; equal scores go by key, so the order of discovery does not matter.
+  [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (eligible(i)) order.push_back(i);
+    }
+    const std::size_t kept = std::min(count, order.size());
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
+                      [&](std::size_t a, std::size_t b) {
+                        return score_[a] != score_[b] ? score_[a] > score_[b] : keys_[a] < keys_[b];
+                      });
+    order.resize(kept);
+    return order;
+  }
+
+  /// The configurations at `positions`, moved out; the archive is used up.
+  [[nodiscard]] std::vector<Config> release(std::span<const std::size_t> positions) && {
+    std::vector<Config> configs;
+    configs.reserve(positions.size());
+    for (const std::size_t position : positions) configs.push_back(std::move(configs_[position]));
+    return configs;
+  }
+
+ private:
+  const S& space_;
+  const Guidance<Config>& guidance_;
+  std::vector<Config> configs_;         // [N]
+  std::vector<std::uint64_t> keys_;     // [N]
+  std::vector<float> score_;            // [N] after `score_added`
+  std::unordered_map<std::uint64_t, std::size_t> position_;
+};
+
+}  // namespace tunewright::explorers

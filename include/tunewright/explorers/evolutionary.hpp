@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/explorers/archive.hpp"
+#include "tunewright/explorers/concept.hpp"
+#include "tunewright/spaces/draw.hpp"
+
+namespace tunewright::explorers {
+
+/// Breeds better-ranked candidates from measured and random ones.
+///
+///   population_0     = the best measured (at most `measured_share`) + random samples
+///   P(parent i)      = max(score_i, 0) / sum of max(score, 0)        uniform when no score is positive
+///   population_{g+1} = mutate(parent) with `mutation_probability`, else the parent itself
+///   result           = the best unmeasured candidates seen in any generation, then unbred random ones
+///
+/// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
+/// Models:      ExplorerFor<S> for every SearchSpace S.
+/// Shapes:      result [`elite_factor` * wanted + `unbred_factor` * wanted] at most, distinct, best first.
+/// Cost:        at most population * (generations + 1) rankings and as many mutations; candidates met again are not ranked
+///              again.
+/// Determinism: every slot of every generation has its own generator: same result at any number of threads.
+/// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost;
+///              Ansor hands its random candidates to the final choice separately, here they end the pool.
+struct Evolutionary {
+  std::size_t population = 512;        ///< candidates a generation, at least 2
+  unsigned generations = 4;            ///< times the population is replaced
+  double mutation_probability = 0.85;  ///< in [0, 1]
+  double measured_share = 0.2;         ///< of the first population, in [0, 1]
+  double elite_factor = 2;             ///< bred candidates returned for each one wanted, at least 1
+  double unbred_factor = 0.15;         ///< random candidates returned for each one wanted, at least 0
+  unsigned max_tries = 10;             ///< parents tried until a mutation is legal, at least 1
+
+  template <SearchSpace S>
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
+                                                 Rng& rng) const {
+    check_options();
+    Archive<S> archive(space, guidance);
+    std::vector<std::size_t> current;  // positions in the archive, [population]
+    const auto seeds = std::min(guidance.seeds.size(), share(measured_share, population));
+    for (std::size_t i = 0; i < seeds; ++i) current.push_back(archive.add(guidance.seeds[i]));
+    const std::size_t first_random = archive.size();
+    for (auto& config : spaces::draw(space, task, population - seeds, guidance.measured, guidance.threads, rng.split(0))) {
+      current.push_back(archive.add(std::move(config)));
+    }
+    const std::size_t end_random = archive.size();
+    archive.score_added();
+    for (unsigned generation = 1; generation <= generations && !current.empty(); ++generation) {
+      current = breed(space, task, archive, current, guidance.threads, rng.split(generation));
+      archive.score_added();
+    }
+
+    std::vector<std::size_t> result = archive.best(share(elite_factor, guidance.wanted));
+    std::vector<bool> taken(archive.size());
+    for (const std::size_t position : result) taken[position] = true;
+    std::size_t unbred = share(unbred_factor, guidance.wanted);
+    for (std::size_t i = first_random; i < end_random && unbred > 0; ++i) {
+      if (taken[i] || !archive.eligible(i)) continue;
+      result.push_back(i);
+      --unbred;
+    }
+    return std::move(archive).release(result);
+  }
+
+ private:
+  template <SearchSpace S>
+  std::vector<std::size_t> breed(const S& space, const Task& task, Archive<S>& archive,
+                                 const std::vector<std::size_t>& parents, unsigned threads, const Rng& rng) const {
+    std::vector<double> wheel;  // running sums of max(score, 0), [parents]
+    double sum = 0;
+    for (const std::size_t parent : parents) {
+      const double score = archive.score(parent);
+      if (std::isfinite(score)) sum += std::max(score, 0.0);
+      wheel.push_back(sum);
+    }
+    const auto pick = [&](Rng& own) {
+      if (!(sum > 0)) return parents[own.below(parents.size())];
+      const auto slot = std::upper_bound(wheel.begin(), wheel.end(), own.uniform() * sum) - wheel.begin();
+      return parents[std::min(static_cast<std::size_t>(slot), parents.size() - 1)];
+    };
+
+    std::vector<std::size_t> next(population);  // where the child is a copy
+    std::vector<std::optional<config_t<S>>> child(population);
+    parallel_parts(threads, population, [&](std::size_t begin, std::size_t end) {
+      for (std::size_t slot = begin; slot < end; ++slot) {
+        Rng own = rng.split(slot);
+        next[slot] = pick(own);
+        if (own.uniform() >= mutation_probability) continue;
+        for (unsigned attempt = 0; attempt < max_tries && !child[slot]; ++attempt) {
+          if (attempt > 0) next[slot] = pick(own);
+          child[slot] = space.mutate(task, archive.config(next[slot]), own);
+        }
+      }
+    });
+    for (std::size_t slot = 0; slot < population; ++slot) {
+      if (child[slot]) next[slot] = archive.add(*std::move(child[slot]));
+    }
+    return next;
+  }
+
+  static std::size_t share(double factor, std::size_t count) {
+    return static_cast<std::size_t>(std::ceil(factor * static_cast<double>(count)));
+  }
+
+  void check_options() const {
+    const auto demand = [](bool holds, const char* option, double value, const char* range) {
+      if (!holds) {
+        throw std::invalid_argument(std::string("Evolutionary: ") + option + " is " + std::to_string(value) + "; give " + range);
+      }
+    };
+    demand(population >= 2, "population", static_cast<double>(population), "at least 2");
+    demand(mutation_probability >= 0 && mutation_probability <= 1, "mutation_probability", mutation_probability, "0 to 1");
+    demand(measured_share >= 0 && measured_share <= 1, "measured_share", measured_share, "0 to 1");
+    demand(elite_factor >= 1, "elite_factor", elite_factor, "at least 1");
+    demand(unbred_factor >= 0, "unbred_factor", unbred_factor, "at least 0");
+    demand(max_tries >= 1, "max_tries", max_tries, "at least 1");
+  }
+};
+
+}  // namespace tunewright::explorers

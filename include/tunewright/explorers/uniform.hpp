@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/explorers/concept.hpp"
+#include "tunewright/spaces/draw.hpp"
+
+namespace tunewright::explorers {
+
+/// Considers random candidates and looks at no score: the pool of random search and of active learning.
+///
+/// Shapes:      pool [max(wanted, `pool`)], fewer only if the space gives no more.
+/// Cost:        one `sample` a candidate.
+/// Determinism: same generator, same pool, at any number of threads.
+struct Uniform {
+  std::size_t pool = 0;  ///< candidates considered a round; at least the size of the batch is taken
+
+  template <SearchSpace S>
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
+                                                 Rng& rng) const {
+    return spaces::draw(space, task, std::max(pool, guidance.wanted), guidance.measured, guidance.threads, rng);
+  }
+};
+
+}  // namespace tunewright::explorers

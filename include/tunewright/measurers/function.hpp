@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/measurers/concept.hpp"
+
+namespace tunewright::measurers {
+
+/// Measures by calling a function: known costs in tests, or any way of running programs that the library does not know.
+///
+///   Function<MyProgram> measurer{[](const Task&, const MyProgram& program) { return Outcome{...}; }};
+///
+/// Models:      StreamingMeasurerFor<P>: each outcome is reported before the next program is started.
+/// Cost, determinism: those of the function.
+template <class P>
+struct Function {
+  std::function<Outcome(const Task&, const P&)> run;
+
+  [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const P> programs,
+                                             const OutcomeSink& sink = {}) const {
+    if (!run) throw std::invalid_argument("measurers::Function has no function; set its member `run`");
+    std::vector<Outcome> outcomes;
+    for (const P& program : programs) {
+      outcomes.push_back(run(task, program));
+      if (sink) sink(outcomes.size() - 1, outcomes.back());
+    }
+    return outcomes;
+  }
+};
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/history.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::measurers {
+
+/// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is an
+/// `InvalidSchedule` and never reaches the measurer. `sink` (may be empty) sees every outcome, as early as the measurer allows.
+template <SearchSpace S, MeasurerFor<program_t<S>> M>
+[[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
+                                                 std::span<const Candidate<config_t<S>>> batch, const OutcomeSink& sink) {
+  std::vector<Outcome> outcomes(batch.size());
+  std::vector<program_t<S>> programs;  // [L <= B]
+  std::vector<std::size_t> origin;     // [L], positions in the batch
+  const auto report = [&](std::size_t slot, const Outcome& outcome) {
+    if (sink) sink(slot, outcome);
+  };
+  for (std::size_t slot = 0; slot < batch.size(); ++slot) {
+    try {
+      programs.push_back(space.lower(task, batch[slot].config));
+      origin.push_back(slot);
+    } catch (const std::bad_alloc&) {
+      throw;  // says nothing about the candidate
+    } catch (const std::exception& error) {
+      outcomes[slot].result = Failure{Fault::InvalidSchedule, error.what()};
+      report(slot, outcomes[slot]);
+    }
+  }
+  if (programs.empty()) return outcomes;
+
+  constexpr bool streams = StreamingMeasurerFor<M, program_t<S>>;
+  std::vector<Outcome> runs;  // [L]
+  if constexpr (streams) {
+    runs = measurer.measure(task, std::span<const program_t<S>>(programs),
+                            OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), run); }));
+  } else {
+    runs = measurer.measure(task, std::span<const program_t<S>>(programs));
+  }
+  if (runs.size() != programs.size()) {
+    throw std::logic_error("the measurer returned " + std::to_string(runs.size()) + " outcomes for " +
+                           std::to_string(programs.size()) + " programs; it owes one each, in order");
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if constexpr (!streams) report(origin[i], runs[i]);
+    outcomes[origin[i]] = std::move(runs[i]);
+  }
+  return outcomes;
+}
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "tunewright/samplers/concept.hpp"
+
+namespace tunewright::samplers {
+
+/// Measures candidates of the pool at random, without replacement and without a look at their scores.
+///
+/// Models:      SamplerFor<M> for every CostModel M.
+/// Shapes:      score [P]; result [min(n, P)].
+/// Cost:        O(P).
+struct Random {
+  template <CostModel M>
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,
+                                                Rng& rng) const {
+    std::vector<std::size_t> order(score.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    rng.shuffle(std::span(order));
+    order.resize(std::min(n, order.size()));
+    return order;
+  }
+};
+
+}  // namespace tunewright::samplers

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Start reading here. A tuner repeats rounds (session.hpp draws one) until the budget is used:
+//
+//   while budget remains
+//     batch = session.ask(n)           explore, filter, featurize, predict, select
+//     runs  = session.measure(batch)   lower, compile, run
+//     session.tell(batch, runs)        remember, learn
+//
+// Then: what each policy owes, <family>/concept.hpp; which policies make a paper, recipes/; one policy, e.g.
+// explorers/evolutionary.hpp.
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/budget.hpp"
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/observer.hpp"
+#include "tunewright/recipe.hpp"
+#include "tunewright/session.hpp"
+
+namespace tunewright {
+
+/// What a run found.
+template <class Config>
+struct Run {
+  History<Config> history;
+  Stop stop = Stop::Trials;
+  RunStatus status;
+
+  /// The fastest trial; null if none was valid.
+  [[nodiscard]] const Trial<Config>* best() const noexcept { return history.best(); }
+};
+
+/// A search assembled at compile time from the policies of a recipe.
+///
+///   Tuner<recipes::Ansor<Space, Measurer>> tuner{{.seed = 7}};
+///   const auto run = tuner.run(task, {.trials = 500}, journal, progress);
+///
+/// Running several tasks on one tuner shares its model and training data, as Ansor does.
+///
+/// Determinism: same seed, task, journal and measurements give the same history at any number of threads.
+template <class Recipe>
+class Tuner {
+  static_assert(check_recipe<Recipe>());
+
+ public:
+  using Config = typename Session<Recipe>::Config;
+
+  explicit Tuner(Parts<Recipe> parts = {}) : parts_(std::move(parts)) {}
+
+  [[nodiscard]] Parts<Recipe>& parts() noexcept { return parts_; }
+  [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return parts_; }
+
+  /// Searches `task` until the budget is used, the space has nothing new, or an observer asks to stop. Throws
+  /// `std::invalid_argument` for a budget that allows nothing and for a space without any configuration.
+  template <class... Observers>
+    requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
+  Run<Config> run(const Task& task, const Budget& budget, Observers&&... observers) {
+    check(budget);
+    Session<Recipe> session(parts_, task);
+    const History<Config>& history = session.history();
+    RunStatus status{.task = task, .budget = budget};
+    const Seconds start = parts_.clock();
+    const auto read_clock = [&] { status.elapsed = parts_.clock() - start; };
+
+    std::vector<Record> records;
+    const auto collect = [&](std::vector<Record> more) { std::move(more.begin(), more.end(), std::back_inserter(records)); };
+    (collect(observers::recall(observers, task)), ...);
+    status.unusable = session.recall(records);
+    for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);
+    status.recalled = history.size();
+    (observers::start(observers, std::as_const(status)), ...);
+
+    std::optional<Stop> stop;
+    while (!(stop = reason_to_stop(budget, history, status.elapsed, observers...))) {
+      const auto batch = session.ask(std::min(budget.batch, budget.trials - history.size()));
+      if (batch.empty()) {
+        stop = Stop::Exhausted;
+        break;
+      }
+      const auto outcomes = session.measure(batch, [&](std::size_t slot, const Outcome& outcome) {
+        status.count(outcome);
+        read_clock();
+        if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
+          const Record record = session.record(batch[slot], outcome);
+          (observers::record(observers, record, std::as_const(status)), ...);
+        }
+      });
+      session.tell(batch, outcomes);
+      ++status.rounds;
+      status.rejected = session.rejected();
+      read_clock();
+      (observers::round(observers, std::as_const(status), history), ...);
+    }
+    (observers::stop(observers, std::as_const(status), *stop), ...);
+    return {history, *stop, status};
+  }
+
+ private:
+  template <class... Observers>
+  static std::optional<Stop> reason_to_stop(const Budget& budget, const History<Config>& history, Seconds elapsed,
+                                            Observers&... observers) {
+    if ((observers::wants_stop(observers) || ...)) return Stop::Requested;
+    return exhausted(budget, history.size(), history.trials_since_best(), elapsed);
+  }
+
+  Parts<Recipe> parts_;
+};
+
+}  // namespace tunewright

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Everything that needs nothing but the standard library. Spaces, measurers and models that build on LLVM, Boost, Eigen or
+// JSON have headers of their own.
+
+#include "tunewright/adaptations/none.hpp"
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/annealing.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
+#include "tunewright/explorers/uniform.hpp"
+#include "tunewright/features/none.hpp"
+#include "tunewright/filters/none.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/function.hpp"
+#include "tunewright/models/random.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/samplers/epsilon_greedy.hpp"
+#include "tunewright/samplers/random.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/tuner.hpp"
