@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/graph.hpp"
+#include "tunewright/reference/array.hpp"
+
+namespace tunewright::reference::detail {
+
+using program::AxisKind;
+using program::ComputeGraph;
+using program::Expr;
+using program::ExprNode;
+using program::IndexExpr;
+using program::Op;
+using program::Operator;
+using program::Range;
+using program::TensorId;
+using program::Var;
+
+/// An integer function of the axes, with its coefficients at hand when it is affine.
+struct AxisFunction {
+  IndexExpr expression;
+  bool affine = false;
+  std::vector<std::int64_t> coefficients;  ///< one an axis, when affine
+
+  AxisFunction() = default;
+  AxisFunction(IndexExpr e, std::size_t axes) : expression(std::move(e)), affine(expression.is_affine()) {
+    for (Var v = 0; affine && v < axes; ++v) coefficients.push_back(expression.coefficient(v));
+  }
+  [[nodiscard]] std::int64_t at(std::span<const std::int64_t> axis) const {
+    if (!affine) return expression.evaluate([&](Var v) { return axis[v]; });
+    std::int64_t sum = expression.constant();
+    for (std::size_t a = 0; a < coefficients.size(); ++a) sum += coefficients[a] * axis[a];
+    return sum;
+  }
+};
+
+/// One read of a tensor.
+struct Access {
+  TensorId tensor = 0;
+  std::vector<std::int64_t> shape;
+  std::vector<AxisFunction> indices;
+  AxisFunction flat;      ///< row-major element number
+  bool in_bounds = true;  ///< for all values of the axes
+
+  Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape)
+      : tensor(node.tensor), shape(std::move(tensor_shape)) {
+    const auto range_of = [&](Var v) { return Range{0, op.axes[v].extent - 1}; };
+    IndexExpr number;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const Range range = node.indices[d].range(range_of);
+      in_bounds = in_bounds && range.min >= 0 && range.max < shape[d];
+      number *= shape[d];
+      number += node.indices[d];
+      indices.emplace_back(node.indices[d], op.axes.size());
+    }
+    flat = AxisFunction(std::move(number), op.axes.size());
+  }
+  /// First dimension whose index is outside of the tensor.
+  [[nodiscard]] std::optional<std::size_t> outside(std::span<const std::int64_t> axis) const {
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      const std::int64_t index = indices[d].at(axis);
+      if (index < 0 || index >= shape[d]) return d;
+    }
+    return std::nullopt;
+  }
+};
+
+/// A scalar body as straight-line code on registers.
+struct BodyProgram {
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+  struct Instruction {
+    Op op = Op::Constant;
+    ScalarType type = ScalarType::Float32;  ///< of the result
+    std::size_t out = 0;
+    std::size_t args[3] = {0, 0, 0};
+    std::size_t mask = none;  ///< of a Load: register that tells where it is wanted
+    std::size_t detail = 0;   ///< number of an Access (Load) or AxisFunction (Index)
+    double value = 0;         ///< of a Constant
+  };
+  const Operator* op = nullptr;
+  std::vector<Instruction> constants;
+  std::vector<Instruction> code;
+  std::vector<Access> accesses;
+  std::vector<AxisFunction> functions;
+  std::size_t registers = 0;
+  std::size_t result = 0;
+
+  BodyProgram(const ComputeGraph& graph, const Operator& compiled) : op(&compiled) {
+    std::map<std::pair<const ExprNode*, std::size_t>, std::size_t> known;
+    result = compile(graph, compiled.body, none, known);
+  }
+
+ private:
+  template <class Known>
+  std::size_t compile(const ComputeGraph& graph, const Expr& e, std::size_t mask, Known& known) {
+    if (const auto place = known.find({e.get(), mask}); place != known.end()) return place->second;
+    Instruction made;
+    made.op = e->op;
+    made.type = e->type;
+    made.mask = mask;
+    made.value = e->value;
+    if (e->op == Op::Select) {
+      // Each branch is computed everywhere but reads memory only where it is taken.
+      made.args[0] = compile(graph, e->args[0], mask, known);
+      made.args[1] = compile(graph, e->args[1], both(mask, made.args[0]), known);
+      made.args[2] = compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
+    } else {
+      for (std::size_t a = 0; a < e->args.size(); ++a) made.args[a] = compile(graph, e->args[a], mask, known);
+    }
+    if (e->op == Op::Load) {
+      made.detail = accesses.size();
+      accesses.emplace_back(*op, *e, graph.op(e->tensor).shape());
+    } else if (e->op == Op::Index) {
+      made.detail = functions.size();
+      functions.emplace_back(e->index, op->axes.size());
+    }
+    const std::size_t out = emit(made);
+    known[{e.get(), mask}] = out;
+    return out;
+  }
+  std::size_t both(std::size_t mask, std::size_t condition) {
+    return mask == none ? condition : emit({.op = Op::And, .args = {mask, condition}});
+  }
+  std::size_t emit(Instruction made) {
+    made.out = registers++;
+    (made.op == Op::Constant ? constants : code).push_back(made);
+    return made.out;
+  }
+};
+
+/// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in double, whatever the
+/// type of the tensors; integers are exact up to 2^53.
+class Machine {
+ public:
+  static constexpr std::size_t lanes = 256;
+
+  Machine(const BodyProgram& program, std::span<const Array> tensors)
+      : program_(&program), tensors_(tensors), registers_(program.registers * lanes) {
+    for (const BodyProgram::Instruction& c : program.constants) {
+      std::fill_n(reg(c.out), lanes, converted(c.value, c.type));
+    }
+  }
+
+  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is restored.
+  /// Throws `std::out_of_range` when a wanted read is outside of its tensor.
+  const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+    for (const BodyProgram::Instruction& i : program_->code) execute(i, axis, lane_axis, count);
+    return reg(program_->result);
+  }
+
+ private:
+  double* reg(std::size_t number) { return registers_.data() + number * lanes; }
+
+  static double converted(double value, ScalarType type) {
+    switch (type) {
+      case ScalarType::Bool: return value != 0 ? 1 : 0;
+      case ScalarType::Int32:
+      case ScalarType::Int64: return std::trunc(value);
+      case ScalarType::Float32: return static_cast<double>(static_cast<float>(value));
+      case ScalarType::Float64: break;
+    }
+    return value;
+  }
+
+  void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+    double* const out = reg(i.out);
+    const double* const a = reg(i.args[0]);
+    const double* const b = reg(i.args[1]);
+    const double* const c = reg(i.args[2]);
+    const auto each = [&](auto f) {
+      for (std::size_t l = 0; l < count; ++l) out[l] = f(l);
+    };
+    switch (i.op) {
+      case Op::Constant: break;
+      case Op::Index: walk(program_->functions[i.detail], axis, lane_axis, count, [&](std::size_t l, std::int64_t v) {
+        out[l] = static_cast<double>(v);
+      }); break;
+      case Op::Load: load(i, axis, lane_axis, count); break;
+      case Op::Negate: each([&](std::size_t l) { return -a[l]; }); break;
+      case Op::Abs: each([&](std::size_t l) { return std::abs(a[l]); }); break;
+      case Op::Exp: each([&](std::size_t l) { return std::exp(a[l]); }); break;
+      case Op::Log: each([&](std::size_t l) { return std::log(a[l]); }); break;
+      case Op::Sqrt: each([&](std::size_t l) { return std::sqrt(a[l]); }); break;
+      case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
+      case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
+      case Op::Cast: each([&](std::size_t l) { return converted(a[l], i.type); }); break;
+      case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); break;
+      case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;
+      case Op::Subtract: each([&](std::size_t l) { return a[l] - b[l]; }); break;
+      case Op::Multiply: each([&](std::size_t l) { return a[l] * b[l]; }); break;
+      case Op::Divide:
+        each([&](std::size_t l) { return a[l] / b[l]; });
+        if (!is_float(i.type)) each([&](std::size_t l) { return std::trunc(out[l]); });
+        break;
+      case Op::Min: each([&](std::size_t l) { return b[l] < a[l] ? b[l] : a[l]; }); break;
+      case Op::Max: each([&](std::size_t l) { return a[l] < b[l] ? b[l] : a[l]; }); break;
+      case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); break;
+      case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); break;
+      case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;
+      case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); break;
+      case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); break;
+      case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); break;
+    }
+  }
+
+  /// Calls `f(lane, value)` for the values of `function` in all lanes.
+  template <class F>
+  static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count,
+                   const F& f) {
+    if (function.affine) {
+      const std::int64_t first = function.at(axis);
+      const std::int64_t step = axis.empty() ? 0 : function.coefficients[lane_axis];
+      for (std::size_t l = 0; l < count; ++l) f(l, first + static_cast<std::int64_t>(l) * step);
+      return;
+    }
+    const std::int64_t start = axis[lane_axis];
+    for (std::size_t l = 0; l < count; ++l) {
+      f(l, function.at(axis));
+      ++axis[lane_axis];
+    }
+    axis[lane_axis] = start;
+  }
+
+  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+    const Access& access = program_->accesses[i.detail];
+    double* const out = reg(i.out);
+    tensors_[access.tensor].visit([&](const auto& array) {
+      const auto* const elements = array.data();
+      if (access.in_bounds) {
+        walk(access.flat, axis, lane_axis, count,
+             [&](std::size_t l, std::int64_t flat) { out[l] = static_cast<double>(elements[flat]); });
+        return;
+      }
+      const double* const wanted = i.mask == BodyProgram::none ? nullptr : reg(i.mask);
+      const std::int64_t start = axis.empty() ? 0 : axis[lane_axis];
+      for (std::size_t l = 0; l < count; ++l) {
+        if (!axis.empty()) axis[lane_axis] = start + static_cast<std::int64_t>(l);
+        out[l] = 0;
+        if (wanted && wanted[l] == 0) continue;
+        if (const auto d = access.outside(axis)) refuse(access, *d, access.indices[*d].at(axis));
+        out[l] = static_cast<double>(elements[access.flat.at(axis)]);
+      }
+      if (!axis.empty()) axis[lane_axis] = start;
+    });
+  }
+
+  [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
+    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
+                            " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
+                            ", which has extent " + std::to_string(access.shape[dimension]) +
+                            "; guard the read with a select");
+  }
+
+  const BodyProgram* program_;
+  std::span<const Array> tensors_;
+  std::vector<double> registers_;
+};
+
+}  // namespace tunewright::reference::detail

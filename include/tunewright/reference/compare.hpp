@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/program/graph.hpp"
+#include "tunewright/reference/evaluate.hpp"
+
+namespace tunewright::reference {
+
+/// |actual - expected| <= absolute + relative * |expected| is close enough.
+struct Tolerance {
+  double absolute = 1e-6;
+  double relative = 1e-5;
+};
+
+/// Tolerance for tensor `id` when inputs are of order 1.
+///
+/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on any path to the tensor,
+/// products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum of L terms of order 1 that is rounded at each step
+/// errs by about 0.1*e*L, so a right kernel passes in any order of summation, while one missing term is of order 1.
+[[nodiscard]] inline Tolerance tolerance_for(const ComputeGraph& graph, TensorId id) {
+  std::vector<double> terms(graph.size(), 1);
+  for (TensorId t = 0; t <= id; ++t) {
+    const program::Operator& op = graph.op(t);
+    for (const TensorId producer : graph.producers(t)) terms[t] = std::max(terms[t], terms[producer]);
+    if (op.combiner != program::Combiner::Sum && op.combiner != program::Combiner::Product) continue;
+    for (std::size_t a = op.rank(); a < op.axes.size(); ++a) terms[t] *= static_cast<double>(op.axes[a].extent);
+  }
+  const ScalarType type = graph.op(id).type;
+  if (!is_float(type)) return {0, 0};
+  // A path through float32 tensors is only as good as float32.
+  bool single = false;
+  for (TensorId t = 0; t <= id; ++t) single = single || graph.op(t).type == ScalarType::Float32;
+  const double unit = single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
+  const double bound = unit * (32 + 4 * terms[id]);
+  return {bound, bound};
+}
+
+/// Result of a comparison; `passed` when no element is outside of the tolerance.
+struct Comparison {
+  bool passed = true;
+  std::size_t mismatches = 0;
+  double worst = 0;  ///< largest error as a multiple of what is allowed; above 1 is a mismatch
+  std::int64_t worst_element = -1;  ///< row-major number
+  double actual = 0;                ///< at the worst element
+  double expected = 0;
+  std::vector<std::int64_t> shape;
+
+  /// Coordinates of the worst element.
+  [[nodiscard]] std::vector<std::int64_t> worst_index() const {
+    std::vector<std::int64_t> index(shape.size(), 0);
+    std::int64_t rest = worst_element;
+    for (std::size_t d = shape.size(); d-- > 0 && rest > 0;) {
+      index[d] = rest % shape[d];
+      rest /= shape[d];
+    }
+    return index;
+  }
+  /// One line for people, e.g. "3 elements differ, worst [1, 7]: got 0.5, expected 0.25".
+  [[nodiscard]] std::string text() const;
+};
+
+namespace detail {
+
+inline void compare_element(Comparison& c, std::int64_t flat, double actual, double expected, const Tolerance& tolerance) {
+  if (actual == expected || (std::isnan(actual) && std::isnan(expected))) {
+    if (c.worst_element < 0) c.worst_element = flat, c.actual = actual, c.expected = expected;
+    return;
+  }
+  const double allowed = tolerance.absolute + tolerance.relative * std::abs(expected);
+  double error = std::abs(actual - expected) / allowed;
+  // A NaN or an infinity on one side only, or a difference where none is allowed, is as wrong as can be.
+  if (std::isnan(error) || !std::isfinite(expected)) error = std::numeric_limits<double>::infinity();
+  if (error > 1) {
+    ++c.mismatches;
+    c.passed = false;
+  }
+  if (error > c.worst || c.worst_element < 0) {
+    c.worst = error;
+    c.worst_element = flat;
+    c.actual = actual;
+    c.expected = expected;
+  }
+}
+
+inline std::string number_text(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.9g", value);
+  return buffer;
+}
+
+}  // namespace detail
+
+inline std::string Comparison::text() const {
+  std::string index = "[";
+  for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
+  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " + index + "]: got " +
+         detail::number_text(actual) + ", expected " + detail::number_text(expected);
+}
+
+/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for different shapes.
+[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {}) {
+  Comparison c;
+  c.shape = expected.shape();
+  if (actual.shape() != c.shape) {
+    throw std::invalid_argument("arrays of " + std::to_string(actual.size()) + " and " + std::to_string(expected.size()) +
+                                " elements were compared; give both the same shape");
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    detail::compare_element(c, static_cast<std::int64_t>(i), actual.get(i), expected.get(i), tolerance);
+  }
+  return c;
+}
+
+/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives them.
+/// Throws `std::invalid_argument` for lists of different lengths.
+[[nodiscard]] inline Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
+                                           std::span<const double> expected, const Tolerance& tolerance = {}) {
+  if (points.size() != expected.size()) {
+    throw std::invalid_argument(std::to_string(points.size()) + " points came with " + std::to_string(expected.size()) +
+                                " values; give one a point");
+  }
+  Comparison c;
+  c.shape = actual.shape();
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    detail::compare_element(c, points[i], actual.get(static_cast<std::size_t>(points[i])), expected[i], tolerance);
+  }
+  return c;
+}
+
+}  // namespace tunewright::reference
