@@ -28,14 +28,15 @@ foreach(header IN LISTS headers)
       string(APPEND faults "  ${header}: '${found}' outside of its wall ${allowed}\n")
     endif()
   endforeach()
-  # A policy may use its own family's headers and the layers below, never another family's policy.
+  # A policy may use its own family's headers and the layers below, never another family's policy. What follows from a
+  # family's contract alone (drawing distinct configurations from any space) is no policy.
   if(header MATCHES "^(spaces|features|models|drafts|explorers|samplers|filters|adaptations|schedulers)/")
     set(family "${CMAKE_MATCH_1}")
     string(REGEX MATCHALL
       "#include \"tunewright/(spaces|features|models|drafts|explorers|samplers|filters|adaptations|measurers|schedulers)/[a-z_0-9/]+\\.hpp\""
       includes "${text}")
     foreach(include IN LISTS includes)
-      if(NOT include MATCHES "tunewright/${family}/" AND NOT include MATCHES "/(concept|fwd)\\.hpp")
+      if(NOT include MATCHES "tunewright/${family}/" AND NOT include MATCHES "/(concept|fwd|draw)\\.hpp")
         string(APPEND faults "  ${header}: ${include} is another family's policy\n")
       endif()
     endforeach()
