@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tunewright/program/index_expr.hpp"
+
+namespace tunewright::features::per_statement {
+
+/// The index expressions of one statement as dense rows of coefficients over the loops around it, depth 0 outermost:
+///
+///   form(loops) = constant + sum_d coefficient[d] * loop_d + sum_a weight[a] * atom_a
+///
+/// An atom is the floor quotient or remainder of another form by a constant; equal atoms are stored once, so that windows
+/// cancel against the coordinates they are subtracted from. Questions that would otherwise walk expressions a loop at a time
+/// become passes over flat arrays: the values a form takes while the loops from depth l inwards run and those outside stay
+/// at zero, for all l at once, cost one addition a loop.
+///
+/// Ranges are interval arithmetic: exact for affine forms, never too small with atoms. Memory is reused between statements.
+/// Cost: O(loops) a form and question.
+class AffineForms {
+ public:
+  using Id = std::uint32_t;
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+  /// Forgets all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable (`none`: always
+  /// zero); both must stay alive and unchanged while forms are made and read.
+  void reset(std::span<const std::int64_t> extents, std::span<const std::uint32_t> depth_of) {
+    extents_ = extents;
+    depth_of_ = depth_of;
+    forms_.clear();
+    coefficients_.clear();
+    weights_.clear();
+    atoms_.clear();
+    atom_ranges_.clear();
+  }
+  [[nodiscard]] std::size_t loops() const noexcept { return extents_.size(); }
+
+  [[nodiscard]] Id zero() {
+    forms_.push_back({});
+    coefficients_.resize(coefficients_.size() + loops(), 0);
+    return static_cast<Id>(forms_.size() - 1);
+  }
+
+  /// form += factor * e, for `e` over loop variables.
+  void add(Id form, const program::IndexExpr& e, std::int64_t factor) { add(form, e, factor, {}); }
+
+  /// form += factor * e, for `e` over axes whose values over loop variables are `axis_values`.
+  void add(Id form, const program::IndexExpr& e, std::int64_t factor, std::span<const program::IndexExpr> axis_values) {
+    forms_[form].constant += factor * e.constant();
+    for (const program::IndexExpr::Term& term : e.terms()) {
+      const std::int64_t scaled = factor * term.coefficient;
+      if (term.kind != program::IndexExpr::Kind::Variable) {
+        const Id numerator = zero();
+        add(numerator, *term.numerator, 1, axis_values);
+        add_atom(form, term.kind, numerator, term.divisor, scaled);
+      } else if (!axis_values.empty()) {
+        add(form, axis_values[term.var], scaled, {});
+      } else if (const std::uint32_t depth = depth_of_[term.var]; depth != none) {
+        at(form, depth) += scaled;
+      }
+    }
+  }
+
+  /// floor(form / divisor), and what remains, as new forms.
+  [[nodiscard]] Id quotient(Id form, std::int64_t divisor) {
+    return divided(form, divisor, program::IndexExpr::Kind::Quotient);
+  }
+  [[nodiscard]] Id remainder(Id form, std::int64_t divisor) {
+    return divided(form, divisor, program::IndexExpr::Kind::Remainder);
+  }
+
+  /// Calls `f(l, range)` for l from the innermost depth outwards, with the values of `form` while loops l and inside run.
+  template <class F>
+  void for_each_range(Id form, const F& f) const {
+    program::Range linear{forms_[form].constant, forms_[form].constant};
+    for (std::size_t l = loops(); l-- > 0;) {
+      widen(linear, form, l);
+      program::Range total = linear;
+      for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
+        const program::Range atom = atom_ranges_[weights_[w].atom * loops() + l];
+        const std::int64_t k = weights_[w].value;
+        total.min += k * (k > 0 ? atom.min : atom.max);
+        total.max += k * (k > 0 ? atom.max : atom.min);
+      }
+      f(l, total);
+    }
+  }
+
+  /// True when loop `depth` occurs in `form`.
+  [[nodiscard]] bool uses(Id form, std::size_t depth) const {
+    if (at(form, depth) != 0) return true;
+    for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
+      if (uses(atoms_[weights_[w].atom].numerator, depth)) return true;
+    }
+    return false;
+  }
+
+  /// How far `form` moves on average at an iteration of loop `depth`, wrapping of remainders left aside.
+  [[nodiscard]] double step(Id form, std::size_t depth) const {
+    auto moved = static_cast<double>(at(form, depth));
+    for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
+      const Atom& atom = atoms_[weights_[w].atom];
+      const auto divisor = static_cast<double>(atom.divisor);
+      const double inner = step(atom.numerator, depth);
+      moved += static_cast<double>(weights_[w].value) *
+               (atom.kind == program::IndexExpr::Kind::Quotient ? inner / divisor : std::fmod(inner, divisor));
+    }
+    return moved;
+  }
+
+  /// Arithmetic that evaluates a form: additions, multiplications, and divisions or remainders.
+  struct Arithmetic {
+    double additions = 0;
+    double multiplications = 0;
+    double divisions = 0;
+  };
+  void count(Id form, Arithmetic& arithmetic) const {
+    double summands = forms_[form].constant != 0 ? 1 : 0;
+    const auto count_summand = [&](std::int64_t coefficient) {
+      ++summands;
+      if (coefficient != 1 && coefficient != -1) ++arithmetic.multiplications;
+    };
+    for (std::size_t l = 0; l < loops(); ++l) {
+      if (const std::int64_t c = at(form, l); c != 0) count_summand(c);
+    }
+    for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
+      count_summand(weights_[w].value);
+      ++arithmetic.divisions;
+      count(atoms_[weights_[w].atom].numerator, arithmetic);
+    }
+    arithmetic.additions += std::max(0.0, summands - 1);
+  }
+
+ private:
+  struct Form {
+    std::int64_t constant = 0;
+    std::uint32_t first_weight = none;
+  };
+  struct Weight {
+    std::int64_t value = 0;
+    std::uint32_t atom = 0;
+    std::uint32_t next = none;
+  };
+  struct Atom {
+    program::IndexExpr::Kind kind{};
+    std::int64_t divisor = 1;
+    Id numerator = 0;
+  };
+
+  [[nodiscard]] std::int64_t& at(Id form, std::size_t depth) { return coefficients_[form * loops() + depth]; }
+  [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const { return coefficients_[form * loops() + depth]; }
+
+  void widen(program::Range& range, Id form, std::size_t depth) const {
+    const std::int64_t reach = at(form, depth) * (extents_[depth] - 1);
+    (reach < 0 ? range.min : range.max) += reach;
+  }
+
+  void add_weight(Id form, std::uint32_t atom, std::int64_t value) {
+    for (std::uint32_t* w = &forms_[form].first_weight; *w != none; w = &weights_[*w].next) {
+      if (weights_[*w].atom != atom) continue;
+      weights_[*w].value += value;
+      if (weights_[*w].value == 0) *w = weights_[*w].next;
+      return;
+    }
+    weights_.push_back({value, atom, forms_[form].first_weight});
+    forms_[form].first_weight = static_cast<std::uint32_t>(weights_.size() - 1);
+  }
+
+  /// into += factor * from.
+  void add_form(Id into, Id from, std::int64_t factor) {
+    forms_[into].constant += factor * forms_[from].constant;
+    for (std::size_t l = 0; l < loops(); ++l) at(into, l) += factor * at(from, l);
+    for (std::uint32_t w = forms_[from].first_weight; w != none; w = weights_[w].next) {
+      add_weight(into, weights_[w].atom, factor * weights_[w].value);
+    }
+  }
+
+  [[nodiscard]] Id divided(Id form, std::int64_t divisor, program::IndexExpr::Kind kind) {
+    const Id numerator = zero();
+    add_form(numerator, form, 1);
+    const Id result = zero();
+    add_atom(result, kind, numerator, divisor, 1);
+    return result;
+  }
+
+  /// form += factor * (numerator div or mod divisor); takes `numerator` over. Parts that divide exactly leave the numerator
+  /// first, and what then cannot reach the divisor needs no atom.
+  void add_atom(Id form, program::IndexExpr::Kind kind, Id numerator, std::int64_t divisor, std::int64_t factor) {
+    const bool quotient = kind == program::IndexExpr::Kind::Quotient;
+    const std::int64_t whole = program::floor_div(forms_[numerator].constant, divisor);
+    forms_[numerator].constant -= whole * divisor;
+    if (quotient) forms_[form].constant += factor * whole;
+    for (std::size_t l = 0; l < loops(); ++l) {
+      std::int64_t& coefficient = at(numerator, l);
+      if (coefficient == 0 || coefficient % divisor != 0) continue;
+      if (quotient) at(form, l) += factor * (coefficient / divisor);
+      coefficient = 0;
+    }
+    for (std::uint32_t* w = &forms_[numerator].first_weight; *w != none;) {
+      const Weight weight = weights_[*w];
+      if (weight.value % divisor != 0) {
+        w = &weights_[*w].next;
+        continue;
+      }
+      *w = weight.next;
+      if (quotient) add_weight(form, weight.atom, factor * (weight.value / divisor));
+      w = &forms_[numerator].first_weight;  // adding may have moved the weights
+    }
+    program::Range range{forms_[numerator].constant, forms_[numerator].constant};
+    for (std::size_t l = 0; l < loops(); ++l) widen(range, numerator, l);
+    for (std::uint32_t w = forms_[numerator].first_weight; w != none; w = weights_[w].next) {
+      const program::Range atom = atom_ranges_[weights_[w].atom * loops()];
+      const std::int64_t k = weights_[w].value;
+      range.min += k * (k > 0 ? atom.min : atom.max);
+      range.max += k * (k > 0 ? atom.max : atom.min);
+    }
+    const std::int64_t low = program::floor_div(range.min, divisor);
+    if (low != program::floor_div(range.max, divisor)) {
+      add_weight(form, intern(kind, numerator, divisor), factor);
+    } else if (quotient) {
+      forms_[form].constant += factor * low;
+    } else {
+      forms_[numerator].constant -= low * divisor;
+      add_form(form, numerator, factor);
+    }
+  }
+
+  [[nodiscard]] bool equal(Id a, Id b) const {
+    if (forms_[a].constant != forms_[b].constant) return false;
+    const auto row = [&](Id form) { return coefficients_.begin() + static_cast<std::ptrdiff_t>(form * loops()); };
+    if (!std::equal(row(a), row(a) + static_cast<std::ptrdiff_t>(loops()), row(b))) return false;
+    std::uint32_t u = forms_[a].first_weight;
+    std::uint32_t v = forms_[b].first_weight;
+    for (; u != none && v != none; u = weights_[u].next, v = weights_[v].next) {
+      if (weights_[u].atom != weights_[v].atom || weights_[u].value != weights_[v].value) return false;
+    }
+    return u == v;
+  }
+
+  [[nodiscard]] std::uint32_t intern(program::IndexExpr::Kind kind, Id numerator, std::int64_t divisor) {
+    for (std::uint32_t a = 0; a < atoms_.size(); ++a) {
+      if (atoms_[a].kind == kind && atoms_[a].divisor == divisor && equal(atoms_[a].numerator, numerator)) return a;
+    }
+    const auto atom = static_cast<std::uint32_t>(atoms_.size());
+    atoms_.push_back({kind, divisor, numerator});
+    atom_ranges_.resize(atom_ranges_.size() + loops());
+    program::Range last{1, 0};  // no range of a form, so that the first one is divided
+    for_each_range(numerator, [&](std::size_t l, program::Range range) {
+      program::Range& found = atom_ranges_[atom * loops() + l];
+      if (range == last) {
+        found = atom_ranges_[atom * loops() + l + 1];
+        return;
+      }
+      last = range;
+      found = {program::floor_div(range.min, divisor), program::floor_div(range.max, divisor)};
+      if (kind == program::IndexExpr::Kind::Remainder) {
+        const bool one_period = found.min == found.max;
+        found = one_period ? program::Range{range.min - found.min * divisor, range.max - found.min * divisor}
+                           : program::Range{0, divisor - 1};
+      }
+    });
+    return atom;
+  }
+
+  std::span<const std::int64_t> extents_;
+  std::span<const std::uint32_t> depth_of_;
+  std::vector<Form> forms_;
+  std::vector<std::int64_t> coefficients_;  // (forms, loops)
+  std::vector<Weight> weights_;             // linked lists, one a form
+  std::vector<Atom> atoms_;
+  std::vector<program::Range> atom_ranges_;  // (atoms, loops)
+};
+
+}  // namespace tunewright::features::per_statement
