@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,30 +43,43 @@ struct Kernel {
 /// `T` must have the size of `layout.type`. `tensor_shape` is the whole tensor. Cost: one pass over the packed buffer.
 template <class T>
 void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major, T* packed) {
-  const std::vector<std::int64_t> extents = layout.physical_shape();
-  std::vector<std::int64_t> position(extents.size(), 0);
-  std::vector<std::int64_t> logical(tensor_shape.size());
-  const std::int64_t count = layout.elements();
-  for (std::int64_t i = 0; i < count; ++i) {
-    if (layout.packing.empty()) {
-      logical = position;
-    } else {
-      logical.assign(tensor_shape.size(), 0);
-      for (std::size_t p = 0; p < layout.packing.size(); ++p) {
-        logical[layout.packing[p].dimension] += position[p] * layout.packing[p].divisor;
-      }
-    }
+  std::vector<loops::PackedDimension> pieces = layout.packing;
+  if (pieces.empty()) {
+    for (std::uint32_t d = 0; d < layout.shape.size(); ++d) pieces.push_back({d, 1, layout.shape[d]});
+  }
+  if (pieces.empty()) {
+    *packed = *row_major;
+    return;
+  }
+  std::vector<std::int64_t> stride(tensor_shape.size(), 1);
+  for (std::size_t d = stride.size(); d-- > 1;) stride[d - 1] = stride[d] * tensor_shape[d];
+
+  // A coordinate is linear in the positions of its pieces, so the innermost piece is a strided copy up to the tensor's edge.
+  const loops::PackedDimension inner = pieces.back();
+  const std::int64_t step = inner.divisor * stride[inner.dimension];
+  std::vector<std::int64_t> position(pieces.size(), 0);
+  std::vector<std::int64_t> logical(tensor_shape.size(), 0);
+  for (;;) {
     std::int64_t offset = 0;
     bool inside = true;
     for (std::size_t d = 0; d < logical.size(); ++d) {
       inside = inside && logical[d] < tensor_shape[d];
-      offset = offset * tensor_shape[d] + logical[d];
+      offset += logical[d] * stride[d];
     }
-    packed[i] = inside ? row_major[offset] : T{};
-    for (std::size_t p = extents.size(); p-- > 0;) {
-      if (++position[p] < extents[p]) break;
+    const std::int64_t room = tensor_shape[inner.dimension] - logical[inner.dimension];
+    const std::int64_t copied = inside ? std::min(inner.extent, (room + inner.divisor - 1) / inner.divisor) : 0;
+    for (std::int64_t i = 0; i < copied; ++i) packed[i] = row_major[offset + i * step];
+    std::fill(packed + copied, packed + inner.extent, T{});
+    packed += inner.extent;
+
+    std::size_t p = pieces.size() - 1;
+    while (p-- > 0) {
+      logical[pieces[p].dimension] += pieces[p].divisor;
+      if (++position[p] < pieces[p].extent) break;
+      logical[pieces[p].dimension] -= pieces[p].divisor * pieces[p].extent;
       position[p] = 0;
     }
+    if (p == static_cast<std::size_t>(-1)) return;
   }
 }
 
