@@ -213,9 +213,7 @@ class Lowering {
           for (const IndexExpr::Term& term : index.terms()) {
             const auto [uses_fixed, uses_inner] = variables_used(term, fixed);
             mixed = mixed || (uses_fixed && uses_inner);
-            IndexExpr single;
-            single.add(atom(term), term.coefficient);
-            (uses_inner ? moving : base) += single;
+            (uses_inner ? moving : base) += IndexExpr::from_term(term);
           }
           const Range range = moving.range(range_of());
           Reach& r = reach[d];
@@ -242,13 +240,6 @@ class Lowering {
       }
     }
     return window;
-  }
-
-  static IndexExpr atom(const IndexExpr::Term& term) {
-    if (term.kind == IndexExpr::Kind::Variable) return IndexExpr::variable(term.var);
-    const auto everything = [](Var) { return Range{INT32_MIN, INT32_MAX}; };
-    return term.kind == IndexExpr::Kind::Quotient ? IndexExpr::quotient(*term.numerator, term.divisor, everything)
-                                                  : IndexExpr::remainder(*term.numerator, term.divisor, everything);
   }
 
   static std::pair<bool, bool> variables_used(const IndexExpr::Term& term, const std::vector<char>& fixed) {

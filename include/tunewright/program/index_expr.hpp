@@ -59,6 +59,13 @@ class IndexExpr {
     return e;
   }
 
+  /// One term of another expression, with its coefficient, on its own.
+  [[nodiscard]] static IndexExpr from_term(const Term& term) {
+    IndexExpr e;
+    e.terms_.push_back(term);
+    return e;
+  }
+
   [[nodiscard]] std::int64_t constant() const noexcept { return constant_; }
   [[nodiscard]] const Terms& terms() const noexcept { return terms_; }
   [[nodiscard]] bool is_constant() const noexcept { return terms_.empty(); }

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+/// Hoists guards, so that the main body of a tiled loop nest runs without them.
+///
+/// A guard of a statement depends on loops around it. Taken at its worst over the innermost loops it becomes a condition on
+/// the outer ones; the innermost loops are then emitted twice under a branch: without guards where the condition holds (all
+/// full tiles), with guards elsewhere (the boundary).
+namespace tunewright::loops {
+
+namespace detail {
+
+class Partition {
+ public:
+  explicit Partition(LoopNest& nest) : nest_(nest) {}
+
+  void run() { nest_.body = rewrite(std::move(nest_.body)); }
+
+ private:
+  [[nodiscard]] auto range_of() const {
+    return [this](Var v) { return nest_.range_of(v); };
+  }
+
+  Body rewrite(Body body) {
+    Body result;
+    result.reserve(body.size());
+    for (std::size_t n = 0; n < body.size(); ++n) {
+      Node& node = body[n];
+      if (auto* branch = std::get_if<Branch>(&node.content)) {
+        branch->then = rewrite(std::move(branch->then));
+        branch->otherwise = rewrite(std::move(branch->otherwise));
+        result.push_back(std::move(node));
+        continue;
+      }
+      if (!std::holds_alternative<Loop>(node.content)) {
+        result.push_back(std::move(node));
+        continue;
+      }
+      // An initialisation goes with the loop that follows it and updates the same buffer, so that both stay neighbours.
+      std::size_t last = n;
+      if (const Statement* first = only_statement(node); first != nullptr && first->kind == Statement::Kind::Initialise &&
+                                                         n + 1 < body.size()) {
+        const Statement* next = only_statement(body[n + 1]);
+        if (next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target) last = n + 1;
+      }
+      const Statement* guarded = only_statement(body[last]);
+      std::vector<Guard> conditions;
+      if (guarded != nullptr && !guarded->guards.empty() && is_hoisting_place(body[last], *guarded)) {
+        conditions = worst_case(body[last], *guarded);
+      }
+      if (conditions.empty()) {
+        Loop& loop = std::get<Loop>(node.content);
+        if (loop.kind != LoopKind::Vectorized) loop.body = rewrite(std::move(loop.body));
+        result.push_back(std::move(node));
+        continue;
+      }
+      Branch branch;
+      branch.conditions = std::move(conditions);
+      for (std::size_t m = n; m <= last; ++m) {
+        branch.then.push_back(body[m]);
+        strip_guards(branch.then.back());
+        branch.otherwise.push_back(std::move(body[m]));
+      }
+      result.push_back(std::move(branch));
+      n = last;
+    }
+    return result;
+  }
+
+  /// The statement at the bottom of a perfect nest, or null.
+  static const Statement* only_statement(const Node& node) {
+    const Node* current = &node;
+    while (const auto* loop = std::get_if<Loop>(&current->content)) {
+      if (loop->body.size() != 1) return nullptr;
+      current = &loop->body[0];
+    }
+    return std::get_if<Statement>(&current->content);
+  }
+
+  /// The loops of a perfect nest, outermost first.
+  static std::vector<const Loop*> perfect_loops(const Node& node) {
+    std::vector<const Loop*> loops;
+    const Node* current = &node;
+    while (const auto* loop = std::get_if<Loop>(&current->content)) {
+      loops.push_back(loop);
+      current = &loop->body[0];
+    }
+    return loops;
+  }
+
+  static void strip_guards(Node& node) {
+    Node* current = &node;
+    while (auto* loop = std::get_if<Loop>(&current->content)) current = &loop->body[0];
+    std::get<Statement>(current->content).guards.clear();
+  }
+
+  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (unrolled or vectorized,
+  /// then reductions, or one plain loop where there are neither) and the condition can hold at all.
+  bool is_hoisting_place(const Node& node, const Statement& statement) const {
+    const std::vector<const Loop*> loops = perfect_loops(node);
+    const auto is_inner = [](const Loop& loop) {
+      return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
+    };
+    std::size_t begin = loops.size();
+    while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
+    while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+    if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+    return begin == 0 && can_hold(worst_case(node, statement));
+  }
+
+  [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const {
+    return std::all_of(conditions.begin(), conditions.end(), [&](const Guard& c) {
+      const program::Range range = c.value.range(range_of());
+      return (!c.above || range.min < c.extent) && (!c.below || range.max >= 0);
+    });
+  }
+
+  /// The guards of `statement` with the loops of `node` at their worst values: one condition a side.
+  std::vector<Guard> worst_case(const Node& node, const Statement& statement) const {
+    std::vector<char> inside(nest_.variables.size(), 0);
+    for (const Loop* loop : perfect_loops(node)) inside[loop->var] = 1;
+    std::vector<Guard> conditions;
+    for (const Guard& guard : statement.guards) {
+      for (const bool above : {false, true}) {
+        if (above ? !guard.above : !guard.below) continue;
+        IndexExpr value(guard.value.constant());
+        for (const IndexExpr::Term& term : guard.value.terms()) {
+          IndexExpr single = IndexExpr::from_term(term);
+          if (uses_any(single, inside)) {
+            const program::Range range = single.range(range_of());
+            single = IndexExpr(above ? range.max : range.min);
+          }
+          value += single;
+        }
+        conditions.push_back({std::move(value), guard.extent, !above, above, guard.axis});
+      }
+    }
+    return conditions;
+  }
+
+  static bool uses_any(const IndexExpr& e, const std::vector<char>& inside) {
+    for (Var v = 0; v < inside.size(); ++v) {
+      if (inside[v] != 0 && e.uses(v)) return true;
+    }
+    return false;
+  }
+
+  LoopNest& nest_;
+};
+
+}  // namespace detail
+
+/// Returns the nest with guards hoisted. Meaning is unchanged; code grows by at most one copy of each guarded tile.
+[[nodiscard]] inline LoopNest partition(LoopNest nest) {
+  detail::Partition(nest).run();
+  return nest;
+}
+
+}  // namespace tunewright::loops
