@@ -6,6 +6,8 @@
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"
+#include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/progress.hpp"
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/annealing.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
@@ -14,6 +16,7 @@
 #include "tunewright/filters/none.hpp"
 #include "tunewright/filters/static_limits.hpp"
 #include "tunewright/measurers/function.hpp"
+#include "tunewright/measurers/replay.hpp"
 #include "tunewright/models/random.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/samplers/epsilon_greedy.hpp"

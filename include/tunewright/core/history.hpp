@@ -77,8 +77,11 @@ class History {
   [[nodiscard]] std::vector<Config> fastest(std::size_t count) const {
     std::vector<std::size_t> order(trials_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return trials_[a].cost_s() < trials_[b].cost_s(); });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      const double cost_a = trials_[a].cost_s();
+      const double cost_b = trials_[b].cost_s();
+      return cost_a != cost_b ? cost_a < cost_b : a < b;
+    });
     std::vector<Config> configs;
     for (std::size_t i = 0; i < std::min(count, valid_); ++i) configs.push_back(trials_[order[i]].candidate.config);
     return configs;

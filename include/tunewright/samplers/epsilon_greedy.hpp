@@ -36,7 +36,8 @@ struct EpsilonGreedy {
     }
     std::vector<std::size_t> order(score.size());  // by score, of equals the earlier first
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
     const std::size_t count = std::min(n, order.size());
     // The nudge keeps 0.1 * 30 at 3, whatever its rounding.
     const auto random = static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(count) + 1e-9));

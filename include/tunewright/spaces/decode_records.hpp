@@ -2,6 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -28,9 +31,9 @@ struct DecodedRecords {
 template <SearchSpace S>
 [[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task, std::span<const Record> records,
                                                          const std::string& compiler) {
-  using Config = config_t<S>;
-  DecodedRecords<Config> decoded;
-  std::vector<std::pair<Candidate<Config>, const Outcome*>> found;
+  DecodedRecords<config_t<S>> decoded;
+  std::vector<Candidate<config_t<S>>> found;
+  std::vector<const Outcome*> outcomes;
   KeySet keys;
   for (const Record& record : records) {
     if (record.task != stable_hash(task)) {
@@ -42,15 +45,18 @@ template <SearchSpace S>
     } else if (const std::uint64_t key = space.key(*config); !keys.insert(key).second) {
       ++decoded.unusable["measured twice"];
     } else {
-      found.push_back({{*std::move(config), key, record.round, record.slot}, &record.outcome});
+      found.push_back({*std::move(config), key, record.round, record.slot});
+      outcomes.push_back(&record.outcome);
     }
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.first.round, a.first.slot) < std::tie(b.first.round, b.first.slot);
+  std::vector<std::size_t> order(found.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::tie(found[a].round, found[a].slot, a) < std::tie(found[b].round, found[b].slot, b);
   });
-  for (auto& [candidate, outcome] : found) {
-    decoded.batch.push_back(std::move(candidate));
-    decoded.outcomes.push_back(*outcome);
+  for (const std::size_t i : order) {
+    decoded.batch.push_back(std::move(found[i]));
+    decoded.outcomes.push_back(*outcomes[i]);
   }
   return decoded;
 }

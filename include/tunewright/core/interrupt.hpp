@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <csignal>
+#include <stdexcept>
+
+#include <unistd.h>
+
+namespace tunewright {
+
+/// Observer that turns Ctrl-C into an orderly end: the first one lets the batch finish and the run return what it found, the
+/// second one kills the process as usual. It holds while the object lives; one object at a time. Once asked for, the end
+/// holds for every later run that is given the object.
+///
+///   Interrupt interrupt;
+///   tuner.run(task, budget, journal, interrupt);
+class Interrupt {
+ public:
+  /// Throws `std::logic_error` while another one lives.
+  Interrupt() {
+    if (active_ != 0) throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
+    active_ = 1;
+    requested_ = 0;
+    struct sigaction action {};
+    action.sa_handler = &Interrupt::handle;
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
+    ::sigemptyset(&action.sa_mask);
+    ::sigaction(SIGINT, &action, &previous_);
+  }
+  Interrupt(const Interrupt&) = delete;
+  Interrupt& operator=(const Interrupt&) = delete;
+  ~Interrupt() {
+    ::sigaction(SIGINT, &previous_, nullptr);
+    active_ = 0;
+  }
+
+  [[nodiscard]] bool should_stop() const noexcept { return requested_ != 0; }
+
+ private:
+  static void handle(int) {
+    requested_ = 1;
+    constexpr char message[] = "\nstopping after this batch; Ctrl-C again to stop at once\n";
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, sizeof message - 1);
+  }
+
+  // A signal handler can reach nothing but static storage.
+  static inline volatile std::sig_atomic_t requested_ = 0;
+  static inline int active_ = 0;
+  struct sigaction previous_ {};
+};
+
+}  // namespace tunewright

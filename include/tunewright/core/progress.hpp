@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "tunewright/core/observer.hpp"
+
+namespace tunewright {
+
+/// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a log file.
+///
+///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 3 failed: 2 run_timeout, 1 wrong_result | 42 s, 2 min left
+///
+/// Time is that of the run's clock.
+struct Progress {
+  std::ostream* out = &std::cerr;
+  bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< renew one line; false for files
+  Seconds in_place_every{0.1};
+  Seconds log_every{10};
+  std::size_t columns = 110;  ///< a renewed line is cut to this, so that it never wraps
+
+  std::optional<Seconds> shown_at{};  ///< run-time state
+  std::size_t shown_columns = 0;      ///< run-time state
+
+  void on_start(const RunStatus& status) {
+    shown_at.reset();
+    shown_columns = 0;
+    if (status.recalled > 0) say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
+    for (const auto& [reason, count] : status.unusable) {
+      say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
+    }
+  }
+  void on_record(const Record&, const RunStatus& status) { show_if_due(status); }
+  void on_round(const RunStatus& status) { show_if_due(status); }
+  void on_stop(const RunStatus& status, Stop stop) {
+    if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
+    say(line(status, false) + " | " + std::string(name(stop)));
+  }
+
+  /// The line, with an estimate of the time left if asked for.
+  [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true) {
+    std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" + std::to_string(status.budget.trials) +
+                       " trials | ";
+    if (status.best) {
+      text += "best " + duration(*status.best);
+      if (status.task.flops > 0) {
+        text += ", " + decimal(status.task.flops / status.best->count() * 1e-9) + " GFLOP/s";
+      }
+    } else {
+      text += "nothing valid yet";
+    }
+    if (const std::size_t failed = status.failed(); failed > 0) {
+      text += " | " + std::to_string(failed) + " failed: ";
+      bool first = true;
+      for (std::size_t i = 0; i < status.faults.size(); ++i) {
+        if (status.faults[i] == 0) continue;
+        text += (first ? "" : ", ") + std::to_string(status.faults[i]) + " " + std::string(fault_names[i]);
+        first = false;
+      }
+    }
+    text += " | " + duration(status.elapsed);
+    if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
+    return text;
+  }
+
+  /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the first trial.
+  [[nodiscard]] static std::optional<Seconds> time_left(const RunStatus& status) {
+    const std::size_t measured = status.trials - status.recalled;
+    if (measured == 0 || status.trials > status.budget.trials) return std::nullopt;
+    const auto pace = status.elapsed / static_cast<double>(measured);
+    const Seconds by_trials = pace * static_cast<double>(status.budget.trials - status.trials);
+    return std::max(Seconds(0), std::min(by_trials, status.budget.time - status.elapsed));
+  }
+
+ private:
+  void show_if_due(const RunStatus& status) {
+    if (shown_at && status.elapsed - *shown_at < (in_place ? in_place_every : log_every)) return;
+    shown_at = status.elapsed;
+    if (!in_place) return say(line(status));
+    const std::string text = line(status).substr(0, columns);
+    *out << '\r' << text << std::string(shown_columns > text.size() ? shown_columns - text.size() : 0, ' ') << std::flush;
+    shown_columns = text.size();
+  }
+
+  void say(const std::string& text) const { *out << text << '\n' << std::flush; }
+
+  /// Three significant digits with the unit that suits.
+  static std::string duration(Seconds time) {
+    const double s = time.count();
+    if (s >= 5400) return significant(s / 3600) + " h";
+    if (s >= 90) return significant(s / 60) + " min";
+    if (s >= 1 || s == 0) return significant(s) + " s";
+    if (s >= 1e-3) return significant(s * 1e3) + " ms";
+    return significant(s * 1e6) + " us";
+  }
+  static std::string significant(double value) {
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.3g", value);
+    return buffer;
+  }
+  static std::string decimal(double value) {
+    char buffer[32];
+    std::snprintf(buffer, sizeof buffer, "%.1f", value);
+    return buffer;
+  }
+};
+
+}  // namespace tunewright

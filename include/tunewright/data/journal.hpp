@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/observer.hpp"
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/record_json.hpp"
+
+namespace tunewright::data {
+
+/// A line that is not a record.
+struct BadLine {
+  std::size_t number = 0;  ///< from 1
+  std::string reason;      ///< for people
+};
+
+/// What a journal file holds.
+struct JournalContents {
+  std::vector<Record> records;  ///< in file order, of all tasks
+  std::vector<BadLine> bad;     ///< skipped
+  std::size_t lines = 0;
+};
+
+/// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing file is empty.
+/// Throws `std::runtime_error` when the file exists and cannot be read.
+[[nodiscard]] inline JournalContents read_journal(const std::string& path) {
+  JournalContents contents;
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return contents;
+  std::ifstream file(path, std::ios::binary);
+  if (!file || S_ISDIR(status.st_mode)) {
+    throw std::runtime_error("cannot read journal '" + path + "'; name a readable file, or one that does not exist yet");
+  }
+  for (std::string line; std::getline(file, line);) {
+    ++contents.lines;
+    if (line.empty()) continue;
+    try {
+      contents.records.push_back(from_line(line));
+    } catch (const std::exception& error) {
+      const bool cut = file.eof();  // the last line has no newline: its writer was killed
+      contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
+    }
+  }
+  return contents;
+}
+
+/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the same task:
+///
+///   data::Journal journal{{.path = "matmul.jsonl"}};
+///   tuner.run(task, {.trials = 500}, journal);      // killed at trial 300 and started again, it measures 200
+///
+/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the line being
+/// written, and the next writer begins on a fresh line. Several tasks may share a file. A file that holds only other tasks
+/// is taken for a mistake.
+///
+/// Deviates: `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a crash of
+///           the machine can lose more.
+class Journal {
+ public:
+  struct Options {
+    std::string path;
+    bool sync_each_line = false;           ///< wait until the disk has it: survives a crash of the machine
+    Clock clock = calendar_seconds();      ///< time stamps; nothing is decided by them
+    std::ostream* warnings = &std::clog;   ///< told once about lines that were skipped; null to be quiet
+  };
+
+  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written.
+  explicit Journal(Options options) : options_(std::move(options)) {
+    fd_ = ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    if (fd_ < 0) {
+      throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
+                               "; create the folder, or name a file you may write");
+    }
+    const off_t size = ::lseek(fd_, 0, SEEK_END);
+    char last = '\n';
+    if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
+  }
+  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
+  Journal& operator=(Journal&&) = delete;
+  ~Journal() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
+
+  /// Appends one record, stamped with the time.
+  void append(Record record) {
+    record.timestamp = options_.clock();
+    write_all(to_line(record) + '\n');
+    if (options_.sync_each_line) ::fdatasync(fd_);
+  }
+
+  // Observer hooks.
+
+  /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
+  [[nodiscard]] std::vector<Record> recall(const Task& task) const {
+    JournalContents contents = read_journal(options_.path);
+    if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
+    std::vector<Record> own;
+    for (Record& record : contents.records) {
+      if (record.task == stable_hash(task)) own.push_back(std::move(record));
+    }
+    if (own.empty() && !contents.records.empty()) {
+      const Record& other = contents.records.front();
+      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
+                               other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
+                               task.target.name + "' (" + to_hex(stable_hash(task)) +
+                               "); give this task a journal of its own");
+    }
+    return own;
+  }
+
+  void on_record(const Record& record, const RunStatus&) { append(record); }
+
+ private:
+  void write_all(const std::string& text) {
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);
+      if (written < 0 && errno == EINTR) continue;
+      if (written < 0) {
+        throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
+                                 "; free some space, then start again: everything measured so far is kept");
+      }
+      done += static_cast<std::size_t>(written);
+    }
+  }
+
+  void warn(const JournalContents& contents) const {
+    constexpr std::size_t shown = 3;
+    std::ostream& out = *options_.warnings;
+    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines << " lines skipped";
+    for (std::size_t i = 0; i < contents.bad.size() && i < shown; ++i) {
+      out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
+    }
+    if (contents.bad.size() > shown) out << "; and " << contents.bad.size() - shown << " more";
+    out << std::endl;
+  }
+
+  Options options_;
+  int fd_ = -1;
+};
+
+/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)` restores its
+/// configuration.
+[[nodiscard]] inline std::optional<Record> best_record(const std::string& path, const Task& task) {
+  std::optional<Record> best;
+  for (Record& record : read_journal(path).records) {
+    if (record.task != stable_hash(task) || !record.outcome.valid()) continue;
+    if (!best || record.outcome.timing()->median < best->outcome.timing()->median) best = std::move(record);
+  }
+  return best;
+}
+
+}  // namespace tunewright::data

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/measurers/concept.hpp"
+
+namespace tunewright::measurers {
+
+/// Answers from recorded measurements instead of running anything, and lets a virtual clock pass the time they took, so that
+/// a study of search policies is exact, repeatable and needs no hardware.
+///
+///   Replay<Program> replay{.key = [](const Program& p) { return p.key; }};
+///   replay.load(data::read_journal("table.jsonl").records);
+///   Tuner<...> tuner{{.measurer = replay, .clock = replay.clock}};      // one clock for both
+///
+/// A program without a record is a `Fault::Unknown`: the table does not cover the space.
+///
+/// Models:      StreamingMeasurerFor<P>.
+/// Cost:        one look-up a program. Determinism: bit-identical.
+template <class P>
+struct Replay {
+  std::function<std::uint64_t(const P&)> key;  ///< canonical key of a program, as `space.key` gave it when recording
+  VirtualClock clock{};                        ///< passes compile and run time of every answer
+
+  /// Adds records of any tasks; of several of one candidate the first counts.
+  void load(std::span<const Record> records) {
+    for (const Record& record : records) answers.try_emplace(place(record.task, record.key), record.outcome);
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return answers.size(); }
+
+  [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const P> programs,
+                                             const OutcomeSink& sink = {}) const {
+    if (!key) throw std::invalid_argument("measurers::Replay cannot tell programs apart; set its member `key`");
+    std::vector<Outcome> outcomes;
+    for (const P& program : programs) {
+      const std::uint64_t program_key = key(program);
+      const auto answer = answers.find(place(stable_hash(task), program_key));
+      outcomes.push_back(answer != answers.end()
+                             ? answer->second
+                             : Outcome{.result = Failure{Fault::Unknown, "no record of candidate " + to_hex(program_key)}});
+      clock.advance(outcomes.back().compile_time + outcomes.back().run_time);
+      if (sink) sink(outcomes.size() - 1, outcomes.back());
+    }
+    return outcomes;
+  }
+
+  std::unordered_map<std::uint64_t, Outcome> answers{};  ///< run-time state
+
+ private:
+  static std::uint64_t place(std::uint64_t task, std::uint64_t candidate) {
+    return StableHash{}.add(task).add(candidate).value();
+  }
+};
+
+}  // namespace tunewright::measurers
