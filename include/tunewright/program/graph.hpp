@@ -63,6 +63,12 @@ struct Operator {
     return spatial;
   }
   [[nodiscard]] bool has_reduction() const noexcept { return rank() < axes.size(); }
+  /// Number of elements of the tensor.
+  [[nodiscard]] std::int64_t elements() const noexcept {
+    std::int64_t product = 1;
+    for (std::size_t a = 0; a < rank(); ++a) product *= axes[a].extent;
+    return product;
+  }
   [[nodiscard]] std::vector<std::int64_t> shape() const {
     std::vector<std::int64_t> extents;
     for (std::size_t a = 0; a < rank(); ++a) extents.push_back(axes[a].extent);

@@ -147,7 +147,8 @@ class Machine {
  public:
   static constexpr std::size_t lanes = 256;
 
-  Machine(const BodyProgram& program, std::span<const Array> tensors)
+  /// `tensors[id]` is read only for the tensors that the body loads.
+  Machine(const BodyProgram& program, std::span<const Array* const> tensors)
       : program_(&program), tensors_(tensors), registers_(program.registers * lanes) {
     for (const BodyProgram::Instruction& c : program.constants) {
       std::fill_n(reg(c.out), lanes, converted(c.value, c.type));
@@ -237,7 +238,7 @@ class Machine {
   void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
     const Access& access = program_->accesses[i.detail];
     double* const out = reg(i.out);
-    tensors_[access.tensor].visit([&](const auto& array) {
+    tensors_[access.tensor]->visit([&](const auto& array) {
       const auto* const elements = array.data();
       if (access.in_bounds) {
         walk(access.flat, axis, lane_axis, count,
@@ -265,7 +266,7 @@ class Machine {
   }
 
   const BodyProgram* program_;
-  std::span<const Array> tensors_;
+  std::span<const Array* const> tensors_;
   std::vector<double> registers_;
 };
 

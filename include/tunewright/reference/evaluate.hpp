@@ -44,7 +44,7 @@ inline double combine(program::Combiner combiner, double a, double b) {
 /// Evaluates elements of one operator whose producers are ready. One a thread.
 class Evaluator {
  public:
-  Evaluator(const BodyProgram& program, std::span<const Array> tensors)
+  Evaluator(const BodyProgram& program, std::span<const Array* const> tensors)
       : op_(program.op), machine_(program, tensors), axis_(op_->axes.size(), 0), rank_(op_->rank()) {
     // Lanes of a single element lie along its longest reduction axis.
     for (std::size_t a = rank_; a < axis_.size(); ++a) {
@@ -148,8 +148,9 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
   }
 }
 
-/// Computes all elements of tensor `id`.
-inline void evaluate_all(const ComputeGraph& graph, TensorId id, Tensors& tensors, unsigned threads) {
+/// All elements of tensor `id`, whose producers are in `tensors`.
+[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
+                                        unsigned threads) {
   const program::Operator& op = graph.op(id);
   const std::vector<std::int64_t> shape = op.shape();
   Array result(op.type, shape);
@@ -168,7 +169,7 @@ inline void evaluate_all(const ComputeGraph& graph, TensorId id, Tensors& tensor
       }
     }
   });
-  tensors[id] = std::move(result);
+  return result;
 }
 
 }  // namespace detail
@@ -182,8 +183,12 @@ inline void evaluate_all(const ComputeGraph& graph, TensorId id, Tensors& tensor
 /// tensor.
 [[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {}) {
   detail::check_inputs(graph, tensors);
+  std::vector<const Array*> known;
+  for (const Array& array : tensors) known.push_back(&array);
   for (TensorId id = 0; id < graph.size(); ++id) {
-    if (graph.op(id).role == program::Role::Computed) detail::evaluate_all(graph, id, tensors, options.threads);
+    if (graph.op(id).role == program::Role::Computed) {
+      tensors[id] = detail::evaluate_all(graph, id, known, options.threads);
+    }
   }
   return tensors;
 }
