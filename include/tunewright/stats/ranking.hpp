@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+/// How good a cost model is, defined once. Everywhere: `prediction` are scores, larger is better; `truth` is throughput /
+/// best of the task (or any throughput), larger is better, 0 for a failed program; n programs of one task unless stated. Sizes
+/// that differ and values that are NaN throw `std::invalid_argument`. Minus infinity is a legal score.
+namespace tunewright::stats {
+
+namespace ranking_detail {
+
+inline void check(std::span<const float> prediction, std::span<const float> truth) {
+  if (prediction.size() != truth.size()) {
+    throw std::invalid_argument(std::to_string(prediction.size()) + " predictions for " + std::to_string(truth.size()) +
+                                " true values; give one of each a program");
+  }
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (std::isnan(prediction[i]) || std::isnan(truth[i])) {
+      throw std::invalid_argument("program " + std::to_string(i) + " has a value that is not a number; score what cannot be "
+                                  "described minus infinity");
+    }
+  }
+}
+
+inline void check_k(std::size_t k) {
+  if (k == 0) throw std::invalid_argument("the best 0 programs were asked for; give a k of at least 1");
+}
+
+/// Programs by descending prediction; among equal predictions the worst program first, so that a model
+/// that tells nothing apart cannot look good by the order of the records.
+inline std::vector<std::uint32_t> by_prediction(std::span<const float> prediction, std::span<const float> truth) {
+  std::vector<std::uint32_t> order(truth.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    if (prediction[a] != prediction[b]) return prediction[a] > prediction[b];
+    return truth[a] != truth[b] ? truth[a] < truth[b] : a < b;
+  });
+  return order;
+}
+
+/// Ranks from 1, equal values share the mean of theirs.
+inline std::vector<double> mean_ranks(std::span<const float> values) {
+  std::vector<std::uint32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin + 1;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    for (std::size_t i = begin; i < end; ++i) ranks[order[i]] = 0.5 * static_cast<double>(begin + 1 + end);
+    begin = end;
+  }
+  return ranks;
+}
+
+}  // namespace ranking_detail
+
+/// Root of the mean squared error; 0 for no programs.
+[[nodiscard]] inline double rmse(std::span<const float> prediction, std::span<const float> truth) {
+  ranking_detail::check(prediction, truth);
+  double sum = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    const double off = static_cast<double>(prediction[i]) - static_cast<double>(truth[i]);
+    sum += off * off;
+  }
+  return truth.empty() ? 0 : std::sqrt(sum / static_cast<double>(truth.size()));
+}
+
+/// Coefficient of determination, 1 - sum (p - y)^2 / sum (y - mean y)^2. As in TenSet 1 where the truth hardly varies (the
+/// divisor is below 1e-6).
+[[nodiscard]] inline double r2(std::span<const float> prediction, std::span<const float> truth) {
+  ranking_detail::check(prediction, truth);
+  const double n = static_cast<double>(truth.size());
+  const double mean = truth.empty() ? 0 : std::accumulate(truth.begin(), truth.end(), 0.0) / n;
+  double total = 0;
+  for (const float y : truth) total += (static_cast<double>(y) - mean) * (static_cast<double>(y) - mean);
+  const double off = rmse(prediction, truth);
+  return total < 1e-6 ? 1 : 1 - off * off * n / total;
+}
+
+/// Share of the pairs with different truth that the model puts in the right order; a pair of equal scores is half right. 0.5,
+/// the value of a guess, where no pair differs.
+///
+/// Deviates: TenSet's code also counts pairs of equal truth (right when the scores tie or fall the other way), which rewards the order
+///           of the records; without ties in the truth and in the scores the numbers are the same.
+/// Cost:     O(n log n), by counting in a Fenwick tree over the ranks of the scores.
+[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth) {
+  ranking_detail::check(prediction, truth);
+  const std::size_t n = truth.size();
+  std::vector<float> scores(prediction.begin(), prediction.end());
+  std::sort(scores.begin(), scores.end());
+  scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
+  std::vector<std::uint32_t> tree(scores.size() + 1, 0);
+  const auto count_below = [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
+    std::uint64_t count = 0;
+    for (; rank > 0; rank &= rank - 1) count += tree[rank];
+    return count;
+  };
+  const auto rank_of = [&scores](float score) {
+    return static_cast<std::size_t>(std::lower_bound(scores.begin(), scores.end(), score) - scores.begin());
+  };
+
+  std::vector<std::uint32_t> order(n);
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return truth[a] < truth[b]; });
+  std::uint64_t pairs = 0, twice_right = 0;
+  for (std::size_t begin = 0; begin < n;) {
+    std::size_t end = begin;
+    for (; end < n && truth[order[end]] == truth[order[begin]]; ++end) {
+      const std::size_t rank = rank_of(prediction[order[end]]);
+      twice_right += count_below(rank) + count_below(rank + 1);
+    }
+    pairs += static_cast<std::uint64_t>(begin) * (end - begin);
+    for (; begin < end; ++begin) {
+      for (std::size_t i = rank_of(prediction[order[begin]]) + 1; i < tree.size(); i += i & (~i + 1)) ++tree[i];
+    }
+  }
+  return pairs == 0 ? 0.5 : 0.5 * static_cast<double>(twice_right) / static_cast<double>(pairs);
+}
+
+/// The same over several tasks: only pairs within a task are compared, tasks weigh as many programs as they have. group [n].
+[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth,
+                                              std::span<const std::uint32_t> group) {
+  if (group.size() != truth.size()) {
+    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " + std::to_string(truth.size()) +
+                                " programs; give one a program");
+  }
+  ranking_detail::check(prediction, truth);
+  std::vector<std::uint32_t> order(truth.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
+  double sum = 0;
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::vector<float> p, y;
+    std::size_t end = begin;
+    for (; end < order.size() && group[order[end]] == group[order[begin]]; ++end) {
+      p.push_back(prediction[order[end]]);
+      y.push_back(truth[order[end]]);
+    }
+    sum += static_cast<double>(end - begin) * pairwise_accuracy(p, y);
+    begin = end;
+  }
+  return truth.empty() ? 0.5 : sum / static_cast<double>(truth.size());
+}
+
+/// What measuring the k best predicted programs would find: best true throughput among them / best of all, in [0, 1]. All
+/// programs when there are fewer than k; 1 where every program failed, as there is nothing to lose. TenSet calls it peak score.
+[[nodiscard]] inline double top_k_score(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+  ranking_detail::check(prediction, truth);
+  ranking_detail::check_k(k);
+  const auto order = ranking_detail::by_prediction(prediction, truth);
+  double found = 0, best = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    best = std::max(best, static_cast<double>(truth[order[i]]));
+    if (i < k) found = best;
+  }
+  return best > 0 ? found / best : 1;
+}
+
+/// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score, which Ansor's model reports with k = 32.
+[[nodiscard]] inline double average_top_k_score(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+  ranking_detail::check(prediction, truth);
+  ranking_detail::check_k(k);
+  const auto order = ranking_detail::by_prediction(prediction, truth);
+  const double best = truth.empty() ? 0 : static_cast<double>(*std::max_element(truth.begin(), truth.end()));
+  if (!(best > 0)) return 1;
+  double found = 0, sum = 0;
+  for (std::size_t i = 0; i < k; ++i) {
+    if (i < order.size()) found = std::max(found, static_cast<double>(truth[order[i]]));
+    sum += found / best;
+  }
+  return sum / static_cast<double>(k);
+}
+
+/// |k best predicted and k truly best| / k, with k at most n; 1 for no programs. Programs as good as the k-th truly best one belong to the truly best.
+[[nodiscard]] inline double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+  ranking_detail::check(prediction, truth);
+  ranking_detail::check_k(k);
+  k = std::min(k, truth.size());
+  if (k == 0) return 1;
+  std::vector<float> sorted(truth.begin(), truth.end());
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(k - 1), sorted.end(), std::greater<>{});
+  const auto order = ranking_detail::by_prediction(prediction, truth);
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < k; ++i) hits += truth[order[i]] >= sorted[k - 1] ? 1U : 0U;
+  return static_cast<double>(hits) / static_cast<double>(k);
+}
+
+/// Spearman's rank correlation, equal values sharing their mean rank. 0 where either side does not vary.
+[[nodiscard]] inline double spearman(std::span<const float> prediction, std::span<const float> truth) {
+  ranking_detail::check(prediction, truth);
+  const std::vector<double> p = ranking_detail::mean_ranks(prediction), y = ranking_detail::mean_ranks(truth);
+  const double mean = 0.5 * static_cast<double>(truth.size() + 1);
+  double py = 0, pp = 0, yy = 0;
+  for (std::size_t i = 0; i < p.size(); ++i) {
+    py += (p[i] - mean) * (y[i] - mean);
+    pp += (p[i] - mean) * (p[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return pp > 0 && yy > 0 ? py / std::sqrt(pp * yy) : 0;
+}
+
+/// One task of a network, for scores over a network: n programs, how often the task occurs, and their true latencies.
+struct RankedTask {
+  std::span<const float> prediction;  ///< [n]
+  std::span<const float> latency_s;   ///< [n], infinite for a failed program
+  double weight = 1;                  ///< occurrences in the network
+};
+
+/// Latency of a network if every task ran its best program, over that with the best of the k predicted best (TenSet; TLP,
+/// ASPLOS 2023, eq. 2):
+///
+///   sum_t w_t min_i L_t,i / sum_t w_t min_{i among the k best predicted} L_t,i
+///
+/// A task of whose k programs all failed counts 1e5 times its best latency, which is TenSet's floor of 1e-5 for labels. Tasks
+/// without a valid program are left out; 1 if none is left.
+[[nodiscard]] inline double network_top_k_score(std::span<const RankedTask> tasks, std::size_t k) {
+  ranking_detail::check_k(k);
+  double least = 0, found = 0;
+  for (const RankedTask& task : tasks) {
+    ranking_detail::check(task.prediction, task.latency_s);
+    std::vector<float> speed(task.latency_s.size());
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
+    const auto order = ranking_detail::by_prediction(task.prediction, speed);
+    double best = std::numeric_limits<double>::infinity(), best_of_k = best;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      best = std::min(best, static_cast<double>(task.latency_s[order[i]]));
+      if (i < k) best_of_k = best;
+    }
+    if (std::isinf(best)) continue;
+    least += task.weight * best;
+    found += task.weight * std::min(best_of_k, 1e5 * best);
+  }
+  return found > 0 ? least / found : 1;
+}
+
+/// How good a *set* of programs is (a draft stage's pick) when the model after it errs: latency of a network if every task ran its
+/// best program, over that with the k-th best of the chosen ones (Pruner, ASPLOS 2025, Best-k).
+///
+///   sum_t w_t min_i L_t,i / sum_t w_t (k-th smallest L_t,i among the `chosen` best predicted)
+///
+/// k = 1 asks whether the best survived the draft. Failures and empty tasks as in network_top_k_score.
+[[nodiscard]] inline double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen, std::size_t k) {
+  ranking_detail::check_k(k);
+  if (k > chosen) {
+    throw std::invalid_argument("the " + std::to_string(k) + "-th best of " + std::to_string(chosen) +
+                                " chosen programs was asked for; choose at least as many as k");
+  }
+  double least = 0, found = 0;
+  for (const RankedTask& task : tasks) {
+    ranking_detail::check(task.prediction, task.latency_s);
+    if (task.latency_s.empty()) continue;
+    const double best = static_cast<double>(*std::min_element(task.latency_s.begin(), task.latency_s.end()));
+    if (std::isinf(best)) continue;
+    std::vector<float> speed(task.latency_s.size());
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
+    const auto order = ranking_detail::by_prediction(task.prediction, speed);
+    std::vector<double> kept;
+    for (std::size_t i = 0; i < std::min(chosen, order.size()); ++i) kept.push_back(static_cast<double>(task.latency_s[order[i]]));
+    std::sort(kept.begin(), kept.end());
+    least += task.weight * best;
+    found += task.weight * std::min(kept[std::min(k, kept.size()) - 1], 1e5 * best);
+  }
+  return found > 0 ? least / found : 1;
+}
+
+}  // namespace tunewright::stats
