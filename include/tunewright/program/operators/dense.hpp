@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace tunewright::program::operators {
+
+/// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as an operator of its own.
+///
+/// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument` as `matmul` and
+/// `bias_add` do.
+inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense") {
+  return matmul(graph, x, weight, {.name = std::move(name)});
+}
+inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                    const std::string& name = "dense") {
+  return bias_add(graph, dense(graph, x, weight, name), bias, -1, name + "_bias");
+}
+
+struct DenseShape {
+  std::int64_t batch = 1;
+  std::int64_t in = 1;
+  std::int64_t out = 1;
+  bool bias = true;
+  ScalarType type = ScalarType::Float32;
+};
+
+/// One fully connected layer as a whole graph with input "data" and constants "weight" and "bias".
+[[nodiscard]] inline std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s) {
+  auto graph = std::make_shared<ComputeGraph>();
+  const Tensor x = graph->input("data", {s.batch, s.in}, s.type);
+  const Tensor weight = graph->constant("weight", {s.in, s.out}, s.type);
+  if (s.bias) {
+    dense(*graph, x, weight, graph->constant("bias", {s.out}, s.type));
+  } else {
+    dense(*graph, x, weight);
+  }
+  return graph;
+}
+
+}  // namespace tunewright::program::operators

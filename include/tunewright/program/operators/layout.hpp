@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+/// Permutes dimensions: dimension d of the result is dimension `order[d]` of x; without an order, all are reversed.
+/// Throws `std::invalid_argument` unless `order` is a permutation.
+inline Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& order = {},
+                        const std::string& name = "transpose") {
+  const std::size_t rank = x.shape.size();
+  std::vector<std::size_t> source;
+  std::vector<bool> used(rank, false);
+  for (std::size_t d = 0; d < (order.empty() ? rank : order.size()); ++d) {
+    source.push_back(order.empty() ? rank - 1 - d : detail::dimension(name, order[d], rank));
+    if (used[source.back()]) {
+      detail::refuse(name, "dimension " + std::to_string(source.back()) + " is given twice; give a permutation");
+    }
+    used[source.back()] = true;
+  }
+  if (source.size() != rank) {
+    detail::refuse(name, "an order of " + std::to_string(source.size()) + " dimensions was given for shape " +
+                             detail::shape_text(x.shape) + "; give a permutation of all");
+  }
+  std::vector<Axis> axes;
+  for (std::size_t d = 0; d < rank; ++d) axes.push_back({"i" + std::to_string(d), x.shape[source[d]]});
+  return graph.compute(name, std::move(axes), [&](auto i) {
+    std::vector<IndexExpr> indices(rank);
+    for (std::size_t d = 0; d < rank; ++d) indices[source[d]] = i[d];
+    return x.at(std::move(indices));
+  });
+}
+
+/// The same elements in row-major order under another shape. Throws `std::invalid_argument` when the number of elements differs.
+inline Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
+                      const std::string& name = "reshape") {
+  std::int64_t before = 1;
+  std::int64_t after = 1;
+  for (const std::int64_t extent : x.shape) before *= extent;
+  for (const std::int64_t extent : shape) after *= extent;
+  if (before != after) {
+    detail::refuse(name, "shape " + detail::shape_text(x.shape) + " has " + std::to_string(before) + " elements but " +
+                             detail::shape_text(shape) + " has " + std::to_string(after) + "; keep their number");
+  }
+  return graph.compute(name, detail::axes_over(shape), [&](auto i) {
+    const detail::AxisRanges range_of{shape};
+    IndexExpr flat;
+    for (std::size_t d = 0; d < shape.size(); ++d) {
+      flat *= shape[d];
+      flat += i[d];
+    }
+    std::vector<IndexExpr> indices(x.shape.size());
+    for (std::size_t d = x.shape.size(); d-- > 0;) {
+      indices[d] = d == 0 ? flat : IndexExpr::remainder(flat, x.shape[d], range_of);
+      flat = IndexExpr::quotient(flat, x.shape[d], range_of);
+    }
+    return x.at(std::move(indices));
+  });
+}
+
+/// Tensors one after the other along dimension `axis`; they agree in all other extents.
+/// Throws `std::invalid_argument` for no tensors, or tensors of different types, ranks or other extents.
+inline Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = -1,
+                     const std::string& name = "concat") {
+  if (parts.empty()) detail::refuse(name, "no tensors were given; give at least 1");
+  const std::size_t along = detail::dimension(name, axis, parts[0].shape.size());
+  std::vector<std::int64_t> shape = parts[0].shape;
+  for (std::size_t p = 1; p < parts.size(); ++p) {
+    detail::require_same_type(name, parts[0], parts[p]);
+    std::vector<std::int64_t> expected = parts[0].shape;
+    if (parts[p].shape.size() == expected.size()) expected[along] = parts[p].shape[along];
+    if (parts[p].shape != expected) {
+      detail::refuse(name, "part " + std::to_string(p) + " has shape " + detail::shape_text(parts[p].shape) +
+                               ", the first one " + detail::shape_text(parts[0].shape) + "; make all extents but that of dimension " +
+                               std::to_string(along) + " equal");
+    }
+    shape[along] += parts[p].shape[along];
+  }
+  return graph.compute(name, detail::axes_over(shape), [&](auto i) {
+    const auto read = [&](std::size_t p, std::int64_t begin) {
+      std::vector<IndexExpr> indices(i.begin(), i.end());
+      indices[along] -= begin;
+      return parts[p].at(std::move(indices));
+    };
+    std::int64_t begin = shape[along] - parts.back().shape[along];
+    Expr value = read(parts.size() - 1, begin);
+    for (std::size_t p = parts.size() - 1; p-- > 0;) {
+      value = select(index_value(i[along]) < index_value(begin), read(p, begin - parts[p].shape[along]), value);
+      begin -= parts[p].shape[along];
+    }
+    return value;
+  });
+}
+
+}  // namespace tunewright::program::operators

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/operators/elementwise.hpp"
+
+namespace tunewright::program::operators {
+
+namespace detail {
+
+/// Combines f(x) over the dimensions `over`, which disappear; negative ones count from the end, none stands for all.
+template <class F>
+Tensor reduce_over(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over, Combiner combiner,
+                   const std::string& name, const F& f) {
+  const std::size_t rank = x.shape.size();
+  std::vector<bool> reduced(rank, over.empty());
+  for (const int wanted : over) {
+    const std::size_t d = dimension(name, wanted, rank);
+    if (reduced[d]) refuse(name, "dimension " + std::to_string(wanted) + " is given twice; name each once");
+    reduced[d] = true;
+  }
+  std::vector<Axis> spatial;
+  std::vector<Axis> reduction;
+  for (std::size_t d = 0; d < rank; ++d) {
+    (reduced[d] ? reduction : spatial).push_back({(reduced[d] ? "r" : "i") + std::to_string(d), x.shape[d]});
+  }
+  return graph.reduce(name, std::move(spatial), std::move(reduction), combiner, [&](auto i, auto r) {
+    std::vector<IndexExpr> indices;
+    std::size_t next_i = 0;
+    std::size_t next_r = 0;
+    for (std::size_t d = 0; d < rank; ++d) indices.push_back(reduced[d] ? r[next_r++] : i[next_i++]);
+    return f(x.at(std::move(indices)));
+  });
+}
+
+/// Number of elements of `x` behind each element of a tensor that it was reduced to.
+inline std::int64_t reduced_count(const Tensor& x, const Tensor& result) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : x.shape) count *= extent;
+  for (const std::int64_t extent : result.shape) count /= extent;
+  return count;
+}
+
+}  // namespace detail
+
+/// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, none stands for all.
+/// Throws `std::invalid_argument` for a dimension that does not exist or is named twice.
+inline Tensor sum(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "sum") {
+  return detail::reduce_over(graph, x, over, Combiner::Sum, name, [](const Expr& v) { return v; });
+}
+/// Maximum over the dimensions `over`; see `sum`.
+inline Tensor max(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "max") {
+  return detail::reduce_over(graph, x, over, Combiner::Max, name, [](const Expr& v) { return v; });
+}
+/// Minimum over the dimensions `over`; see `sum`.
+inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "min") {
+  return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
+}
+/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`.
+inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "mean") {
+  const Tensor total = sum(graph, x, over, name + "_sum");
+  return scale(graph, total, 1.0 / static_cast<double>(detail::reduced_count(x, total)), name);
+}
+/// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; see `sum`.
+inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "norm") {
+  const Tensor squares =
+      detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares", [](const Expr& v) { return v * v; });
+  return sqrt(graph, squares, name);
+}
+
+}  // namespace tunewright::program::operators
