@@ -66,6 +66,7 @@ class Lowering {
     }
     make_buffers();
     pack_buffers();
+    keep_rows_apart();
     for (const TensorId id : state_.order) {
       if (!info_[id].live || state_.stages[id].location.kind == Location::Kind::At) continue;
       const BufferId buffer = nest_.buffer_of[id];
@@ -295,6 +296,17 @@ class Lowering {
     nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
   }
 
+  /// Rows a multiple of 512 bytes apart fall into few cache sets and evict each other while a tile walks down a column; one
+  /// cache line more keeps them apart.
+  void keep_rows_apart() {
+    for (Buffer& buffer : nest_.buffers) {
+      const auto element = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+      if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2) continue;
+      if (state_.stages[buffer.tensor].location.kind != Location::Kind::At) continue;
+      if (buffer.shape.back() * element % 512 == 0) buffer.shape.back() += 64 / element;
+    }
+  }
+
   void pack_buffers() {
     for (const schedule::Pack& pack : state_.packs) {
       const BufferId id = nest_.buffer_of[pack.tensor];
@@ -341,12 +353,17 @@ class Lowering {
           load.indices[d].substitute([&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; }, range_of()) -
           buffer.origin[d];
       std::vector<Piece> own;
-      bool clean = local.constant() == 0 && local.is_affine();
+      bool clean = local.constant() == 0;
       for (const IndexExpr::Term& term : local.terms()) {
-        const auto place = std::find(loops.begin(), loops.end(), term.var);
+        // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
+        const bool plain = term.kind == IndexExpr::Kind::Variable;
+        const std::optional<Var> var = plain ? std::optional<Var>(term.var) : term.numerator->as_variable();
+        const auto place = var ? std::find(loops.begin(), loops.end(), *var) : loops.end();
         clean = clean && place != loops.end() && term.coefficient > 0;
+        IndexExpr::Term unit = term;
+        unit.coefficient = 1;
         own.push_back({static_cast<std::size_t>(place - loops.begin()),
-                       {d, term.coefficient, clean ? nest_.variables[term.var].extent : 1}});
+                       {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
       }
       std::sort(own.begin(), own.end(),
                 [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
@@ -362,7 +379,9 @@ class Lowering {
         whole.push_back({d, 1, buffer.shape[d]});
       }
     }
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) { return a.place < b.place; });
+    std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      return a.place != b.place ? a.place < b.place : a.dimension.divisor > b.dimension.divisor;
+    });
     for (const Piece& piece : pieces) whole.push_back(piece.dimension);
     return whole;
   }
@@ -428,6 +447,8 @@ class Lowering {
     Loop loop;
     loop.var = *info.var[iter];
     loop.kind = stage.iterators[iter].annotation;
+    // A stage inside another one's loops is already run by one of the threads.
+    if (loop.kind == LoopKind::Parallel && stage.location.kind == Location::Kind::At) loop.kind = LoopKind::Serial;
     loop.reduction = stage.iterators[iter].kind == AxisKind::Reduction;
     loop.body = std::move(body);
     return loop;

@@ -85,14 +85,31 @@ class ScheduleBuilder {
 
   std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors) {
     const std::int64_t extent = iter < state_.stage(stage).op->axes.size() ? state_.stages[stage].op->axes[iter].extent : 0;
-    return append_split(stage, Split{stage, iter, std::move(factors), extent, 0}, stage);
+    return append_split(stage, Split{stage, iter, std::move(factors), extent, -1, LoopKind::Serial});
+  }
+  /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will become.
+  std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts, std::int64_t max_innermost = 64,
+                                  LoopKind inner = LoopKind::Serial) {
+    std::vector<std::int64_t> extents = extents_at_root(stage);
+    return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extents[iter], max_innermost, inner});
   }
   std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
-    return append_split(stage, FollowSplit{stage, iter, source_step, parts}, stage);
+    return append_split(stage, FollowSplit{stage, iter, source_step, parts});
+  }
+  /// Fuses a number of the outermost of `iters` that the search chooses.
+  IterId choose_fuse(TensorId stage, std::vector<IterId> iters) {
+    append(Fuse{stage, std::move(iters), 1, true});
+    return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
+  }
+  void choose_location(TensorId stage, std::vector<Location> choices) {
+    append(ComputeLocation{stage, std::move(choices), 0});
+  }
+  void choose_unroll_limit(TensorId stage, std::vector<std::int64_t> choices) {
+    append(UnrollLimit{stage, std::move(choices), 0});
   }
   IterId fuse(TensorId stage, std::vector<IterId> iters) {
     const auto count = static_cast<std::uint32_t>(iters.size());
-    append(Fuse{stage, std::move(iters), count});
+    append(Fuse{stage, std::move(iters), count, false});
     return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
   }
   void reorder(TensorId stage, std::vector<IterId> order) { append(Reorder{stage, std::move(order)}); }
@@ -117,13 +134,22 @@ class ScheduleBuilder {
   /// Index the next step will have; what `follow_split` refers to.
   [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
 
+  /// Extents of all iterators of a stage were it computed at the root.
+  [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const {
+    const Stage& s = state_.stage(stage);
+    std::vector<std::int64_t> extents(s.iterators.size(), 1);
+    for (std::size_t a = 0; a < s.op->axes.size(); ++a) extents[a] = s.op->axes[a].extent;
+    detail::propagate_extents(s, extents);
+    return extents;
+  }
+
   void append(Step step) {
     schedule::apply(state_, step);
     schedule_.steps.push_back(std::move(step));
   }
 
  private:
-  std::vector<IterId> append_split(TensorId stage, Step step, TensorId) {
+  std::vector<IterId> append_split(TensorId stage, Step step) {
     append(std::move(step));
     return state_.stages[stage].relations.back().children;
   }

@@ -31,7 +31,8 @@ struct Split {
   IterId iter = 0;
   std::vector<std::int64_t> factors;  ///< extents of the inner parts, outermost first
   std::int64_t extent = 0;            ///< domain: the extent the factors divide up
-  std::int64_t max_innermost = 0;     ///< domain: cap of the last factor, 0 for none
+  std::int64_t max_innermost = -1;    ///< domain: cap of the last factor, 0 for none; -1 when the factors are not a choice
+  LoopKind inner = LoopKind::Serial;  ///< domain: what the innermost part becomes; register tiles are bounded by it
   bool operator==(const Split&) const = default;
 };
 
@@ -45,11 +46,12 @@ struct FollowSplit {
   bool operator==(const FollowSplit&) const = default;
 };
 
-/// Makes the first `count` of `iters` (adjacent, outermost first) one iterator. `count` may be changed in 1 .. iters.size().
+/// Makes the first `count` of `iters` (adjacent, outermost first) one iterator.
 struct Fuse {
   TensorId stage = 0;
   std::vector<IterId> iters;
   std::uint32_t count = 0;
+  bool open = false;  ///< domain: whether `count` may be any of 1 .. iters.size()
   bool operator==(const Fuse&) const = default;
 };
 
@@ -163,9 +165,9 @@ template <class F>
 auto describe(Step& step, const F& f) {
   struct Visitor {
     const F& f;
-    auto operator()(Split& s) const { return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost); }
+    auto operator()(Split& s) const { return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost, s.inner); }
     auto operator()(FollowSplit& s) const { return f("follow_split", s.stage, s.iter, s.source, s.parts); }
-    auto operator()(Fuse& s) const { return f("fuse", s.stage, s.iters, s.count); }
+    auto operator()(Fuse& s) const { return f("fuse", s.stage, s.iters, s.count, s.open); }
     auto operator()(Reorder& s) const { return f("reorder", s.stage, s.order); }
     auto operator()(Annotate& s) const { return f("annotate", s.stage, s.iter, s.kind); }
     auto operator()(UnrollLimit& s) const { return f("unroll_limit", s.stage, s.choices, s.selected); }

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/schedule/json.hpp"
+#include "tunewright/spaces/decisions.hpp"
+
+namespace tunewright::spaces {
+
+/// Gives the sketches of a task: schedules that are complete but for their open decisions.
+template <class G>
+concept SketchGenerator = requires(const G& generator, const Task& task) {
+  { generator.sketches(task) } -> std::convertible_to<std::vector<schedule::Schedule>>;
+};
+
+/// The space of all ways to decide the open decisions of a generator's sketches.
+///
+/// A configuration is a `schedule::Schedule`. Sketches are generated once a task and kept. Sampling draws a sketch uniformly
+/// and then every decision (`decisions::draw_all`); mutation changes one decision.
+///
+/// Models:      SearchSpace. Program: `loops::LoopNest`.
+/// Errors:      `std::invalid_argument` when the task has no graph or the generator finds no sketch.
+/// Cost:        a sample or mutation takes some microseconds plus a replay.
+/// Determinism: functions of their arguments alone.
+template <SketchGenerator Generator>
+struct SketchSpace {
+  using config_type = schedule::Schedule;
+  using program_type = loops::LoopNest;
+
+  Generator generator = {};
+  unsigned max_tries = 16;  ///< draws of decisions before a sample is given up
+
+  [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
+    const std::vector<config_type>& all = sketches(task);
+    for (unsigned attempt = 0; attempt < max_tries; ++attempt) {
+      config_type config = all[static_cast<std::size_t>(rng.below(all.size()))];
+      decisions::draw_all(config.steps, task.target, rng);
+      if (feasible(task, config)) return config;
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
+    config_type changed = config;
+    if (!decisions::mutate_one(changed.steps, task.target, rng)) return std::nullopt;
+    return changed;
+  }
+
+  /// Replays, lowers and respects the static limits of the target.
+  [[nodiscard]] bool feasible(const Task& task, const config_type& config) const {
+    return why_infeasible(task, config).empty();
+  }
+  [[nodiscard]] std::string_view why_infeasible(const Task& task, const config_type& config) const {
+    try {
+      return loops::exceeded_limit(loops::lower(config), task.target);
+    } catch (const schedule::ScheduleError& error) {
+      return schedule::name(error.fault());
+    }
+  }
+
+  [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
+
+  [[nodiscard]] std::string encode(const config_type& config) const { return schedule::to_json(config.steps).dump(); }
+
+  [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
+    try {
+      config_type config{task.graph, schedule::steps_from_json(nlohmann::json::parse(text))};
+      (void)loops::lower(config);
+      return config;
+    } catch (const schedule::ScheduleError&) {
+      return std::nullopt;
+    } catch (const nlohmann::json::exception&) {
+      return std::nullopt;
+    }
+  }
+
+  [[nodiscard]] program_type lower(const Task&, const config_type& config) const { return loops::lower(config); }
+
+  /// The sketches of a task, generated at the first call.
+  [[nodiscard]] const std::vector<config_type>& sketches(const Task& task) const {
+    const std::lock_guard lock(cache->mutex);
+    std::vector<config_type>& known = cache->by_workload[{task.workload_hash, stable_hash(task.target)}];
+    if (known.empty()) {
+      if (task.graph == nullptr) {
+        throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
+      }
+      known = generator.sketches(task);
+      if (known.empty()) throw std::invalid_argument("the search space of task '" + task.name + "' is empty: no sketch could be derived");
+    }
+    return known;
+  }
+
+  /// Shared by copies of the space; filled by `sketches`.
+  struct Cache {
+    std::mutex mutex;
+    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<config_type>> by_workload;
+  };
+  std::shared_ptr<Cache> cache = std::make_shared<Cache>();
+};
+
+}  // namespace tunewright::spaces
