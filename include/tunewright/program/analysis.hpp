@@ -11,8 +11,9 @@
 
 /// Facts about operators and graphs that search spaces and cost models ask for.
 ///
-/// Those about one operator take the operator itself, so that they hold for a stage whose body a schedule has rewritten just
-/// as well as for a vertex of the graph. The rules are those of Ansor (Zheng et al., OSDI 2020, section 4.1).
+/// Those about one operator take the operator itself, so that they hold for a stage whose body a schedule has
+/// rewritten just as well as for a vertex of the graph. The rules are those of Ansor (Zheng et al., OSDI
+/// 2020, section 4.1).
 namespace tunewright::program {
 
 /// All reads of one tensor in a body, one index list a read.
@@ -27,7 +28,8 @@ struct Reads {
   if (!op.body) return all;
   visit(op.body, [&](const ExprNode& node) {
     if (node.op != Op::Load) return;
-    auto place = std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
+    auto place =
+        std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
     if (place == all.end()) place = all.insert(all.end(), Reads{node.tensor, {}});
     if (std::find(place->accesses.begin(), place->accesses.end(), node.indices) == place->accesses.end()) {
       place->accesses.push_back(node.indices);
@@ -43,7 +45,9 @@ struct AccessPattern {
   bool axis_duplicated = false;  ///< some spatial axis is used twice
   bool same_order = true;        ///< axes are used in increasing order
   /// A simple read that uses each axis once, in order: what an elementwise operator does.
-  [[nodiscard]] bool elementwise() const noexcept { return simple && !axis_missing && !axis_duplicated && same_order; }
+  [[nodiscard]] bool elementwise() const noexcept {
+    return simple && !axis_missing && !axis_duplicated && same_order;
+  }
 };
 
 namespace detail {
@@ -74,7 +78,8 @@ namespace detail {
 
 }  // namespace detail
 
-[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices) {
+[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader,
+                                                  const std::vector<IndexExpr>& indices) {
   AccessPattern pattern;
   std::vector<unsigned> uses(reader.rank(), 0);
   std::optional<Var> previous;
@@ -92,8 +97,9 @@ namespace detail {
   return pattern;
 }
 
-/// True when the operator can be inlined into its readers without a second thought: it repeats no costly arithmetic, has no
-/// branch that would keep a reader from being vectorised, and reads everything in axis order.
+/// True when the operator can be inlined into its readers without a second thought: it repeats no costly
+/// arithmetic, has no branch that would keep a reader from being vectorised, and reads everything in axis
+/// order.
 ///
 /// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
 [[nodiscard]] inline bool strictly_inlineable(const Operator& op) {
@@ -117,8 +123,8 @@ namespace detail {
   return inlineable;
 }
 
-/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one in a reduction, are
-/// read the same for all values of some spatial axis.
+/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one
+/// in a reduction, are read the same for all values of some spatial axis.
 [[nodiscard]] inline bool needs_multi_level_tiling(const Operator& op) {
   std::size_t reused = 0;
   for (const Reads& reads : reads_of(op)) {
@@ -166,15 +172,17 @@ namespace detail {
   return true;
 }
 
-/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by the axis of the
-/// same number, up to a constant: the loops that both could share. Zero when it is not read.
-[[nodiscard]] inline std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id) {
+/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by
+/// the axis of the same number, up to a constant: the loops that both could share. Zero when it is not read.
+[[nodiscard]] inline std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer,
+                                                       TensorId id) {
   std::optional<std::size_t> common;
   for (const Reads& reads : reads_of(consumer)) {
     if (reads.tensor != id) continue;
     for (const std::vector<IndexExpr>& access : reads.accesses) {
       std::size_t n = 0;
-      while (n < std::min(consumer.rank(), producer.rank()) && consumer.axes[n].extent == producer.axes[n].extent &&
+      while (n < std::min(consumer.rank(), producer.rank()) &&
+             consumer.axes[n].extent == producer.axes[n].extent &&
              detail::shifted_axis(consumer, access[n]) == std::optional<Var>(static_cast<Var>(n))) {
         ++n;
       }
@@ -184,7 +192,8 @@ namespace detail {
   return common.value_or(0);
 }
 /// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
-[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
+[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first,
+                                                       TensorId last) {
   if (first == last) return graph.op(first).rank();
   std::optional<std::size_t> common;
   // Readers have larger numbers, so a tensor beyond `last` cannot lead to it.
@@ -201,21 +210,25 @@ namespace detail {
 /// Products of the extents of the spatial axes, and of the reduction axes.
 [[nodiscard]] inline double spatial_points(const Operator& op) {
   double points = 1;
-  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
+  for (const Axis& axis : op.axes)
+    points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
 [[nodiscard]] inline double reduction_points(const Operator& op) {
   double points = 1;
-  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
+  for (const Axis& axis : op.axes)
+    points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
 
-/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one for every sum, difference,
-/// product, quotient, minimum or maximum of the operator's kind of numbers, one for the combiner of a reduction, and the
-/// dearer branch of a select; functions such as exp cost nothing. A matrix product has 2*m*n*k.
+/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one
+/// for every sum, difference, product, quotient, minimum or maximum of the operator's kind of numbers, one
+/// for the combiner of a reduction, and the dearer branch of a select; functions such as exp cost nothing. A
+/// matrix product has 2*m*n*k.
 [[nodiscard]] inline double flops(const Operator& op) {
   if (!op.body) return 0;
-  return spatial_points(op) * reduction_points(op) * (detail::flops_of(op.body, op.type) + (op.has_reduction() ? 1 : 0));
+  return spatial_points(op) * reduction_points(op) *
+         (detail::flops_of(op.body, op.type) + (op.has_reduction() ? 1 : 0));
 }
 [[nodiscard]] inline double flops(const ComputeGraph& graph) {
   double sum = 0;

@@ -31,17 +31,21 @@ enum class ScalarType : std::uint8_t { Bool, Int32, Int64, Float32, Float64 };
 /// Number of a tensor; equals the number of the operator that computes it. Stable under every schedule step.
 using TensorId = std::uint32_t;
 
+// clang-format off
 enum class Op : std::uint8_t {
   Constant,  ///< `value`
   Index,     ///< `index` as an Int64
   Load,      ///< element `indices` of tensor `tensor`
   Negate, Abs, Exp, Log, Sqrt, Tanh, Erf,
-  Cast,      ///< argument 0 converted to `type`
+  Cast,      ///< argument 0 converted to `type`; to integers by dropping the fraction
   Not,
-  Add, Subtract, Multiply, Divide, Min, Max,
+  Add, Subtract, Multiply,
+  Divide,    ///< of integers: the quotient without its fraction
+  Min, Max,
   Less, LessEqual, Equal, And, Or,  ///< Bool; comparisons take two equal types
-  Select,  ///< argument 0 ? argument 1 : argument 2; the argument not taken is not evaluated, so it may be out of bounds
+  Select,    ///< argument 0 ? argument 1 : argument 2; the one not taken is not evaluated, so it may be out of bounds
 };
+// clang-format on
 
 struct ExprNode;
 
@@ -50,11 +54,11 @@ class Expr {
  public:
   Expr() = default;
   explicit Expr(std::shared_ptr<const ExprNode> node) : node_(std::move(node)) {}
-  /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. A `bool` is kept
-  /// out, so that `expr && flag` asks whether `expr` is there.
+  /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. A
+  /// `bool` is kept out, so that `expr && flag` asks whether `expr` is there.
   template <class T>
-    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-  Expr(T value);  // NOLINT: numbers read well in bodies
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+      Expr(T value);  // NOLINT: numbers read well in bodies
   [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
   const ExprNode& operator*() const noexcept { return *node_; }
   const ExprNode* operator->() const noexcept { return node_.get(); }
@@ -77,16 +81,23 @@ struct ExprNode {
 inline Expr make_expr(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
 
 inline Expr constant(double value, ScalarType type) {
-  return make_expr({.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}});
+  return make_expr(
+      {.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}});
 }
 template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-Expr::Expr(T value) : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
+requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) Expr::Expr(T value)
+    : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
 inline Expr index_value(IndexExpr index) {
-  return make_expr({.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index), .indices = {}, .args = {}});
+  return make_expr(
+      {.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index), .indices = {}, .args = {}});
 }
 inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indices) {
-  return make_expr({.op = Op::Load, .type = type, .tensor = tensor, .index = {}, .indices = std::move(indices), .args = {}});
+  return make_expr({.op = Op::Load,
+                    .type = type,
+                    .tensor = tensor,
+                    .index = {},
+                    .indices = std::move(indices),
+                    .args = {}});
 }
 inline Expr cast(Expr a, ScalarType type) {
   if (a->type == type) return a;
@@ -113,11 +124,13 @@ inline void unify(Expr& a, Expr& b) {
 inline Expr binary(Op op, Expr a, Expr b) {
   unify(a, b);
   const ScalarType type = a->type;
-  return make_expr({.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+  return make_expr(
+      {.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
 }
 inline Expr predicate(Op op, Expr a, Expr b) {
   unify(a, b);
-  return make_expr({.op = op, .type = ScalarType::Bool, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+  return make_expr(
+      {.op = op, .type = ScalarType::Bool, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
 }
 }  // namespace detail
 
@@ -135,9 +148,13 @@ inline Expr sqrt(Expr a) { return detail::unary(Op::Sqrt, std::move(a)); }
 inline Expr tanh(Expr a) { return detail::unary(Op::Tanh, std::move(a)); }
 inline Expr erf(Expr a) { return detail::unary(Op::Erf, std::move(a)); }
 inline Expr operator<(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(a), std::move(b)); }
-inline Expr operator<=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(a), std::move(b)); }
+inline Expr operator<=(Expr a, Expr b) {
+  return detail::predicate(Op::LessEqual, std::move(a), std::move(b));
+}
 inline Expr operator>(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(b), std::move(a)); }
-inline Expr operator>=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(b), std::move(a)); }
+inline Expr operator>=(Expr a, Expr b) {
+  return detail::predicate(Op::LessEqual, std::move(b), std::move(a));
+}
 inline Expr equal(Expr a, Expr b) { return detail::predicate(Op::Equal, std::move(a), std::move(b)); }
 inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::move(a), std::move(b)); }
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
@@ -146,16 +163,20 @@ inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
 inline Expr select(Expr condition, Expr a, Expr b) {
   detail::unify(a, b);
   const ScalarType type = a->type;
-  return make_expr({.op = Op::Select, .type = type, .index = {}, .indices = {},
+  return make_expr({.op = Op::Select,
+                    .type = type,
+                    .index = {},
+                    .indices = {},
                     .args = {std::move(condition), std::move(a), std::move(b)}});
 }
 /// 0 <= index < extent, as a Bool.
 inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
-  return index_value(IndexExpr(0)) <= index_value(index) && index_value(index) < index_value(IndexExpr(extent));
+  return index_value(IndexExpr(0)) <= index_value(index) &&
+         index_value(index) < index_value(IndexExpr(extent));
 }
 
-/// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or an empty
-/// `Expr` to keep it. Untouched parts stay shared.
+/// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or
+/// an empty `Expr` to keep it. Untouched parts stay shared.
 template <class F>
 [[nodiscard]] Expr rewrite(const Expr& e, const F& f) {
   std::vector<Expr> args;
@@ -175,9 +196,11 @@ template <class F>
   return current;
 }
 
-/// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new variables.
+/// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
+/// variables.
 template <class ExpressionOf, class RangeOf>
-[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of, const RangeOf& range_of) {
+[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of,
+                                      const RangeOf& range_of) {
   return rewrite(e, [&](const Expr& node) -> Expr {
     if (node->op != Op::Index && node->op != Op::Load) return {};
     ExprNode copy = *node;
@@ -195,7 +218,11 @@ void visit(const Expr& e, const F& f) {
 }
 
 inline void add_to_hash(StableHash& h, const Expr& e) {
-  h.add(static_cast<int>(e->op)).add(static_cast<int>(e->type)).add(e->value).add(e->tensor).add(e->index.hash());
+  h.add(static_cast<int>(e->op))
+      .add(static_cast<int>(e->type))
+      .add(e->value)
+      .add(e->tensor)
+      .add(e->index.hash());
   for (const IndexExpr& index : e->indices) h.add(index.hash());
   h.add(static_cast<std::uint64_t>(e->args.size()));
   for (const Expr& arg : e->args) add_to_hash(h, arg);

@@ -41,14 +41,16 @@ enum class Combiner : std::uint8_t { None, Sum, Product, Max, Min };
   return 0.0;
 }
 
-/// Where a tensor comes from. Constants (weights) do not change between runs, so kernels may ask for them repacked.
+/// Where a tensor comes from. Constants (weights) do not change between runs, so kernels may ask for them
+/// repacked.
 enum class Role : std::uint8_t { Input, Constant, Computed };
 
 /// One tensor operator: for every point of its spatial axes, the body, reduced over the reduction axes.
 ///
 ///   out[s0, .., sm] = combine over (r0, .., rn) of body(s0, .., sm, r0, .., rn)
 ///
-/// Variables in `body` are axis numbers: spatial axes first, then reduction axes. Inputs and constants have no body.
+/// Variables in `body` are axis numbers: spatial axes first, then reduction axes. Inputs and constants have
+/// no body.
 struct Operator {
   std::string name;
   ScalarType type = ScalarType::Float32;
@@ -95,19 +97,21 @@ struct Tensor {
   }
 };
 
-/// Directed acyclic graph of tensor operators, stored with Boost.Graph: a vertex computes the tensor of the same number,
-/// an edge leads from a tensor to an operator that reads it. Vertices are numbered in a topological order, since an operator
-/// can only read what exists. Immutable once shared with a `Task`.
+/// Directed acyclic graph of tensor operators, stored with Boost.Graph: a vertex computes the tensor of the
+/// same number, an edge leads from a tensor to an operator that reads it. Vertices are numbered in a
+/// topological order, since an operator can only read what exists. Immutable once shared with a `Task`.
 class ComputeGraph {
  public:
   using Storage = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Operator>;
 
   /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1.
-  Tensor input(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
+  Tensor input(std::string name, const std::vector<std::int64_t>& shape,
+               ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Input);
   }
   /// A tensor that is the same at each run, such as a weight.
-  Tensor constant(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
+  Tensor constant(std::string name, const std::vector<std::int64_t>& shape,
+                  ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Constant);
   }
 
@@ -115,7 +119,8 @@ class ComputeGraph {
   /// Throws `std::invalid_argument` for an extent below 1 or a read of an unknown tensor.
   template <class Body>
   Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
-    return reduce(std::move(name), std::move(spatial), {}, Combiner::None, [&](auto i, auto) { return body(i); });
+    return reduce(std::move(name), std::move(spatial), {}, Combiner::None,
+                  [&](auto i, auto) { return body(i); });
   }
 
   /// An operator with reduction: `body(i, r)` gets the spatial and the reduction axes.
@@ -141,8 +146,9 @@ class ComputeGraph {
     return add(std::move(op));
   }
 
-  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive, spatial axes come first, a
-  /// combiner is given exactly with reduction axes, and the body reads tensors of this graph by its own axes.
+  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive, spatial axes come
+  /// first, a combiner is given exactly with reduction axes, and the body reads tensors of this graph by its
+  /// own axes.
   Tensor add(Operator op) {
     const std::vector<TensorId> reads = check(op);
     const auto id = static_cast<TensorId>(boost::add_vertex(std::move(op), storage_));
@@ -189,7 +195,8 @@ class ComputeGraph {
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       const Axis& axis = op.axes[a];
       if (axis.extent < 1) {
-        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
+        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
+               "; extents must be at least 1");
       }
       if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
         refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
@@ -207,8 +214,8 @@ class ComputeGraph {
     const auto check_variables = [&](const IndexExpr& index) {
       for_each_variable(index, [&](Var var) {
         if (var >= op.axes.size()) {
-          refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
-                 " axes; variables are axis numbers");
+          refuse("its body uses variable " + std::to_string(var) + " but it has " +
+                 std::to_string(op.axes.size()) + " axes; variables are axis numbers");
         }
       });
     };
@@ -216,11 +223,12 @@ class ComputeGraph {
       if (node.op == Op::Index) check_variables(node.index);
       if (node.op != Op::Load) return;
       const std::string read = "it reads tensor " + std::to_string(node.tensor);
-      if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
+      if (node.tensor >= size())
+        refuse(read + " which is not in this graph; build bodies from this graph's tensors");
       const Operator& producer = this->op(node.tensor);
       if (node.indices.size() != producer.rank()) {
-        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
-               " indices; give one index a dimension");
+        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " +
+               std::to_string(node.indices.size()) + " indices; give one index a dimension");
       }
       if (node.type != producer.type) {
         refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +
@@ -237,15 +245,16 @@ class ComputeGraph {
     op.name = std::move(name);
     op.type = type;
     op.role = role;
-    for (std::size_t d = 0; d < shape.size(); ++d) op.axes.push_back({"d" + std::to_string(d), shape[d], AxisKind::Spatial});
+    for (std::size_t d = 0; d < shape.size(); ++d)
+      op.axes.push_back({"d" + std::to_string(d), shape[d], AxisKind::Spatial});
     return add(std::move(op));
   }
 
   Storage storage_;
 };
 
-/// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes are not part
-/// of it.
+/// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes
+/// are not part of it.
 [[nodiscard]] inline std::uint64_t stable_hash(const ComputeGraph& graph) {
   StableHash h;
   for (TensorId id = 0; id < graph.size(); ++id) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,7 +16,8 @@
 
 namespace tunewright::program {
 
-/// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context numbers its own.
+/// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context numbers its
+/// own.
 using Var = std::uint32_t;
 
 /// Closed interval of integers.
@@ -29,14 +31,19 @@ struct Range {
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
-[[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept { return a - floor_div(a, b) * b; }
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return -floor_div(-a, b); }
+[[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
+  return a - floor_div(a, b) * b;
+}
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
+  return -floor_div(-a, b);
+}
 
-/// Quasi-affine integer expression: constant + sum of coefficient * atom, where an atom is a variable, or the floor
-/// quotient or remainder of another expression by a positive constant.
+/// Quasi-affine integer expression: constant + sum of coefficient * atom, where an atom is a variable, or the
+/// floor quotient or remainder of another expression by a positive constant.
 ///
 /// Kept normalised: terms are sorted, equal atoms are merged, zero coefficients dropped, and
-/// `c*m*(x div m) + c*(x mod m)` becomes `c*x`; so expressions that cancel do cancel, which region inference relies on.
+/// `c*m*(x div m) + c*(x mod m)` becomes `c*x`; so expressions that cancel do cancel, which region inference
+/// relies on.
 class IndexExpr {
  public:
   enum class Kind : std::uint8_t { Variable, Quotient, Remainder };
@@ -75,7 +82,8 @@ class IndexExpr {
   }
   /// The variable this expression is, when it is just one with coefficient 1.
   [[nodiscard]] std::optional<Var> as_variable() const noexcept {
-    if (constant_ == 0 && terms_.size() == 1 && terms_[0].coefficient == 1 && terms_[0].kind == Kind::Variable) {
+    if (constant_ == 0 && terms_.size() == 1 && terms_[0].coefficient == 1 &&
+        terms_[0].kind == Kind::Variable) {
       return terms_[0].var;
     }
     return std::nullopt;
@@ -123,13 +131,14 @@ class IndexExpr {
   friend bool operator==(const IndexExpr& a, const IndexExpr& b) {
     if (a.constant_ != b.constant_ || a.terms_.size() != b.terms_.size()) return false;
     for (std::size_t i = 0; i < a.terms_.size(); ++i) {
-      if (a.terms_[i].coefficient != b.terms_[i].coefficient || compare_atoms(a.terms_[i], b.terms_[i]) != 0) return false;
+      if (a.terms_[i].coefficient != b.terms_[i].coefficient || compare_atoms(a.terms_[i], b.terms_[i]) != 0)
+        return false;
     }
     return true;
   }
 
-  /// Values this expression can take when `range_of(var)` gives the range of each variable. Interval arithmetic: exact
-  /// when no variable occurs twice, otherwise an over-approximation.
+  /// Values this expression can take when `range_of(var)` gives the range of each variable. Interval
+  /// arithmetic: exact when no variable occurs twice, otherwise an over-approximation.
   template <class RangeOf>
   [[nodiscard]] Range range(const RangeOf& range_of) const {
     Range total{constant_, constant_};
@@ -152,13 +161,15 @@ class IndexExpr {
         sum += t.coefficient * value_of(t.var);
       } else {
         const std::int64_t x = t.numerator->evaluate(value_of);
-        sum += t.coefficient * (t.kind == Kind::Quotient ? floor_div_value(x, t.divisor) : floor_mod_value(x, t.divisor));
+        sum += t.coefficient *
+               (t.kind == Kind::Quotient ? floor_div_value(x, t.divisor) : floor_mod_value(x, t.divisor));
       }
     }
     return sum;
   }
 
-  /// Replaces every variable by `expression_of(var)`, re-simplifying quotients with `range_of` of the new variables.
+  /// Replaces every variable by `expression_of(var)`, re-simplifying quotients with `range_of` of the new
+  /// variables.
   template <class ExpressionOf, class RangeOf>
   [[nodiscard]] IndexExpr substitute(const ExpressionOf& expression_of, const RangeOf& range_of) const {
     IndexExpr result(constant_);
@@ -167,22 +178,25 @@ class IndexExpr {
         result.add(expression_of(t.var), t.coefficient);
       } else {
         const IndexExpr inner = t.numerator->substitute(expression_of, range_of);
-        result.add(t.kind == Kind::Quotient ? quotient(inner, t.divisor, range_of) : remainder(inner, t.divisor, range_of),
+        result.add(t.kind == Kind::Quotient ? quotient(inner, t.divisor, range_of)
+                                            : remainder(inner, t.divisor, range_of),
                    t.coefficient);
       }
     }
     return result;
   }
 
-  /// floor(e / divisor), simplified with the ranges of the variables: parts that divide exactly are taken out, and a rest
-  /// that cannot reach the divisor vanishes. Throws `std::invalid_argument` unless `divisor` is positive.
+  /// floor(e / divisor), simplified with the ranges of the variables: parts that divide exactly are taken
+  /// out, and a rest that cannot reach the divisor vanishes. Throws `std::invalid_argument` unless `divisor`
+  /// is positive.
   template <class RangeOf>
   [[nodiscard]] static IndexExpr quotient(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
     return divide(e, divisor, range_of).first;
   }
   /// e - divisor * floor(e / divisor), simplified likewise.
   template <class RangeOf>
-  [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+  [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor,
+                                           const RangeOf& range_of) {
     return divide(e, divisor, range_of).second;
   }
 
@@ -214,13 +228,18 @@ class IndexExpr {
       }
     }
     if (text.empty()) return std::to_string(constant_);
-    if (constant_ != 0) text += (constant_ < 0 ? " - " : " + ") + std::to_string(constant_ < 0 ? -constant_ : constant_);
+    if (constant_ != 0)
+      text += (constant_ < 0 ? " - " : " + ") + std::to_string(constant_ < 0 ? -constant_ : constant_);
     return text;
   }
 
  private:
-  static std::int64_t floor_div_value(std::int64_t a, std::int64_t b) noexcept { return program::floor_div(a, b); }
-  static std::int64_t floor_mod_value(std::int64_t a, std::int64_t b) noexcept { return program::floor_mod(a, b); }
+  static std::int64_t floor_div_value(std::int64_t a, std::int64_t b) noexcept {
+    return program::floor_div(a, b);
+  }
+  static std::int64_t floor_mod_value(std::int64_t a, std::int64_t b) noexcept {
+    return program::floor_mod(a, b);
+  }
 
   static int compare(const IndexExpr& a, const IndexExpr& b) {
     if (a.constant_ != b.constant_) return a.constant_ < b.constant_ ? -1 : 1;
@@ -296,9 +315,11 @@ class IndexExpr {
   }
 
   template <class RangeOf>
-  static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+  static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor,
+                                                const RangeOf& range_of) {
     if (divisor <= 0) {
-      throw std::invalid_argument("index expressions divide by positive constants, not by " + std::to_string(divisor));
+      throw std::invalid_argument("index expressions divide by positive constants, not by " +
+                                  std::to_string(divisor));
     }
     if (divisor == 1) return {e, IndexExpr(0)};
     IndexExpr whole(floor_div_value(e.constant_, divisor));
@@ -318,11 +339,54 @@ class IndexExpr {
       rest.constant_ -= low * divisor;
       return {std::move(whole), std::move(rest)};
     }
+    if (auto coarser = divide_coarser(rest, divisor, range_of)) {
+      coarser->first += whole;
+      return *std::move(coarser);
+    }
     auto numerator = std::make_shared<const IndexExpr>(std::move(rest));
     IndexExpr remainder_part;
     remainder_part.add_term({1, Kind::Remainder, 0, divisor, numerator}, 1);
     whole.add_term({1, Kind::Quotient, 0, divisor, std::move(numerator)}, 1);
     return {std::move(whole), std::move(remainder_part)};
+  }
+
+  /// Division where some terms are multiples of a g that divides the divisor and the others stay below g, so
+  /// that they cannot carry: (g*x + y) div (g*d) = x div d and (g*x + y) mod (g*d) = g*(x mod d) + y. Empty
+  /// when there is no such g.
+  template <class RangeOf>
+  static std::optional<std::pair<IndexExpr, IndexExpr>> divide_coarser(const IndexExpr& e,
+                                                                       std::int64_t divisor,
+                                                                       const RangeOf& range_of) {
+    std::int64_t limit = divisor;
+    while (limit > 1) {
+      std::int64_t g = 1;  // the largest candidate below the last one
+      for (const Term& t : e.terms_) {
+        const std::int64_t common = std::gcd(t.coefficient, divisor);
+        if (common < limit) g = std::max(g, common);
+      }
+      if (g == 1) return std::nullopt;
+      IndexExpr high(floor_div_value(e.constant_, g));
+      IndexExpr low(floor_mod_value(e.constant_, g));
+      for (const Term& t : e.terms_) {
+        if (t.coefficient % g == 0) {
+          high.add_term(t, t.coefficient / g);
+        } else {
+          low.add_term(t, t.coefficient);
+        }
+      }
+      const Range r = low.range(range_of);
+      const std::int64_t carry = floor_div_value(r.min, g);
+      if (carry == floor_div_value(r.max, g)) {
+        high.constant_ += carry;
+        low.constant_ -= carry * g;
+        auto [quotient, remainder] = divide(high, divisor / g, range_of);
+        remainder *= g;
+        remainder += low;
+        return std::pair{std::move(quotient), std::move(remainder)};
+      }
+      limit = g;
+    }
+    return std::nullopt;
   }
 
   std::int64_t constant_ = 0;

@@ -70,7 +70,8 @@ namespace detail {
 
 /// `e` as text; `name_of_tensor(id)` and `name_of_var(var)` give the names.
 template <class NameOfTensor, class NameOfVar>
-[[nodiscard]] std::string to_text(const Expr& e, const NameOfTensor& name_of_tensor, const NameOfVar& name_of_var) {
+[[nodiscard]] std::string to_text(const Expr& e, const NameOfTensor& name_of_tensor,
+                                  const NameOfVar& name_of_var) {
   const auto argument = [&](std::size_t a, int least) {
     const std::string text = to_text(e->args[a], name_of_tensor, name_of_var);
     return detail::precedence(e->args[a]->op) < least ? "(" + text + ")" : text;
@@ -78,12 +79,14 @@ template <class NameOfTensor, class NameOfVar>
   const int level = detail::precedence(e->op);
   switch (e->op) {
     case Op::Constant: return detail::number_text(e->value);
-    case Op::Index: return e->index.terms().size() + (e->index.constant() != 0 ? 1U : 0U) > 1
-                               ? "(" + e->index.to_string(name_of_var) + ")"
-                               : e->index.to_string(name_of_var);
+    case Op::Index:
+      return e->index.terms().size() + (e->index.constant() != 0 ? 1U : 0U) > 1
+                 ? "(" + e->index.to_string(name_of_var) + ")"
+                 : e->index.to_string(name_of_var);
     case Op::Load: {
       std::string text = name_of_tensor(e->tensor) + "[";
-      for (std::size_t d = 0; d < e->indices.size(); ++d) text += (d == 0 ? "" : ", ") + e->indices[d].to_string(name_of_var);
+      for (std::size_t d = 0; d < e->indices.size(); ++d)
+        text += (d == 0 ? "" : ", ") + e->indices[d].to_string(name_of_var);
       return text + "]";
     }
     case Op::Cast: return std::string(name(e->type)) + "(" + argument(0, 0) + ")";
@@ -97,7 +100,8 @@ template <class NameOfTensor, class NameOfVar>
     case Op::Tanh:
     case Op::Erf: return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ")";
     case Op::Min:
-    case Op::Max: return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ", " + argument(1, 0) + ")";
+    case Op::Max:
+      return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ", " + argument(1, 0) + ")";
     case Op::And:
     case Op::Or: return argument(0, level) + std::string(detail::symbol(e->op)) + argument(1, level);
     default:
@@ -131,7 +135,8 @@ template <class NameOfTensor>
   }
   if (op.axes.empty()) return text;
   return text + "    " +
-         list([&](std::size_t a) { return op.axes[a].name + " < " + std::to_string(op.axes[a].extent); }, op.axes.size());
+         list([&](std::size_t a) { return op.axes[a].name + " < " + std::to_string(op.axes[a].extent); },
+              op.axes.size());
 }
 
 /// Operator `id` of `graph` as one line.

@@ -18,11 +18,12 @@ namespace tunewright::reference {
 
 using program::ScalarType;
 
-/// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with. Booleans are bytes.
+/// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with.
+/// Booleans are bytes.
 class Array {
  public:
-  using Storage =
-      std::variant<xt::xarray<std::uint8_t>, xt::xarray<std::int32_t>, xt::xarray<std::int64_t>, xt::xarray<float>, xt::xarray<double>>;
+  using Storage = std::variant<xt::xarray<std::uint8_t>, xt::xarray<std::int32_t>, xt::xarray<std::int64_t>,
+                               xt::xarray<float>, xt::xarray<double>>;
 
   Array() = default;
   /// All zeros.
@@ -33,7 +34,9 @@ class Array {
 
   [[nodiscard]] ScalarType type() const noexcept { return static_cast<ScalarType>(storage_.index()); }
   [[nodiscard]] std::vector<std::int64_t> shape() const {
-    return std::visit([](const auto& a) { return std::vector<std::int64_t>(a.shape().begin(), a.shape().end()); }, storage_);
+    return std::visit(
+        [](const auto& a) { return std::vector<std::int64_t>(a.shape().begin(), a.shape().end()); },
+        storage_);
   }
   [[nodiscard]] std::size_t size() const {
     return std::visit([](const auto& a) { return a.size(); }, storage_);

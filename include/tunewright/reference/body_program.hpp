@@ -116,7 +116,8 @@ struct BodyProgram {
       // Each branch is computed everywhere but reads memory only where it is taken.
       made.args[0] = compile(graph, e->args[0], mask, known);
       made.args[1] = compile(graph, e->args[1], both(mask, made.args[0]), known);
-      made.args[2] = compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
+      made.args[2] =
+          compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
     } else {
       for (std::size_t a = 0; a < e->args.size(); ++a) made.args[a] = compile(graph, e->args[a], mask, known);
     }
@@ -141,8 +142,8 @@ struct BodyProgram {
   }
 };
 
-/// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in double, whatever the
-/// type of the tensors; integers are exact up to 2^53.
+/// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in
+/// double, whatever the type of the tensors; integers are exact up to 2^53.
 class Machine {
  public:
   static constexpr std::size_t lanes = 256;
@@ -155,8 +156,8 @@ class Machine {
     }
   }
 
-  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is restored.
-  /// Throws `std::out_of_range` when a wanted read is outside of its tensor.
+  /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is
+  /// restored. Throws `std::out_of_range` when a wanted read is outside of its tensor.
   const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
     for (const BodyProgram::Instruction& i : program_->code) execute(i, axis, lane_axis, count);
     return reg(program_->result);
@@ -176,7 +177,8 @@ class Machine {
     return value;
   }
 
-  void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+  void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
+               std::size_t count) {
     double* const out = reg(i.out);
     const double* const a = reg(i.args[0]);
     const double* const b = reg(i.args[1]);
@@ -186,9 +188,10 @@ class Machine {
     };
     switch (i.op) {
       case Op::Constant: break;
-      case Op::Index: walk(program_->functions[i.detail], axis, lane_axis, count, [&](std::size_t l, std::int64_t v) {
-        out[l] = static_cast<double>(v);
-      }); break;
+      case Op::Index:
+        walk(program_->functions[i.detail], axis, lane_axis, count,
+             [&](std::size_t l, std::int64_t v) { out[l] = static_cast<double>(v); });
+        break;
       case Op::Load: load(i, axis, lane_axis, count); break;
       case Op::Negate: each([&](std::size_t l) { return -a[l]; }); break;
       case Op::Abs: each([&](std::size_t l) { return std::abs(a[l]); }); break;
@@ -219,8 +222,8 @@ class Machine {
 
   /// Calls `f(lane, value)` for the values of `function` in all lanes.
   template <class F>
-  static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count,
-                   const F& f) {
+  static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis,
+                   std::size_t count, const F& f) {
     if (function.affine) {
       const std::int64_t first = function.at(axis);
       const std::int64_t step = axis.empty() ? 0 : function.coefficients[lane_axis];
@@ -235,7 +238,8 @@ class Machine {
     axis[lane_axis] = start;
   }
 
-  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
+            std::size_t count) {
     const Access& access = program_->accesses[i.detail];
     double* const out = reg(i.out);
     tensors_[access.tensor]->visit([&](const auto& array) {
@@ -259,10 +263,10 @@ class Machine {
   }
 
   [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
-    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
-                            " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
-                            ", which has extent " + std::to_string(access.shape[dimension]) +
-                            "; guard the read with a select");
+    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " +
+                            std::to_string(access.tensor) + " at index " + std::to_string(index) +
+                            " of dimension " + std::to_string(dimension) + ", which has extent " +
+                            std::to_string(access.shape[dimension]) + "; guard the read with a select");
   }
 
   const BodyProgram* program_;

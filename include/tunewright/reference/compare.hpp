@@ -25,16 +25,18 @@ struct Tolerance {
 
 /// Tolerance for tensor `id` when inputs are of order 1.
 ///
-/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on any path to the tensor,
-/// products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum of L terms of order 1 that is rounded at each step
-/// errs by about 0.1*e*L, so a right kernel passes in any order of summation, while one missing term is of order 1.
+/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on
+/// any path to the tensor, products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum
+/// of L terms of order 1 that is rounded at each step errs by about 0.1*e*L, so a right kernel passes in any
+/// order of summation, while one missing term is of order 1.
 [[nodiscard]] inline Tolerance tolerance_for(const ComputeGraph& graph, TensorId id) {
   std::vector<double> terms(graph.size(), 1);
   for (TensorId t = 0; t <= id; ++t) {
     const program::Operator& op = graph.op(t);
     for (const TensorId producer : graph.producers(t)) terms[t] = std::max(terms[t], terms[producer]);
     if (op.combiner != program::Combiner::Sum && op.combiner != program::Combiner::Product) continue;
-    for (std::size_t a = op.rank(); a < op.axes.size(); ++a) terms[t] *= static_cast<double>(op.axes[a].extent);
+    for (std::size_t a = op.rank(); a < op.axes.size(); ++a)
+      terms[t] *= static_cast<double>(op.axes[a].extent);
   }
   const ScalarType type = graph.op(id).type;
   if (!is_float(type)) return {0, 0};
@@ -50,7 +52,7 @@ struct Tolerance {
 struct Comparison {
   bool passed = true;
   std::size_t mismatches = 0;
-  double worst = 0;  ///< largest error as a multiple of what is allowed; above 1 is a mismatch
+  double worst = 0;                 ///< largest error as a multiple of what is allowed; above 1 is a mismatch
   std::int64_t worst_element = -1;  ///< row-major number
   double actual = 0;                ///< at the worst element
   double expected = 0;
@@ -72,7 +74,8 @@ struct Comparison {
 
 namespace detail {
 
-inline void compare_element(Comparison& c, std::int64_t flat, double actual, double expected, const Tolerance& tolerance) {
+inline void compare_element(Comparison& c, std::int64_t flat, double actual, double expected,
+                            const Tolerance& tolerance) {
   if (actual == expected || (std::isnan(actual) && std::isnan(expected))) {
     if (c.worst_element < 0) c.worst_element = flat, c.actual = actual, c.expected = expected;
     return;
@@ -104,16 +107,20 @@ inline std::string number_text(double value) {
 inline std::string Comparison::text() const {
   std::string index = "[";
   for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
-  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " + index + "]: got " +
-         detail::number_text(actual) + ", expected " + detail::number_text(expected);
+  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") +
+         ", worst " + index + "]: got " + detail::number_text(actual) + ", expected " +
+         detail::number_text(expected);
 }
 
-/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for different shapes.
-[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {}) {
+/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for
+/// different shapes.
+[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected,
+                                        const Tolerance& tolerance = {}) {
   Comparison c;
   c.shape = expected.shape();
   if (actual.shape() != c.shape) {
-    throw std::invalid_argument("arrays of " + std::to_string(actual.size()) + " and " + std::to_string(expected.size()) +
+    throw std::invalid_argument("arrays of " + std::to_string(actual.size()) + " and " +
+                                std::to_string(expected.size()) +
                                 " elements were compared; give both the same shape");
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -122,18 +129,20 @@ inline std::string Comparison::text() const {
   return c;
 }
 
-/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives them.
-/// Throws `std::invalid_argument` for lists of different lengths.
+/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives
+/// them. Throws `std::invalid_argument` for lists of different lengths.
 [[nodiscard]] inline Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
-                                           std::span<const double> expected, const Tolerance& tolerance = {}) {
+                                           std::span<const double> expected,
+                                           const Tolerance& tolerance = {}) {
   if (points.size() != expected.size()) {
-    throw std::invalid_argument(std::to_string(points.size()) + " points came with " + std::to_string(expected.size()) +
-                                " values; give one a point");
+    throw std::invalid_argument(std::to_string(points.size()) + " points came with " +
+                                std::to_string(expected.size()) + " values; give one a point");
   }
   Comparison c;
   c.shape = actual.shape();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    detail::compare_element(c, points[i], actual.get(static_cast<std::size_t>(points[i])), expected[i], tolerance);
+    detail::compare_element(c, points[i], actual.get(static_cast<std::size_t>(points[i])), expected[i],
+                            tolerance);
   }
   return c;
 }

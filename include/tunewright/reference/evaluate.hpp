@@ -21,7 +21,8 @@ namespace tunewright::reference {
 using program::ComputeGraph;
 using program::TensorId;
 
-/// One array a tensor of a graph, by tensor number. Before evaluation those of computed tensors are placeholders.
+/// One array a tensor of a graph, by tensor number. Before evaluation those of computed tensors are
+/// placeholders.
 using Tensors = std::vector<Array>;
 
 struct EvaluateOptions {
@@ -66,7 +67,8 @@ class Evaluator {
     return total;
   }
 
-  /// All elements of one row along the last spatial axis; `store(i, value)` gets them. Needs rank of at least 1.
+  /// All elements of one row along the last spatial axis; `store(i, value)` gets them. Needs rank of at
+  /// least 1.
   template <class Store>
   void row(std::int64_t number, const Store& store) {
     const std::size_t last = rank_ - 1;
@@ -130,11 +132,13 @@ class Evaluator {
   double totals_[Machine::lanes] = {};
 };
 
-/// Throws `std::invalid_argument` unless there is an array of the right type and shape for every input and constant.
+/// Throws `std::invalid_argument` unless there is an array of the right type and shape for every input and
+/// constant.
 inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors) {
   if (tensors.size() != graph.size()) {
     throw std::invalid_argument(std::to_string(tensors.size()) + " arrays were given for a graph of " +
-                                std::to_string(graph.size()) + " tensors; give one a tensor, as random_inputs does");
+                                std::to_string(graph.size()) +
+                                " tensors; give one a tensor, as random_inputs does");
   }
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
@@ -149,8 +153,8 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 }
 
 /// All elements of tensor `id`, whose producers are in `tensors`.
-[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
-                                        unsigned threads) {
+[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id,
+                                        std::span<const Array* const> tensors, unsigned threads) {
   const program::Operator& op = graph.op(id);
   const std::vector<std::int64_t> shape = op.shape();
   Array result(op.type, shape);
@@ -176,12 +180,12 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 
 /// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
 ///
-/// Sums of float32 are accumulated in double and every result is rounded once, when it is stored, so differences to a kernel
-/// are the kernel's. Cost: about a nanosecond for each node of the body and point of the iteration space.
-/// Determinism: independent of the number of threads.
-/// Throws `std::invalid_argument` for missing or mismatched inputs and `std::out_of_range` for an unguarded read outside a
-/// tensor.
-[[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {}) {
+/// Sums of float32 are accumulated in double and every result is rounded once, when it is stored, so
+/// differences to a kernel are the kernel's. Cost: about a nanosecond for each node of the body and point of
+/// the iteration space. Determinism: independent of the number of threads. Throws `std::invalid_argument` for
+/// missing or mismatched inputs and `std::out_of_range` for an unguarded read outside a tensor.
+[[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors,
+                                      const EvaluateOptions& options = {}) {
   detail::check_inputs(graph, tensors);
   std::vector<const Array*> known;
   for (const Array& array : tensors) known.push_back(&array);

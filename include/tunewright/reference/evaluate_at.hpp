@@ -16,13 +16,14 @@
 
 namespace tunewright::reference {
 
-/// Row-major numbers of about `count` distinct elements to check a kernel at, sorted: all corners, random elements of the first
-/// and last position of each dimension and around powers of two and multiples of 8, where tiles begin and end, and
-/// elements drawn from everywhere. All elements when there are no more than `count`.
+/// Row-major numbers of about `count` distinct elements to check a kernel at, sorted: all corners, random
+/// elements of the first and last position of each dimension and around powers of two and multiples of 8,
+/// where tiles begin and end, and elements drawn from everywhere. All elements when there are no more than
+/// `count`.
 ///
 /// Determinism: a function of the arguments; `rng` is not advanced.
-[[nodiscard]] inline std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
-                                                             const Rng& rng) {
+[[nodiscard]] inline std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape,
+                                                             std::size_t count, const Rng& rng) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
   std::vector<std::int64_t> points;
@@ -41,9 +42,11 @@ namespace tunewright::reference {
     return static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(shape[d])));
   };
   // Corners first; with many dimensions only as many as a quarter of the sample.
-  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << std::min<std::size_t>(shape.size(), 20); ++corner) {
+  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << std::min<std::size_t>(shape.size(), 20);
+       ++corner) {
     if (points.size() * 4 >= count) break;
-    draw([&](std::size_t d) { return (corner >> std::min<std::size_t>(d, 20) & 1U) != 0 ? shape[d] - 1 : 0; });
+    draw(
+        [&](std::size_t d) { return (corner >> std::min<std::size_t>(d, 20) & 1U) != 0 ? shape[d] - 1 : 0; });
   }
   while (points.size() < count) {
     const std::size_t border = points.size() % (shape.size() + 1);
@@ -66,7 +69,8 @@ namespace detail {
 /// Which elements of which tensors the evaluation of a few elements needs.
 class Demand {
  public:
-  explicit Demand(const ComputeGraph& graph) : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
+  explicit Demand(const ComputeGraph& graph)
+      : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
     // Producers without sums cost no more than a copy, so they are computed whole rather than traced.
     for (TensorId id = 0; id < graph.size(); ++id) {
       bool plain = !graph.op(id).has_reduction();
@@ -127,7 +131,8 @@ class Demand {
       }
       for (std::size_t turn = 0; turn <= used.size();) {
         // A read outside of the tensor is one that a select keeps from happening.
-        if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
+        if (access.in_bounds || !access.outside(axis))
+          wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
         for (turn = 0; turn < used.size(); ++turn) {
           if (++axis[used[turn]] < op.axes[used[turn]].extent) break;
           axis[used[turn]] = 0;
@@ -144,27 +149,31 @@ class Demand {
 };
 
 /// Tensor `id` with the elements numbered `points` computed and zeros elsewhere.
-[[nodiscard]] inline Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
+[[nodiscard]] inline Array evaluate_some(const ComputeGraph& graph, TensorId id,
+                                         std::span<const std::int64_t> points,
                                          std::span<const Array* const> tensors, unsigned threads) {
   const program::Operator& op = graph.op(id);
   Array result(op.type, op.shape());
   const BodyProgram program(graph, op);
   parallel_parts(threads, points.size(), [&](std::size_t begin, std::size_t end) {
     Evaluator evaluator(program, tensors);
-    for (std::size_t p = begin; p < end; ++p) result.set(static_cast<std::size_t>(points[p]), evaluator.element(points[p]));
+    for (std::size_t p = begin; p < end; ++p)
+      result.set(static_cast<std::size_t>(points[p]), evaluator.element(points[p]));
   });
   return result;
 }
 
 }  // namespace detail
 
-/// Values of tensor `id` at the elements numbered `points` (row-major), rounded to its type, computing of every other tensor no
-/// more than that takes: checking 4096 elements of a 2048 x 2048 x 2048 matrix product costs 4096 dot products.
+/// Values of tensor `id` at the elements numbered `points` (row-major), rounded to its type, computing of
+/// every other tensor no more than that takes: checking 4096 elements of a 2048 x 2048 x 2048 matrix product
+/// costs 4096 dot products.
 ///
-/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are taken, and
-/// independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point outside of the tensor.
-[[nodiscard]] inline std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
-                                                     std::span<const std::int64_t> points,
+/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are
+/// taken, and independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point
+/// outside of the tensor.
+[[nodiscard]] inline std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs,
+                                                     TensorId id, std::span<const std::int64_t> points,
                                                      const EvaluateOptions& options = {}) {
   detail::check_inputs(graph, inputs);
   if (id >= graph.size()) {
@@ -174,8 +183,9 @@ class Demand {
   const std::int64_t size = graph.op(id).elements();
   for (const std::int64_t point : points) {
     if (point < 0 || point >= size) {
-      throw std::invalid_argument("element " + std::to_string(point) + " was asked for of tensor " + std::to_string(id) +
-                                  ", which has " + std::to_string(size) + "; give row-major numbers");
+      throw std::invalid_argument("element " + std::to_string(point) + " was asked for of tensor " +
+                                  std::to_string(id) + ", which has " + std::to_string(size) +
+                                  "; give row-major numbers");
     }
   }
   detail::Demand demand(graph);
@@ -188,8 +198,9 @@ class Demand {
   for (const Array& array : inputs) known.push_back(&array);
   for (TensorId t = 0; t <= id; ++t) {
     if (graph.op(t).role != program::Role::Computed || !demand.any(t)) continue;
-    computed[t] = demand.everything(t) ? detail::evaluate_all(graph, t, known, options.threads)
-                                       : detail::evaluate_some(graph, t, demand.points(t), known, options.threads);
+    computed[t] = demand.everything(t)
+                      ? detail::evaluate_all(graph, t, known, options.threads)
+                      : detail::evaluate_some(graph, t, demand.points(t), known, options.threads);
     known[t] = &computed[t];
   }
   std::vector<double> values;

@@ -14,7 +14,8 @@ namespace tunewright::reference {
 struct RandomInputs {
   double low = -1;
   double high = 1;
-  /// Bounds for tensors whose elements go straight into a square root, a logarithm or a denominator, such as variances.
+  /// Bounds for tensors whose elements go straight into a square root, a logarithm or a denominator, such as
+  /// variances.
   double positive_low = 0.5;
   double positive_high = 2;
   std::int64_t integer_low = -8;  ///< integer tensors, both ends included
@@ -27,7 +28,8 @@ namespace detail {
 inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>& positive) {
   if (e->op == program::Op::Load && inside) positive[e->tensor] = true;
   for (std::size_t a = 0; a < e->args.size(); ++a) {
-    const bool enters = e->op == program::Op::Sqrt || e->op == program::Op::Log || (e->op == program::Op::Divide && a == 1);
+    const bool enters =
+        e->op == program::Op::Sqrt || e->op == program::Op::Log || (e->op == program::Op::Divide && a == 1);
     // Exponentials are positive whatever they are given.
     mark_positive(e->args[a], (inside || enters) && e->op != program::Op::Exp, positive);
   }
@@ -35,11 +37,13 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
 
 }  // namespace detail
 
-/// Values for all inputs and constants of `graph`, ready for `evaluate`. Floating-point tensors are uniform, with about one in
-/// sixteen elements exactly 0, 1, -1 or 1/2, which show mistakes that averages hide.
+/// Values for all inputs and constants of `graph`, ready for `evaluate`. Floating-point tensors are uniform,
+/// with about one in sixteen elements exactly 0, 1, -1 or 1/2, which show mistakes that averages hide.
 ///
-/// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own stream.
-[[nodiscard]] inline Tensors random_inputs(const ComputeGraph& graph, const Rng& rng, const RandomInputs& options = {}) {
+/// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own
+/// stream.
+[[nodiscard]] inline Tensors random_inputs(const ComputeGraph& graph, const Rng& rng,
+                                           const RandomInputs& options = {}) {
   std::vector<bool> positive(graph.size(), false);
   for (TensorId id = 0; id < graph.size(); ++id) {
     if (graph.op(id).body) detail::mark_positive(graph.op(id).body, false, positive);

@@ -16,16 +16,20 @@ struct BatchMatmulOptions {
 
 /// out[b, i, j] = sum over k of a[b, i, k] * b[b, k, j].
 ///
-/// Shapes: a [batch, m, k] or, transposed, [batch, k, m]; b [batch, k, n] or [batch, n, k]; result [batch, m, n].
-/// Throws `std::invalid_argument` for other ranks, different types, batches or k.
-inline Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const BatchMatmulOptions& options = {}) {
-  detail::require_rank(options.name, "operand a", a, 3, options.transpose_a ? "[batch, k, m]" : "[batch, m, k]");
-  detail::require_rank(options.name, "operand b", b, 3, options.transpose_b ? "[batch, n, k]" : "[batch, k, n]");
+/// Shapes: a [batch, m, k] or, transposed, [batch, k, m]; b [batch, k, n] or [batch, n, k]; result [batch, m,
+/// n]. Throws `std::invalid_argument` for other ranks, different types, batches or k.
+inline Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b,
+                           const BatchMatmulOptions& options = {}) {
+  detail::require_rank(options.name, "operand a", a, 3,
+                       options.transpose_a ? "[batch, k, m]" : "[batch, m, k]");
+  detail::require_rank(options.name, "operand b", b, 3,
+                       options.transpose_b ? "[batch, n, k]" : "[batch, k, n]");
   detail::require_same_type(options.name, a, b);
   const std::int64_t m = a.shape[options.transpose_a ? 2 : 1];
   const std::int64_t k = a.shape[options.transpose_a ? 1 : 2];
   const std::int64_t n = b.shape[options.transpose_b ? 1 : 2];
-  detail::require_extent(options.name, "batch of b", b.shape[0], a.shape[0], "make it equal to the batch of a");
+  detail::require_extent(options.name, "batch of b", b.shape[0], a.shape[0],
+                         "make it equal to the batch of a");
   detail::require_extent(options.name, "k of b", b.shape[options.transpose_b ? 2 : 1], k,
                          "make it equal to k of a, or set a transpose option");
   return graph.reduce(options.name, {{"b", a.shape[0]}, {"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum,
@@ -49,8 +53,10 @@ struct BatchMatmulShape {
 [[nodiscard]] inline std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   using Shape = std::vector<std::int64_t>;
-  const Tensor a = graph->input("A", s.transpose_a ? Shape{s.batch, s.k, s.m} : Shape{s.batch, s.m, s.k}, s.type);
-  const Tensor b = graph->input("B", s.transpose_b ? Shape{s.batch, s.n, s.k} : Shape{s.batch, s.k, s.n}, s.type);
+  const Tensor a =
+      graph->input("A", s.transpose_a ? Shape{s.batch, s.k, s.m} : Shape{s.batch, s.m, s.k}, s.type);
+  const Tensor b =
+      graph->input("B", s.transpose_b ? Shape{s.batch, s.n, s.k} : Shape{s.batch, s.k, s.n}, s.type);
   batch_matmul(*graph, a, b, {.transpose_a = s.transpose_a, .transpose_b = s.transpose_b});
   return graph;
 }

@@ -17,7 +17,8 @@ namespace tunewright::program::operators {
 /// Where the channels of an image are: NHWC (also NWC, NDHWC) or NCHW (also NCW, NCDHW).
 enum class Layout : std::uint8_t { ChannelsLast, ChannelsFirst };
 
-/// One integer for each of D window dimensions; a single number stands for all of them: `.stride = 2`, `.stride = {2, 1}`.
+/// One integer for each of D window dimensions; a single number stands for all of them: `.stride = 2`,
+/// `.stride = {2, 1}`.
 template <std::size_t D>
 class PerDimension {
  public:
@@ -25,8 +26,8 @@ class PerDimension {
   /// Throws `std::invalid_argument` unless there are 1 or D numbers.
   PerDimension(std::initializer_list<std::int64_t> values) {
     if (values.size() != 1 && values.size() != D) {
-      throw std::invalid_argument(std::to_string(values.size()) + " numbers were given for " + std::to_string(D) +
-                                  " window dimensions; give one for all or one for each");
+      throw std::invalid_argument(std::to_string(values.size()) + " numbers were given for " +
+                                  std::to_string(D) + " window dimensions; give one for all or one for each");
     }
     for (std::size_t d = 0; d < D; ++d) values_[d] = values.begin()[values.size() == 1 ? 0 : d];
   }
@@ -52,20 +53,22 @@ namespace detail {
 inline void require_rank(std::string_view who, std::string_view operand, const Tensor& t, std::size_t rank,
                          std::string_view expected) {
   if (t.shape.size() == rank) return;
-  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " + std::to_string(rank) +
-                  ", " + std::string(expected));
+  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " +
+                  std::to_string(rank) + ", " + std::string(expected));
 }
 
-inline void require_extent(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t expected,
-                           std::string_view remedy) {
+inline void require_extent(std::string_view who, std::string_view what, std::int64_t actual,
+                           std::int64_t expected, std::string_view remedy) {
   if (actual == expected) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " + std::to_string(expected) + "; " +
-                  std::string(remedy));
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " +
+                  std::to_string(expected) + "; " + std::string(remedy));
 }
 
-inline void require_at_least(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least) {
+inline void require_at_least(std::string_view who, std::string_view what, std::int64_t actual,
+                             std::int64_t least) {
   if (actual >= least) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
+  refuse(who,
+         std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
 }
 
 inline void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
@@ -78,14 +81,16 @@ inline void require_same_type(std::string_view who, const Tensor& a, const Tenso
 [[nodiscard]] inline std::size_t dimension(std::string_view who, int wanted, std::size_t rank) {
   const int count = static_cast<int>(rank);
   if (wanted < -count || wanted >= count) {
-    refuse(who, "dimension " + std::to_string(wanted) + " does not exist in a tensor of rank " + std::to_string(rank) +
-                    "; give one from " + std::to_string(-count) + " to " + std::to_string(count - 1));
+    refuse(who, "dimension " + std::to_string(wanted) + " does not exist in a tensor of rank " +
+                    std::to_string(rank) + "; give one from " + std::to_string(-count) + " to " +
+                    std::to_string(count - 1));
   }
   return static_cast<std::size_t>(wanted < 0 ? wanted + count : wanted);
 }
 
 /// Axes named `prefix`0, `prefix`1, .. over a shape.
-[[nodiscard]] inline std::vector<Axis> axes_over(const std::vector<std::int64_t>& shape, std::string_view prefix = "i") {
+[[nodiscard]] inline std::vector<Axis> axes_over(const std::vector<std::int64_t>& shape,
+                                                 std::string_view prefix = "i") {
   std::vector<Axis> axes;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     axes.push_back({std::string(prefix) + std::to_string(d), shape[d], AxisKind::Spatial});

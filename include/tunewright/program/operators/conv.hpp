@@ -23,24 +23,28 @@ struct ConvOptions {
 /// Convolution (without flipping the kernel) over D image dimensions. For D = 2, channels last:
 ///
 ///   out[n, h, w, c] = sum over rh, rw, rc of
-///                     padded[n, h*stride + rh*dilation, w*stride + rw*dilation, group(c)*ci/groups + rc] * weight[rh, rw, rc, c]
+///                     padded[n, h*stride + rh*dilation, w*stride + rw*dilation, group(c)*ci/groups + rc] *
+///                     weight[rh, rw, rc, c]
 ///
-/// Shapes, D = 2: channels last x [n, h, w, ci], weight [kh, kw, ci/groups, co], result [n, h', w', co]; channels first
-/// x [n, ci, h, w], weight [co, ci/groups, kh, kw], result [n, co, h', w']; h' = (h + 2*padding - dilation*(kh-1) - 1) / stride + 1.
-/// Padding, when there is any, is an operator of its own. Throws `std::invalid_argument` for shapes that do not fit together.
+/// Shapes, D = 2: channels last x [n, h, w, ci], weight [kh, kw, ci/groups, co], result [n, h', w', co];
+/// channels first x [n, ci, h, w], weight [co, ci/groups, kh, kw], result [n, co, h', w']; h' = (h +
+/// 2*padding - dilation*(kh-1) - 1) / stride + 1. Padding, when there is any, is an operator of its own.
+/// Throws `std::invalid_argument` for shapes that do not fit together.
 template <std::size_t D>
 Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const ConvOptions<D>& options = {}) {
   const detail::ImageDimensions<D> dims{options.layout};
   const bool last = options.layout == Layout::ChannelsLast;
   detail::require_rank(options.name, "input", x, D + 2, dims.text());
-  detail::require_rank(options.name, "weight", weight, D + 2, last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
+  detail::require_rank(options.name, "weight", weight, D + 2,
+                       last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
   detail::require_same_type(options.name, x, weight);
   detail::require_at_least(options.name, "groups", options.groups, 1);
   const std::int64_t ci = x.shape[dims.channel()];
   const std::int64_t co = weight.shape[last ? D + 1 : 0];
   if (ci % options.groups != 0 || co % options.groups != 0) {
-    detail::refuse(options.name, std::to_string(options.groups) + " groups do not divide " + std::to_string(ci) +
-                                     " input and " + std::to_string(co) + " output channels; choose a common divisor");
+    detail::refuse(options.name, std::to_string(options.groups) + " groups do not divide " +
+                                     std::to_string(ci) + " input and " + std::to_string(co) +
+                                     " output channels; choose a common divisor");
   }
   const std::int64_t ci_group = ci / options.groups;
   detail::require_extent(options.name, "input channels of weight", weight.shape[last ? D : 1], ci_group,
@@ -64,7 +68,11 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
     const IndexExpr& c = i[dims.channel()];
     IndexExpr channel = r[rc];
     if (options.groups > 1) {
-      channel += IndexExpr::quotient(c, co / options.groups, [&](Var) { return Range{0, co - 1}; }) * ci_group;
+      channel += IndexExpr::quotient(c, co / options.groups,
+                                     [&](Var) {
+                                       return Range{0, co - 1};
+                                     }) *
+                 ci_group;
     }
     std::vector<IndexExpr> positions;
     std::vector<IndexExpr> weight_index;
@@ -75,7 +83,8 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
       weight_index.push_back(tap);
     }
     if (last) weight_index.insert(weight_index.end(), {r[rc], c});
-    return padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)) * weight.at(std::move(weight_index));
+    return padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)) *
+           weight.at(std::move(weight_index));
   });
 }
 
@@ -84,15 +93,18 @@ using Conv2dOptions = ConvOptions<2>;
 using Conv3dOptions = ConvOptions<3>;
 
 /// Convolution over [n, w, c] or [n, c, w]; see `conv`.
-inline Tensor conv1d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv1dOptions& options = {}) {
+inline Tensor conv1d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                     const Conv1dOptions& options = {}) {
   return conv<1>(graph, x, weight, options);
 }
 /// Convolution over [n, h, w, c] or [n, c, h, w]; see `conv`.
-inline Tensor conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv2dOptions& options = {}) {
+inline Tensor conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                     const Conv2dOptions& options = {}) {
   return conv<2>(graph, x, weight, options);
 }
 /// Convolution over [n, d, h, w, c] or [n, c, d, h, w]; see `conv`.
-inline Tensor conv3d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv3dOptions& options = {}) {
+inline Tensor conv3d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                     const Conv3dOptions& options = {}) {
   return conv<3>(graph, x, weight, options);
 }
 
@@ -118,14 +130,19 @@ struct Conv2dShape {
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t ci_group = s.in_channels / s.groups;
   using Shape = std::vector<std::int64_t>;
-  const Tensor x = graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.in_channels), s.type);
+  const Tensor x =
+      graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.in_channels), s.type);
   const Tensor weight = graph->constant("weight",
                                         s.layout == Layout::ChannelsLast
                                             ? Shape{s.kernel[0], s.kernel[1], ci_group, s.out_channels}
                                             : Shape{s.out_channels, ci_group, s.kernel[0], s.kernel[1]},
                                         s.type);
   conv2d(*graph, x, weight,
-         {.stride = s.stride, .padding = s.padding, .dilation = s.dilation, .groups = s.groups, .layout = s.layout});
+         {.stride = s.stride,
+          .padding = s.padding,
+          .dilation = s.dilation,
+          .groups = s.groups,
+          .layout = s.layout});
   return graph;
 }
 

@@ -9,10 +9,11 @@
 
 namespace tunewright::program::operators {
 
-/// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as an operator of its own.
+/// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as an operator of
+/// its own.
 ///
-/// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument` as `matmul` and
-/// `bias_add` do.
+/// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument`
+/// as `matmul` and `bias_add` do.
 inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense") {
   return matmul(graph, x, weight, {.name = std::move(name)});
 }

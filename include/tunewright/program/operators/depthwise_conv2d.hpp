@@ -18,12 +18,15 @@ struct DepthwiseConv2dOptions {
   std::string name = "depthwise_conv2d";
 };
 
-/// Convolution that keeps channels apart: output channel c sees input channel c div m only, with m = co / ci filters for each.
+/// Convolution that keeps channels apart: output channel c sees input channel c div m only, with m = co / ci
+/// filters for each.
 ///
-///   out[n, h, w, c] = sum over rh, rw of padded[n, h*stride + rh*dilation, w*stride + rw*dilation, c div m] * weight[rh, rw, c]
+///   out[n, h, w, c] = sum over rh, rw of padded[n, h*stride + rh*dilation, w*stride + rw*dilation, c div m]
+///   * weight[rh, rw, c]
 ///
-/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, co], result [n, h', w', co]; channels first x [n, ci, h, w],
-/// weight [co, kh, kw], result [n, co, h', w']. Throws `std::invalid_argument` unless ci divides co and the window fits.
+/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, co], result [n, h', w', co]; channels first x [n,
+/// ci, h, w], weight [co, kh, kw], result [n, co, h', w']. Throws `std::invalid_argument` unless ci divides
+/// co and the window fits.
 inline Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
                                const DepthwiseConv2dOptions& options = {}) {
   const detail::ImageDimensions<2> dims{options.layout};
@@ -35,7 +38,8 @@ inline Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tenso
   const std::int64_t co = weight.shape[last ? 2 : 0];
   if (co % ci != 0) {
     detail::refuse(options.name, "weight has " + std::to_string(co) + " channels, not a multiple of the " +
-                                     std::to_string(ci) + " input channels; give each input channel as many filters");
+                                     std::to_string(ci) +
+                                     " input channels; give each input channel as many filters");
   }
   const std::vector<std::string> names = detail::image_names<2>();
   std::array<detail::Window, 2> windows;
@@ -75,15 +79,19 @@ struct DepthwiseConv2dShape {
 };
 
 /// One depthwise convolution as a whole graph with input "data" and constant "weight".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s) {
+[[nodiscard]] inline std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(
+    const DepthwiseConv2dShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t co = s.channels * s.multiplier;
   using Shape = std::vector<std::int64_t>;
-  const Tensor x = graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.channels), s.type);
-  const Tensor weight = graph->constant(
-      "weight", s.layout == Layout::ChannelsLast ? Shape{s.kernel[0], s.kernel[1], co} : Shape{co, s.kernel[0], s.kernel[1]},
-      s.type);
+  const Tensor x =
+      graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.channels), s.type);
+  const Tensor weight =
+      graph->constant("weight",
+                      s.layout == Layout::ChannelsLast ? Shape{s.kernel[0], s.kernel[1], co}
+                                                       : Shape{co, s.kernel[0], s.kernel[1]},
+                      s.type);
   depthwise_conv2d(*graph, x, weight,
                    {.stride = s.stride, .padding = s.padding, .dilation = s.dilation, .layout = s.layout});
   return graph;

@@ -13,12 +13,13 @@ namespace tunewright::program::operators {
 /// out[i..] = f(x[i..]) for a function of one scalar expression.
 template <class F>
 Tensor map(ComputeGraph& graph, const Tensor& x, std::string name, const F& f) {
-  return graph.compute(std::move(name), detail::axes_over(x.shape),
-                       [&](auto i) { return f(x.at({i.begin(), i.end()})); });
+  return graph.compute(std::move(name), detail::axes_over(x.shape), [&](auto i) {
+    return f(x.at({i.begin(), i.end()}));
+  });
 }
 
-/// out[i..] = f(a[i..], b[i..]), where dimensions of extent 1, and missing leading dimensions, are stretched to those of
-/// the other operand. Throws `std::invalid_argument` for shapes that do not broadcast.
+/// out[i..] = f(a[i..], b[i..]), where dimensions of extent 1, and missing leading dimensions, are stretched
+/// to those of the other operand. Throws `std::invalid_argument` for shapes that do not broadcast.
 template <class F>
 Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string name, const F& f) {
   const std::size_t rank = std::max(a.shape.size(), b.shape.size());
@@ -42,7 +43,8 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
     }
     return operand.at(std::move(indices));
   };
-  return graph.compute(std::move(name), detail::axes_over(shape), [&](auto i) { return f(read(a, i), read(b, i)); });
+  return graph.compute(std::move(name), detail::axes_over(shape),
+                       [&](auto i) { return f(read(a, i), read(b, i)); });
 }
 
 /// max(x, 0)
@@ -52,7 +54,8 @@ inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "rel
 /// min(max(x, low), high), such as ReLU6 with 0 and 6. Throws `std::invalid_argument` when low > high.
 inline Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip") {
   if (!(low <= high)) {
-    detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) + " are in the wrong order; give the lower one first");
+    detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
+                             " are in the wrong order; give the lower one first");
   }
   return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });
 }
@@ -117,9 +120,11 @@ inline Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias,
                        std::string name = "bias_add") {
   const std::size_t channel = detail::dimension(name, axis, x.shape.size());
   detail::require_rank(name, "bias", bias, 1, "[channels]");
-  detail::require_extent(name, "length of the bias", bias.shape[0], x.shape[channel], "give one number a channel");
-  return graph.compute(std::move(name), detail::axes_over(x.shape),
-                       [&](auto i) { return x.at({i.begin(), i.end()}) + bias(i[channel]); });
+  detail::require_extent(name, "length of the bias", bias.shape[0], x.shape[channel],
+                         "give one number a channel");
+  return graph.compute(std::move(name), detail::axes_over(x.shape), [&](auto i) {
+    return x.at({i.begin(), i.end()}) + bias(i[channel]);
+  });
 }
 
 }  // namespace tunewright::program::operators

@@ -18,7 +18,8 @@ struct MatmulOptions {
 ///
 /// Shapes: a [m, k] or, transposed, [k, m]; b [k, n] or [n, k]; result [m, n].
 /// Throws `std::invalid_argument` for other ranks, different types or different k.
-inline Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options = {}) {
+inline Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b,
+                     const MatmulOptions& options = {}) {
   detail::require_rank(options.name, "operand a", a, 2, options.transpose_a ? "[k, m]" : "[m, k]");
   detail::require_rank(options.name, "operand b", b, 2, options.transpose_b ? "[n, k]" : "[k, n]");
   detail::require_same_type(options.name, a, b);

@@ -13,8 +13,9 @@ struct LayerNormOptions {
   std::string name = "layer_norm";
 };
 
-/// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension, as three operators: sum, sum of squared
-/// deviations, normalise. The variance comes from deviations, not from squares, so it does not cancel.
+/// (x - mean) / sqrt(variance + epsilon) * gamma + beta over the last dimension, as three operators: sum, sum
+/// of squared deviations, normalise. The variance comes from deviations, not from squares, so it does not
+/// cancel.
 ///
 /// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x.
 /// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension.
@@ -24,13 +25,16 @@ inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gam
   const std::int64_t count = x.shape[along];
   for (const Tensor* parameter : {&gamma, &beta}) {
     detail::require_rank(options.name, "parameter", *parameter, 1, "[channels]");
-    detail::require_extent(options.name, "length of a parameter", parameter->shape[0], count, "give one number a channel");
+    detail::require_extent(options.name, "length of a parameter", parameter->shape[0], count,
+                           "give one number a channel");
   }
   std::vector<Axis> outer = detail::axes_over(x.shape);
   const std::vector<Axis> full = outer;
   outer.pop_back();
   const double per_element = 1.0 / static_cast<double>(count);
-  const auto row = [&](auto i) { return std::vector<IndexExpr>(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(along)); };
+  const auto row = [&](auto i) {
+    return std::vector<IndexExpr>(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(along));
+  };
   const auto element = [&](auto i, const IndexExpr& k) {
     std::vector<IndexExpr> indices = row(i);
     indices.push_back(k);
@@ -45,7 +49,8 @@ inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gam
       });
   return graph.compute(options.name, full, [&](auto i) {
     const Expr deviation = element(i, i[along]) - sum.at(row(i)) * per_element;
-    return deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon) * gamma(i[along]) + beta(i[along]);
+    return deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon) * gamma(i[along]) +
+           beta(i[along]);
   });
 }
 
@@ -63,23 +68,24 @@ struct BatchNormOptions {
   std::string name = "batch_norm";
 };
 
-/// Batch normalisation at inference, where mean and variance are constants: (x - mean) / sqrt(variance + epsilon) * gamma + beta.
-/// One elementwise operator.
+/// Batch normalisation at inference, where mean and variance are constants: (x - mean) / sqrt(variance +
+/// epsilon) * gamma + beta. One elementwise operator.
 ///
 /// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
 /// Throws `std::invalid_argument` when a parameter does not have one number a channel.
 inline Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
                          const BatchNormOptions& options = {}) {
   const std::size_t channel = detail::dimension(options.name, options.axis, x.shape.size());
-  for (const Tensor* parameter : {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
+  for (const Tensor* parameter :
+       {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
     detail::require_rank(options.name, "parameter", *parameter, 1, "[channels]");
     detail::require_extent(options.name, "length of a parameter", parameter->shape[0], x.shape[channel],
                            "give one number a channel");
   }
   return graph.compute(options.name, detail::axes_over(x.shape), [&](auto i) {
     const IndexExpr& c = i[channel];
-    return (x.at({i.begin(), i.end()}) - parameters.mean(c)) / sqrt(parameters.variance(c) + options.epsilon) *
-               parameters.gamma(c) +
+    return (x.at({i.begin(), i.end()}) - parameters.mean(c)) /
+               sqrt(parameters.variance(c) + options.epsilon) * parameters.gamma(c) +
            parameters.beta(c);
   });
 }

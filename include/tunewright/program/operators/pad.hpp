@@ -17,7 +17,8 @@ struct PadOptions {
 
 namespace detail {
 
-/// index >= least and index <= most, leaving out what the range of the index makes certain; empty when all of it is.
+/// index >= least and index <= most, leaving out what the range of the index makes certain; empty when all of
+/// it is.
 [[nodiscard]] inline Expr guard(const IndexExpr& index, Range range, std::int64_t least, std::int64_t most) {
   Expr condition;
   if (range.min < least) condition = index_value(index) >= index_value(least);
@@ -32,20 +33,24 @@ namespace detail {
 
 /// `x` surrounded by `value`: out[i..] = x[i - before..] where that exists, else `value`.
 ///
-/// The body is a select whose untaken branch would be out of bounds, so it is never evaluated there. Returns `x` itself
-/// when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of them.
+/// The body is a select whose untaken branch would be out of bounds, so it is never evaluated there. Returns
+/// `x` itself when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of
+/// them.
 inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options) {
   const std::size_t rank = x.shape.size();
   if (options.before.size() != rank || options.after.size() != rank) {
     detail::refuse(options.name, std::to_string(options.before.size()) + " amounts before and " +
-                                     std::to_string(options.after.size()) + " after were given for a tensor of shape " +
+                                     std::to_string(options.after.size()) +
+                                     " after were given for a tensor of shape " +
                                      detail::shape_text(x.shape) + "; give one a dimension");
   }
   std::vector<Axis> axes = detail::axes_over(x.shape);
   bool unchanged = true;
   for (std::size_t d = 0; d < rank; ++d) {
-    detail::require_at_least(options.name, "padding before dimension " + std::to_string(d), options.before[d], 0);
-    detail::require_at_least(options.name, "padding after dimension " + std::to_string(d), options.after[d], 0);
+    detail::require_at_least(options.name, "padding before dimension " + std::to_string(d), options.before[d],
+                             0);
+    detail::require_at_least(options.name, "padding after dimension " + std::to_string(d), options.after[d],
+                             0);
     axes[d].extent += options.before[d] + options.after[d];
     unchanged = unchanged && axes[d].extent == x.shape[d];
   }

@@ -58,24 +58,27 @@ Expr under_window(const Tensor& padded, const Pool2dOptions& options, I i, R r) 
 
 /// Largest element under a moving window; the padding never wins.
 ///
-/// Shapes: x [n, h, w, c], result [n, h', w', c] (or channels first), h' = (h + 2*padding - kernel) / stride + 1.
-/// Throws `std::invalid_argument` for a window that does not fit or lies wholly in the padding.
+/// Shapes: x [n, h, w, c], result [n, h', w', c] (or channels first), h' = (h + 2*padding - kernel) / stride
+/// + 1. Throws `std::invalid_argument` for a window that does not fit or lies wholly in the padding.
 inline Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {}) {
   detail::PoolPlan plan = detail::plan_pool(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
-  const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, -std::numeric_limits<double>::infinity(), options.name);
+  const Tensor padded =
+      detail::pad_image(graph, x, dims, plan.windows, -std::numeric_limits<double>::infinity(), options.name);
   return graph.reduce(options.name, std::move(plan.spatial), std::move(plan.taps), Combiner::Max,
                       [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
 }
 
-/// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as `max_pool2d`.
+/// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as
+/// `max_pool2d`.
 inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {}) {
   detail::PoolPlan plan = detail::plan_pool(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, 0.0, options.name);
   const std::vector<Axis> spatial = plan.spatial;
-  const Tensor sum = graph.reduce(options.name + "_sum", std::move(plan.spatial), std::move(plan.taps), Combiner::Sum,
-                                  [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
+  const Tensor sum =
+      graph.reduce(options.name + "_sum", std::move(plan.spatial), std::move(plan.taps), Combiner::Sum,
+                   [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
   return graph.compute(options.name, spatial, [&](auto i) {
     Expr count;
     std::int64_t whole = 1;
@@ -105,9 +108,10 @@ inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
   const std::int64_t h = x.shape[dims.image(0)];
   const std::int64_t w = x.shape[dims.image(1)];
   const std::vector<Axis> spatial{{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}};
-  const Tensor sum = graph.reduce(name + "_sum", spatial, {{"rh", h}, {"rw", w}}, Combiner::Sum, [&](auto i, auto r) {
-    return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
-  });
+  const Tensor sum =
+      graph.reduce(name + "_sum", spatial, {{"rh", h}, {"rw", w}}, Combiner::Sum, [&](auto i, auto r) {
+        return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
+      });
   return graph.compute(name, spatial,
                        [&](auto i) { return sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)); });
 }
@@ -119,7 +123,9 @@ inline Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
   detail::require_rank(name, "input", x, 4, dims.text());
   return graph.reduce(name, {{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}},
                       {{"rh", x.shape[dims.image(0)]}, {"rw", x.shape[dims.image(1)]}}, Combiner::Max,
-                      [&](auto i, auto r) { return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1])); });
+                      [&](auto i, auto r) {
+                        return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
+                      });
 }
 
 }  // namespace tunewright::program::operators

@@ -12,7 +12,8 @@ namespace tunewright::program::operators {
 
 namespace detail {
 
-/// Combines f(x) over the dimensions `over`, which disappear; negative ones count from the end, none stands for all.
+/// Combines f(x) over the dimensions `over`, which disappear; negative ones count from the end, none stands
+/// for all.
 template <class F>
 Tensor reduce_over(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over, Combiner combiner,
                    const std::string& name, const F& f) {
@@ -47,28 +48,33 @@ inline std::int64_t reduced_count(const Tensor& x, const Tensor& result) {
 
 }  // namespace detail
 
-/// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, none stands for all.
-/// Throws `std::invalid_argument` for a dimension that does not exist or is named twice.
-inline Tensor sum(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "sum") {
+/// Sum over the dimensions `over`, which disappear from the shape; negative ones count from the end, none
+/// stands for all. Throws `std::invalid_argument` for a dimension that does not exist or is named twice.
+inline Tensor sum(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
+                  const std::string& name = "sum") {
   return detail::reduce_over(graph, x, over, Combiner::Sum, name, [](const Expr& v) { return v; });
 }
 /// Maximum over the dimensions `over`; see `sum`.
-inline Tensor max(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "max") {
+inline Tensor max(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
+                  const std::string& name = "max") {
   return detail::reduce_over(graph, x, over, Combiner::Max, name, [](const Expr& v) { return v; });
 }
 /// Minimum over the dimensions `over`; see `sum`.
-inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "min") {
+inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
+                  const std::string& name = "min") {
   return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
 }
 /// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`.
-inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "mean") {
+inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
+                   const std::string& name = "mean") {
   const Tensor total = sum(graph, x, over, name + "_sum");
   return scale(graph, total, 1.0 / static_cast<double>(detail::reduced_count(x, total)), name);
 }
 /// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; see `sum`.
-inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "norm") {
-  const Tensor squares =
-      detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares", [](const Expr& v) { return v * v; });
+inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
+                   const std::string& name = "norm") {
+  const Tensor squares = detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares",
+                                             [](const Expr& v) { return v * v; });
   return sqrt(graph, squares, name);
 }
 

@@ -14,10 +14,11 @@ struct SoftmaxOptions {
   std::string name = "softmax";
 };
 
-/// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide. Subtracting the
-/// maximum keeps the exponentials from overflowing and changes nothing else.
+/// exp(x - max) / sum of exp(x - max) along one dimension, as four operators: max, exp, sum, divide.
+/// Subtracting the maximum keeps the exponentials from overflowing and changes nothing else.
 ///
-/// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does not exist.
+/// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does
+/// not exist.
 inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {}) {
   const std::size_t along = detail::dimension(options.name, options.axis, x.shape.size());
   const auto erased = [&](auto all) {
@@ -40,8 +41,9 @@ inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions
   });
   const Tensor sum = graph.reduce(options.name + "_sum", outer, {reduced}, Combiner::Sum,
                                   [&](auto i, auto r) { return powers.at(inserted(i, r[0])); });
-  return graph.compute(options.name, full,
-                       [&](auto i) { return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)); });
+  return graph.compute(options.name, full, [&](auto i) {
+    return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i));
+  });
 }
 
 struct SoftmaxShape {

@@ -11,20 +11,20 @@ namespace tunewright::program::operators {
 
 struct TransposedConv2dOptions {
   PerDimension<2> stride = 1;
-  PerDimension<2> padding = 0;  ///< of the convolution that this one is the transpose of
+  PerDimension<2> padding = 0;         ///< of the convolution that this one is the transpose of
   PerDimension<2> output_padding = 0;  ///< extra rows and columns at the far ends, below the stride
   Layout layout = Layout::ChannelsLast;
   std::string name = "transposed_conv2d";
 };
 
-/// The gradient of a convolution with respect to its input, also called deconvolution: each input element adds a scaled copy
-/// of the kernel to the output, `stride` apart. Two operators: the input is spread out (zeros in between and around), then
-/// convolved with the flipped kernel at stride 1.
+/// The gradient of a convolution with respect to its input, also called deconvolution: each input element
+/// adds a scaled copy of the kernel to the output, `stride` apart. Two operators: the input is spread out
+/// (zeros in between and around), then convolved with the flipped kernel at stride 1.
 ///
-/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, ci, co], result [n, h', w', co]; channels first x [n, ci, h, w],
-/// weight [ci, co, kh, kw], result [n, co, h', w']; h' = (h - 1)*stride - 2*padding + kh + output_padding.
-/// Throws `std::invalid_argument` for shapes that do not fit together, padding of the kernel's extent or more, or an output
-/// padding of the stride or more.
+/// Shapes: channels last x [n, h, w, ci], weight [kh, kw, ci, co], result [n, h', w', co]; channels first x
+/// [n, ci, h, w], weight [ci, co, kh, kw], result [n, co, h', w']; h' = (h - 1)*stride - 2*padding + kh +
+/// output_padding. Throws `std::invalid_argument` for shapes that do not fit together, padding of the
+/// kernel's extent or more, or an output padding of the stride or more.
 inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
                                 const TransposedConv2dOptions& options = {}) {
   const detail::ImageDimensions<2> dims{options.layout};
@@ -68,7 +68,9 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
       options.name + "_spread", dims.arrange<Axis>({"n", x.shape[0]}, spread_image, {"c", ci}), [&](auto i) {
         Expr inside;
         std::vector<IndexExpr> source;
-        const auto require = [&](const Expr& condition) { inside = inside ? inside && condition : condition; };
+        const auto require = [&](const Expr& condition) {
+          inside = inside ? inside && condition : condition;
+        };
         for (std::size_t d = 0; d < 2; ++d) {
           const IndexExpr offset = i[dims.image(d)] - before[d];
           const Range range{-before[d], spread_axes[d].extent - 1 - before[d]};
@@ -76,7 +78,8 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
           const std::int64_t most = (x.shape[dims.image(d)] - 1) * stride;
           const auto range_of = [&](Var) { return Range{0, spread_axes[d].extent - 1}; };
           if (const Expr here = detail::guard(offset, range, 0, most)) require(here);
-          if (stride > 1) require(equal(index_value(IndexExpr::remainder(offset, stride, range_of)), index_value(0)));
+          if (stride > 1)
+            require(equal(index_value(IndexExpr::remainder(offset, stride, range_of)), index_value(0)));
           source.push_back(IndexExpr::quotient(offset, stride, range_of));
         }
         const Expr value = x.at(dims.arrange<IndexExpr>(i[0], source, i[dims.channel()]));
@@ -90,7 +93,8 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
         const auto flipped = [&](std::size_t d) { return weight.shape[last ? d : d + 2] - 1 - tap(d); };
         const Expr value = spread.at(
             dims.arrange<IndexExpr>(i[0], {i[dims.image(0)] + tap(0), i[dims.image(1)] + tap(1)}, r[rc]));
-        return value * (last ? weight(flipped(0), flipped(1), r[rc], c) : weight(r[rc], c, flipped(0), flipped(1)));
+        return value *
+               (last ? weight(flipped(0), flipped(1), r[rc], c) : weight(r[rc], c, flipped(0), flipped(1)));
       });
 }
 
