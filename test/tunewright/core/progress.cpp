@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/core/progress.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+using namespace tunewright;
+
+namespace {
+
+RunStatus half_way() {
+  RunStatus status;
+  status.task.name = "matmul";
+  status.task.flops = 2e9;
+  status.budget.trials = 100;
+  status.trials = 60;
+  status.recalled = 10;
+  status.best = Seconds(0.01);
+  status.elapsed = Seconds(50);
+  status.faults[static_cast<std::size_t>(Fault::RunTimeout)] = 2;
+  status.faults[static_cast<std::size_t>(Fault::WrongResult)] = 1;
+  return status;
+}
+
+}  // namespace
+
+TEST_CASE("the line says task, trials, best, rate, faults by class, time and time left") {
+  // 2e9 flops in 10 ms are 200 GFLOP/s; 50 trials took 50 s, so 40 more take 40 s.
+  CHECK(Progress::line(half_way()) ==
+        "matmul | 60/100 trials | best 10 ms, 200.0 GFLOP/s | 3 failed: 1 wrong_result, 2 run_timeout | 50 s, 40 s left");
+}
+
+TEST_CASE("before the first valid trial there is no best and no estimate") {
+  RunStatus status;
+  status.task.name = "conv";
+  status.budget.trials = 8;
+  CHECK(Progress::line(status) == "conv | 0/8 trials | nothing valid yet | 0 s");
+}
+
+TEST_CASE("the time left is what runs out first") {
+  RunStatus status = half_way();
+  status.budget.time = Seconds(65);
+  CHECK(Progress::time_left(status) == Seconds(15));
+  status.elapsed = Seconds(70);
+  CHECK(Progress::time_left(status) == Seconds(0));
+  status.trials = status.recalled;
+  CHECK(Progress::time_left(status) == std::nullopt);
+}
+
+TEST_CASE("a log file gets whole lines, now and then") {
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = false, .log_every = Seconds(10)};
+  RunStatus status = half_way();
+  progress.on_start(status);
+  for (int second = 50; second < 75; ++second) {
+    status.elapsed = Seconds(second);
+    progress.on_record({}, status);
+  }
+  progress.on_stop(status, Stop::Trials);
+  std::vector<std::string> lines;
+  std::istringstream in(out.str());
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 5);  // taken over; at 50, 60 and 70 s; the end
+  CHECK(lines[0] == "matmul | 10 trials taken over from a journal");
+  CHECK(lines[2].find("| 60 s, ") != std::string::npos);
+  CHECK(lines[4].find("| all trials used") != std::string::npos);
+  CHECK(out.str().find('\r') == std::string::npos);
+}
+
+TEST_CASE("a terminal gets one line that renews itself and is never longer than asked") {
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = true, .columns = 40};
+  RunStatus status = half_way();
+  status.recalled = 0;
+  progress.on_start(status);
+  progress.on_record({}, status);
+  status.elapsed += Seconds(0.06);  // too soon
+  progress.on_record({}, status);
+  status.elapsed += Seconds(0.06);
+  progress.on_record({}, status);
+  const std::string shown = out.str();
+  CHECK(shown.find('\n') == std::string::npos);
+  CHECK(shown.size() == 2 * 41);  // twice a carriage return and 40 columns
+  progress.on_stop(status, Stop::Requested);
+  CHECK(out.str().substr(shown.size(), 42) == "\r" + std::string(40, ' ') + "\r");
+  CHECK(out.str().ends_with("stopped on request\n"));
+}

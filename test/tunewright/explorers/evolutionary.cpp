@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/explorers/evolutionary.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+const auto by_cost = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+  for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+};
+
+}  // namespace
+
+TEST_CASE("a small population that knows the cost finds the optimum among 4096") {
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = measured, .wanted = 8};
+  Rng rng(3);
+  const explorers::Evolutionary evolution{.population = 64, .generations = 8};
+  const auto pool = evolution.explore(toy::Space{}, toy::task(), guidance, rng);
+  REQUIRE(pool.size() == 16 + 2);  // elite 2 * 8, unbred ceil(0.15 * 8)
+  CHECK(pool.front() == toy::best);
+  for (std::size_t i = 1; i < 16; ++i) CHECK(toy::cost_s(pool[i - 1]) <= toy::cost_s(pool[i]));
+}
+
+TEST_CASE("measured seeds are bred from and not returned") {
+  const toy::Space space;
+  const std::vector<toy::Tiles> seeds{toy::best};
+  const KeySet measured{space.key(toy::best)};
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = seeds, .measured = measured, .wanted = 4};
+  Rng rng(1);
+  // One generation from one seed among 40: neighbours of the optimum can only come from it.
+  const explorers::Evolutionary evolution{.population = 40, .generations = 1, .unbred_factor = 0};
+  const auto pool = evolution.explore(space, toy::task(), guidance, rng);
+  REQUIRE(pool.size() == 8);
+  CHECK(toy::cost_s(pool.front()) < 1.3e-3);
+  for (const auto& tiles : pool) CHECK(tiles != toy::best);
+}
+
+TEST_CASE("with no positive score parents are drawn uniformly, and what is refused never returns") {
+  const auto refuse_odd = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      score[i] = configs[i][0] % 2 == 1 ? -std::numeric_limits<float>::infinity() : -1.0F;
+    }
+  };
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = refuse_odd, .seeds = {}, .measured = measured, .wanted = 32};
+  Rng rng(1);
+  const auto pool = explorers::Evolutionary{.population = 128}.explore(toy::Space{}, toy::task(), guidance, rng);
+  CHECK(pool.size() >= 64);
+  for (const auto& tiles : pool) CHECK(tiles[0] % 2 == 0);
+}
+
+TEST_CASE("parents are chosen in proportion to their score") {
+  // Two kinds of parents, scores 3 and 1, nothing mutates: three quarters of the copies are of the first kind. What cannot be
+  // seen in the result is seen in what mutation is asked for.
+  struct Spying : toy::Space {
+    mutable std::size_t good = 0;
+    mutable std::size_t all = 0;
+    std::optional<toy::Tiles> mutate(const Task&, const toy::Tiles& tiles, Rng&) const {
+      ++all;
+      good += tiles[0] < 4 ? 1 : 0;
+      return tiles;
+    }
+  };
+  const auto halves = [](std::span<const toy::Tiles> configs, std::span<float> score) {
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = configs[i][0] < 4 ? 3.0F : 1.0F;
+  };
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = halves, .seeds = {}, .measured = measured};
+  const Spying space;
+  Rng rng(8);
+  (void)explorers::Evolutionary{.population = 2000, .generations = 1, .mutation_probability = 1}.explore(
+      space, toy::task(), guidance, rng);
+  CHECK(space.all == 2000);
+  // The first population is half and half to 1.1 % (one deviation), so the share is 0.75 to about 1.3 %.
+  CHECK(static_cast<double>(space.good) / 2000.0 == doctest::Approx(0.75).epsilon(0.07));
+}
+
+TEST_CASE("options out of range are refused") {
+  const KeySet measured;
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = measured};
+  Rng rng(1);
+  const auto run = [&](const explorers::Evolutionary& evolution) {
+    (void)evolution.explore(toy::Space{}, toy::task(), guidance, rng);
+  };
+  CHECK_THROWS_WITH_AS(run({.population = 1}), doctest::Contains("population"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(run({.mutation_probability = 1.5}), doctest::Contains("1.5"), std::invalid_argument);
+  CHECK_THROWS_AS(run({.measured_share = -0.1}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.elite_factor = 0.5}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.unbred_factor = -1}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.max_tries = 0}), std::invalid_argument);
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/measure_batch.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+struct Fragile : toy::Space {
+  toy::Program lower(const Task& task, const toy::Tiles& tiles) const {
+    if (tiles[0] == 0) throw std::runtime_error("no rows");
+    return toy::Space::lower(task, tiles);
+  }
+};
+
+struct Backwards {  // reports in the order that is least expected
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
+    std::vector<Outcome> outcomes(programs.size());
+    for (std::size_t i = programs.size(); i-- > 0;) {
+      outcomes[i] = toy::Measurer{}.run(task, programs[i]);
+      if (sink) sink(i, outcomes[i]);
+    }
+    return outcomes;
+  }
+};
+
+struct Forgetful {
+  std::vector<Outcome> measure(const Task&, std::span<const toy::Program>) { return {}; }
+};
+
+const std::vector<Candidate<toy::Tiles>> batch{
+    {.config = {1, 1, 1, 1}, .key = 1}, {.config = {0, 1, 1, 1}, .key = 2}, {.config = {3, 3, 3, 3}, .key = 3}};
+
+}  // namespace
+
+TEST_CASE("a candidate that does not lower is an invalid schedule; the others keep their places") {
+  Backwards measurer;
+  std::vector<std::pair<std::size_t, Outcome>> seen;
+  const auto outcomes = measurers::measure_batch(Fragile{}, toy::task(), measurer, batch,
+                                                 [&](std::size_t slot, const Outcome& one) { seen.emplace_back(slot, one); });
+  REQUIRE(outcomes.size() == 3);
+  CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));
+  CHECK(outcomes[1].failure()->fault == Fault::InvalidSchedule);
+  CHECK(outcomes[1].failure()->detail == "no rows");
+  CHECK(outcomes[2] == toy::outcome({3, 3, 3, 3}));
+  REQUIRE(seen.size() == 3);
+  for (const auto& [slot, outcome] : seen) CHECK(outcome == outcomes[slot]);
+  CHECK(seen[1].first == 2);  // as soon as known
+}
+
+TEST_CASE("a measurer that owes outcomes is named") {
+  Forgetful measurer;
+  CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch, {}),
+                       doctest::Contains("0 outcomes for 3 programs"), std::logic_error);
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/replay.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+TEST_CASE("answers are those recorded for the task, and their cost passes on the clock") {
+  const toy::Space space;
+  const Task task = toy::task();
+  const auto record = [&](const toy::Tiles& tiles, const toy::Tiles& answer) {
+    Record one;
+    one.task = stable_hash(task);
+    one.key = space.key(tiles);
+    one.outcome = toy::outcome(answer);
+    return one;
+  };
+  measurers::Replay<toy::Program> replay{.key = [](const toy::Program& program) { return program.key; }};
+  const std::vector<Record> records{record({1, 1, 1, 1}, {1, 1, 1, 1}), record({1, 1, 1, 1}, {2, 2, 2, 2})};
+  replay.load(records);
+  CHECK(replay.size() == 1);
+
+  const std::vector<toy::Program> programs{space.lower(task, {1, 1, 1, 1}), space.lower(task, {3, 3, 3, 3})};
+  const auto outcomes = replay.measure(task, programs);
+  REQUIRE(outcomes.size() == 2);
+  CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first record counts
+  CHECK(outcomes[1].failure()->fault == Fault::Unknown);
+  CHECK(replay.clock().count() == doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
+  CHECK(replay.measure(toy::task("other", 1), programs)[0].failure() != nullptr);
+}
+
+TEST_CASE("a replay without keys says so") {
+  CHECK_THROWS_WITH_AS((void)measurers::Replay<toy::Program>{}.measure(toy::task(), std::vector<toy::Program>(1)),
+                       doctest::Contains("key"), std::invalid_argument);
+}

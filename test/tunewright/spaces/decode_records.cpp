@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/spaces/decode_records.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+TEST_CASE("records come back in order of round and slot; the rest is counted by reason") {
+  const Task task = toy::task();
+  const auto record = [&](std::string config, unsigned round, unsigned slot) {
+    Record one;
+    one.task = stable_hash(task);
+    one.config = std::move(config);
+    one.compiler = "cc 1";
+    one.round = round;
+    one.slot = slot;
+    one.outcome = toy::outcome({1, 1, 1, 1});
+    return one;
+  };
+  std::vector<Record> records{record("1111", 1, 0), record("2222", 0, 1), record("3333", 0, 0),
+                              record("1111", 2, 0), record("9999", 2, 1), record("4444", 2, 2),
+                              record("5555", 2, 3)};
+  records[5].compiler = "cc 2";
+  records[6].task = 1;
+  const auto decoded = spaces::decode_records(toy::Space{}, task, records, "cc 1");
+  REQUIRE(decoded.batch.size() == 3);
+  CHECK(decoded.batch[0].config == toy::Tiles{3, 3, 3, 3});
+  CHECK(decoded.batch[1].config == toy::Tiles{2, 2, 2, 2});
+  CHECK(decoded.batch[2].config == toy::Tiles{1, 1, 1, 1});
+  CHECK(decoded.batch[2].round == 1);
+  CHECK(decoded.outcomes.size() == 3);
+  CHECK(decoded.unusable == ReasonCounts{
+            {"measured twice", 1}, {"not in the search space", 1}, {"another compiler", 1}, {"another task", 1}});
+}

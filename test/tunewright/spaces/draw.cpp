@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/spaces/draw.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+TEST_CASE("draws are distinct and leave out what is excluded") {
+  const toy::Space space;
+  const auto first = spaces::draw(space, toy::task(), 200, {}, 1, Rng(1));
+  REQUIRE(first.size() == 200);
+  KeySet keys;
+  for (const auto& tiles : first) keys.insert(space.key(tiles));
+  CHECK(keys.size() == 200);
+  for (const auto& tiles : spaces::draw(space, toy::task(), 200, keys, 1, Rng(1))) CHECK(keys.count(space.key(tiles)) == 0);
+}
+
+TEST_CASE("draws are the same at any number of threads") {
+  const toy::Space space;
+  const auto one = spaces::draw(space, toy::task(), 100, {}, 1, Rng(5));
+  CHECK(one == spaces::draw(space, toy::task(), 100, {}, 2, Rng(5)));
+  CHECK(one == spaces::draw(space, toy::task(), 100, {}, 7, Rng(5)));
+  CHECK(one != spaces::draw(space, toy::task(), 100, {}, 1, Rng(6)));
+}
+
+TEST_CASE("a small space is drawn almost empty, then draws end") {
+  const toy::Space space;
+  const auto all = spaces::draw(space, toy::task(), 100000, {}, 2, Rng(1));
+  CHECK(all.size() == 4096);
+  KeySet keys;
+  for (const auto& tiles : all) keys.insert(space.key(tiles));
+  CHECK(spaces::draw(space, toy::task(), 10, keys, 1, Rng(2)).empty());
+}
