@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
+#include "tunewright/measurers/sandbox/zygote.hpp"
+
+namespace tunewright::measurers {
+
+/// A task's data in shared memory, ready for any number of workers; what is said of its tensors here is what kernels are
+/// checked against. Costs its size in shared memory as long as it lives.
+class SharedTask {
+ public:
+  explicit SharedTask(const TaskData& data) {
+    sandbox::validate(data);
+    sandbox::Writer writer;
+    sandbox::put(writer, data);
+    bytes_ = writer.bytes().size();
+    memory_ = sandbox::share(writer.bytes());
+    for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
+    for (const ExpectedOutput& output : data.outputs) {
+      tensors_.push_back({output.tensor, output.type, output.shape, true});
+    }
+  }
+
+  [[nodiscard]] int descriptor() const noexcept { return memory_.get(); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+  /// Why `kernel` cannot be run on this task; empty if it can.
+  [[nodiscard]] std::string objection(const codegen::Kernel& kernel) const {
+    std::size_t outputs = 0;
+    for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+      const loops::Buffer& layout = buffer.layout;
+      if (layout.role == loops::BufferRole::Temporary) continue;
+      const bool output = layout.role == loops::BufferRole::Output;
+      const auto known = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
+        return tensor.id == layout.tensor && tensor.output == output;
+      });
+      const std::string which = "buffer '" + layout.name + "' (tensor " + std::to_string(layout.tensor) + ")";
+      if (known == tensors_.end()) return which + " is no " + (output ? "output" : "input") + " of the task";
+      if (known->type != layout.type) {
+        return which + " holds " + std::string(program::name(layout.type)) + ", the task's tensor " +
+               std::string(program::name(known->type));
+      }
+      if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
+        return which + " is packed, which only constants may be";
+      }
+      if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
+      outputs += output ? 1 : 0;
+    }
+    const auto wanted = static_cast<std::size_t>(
+        std::count_if(tensors_.begin(), tensors_.end(), [](const Tensor& tensor) { return tensor.output; }));
+    if (outputs != wanted) {
+      return "the kernel has " + std::to_string(outputs) + " outputs, the task " + std::to_string(wanted);
+    }
+    return {};
+  }
+
+ private:
+  struct Tensor {
+    program::TensorId id;
+    program::ScalarType type;
+    std::vector<std::int64_t> shape;
+    bool output;
+  };
+  sandbox::Descriptor memory_;
+  std::size_t bytes_ = 0;
+  std::vector<Tensor> tensors_;
+};
+
+/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere costs itself only.
+///
+/// | what the kernel does                          | outcome                                                    |
+/// | --------------------------------------------- | ---------------------------------------------------------- |
+/// | reads or writes next to a buffer              | `OutOfBounds`: guard pages trap, red zones are compared    |
+/// | writes to an input                            | `OutOfBounds`: inputs are read-only                        |
+/// | dies of any other signal, exits, throws       | `RunError`                                                 |
+/// | leaves elements unwritten or wrong            | `WrongResult`                                              |
+/// | does not end within `run_timeout_seconds`     | `RunTimeout`                                               |
+/// | vanishes without a word                       | `Unknown`                                                  |
+///
+/// The worker is reused until one of these breaks it and is then replaced. Inputs are the same fresh contents for each
+/// kernel, because none can change them; outputs and workspace are poisoned before the checked call.
+///
+/// Construct it early, before the process has threads (see `sandbox::Zygote`); functions measured as native kernels see the
+/// program's globals as they were then. Not for use from two threads at a time. Throws `std::runtime_error` or
+/// `std::system_error` when there is no measuring at all.
+/// Cost: a fork when made; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
+class Sandbox {
+ public:
+  explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_unique<sandbox::Zygote>(std::move(parts))) {}
+  ~Sandbox() {
+    try {
+      if (worker_) end_worker(Seconds(0));
+    } catch (const std::exception&) {  // the zygote is gone and has taken its workers along
+    }
+  }
+  Sandbox(const Sandbox&) = delete;
+  Sandbox& operator=(const Sandbox&) = delete;
+
+  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads.
+  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1) {
+    if (task == task_ && threads == threads_) return;
+    task_ = std::move(task);
+    threads_ = threads;
+    // A worker that cannot take it is replaced with the next kernel.
+    if (worker_ && send_task() && worker_) end_worker(Seconds(0));
+  }
+  void set_task(const TaskData& data, unsigned threads = 1) {
+    set_task(std::make_shared<const SharedTask>(data), threads);
+  }
+
+  /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
+  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0)) {
+    const auto start = Clock::now();
+    Outcome outcome;
+    sandbox::Request request;
+    request.kind = sandbox::Request::Kind::Measure;
+    request.best_seconds = best.count();
+    request.protocol = protocol;
+    const Answer answer = run(kernel, request);
+    if (answer.failure) {
+      outcome.result = *answer.failure;
+    } else {
+      outcome.result = sandbox::timing_of(repeats_of(answer.reply), answer.reply.calls, answer.reply.stopped);
+    }
+    outcome.run_time = Clock::now() - start;
+    return outcome;
+  }
+
+  /// Times several kernels in turns, `rounds` repeats each, so that a machine that changes speed treats all alike: for
+  /// confirming the best candidates and for ratios against a baseline. Each round starts with another kernel.
+  [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
+                                                         const Protocol& protocol, unsigned rounds) {
+    if (rounds == 0 || rounds > Protocol::repeats_limit) {
+      throw std::invalid_argument(std::to_string(rounds) + " rounds of interleaved measuring; give 1 to 256");
+    }
+    const auto start = Clock::now();
+    std::vector<Entry> entries(kernels.size());
+    keep(kernels, protocol, entries);
+    sandbox::Request request;
+    request.kind = sandbox::Request::Kind::Repeat;
+    request.protocol = protocol;
+    for (unsigned round = 0; round < rounds; ++round) {
+      for (std::size_t turn = 0; turn < entries.size(); ++turn) {
+        Entry& entry = entries[(turn + round) % entries.size()];
+        if (entry.failure) continue;
+        request.kernel = entry.number;
+        request.calls = entry.calls;
+        const Answer answer = ask(request, -1);
+        if (answer.failure) {
+          entry.failure = answer.failure;
+          keep(kernels, protocol, entries);
+          continue;
+        }
+        entry.calls = answer.reply.calls;
+        entry.repeats.push_back(answer.reply.repeats[0]);
+      }
+    }
+    request.kind = sandbox::Request::Kind::Drop;
+    if (worker_) static_cast<void>(ask(request, -1));
+
+    std::vector<Outcome> outcomes(kernels.size());
+    for (std::size_t i = 0; i < kernels.size(); ++i) {
+      if (entries[i].failure) {
+        outcomes[i].result = *entries[i].failure;
+      } else {
+        outcomes[i].result = sandbox::timing_of(entries[i].repeats, entries[i].calls, StopReason::Budget);
+      }
+      outcomes[i].run_time = (Clock::now() - start) / static_cast<double>(kernels.size());
+    }
+    return outcomes;
+  }
+
+  struct Statistics {
+    std::size_t workers_started = 0;
+    std::size_t kernels_run = 0;
+    int worker_process = 0;  ///< number of the current one, 0 if there is none
+    int zygote_process = 0;
+  };
+  [[nodiscard]] Statistics statistics() const {
+    return {workers_started_, kernels_run_, worker_ ? worker_->pid : 0, zygote_->pid()};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Answer {
+    std::optional<Failure> failure;
+    sandbox::Reply reply;
+  };
+  struct Entry {
+    std::optional<Failure> failure;
+    std::uint32_t number = 0;
+    std::uint32_t calls = 0;
+    std::vector<double> repeats;
+  };
+
+  [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply) {
+    return std::span<const double>(reply.repeats).first(std::min<std::size_t>(reply.repeat_count, reply.repeats.size()));
+  }
+
+  /// Sends a kernel along with `request`.
+  [[nodiscard]] Answer run(const codegen::Kernel& kernel, const sandbox::Request& request) {
+    if (!task_) throw std::logic_error("no task was set; call set_task first");
+    validate(request.protocol);
+    if (kernel.native == nullptr && (!kernel.object || kernel.object->empty())) {
+      return {Failure{Fault::CompileError, "kernel '" + kernel.symbol + "' has no machine code"}, {}};
+    }
+    if (const std::string objection = task_->objection(kernel); !objection.empty()) {
+      return {Failure{Fault::InvalidSchedule, objection}, {}};
+    }
+    if (!worker_) start_worker();
+    ++kernels_run_;
+    sandbox::Writer writer;
+    sandbox::put(writer, kernel);
+    const sandbox::Descriptor contents = sandbox::share(writer.bytes());
+    return ask(request, contents.get());
+  }
+
+  [[nodiscard]] Answer ask(const sandbox::Request& request, int fd) {
+    if (!sandbox::send_record(worker_->socket.get(), request, fd)) return {vanished(), {}};
+    Answer answer;
+    const Seconds timeout(request.protocol.run_timeout_seconds);
+    switch (sandbox::receive_record(worker_->socket.get(), answer.reply, nullptr, timeout)) {
+      case sandbox::Received::TimedOut: {
+        end_worker(Seconds(0));
+        std::string limit = std::to_string(timeout.count());
+        limit.erase(std::max(limit.find('.') + 2, limit.find_last_not_of('0') + 1));
+        answer.failure = Failure{Fault::RunTimeout, "still running after " + limit + " s"};
+        break;
+      }
+      case sandbox::Received::Closed: answer.failure = vanished(); break;
+      case sandbox::Received::Message: break;
+    }
+    if (answer.failure) return answer;
+    switch (answer.reply.kind) {
+      case sandbox::Reply::Kind::Done: break;
+      case sandbox::Reply::Kind::Failed:
+        answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
+        // What else such a kernel wrote to is not known.
+        if (answer.reply.fault == Fault::OutOfBounds) end_worker(Seconds(0));
+        break;
+      case sandbox::Reply::Kind::Crashed:
+      case sandbox::Reply::Kind::Exited:
+        answer.failure = sandbox::failure_of(answer.reply);
+        end_worker(Seconds(0));
+        break;
+    }
+    return answer;
+  }
+
+  /// The worker closed its socket without an answer.
+  [[nodiscard]] Failure vanished() {
+    const int status = end_worker(Seconds(0.5));
+    if (WIFEXITED(status)) {
+      return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
+    }
+    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
+      return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +
+                                   " without a report; a stack overflow of a thread does that"};
+    }
+    return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};
+  }
+
+  void start_worker() {
+    worker_ = zygote_->spawn();
+    ++workers_started_;
+    if (const auto failure = send_task()) {
+      throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
+    }
+  }
+
+  [[nodiscard]] std::optional<Failure> send_task() {
+    sandbox::Request request;
+    request.kind = sandbox::Request::Kind::SetTask;
+    request.threads = threads_;
+    request.protocol.run_timeout_seconds = 60;
+    return ask(request, task_->descriptor()).failure;
+  }
+
+  int end_worker(Seconds grace) {
+    const int status = zygote_->end(worker_->pid, grace);
+    worker_.reset();
+    return status;
+  }
+
+  /// Loads and checks every kernel that has not failed, in a fresh set of numbers.
+  void keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol, std::vector<Entry>& entries) {
+    sandbox::Request request;
+    request.protocol = protocol;
+    for (bool complete = false; !complete;) {
+      complete = true;
+      if (worker_) {
+        request.kind = sandbox::Request::Kind::Drop;
+        static_cast<void>(ask(request, -1));
+      }
+      request.kind = sandbox::Request::Kind::Keep;
+      std::uint32_t number = 0;
+      for (std::size_t i = 0; i < kernels.size() && complete; ++i) {
+        if (entries[i].failure) continue;
+        const Answer answer = run(kernels[i], request);
+        entries[i].failure = answer.failure;
+        entries[i].number = number;
+        if (!answer.failure) ++number;
+        complete = worker_.has_value();  // a worker that died took the kernels before this one along
+      }
+    }
+  }
+
+  std::unique_ptr<sandbox::Zygote> zygote_;
+  std::optional<sandbox::Zygote::Worker> worker_;
+  std::shared_ptr<const SharedTask> task_;
+  unsigned threads_ = 1;
+  std::size_t workers_started_ = 0;
+  std::size_t kernels_run_ = 0;
+};
+
+}  // namespace tunewright::measurers

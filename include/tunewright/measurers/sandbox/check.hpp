@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "tunewright/measurers/sandbox/task_data.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+/// One element as a number; types are data here.
+[[nodiscard]] inline double element(program::ScalarType type, const char* data, std::size_t offset) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, data + offset * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+  };
+  switch (type) {
+    case program::ScalarType::Bool: return as(std::uint8_t{});
+    case program::ScalarType::Int32: return as(std::int32_t{});
+    case program::ScalarType::Int64: return as(std::int64_t{});
+    case program::ScalarType::Float32: return as(float{});
+    case program::ScalarType::Float64: return as(double{});
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+/// First element whose bits are all set, as in a poisoned output; floating-point types only, since an integer
+/// may well be -1.
+[[nodiscard]] inline std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
+                                                                std::size_t count) {
+  const auto scan = [&]<class T>(T bits) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(&bits, data + i * sizeof(T), sizeof(T));
+      if (bits == std::numeric_limits<T>::max()) return i;
+    }
+    return std::nullopt;
+  };
+  if (type == program::ScalarType::Float32) return scan(std::uint32_t{});
+  if (type == program::ScalarType::Float64) return scan(std::uint64_t{});
+  return std::nullopt;
+}
+
+/// What is wrong with an output, in one line; nothing if it is as expected.
+/// Cost: one pass over the output, and a compare for each expected value.
+[[nodiscard]] inline std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
+  const auto count = static_cast<std::size_t>(element_count(expected.shape));
+  if (const auto hole = first_unwritten(expected.type, data, count)) {
+    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " + std::to_string(count) +
+           " was never written, or computed from one that was not";
+  }
+  std::size_t wrong = 0;
+  std::size_t first = 0;
+  double first_got = 0;
+  double first_want = 0;
+  for (std::size_t i = 0; i < expected.values.size(); ++i) {
+    const auto at = expected.points.empty() ? i : static_cast<std::size_t>(expected.points[i]);
+    const double got = element(expected.type, data, at);
+    const double want = expected.values[i];
+    const double allowed = expected.absolute_tolerance + expected.relative_tolerance * std::abs(want);
+    // The first test fails for infinities and not-a-number on either side.
+    if (std::abs(got - want) <= allowed || got == want || (std::isnan(got) && std::isnan(want))) continue;
+    if (wrong++ == 0) {
+      first = at;
+      first_got = got;
+      first_want = want;
+    }
+  }
+  if (wrong == 0) return std::nullopt;
+  char line[256];
+  std::snprintf(line, sizeof line,
+                "': element %zu is %.9g where %.9g was expected (within %.3g); %zu of %zu checked elements differ", first,
+                first_got, first_want,
+                expected.absolute_tolerance + expected.relative_tolerance * std::abs(first_want), wrong,
+                expected.values.size());
+  return "output '" + expected.name + line;
+}
+
+}  // namespace tunewright::measurers::sandbox

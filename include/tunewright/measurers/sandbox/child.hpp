@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/kernel.hpp"
+#include "tunewright/measurers/sandbox/check.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/measurers/sandbox/guarded_memory.hpp"
+#include "tunewright/measurers/sandbox/records.hpp"
+#include "tunewright/measurers/sandbox/stopwatch.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
+
+namespace tunewright::measurers {
+
+/// Machine code ready to be called; `owner` keeps it in memory.
+struct LoadedObject {
+  codegen::tunewright_kernel entry = nullptr;
+  std::shared_ptr<const void> owner;
+};
+/// Turns an object file into callable code; throws what it cannot load. Called in the worker, so state it creates on the way
+/// belongs to that worker.
+using ObjectLoader = std::function<LoadedObject(std::span<const char> object, const std::string& symbol)>;
+
+/// What runs the parallel loops of kernels; `owner` keeps it alive.
+struct HostRuntime {
+  const codegen::tunewright_runtime* runtime = nullptr;
+  std::shared_ptr<const void> owner;
+};
+/// Makes a runtime for `threads` threads on the given cores. Called in the worker, once a number of threads.
+using RuntimeFactory = std::function<HostRuntime(unsigned threads, const std::vector<int>& cores)>;
+
+/// Runs parallel loops on the calling thread.
+[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, const std::vector<int>& /*cores*/ = {}) {
+  static const codegen::tunewright_runtime serial{
+      [](const codegen::tunewright_runtime*, std::int64_t count, void (*body)(void*, std::int64_t, std::int64_t),
+         void* context) { body(context, 0, count); },
+      nullptr};
+  return {&serial, nullptr};
+}
+
+/// What a worker is made of besides this library. Everything here is copied into the zygote when that is forked.
+struct WorkerParts {
+  ObjectLoader load;                        ///< empty: only native kernels can be measured
+  RuntimeFactory runtime = serial_runtime;
+  std::vector<int> cores;                   ///< processors the worker may use; empty: those of the tuner
+};
+
+namespace sandbox {
+
+/// The side of a worker that runs kernels: buffers of one task, kernels bound to them, and the answers to requests.
+class Child {
+ public:
+  Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {}
+
+  /// Answers requests until the tuner closes its end.
+  void serve() {
+    for (;;) {
+      Request request;
+      Descriptor contents;
+      if (receive_record(socket_, request, &contents) != Received::Message) return;
+      Reply reply;
+      try {
+        answer(request, std::move(contents), reply);
+      } catch (const Rejected& rejected) {
+        fail(reply, rejected.fault, rejected.what());
+      } catch (const std::exception& error) {
+        fail(reply, Fault::RunError, std::string("exception: ") + error.what());
+      } catch (...) {
+        fail(reply, Fault::RunError, "the kernel threw something that is no std::exception");
+      }
+      if (!send_record(socket_, reply)) return;
+    }
+  }
+
+ private:
+  struct Rejected : std::runtime_error {
+    Rejected(Fault why, const std::string& detail) : std::runtime_error(detail), fault(why) {}
+    Fault fault;
+  };
+  struct Output {
+    OutputView expected;
+    GuardedBuffer memory;
+  };
+  /// A kernel with the addresses it is called with.
+  struct Bound {
+    LoadedObject code;
+    std::vector<void*> arguments;
+    std::vector<GuardedBuffer> workspace;
+    std::vector<std::shared_ptr<const GuardedBuffer>> packed;
+    const codegen::tunewright_runtime* runtime = nullptr;
+    double checked_call_seconds = 0;
+  };
+  struct Packed {
+    program::TensorId tensor;
+    std::vector<std::int64_t> shape;
+    std::vector<loops::PackedDimension> packing;
+    std::shared_ptr<const GuardedBuffer> memory;
+  };
+
+  static void fail(Reply& reply, Fault fault, const std::string& detail) noexcept {
+    reply.kind = Reply::Kind::Failed;
+    reply.fault = fault;
+    reply.set_detail(detail);
+  }
+
+  void answer(const Request& request, Descriptor contents, Reply& reply) {
+    const auto size = contents ? ::lseek(contents.get(), 0, SEEK_END) : 0;
+    Mapping mapping(contents.get(), static_cast<std::size_t>(size));
+    switch (request.kind) {
+      case Request::Kind::SetTask: set_task(std::move(mapping), request.threads); break;
+      case Request::Kind::Drop: kept_.clear(); break;
+      case Request::Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
+      case Request::Kind::Measure: {
+        const Bound bound = load_and_check(mapping);
+        report(time_kernel(
+                   request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
+                   [&] { flush(request.protocol, bound); }),
+               reply);
+        check_red_zones(bound);
+        break;
+      }
+      case Request::Kind::Repeat: {
+        const Bound& bound = kept_.at(request.kernel);
+        const double estimate = seconds_of(1, [&] { call(bound); });
+        Series series;
+        series.calls = request.calls != 0 ? request.calls
+                       : request.protocol.flush_cache
+                           ? 1
+                           : calls_filling(request.protocol.min_repeat_seconds, estimate);
+        flush(request.protocol, bound);
+        series.repeats.push_back(seconds_of(series.calls, [&] { call(bound); }) / series.calls);
+        report(series, reply);
+        break;
+      }
+    }
+  }
+
+  static void report(const Series& series, Reply& reply) {
+    reply.calls = series.calls;
+    reply.stopped = series.stopped;
+    reply.repeat_count = static_cast<std::uint32_t>(series.repeats.size());
+    for (std::size_t i = 0; i < series.repeats.size(); ++i) reply.repeats[i] = series.repeats[i];
+  }
+
+  void set_task(Mapping mapping, unsigned threads) {
+    kept_.clear();
+    packed_.clear();
+    packed_bytes_ = 0;
+    outputs_.clear();
+    inputs_.clear();
+    mapping_ = std::move(mapping);
+    threads_ = threads;
+    Reader reader(mapping_.bytes());
+    TaskView view = get_task(reader);
+    for (InputView& input : view.inputs) {
+      // A copy of its own rather than the shared pages: those are small pages, and not between guards.
+      GuardedBuffer memory(input.name, input.bytes.size());
+      if (!input.bytes.empty()) std::memcpy(memory.data(), input.bytes.data(), input.bytes.size());
+      memory.make_read_only();
+      inputs_.emplace_back(std::move(input), std::move(memory));
+    }
+    for (OutputView& output : view.outputs) {
+      GuardedBuffer memory(output.name, static_cast<std::size_t>(element_count(output.shape)) *
+                                            program::size_in_bytes(output.type));
+      outputs_.push_back({std::move(output), std::move(memory)});
+    }
+  }
+
+  [[nodiscard]] Bound load_and_check(const Mapping& mapping) {
+    Reader reader(mapping.bytes());
+    const KernelView kernel = get_kernel(reader);
+    Bound bound = bind(kernel);
+    check(bound);
+    return bound;
+  }
+
+  [[nodiscard]] Bound bind(const KernelView& kernel) {
+    Bound bound;
+    if (kernel.native != nullptr) {
+      bound.code.entry = kernel.native;
+    } else {
+      if (!parts_.load) throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
+      try {
+        bound.code = parts_.load(kernel.object, kernel.symbol);
+      } catch (const std::exception& error) {
+        throw Rejected(Fault::CompileError, std::string("the object file does not load: ") + error.what());
+      }
+      if (bound.code.entry == nullptr) {
+        throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
+      }
+    }
+    for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
+    bound.runtime = runtime();
+    return bound;
+  }
+
+  [[nodiscard]] void* address(const codegen::KernelBuffer& buffer, Bound& bound) {
+    const loops::Buffer& layout = buffer.layout;
+    switch (layout.role) {
+      case loops::BufferRole::Temporary:
+        return bound.workspace.emplace_back("workspace " + layout.name, buffer.bytes()).data();
+      case loops::BufferRole::Output:
+        for (const Output& output : outputs_) {
+          if (output.expected.tensor == layout.tensor) return output.memory.data();
+        }
+        break;
+      case loops::BufferRole::Input:
+      case loops::BufferRole::Constant:
+        for (const auto& [input, memory] : inputs_) {
+          if (input.tensor != layout.tensor) continue;
+          if (layout.packing.empty()) return memory.data();
+          return bound.packed.emplace_back(packed(input, memory, buffer))->data();
+        }
+        break;
+    }
+    throw Rejected(Fault::InvalidSchedule, "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" +
+                                               layout.name + "'");
+  }
+
+  /// Constants in the order a kernel wants, remembered because neighbours in a search often agree on it.
+  [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input, const GuardedBuffer& row_major,
+                                                            const codegen::KernelBuffer& buffer) {
+    const loops::Buffer& layout = buffer.layout;
+    for (const Packed& known : packed_) {
+      if (known.tensor == layout.tensor && known.shape == layout.shape && known.packing == layout.packing) {
+        return known.memory;
+      }
+    }
+    auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
+    const auto copy = [&]<class T>(T) {
+      codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()), reinterpret_cast<T*>(memory->data()));
+    };
+    switch (program::size_in_bytes(layout.type)) {
+      case 1: copy(std::uint8_t{}); break;
+      case 4: copy(std::uint32_t{}); break;
+      default: copy(std::uint64_t{}); break;
+    }
+    memory->make_read_only();
+    packed_bytes_ += memory->bytes();
+    packed_.push_back({layout.tensor, layout.shape, layout.packing, memory});
+    while (packed_.size() > 1 && packed_bytes_ > packed_limit_bytes) {
+      packed_bytes_ -= packed_.front().memory->bytes();
+      packed_.pop_front();
+    }
+    return memory;
+  }
+
+  /// Made for the first kernel rather than for the task, so that its threads start only when needed.
+  [[nodiscard]] const codegen::tunewright_runtime* runtime() {
+    if (runtime_.runtime == nullptr || runtime_threads_ != threads_) {
+      runtime_ = {};
+      runtime_ = parts_.runtime(threads_, parts_.cores);
+      runtime_threads_ = threads_;
+    }
+    return runtime_.runtime;
+  }
+
+  static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
+
+  /// One call on poisoned memory; afterwards outputs must hold the expected values and red zones their pattern.
+  void check(Bound& bound) {
+    for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
+    for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
+    bound.checked_call_seconds = seconds_of(1, [&] { call(bound); });
+    check_red_zones(bound);
+    for (const Output& output : outputs_) {
+      if (const auto wrong = mismatch(output.expected, output.memory.data())) {
+        throw Rejected(Fault::WrongResult, *wrong);
+      }
+    }
+  }
+
+  void check_red_zones(const Bound& bound) const {
+    const auto look = [](const std::string& name, const GuardedBuffer& memory) {
+      const auto damage = memory.damage();
+      if (!damage) return;
+      const bool before = *damage < 0;
+      const auto distance = before ? -*damage : *damage - static_cast<std::ptrdiff_t>(memory.bytes());
+      throw Rejected(Fault::OutOfBounds, "wrote " + std::to_string(distance) + " bytes " +
+                                             (before ? "before the start" : "after the end") + " of buffer '" + name + "'");
+    };
+    for (const Output& output : outputs_) look(output.expected.name, output.memory);
+    for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);
+  }
+
+  void flush(const Protocol& protocol, const Bound& bound) const {
+    if (!protocol.flush_cache) return;
+    const auto drop = [](const GuardedBuffer& memory) { evict({memory.data(), memory.bytes()}); };
+    for (const auto& [input, memory] : inputs_) drop(memory);
+    for (const auto& memory : bound.packed) drop(*memory);
+    for (const Output& output : outputs_) drop(output.memory);
+    for (const GuardedBuffer& memory : bound.workspace) drop(memory);
+  }
+
+  static constexpr std::size_t packed_limit_bytes = std::size_t{128} << 20;
+
+  int socket_;
+  const WorkerParts& parts_;
+  Mapping mapping_;
+  unsigned threads_ = 1;
+  std::vector<std::pair<InputView, GuardedBuffer>> inputs_;
+  std::vector<Output> outputs_;
+  std::deque<Packed> packed_;
+  std::size_t packed_bytes_ = 0;
+  HostRuntime runtime_;
+  unsigned runtime_threads_ = 0;
+  std::vector<Bound> kept_;
+};
+
+}  // namespace sandbox
+}  // namespace tunewright::measurers

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <signal.h>
+#include <stdlib.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "tunewright/measurers/sandbox/guarded_memory.hpp"
+#include "tunewright/measurers/sandbox/records.hpp"
+
+/// A worker's last words. Handlers use only what is allowed in a signal handler: they look the address up in a fixed table,
+/// write one record to the socket and end the process.
+namespace tunewright::measurers::sandbox {
+
+namespace crash_report {
+
+inline int& socket() noexcept {
+  static constinit int fd = -1;
+  return fd;
+}
+/// Too large for the alternate stack.
+inline Reply& record() noexcept {
+  static constinit Reply reply;
+  return reply;
+}
+
+inline void on_signal(int signal, siginfo_t* info, void* context) {
+  // A second fault, e.g. of another thread, must not write over the first report.
+  static constinit volatile sig_atomic_t reporting = 0;
+  if (reporting != 0) {
+    for (;;) ::pause();
+  }
+  reporting = 1;
+  Reply& reply = record();
+  reply.kind = Reply::Kind::Crashed;
+  reply.signal = signal;
+  // Codes above 0 come from the hardware; only those have an address.
+  const bool has_address = info != nullptr && info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS);
+  reply.address = has_address ? reinterpret_cast<std::uintptr_t>(info->si_addr) : 0;
+#if defined(__x86_64__)
+  if (const auto* machine = static_cast<const ucontext_t*>(context)) {
+    reply.stack_pointer = static_cast<std::uintptr_t>(machine->uc_mcontext.gregs[REG_RSP]);
+    reply.writes = static_cast<std::uint32_t>((machine->uc_mcontext.gregs[REG_ERR] >> 1) & 1);
+  }
+#else
+  static_cast<void>(context);
+#endif
+  for (const GuardedRegion& region : guarded_regions()) {
+    if (!has_address || !region.covers(reply.address)) continue;
+    reply.data_begin = region.data_begin;
+    reply.data_end = region.data_end;
+    std::memcpy(reply.buffer.data(), region.name, sizeof region.name);
+  }
+  static_cast<void>(send_record(socket(), reply));
+  ::_exit(128 + signal);
+}
+
+/// The worker itself never calls exit(), so a kernel did.
+inline void on_exit_call(int status, void*) {
+  Reply& reply = record();
+  reply.kind = Reply::Kind::Exited;
+  reply.signal = status;
+  static_cast<void>(send_record(socket(), reply));
+  ::_exit(status);
+}
+
+/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of its own, which a
+/// fork inherits. Throws `std::system_error`.
+inline void install(int report_socket) {
+  socket() = report_socket;
+  // Handlers run on a stack of their own: one of the faults is that the ordinary stack is used up.
+  static char alternate[64 * 1024];
+  stack_t stack{};
+  stack.ss_sp = alternate;
+  stack.ss_size = sizeof alternate;
+  if (::sigaltstack(&stack, nullptr) != 0) throw_system_error("sigaltstack");
+  struct sigaction action {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+  ::sigemptyset(&action.sa_mask);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+    if (::sigaction(signal, &action, nullptr) != 0) throw_system_error("sigaction");
+  }
+  // Runs before every handler registered earlier, so nothing of the tuner (leak checks, test reports) runs in the worker.
+  if (::on_exit(on_exit_call, nullptr) != 0) throw_system_error("on_exit");
+}
+
+}  // namespace crash_report
+
+/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is `RunError`.
+[[nodiscard]] inline Failure failure_of(const Reply& reply) {
+  if (reply.kind == Reply::Kind::Exited) {
+    return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
+  }
+  const char* abbreviation = ::sigabbrev_np(reply.signal);
+  const std::string name = abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
+  const std::string verb = reply.writes != 0 ? "wrote" : "read";
+  if (reply.data_begin != 0) {
+    const std::string buffer = "'" + std::string(reply.buffer.data()) + "'";
+    if (reply.address >= reply.data_end) {
+      return {Fault::OutOfBounds, verb + " " + std::to_string(reply.address - reply.data_end) +
+                                      " bytes after the end of buffer " + buffer};
+    }
+    if (reply.address < reply.data_begin) {
+      return {Fault::OutOfBounds, verb + " " + std::to_string(reply.data_begin - reply.address) +
+                                      " bytes before the start of buffer " + buffer};
+    }
+    return {Fault::OutOfBounds, verb + " to read-only buffer " + buffer + " at byte " +
+                                    std::to_string(reply.address - reply.data_begin)};
+  }
+  if (reply.signal == SIGSEGV || reply.signal == SIGBUS) {
+    const std::uintptr_t distance = reply.address > reply.stack_pointer ? reply.address - reply.stack_pointer
+                                                                        : reply.stack_pointer - reply.address;
+    char at[32];
+    std::snprintf(at, sizeof at, "%#zx", static_cast<std::size_t>(reply.address));
+    // Growing the stack touches it next to the stack pointer.
+    if (reply.stack_pointer != 0 && distance < (std::uintptr_t{1} << 16)) {
+      return {Fault::RunError, name + ": stack overflow (" + verb + " at " + at + ")"};
+    }
+    return {Fault::RunError, name + ": " + verb + " at " + at + ", far from every buffer"};
+  }
+  return {Fault::RunError, "ended by " + name};
+}
+
+}  // namespace tunewright::measurers::sandbox

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/stats/robust.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+/// Seconds that `calls` calls take together. The steady clock rather than the time-stamp counter: it needs no calibration, is
+/// right on processors whose counters drift apart, and its 25 ns vanish in a repeat of milliseconds.
+template <class Call>
+[[nodiscard]] double seconds_of(unsigned calls, const Call& call) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  for (unsigned i = 0; i < calls; ++i) call();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Calls that fill `seconds` when one takes `each`.
+[[nodiscard]] inline unsigned calls_filling(double seconds, double each) noexcept {
+  if (!(each > 0)) return 1000;
+  return static_cast<unsigned>(std::clamp(std::ceil(seconds / each), 1.0, 1e6));
+}
+
+/// Raw repeats of a kernel.
+struct Series {
+  std::vector<double> repeats;  ///< seconds a call
+  unsigned calls = 1;
+  StopReason stopped = StopReason::Budget;
+
+  [[nodiscard]] double spread() const {
+    const double middle = stats::median(repeats);
+    return middle > 0 ? stats::median_absolute_deviation(repeats) / middle : 0;
+  }
+};
+
+/// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
+template <class Call, class Flush>
+[[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate, const Call& call,
+                                const Flush& flush) {
+  Series series;
+  if (!protocol.flush_cache) series.calls = calls_filling(protocol.min_repeat_seconds, estimate);
+  double total = 0;
+  for (;;) {
+    flush();
+    const double elapsed = seconds_of(series.calls, call);
+    total += elapsed;
+    const double each = elapsed / series.calls;
+    if (!protocol.flush_cache && series.repeats.empty() && elapsed < 0.8 * protocol.min_repeat_seconds &&
+        series.calls < 1'000'000) {
+      series.calls = std::max(calls_filling(protocol.min_repeat_seconds, each), series.calls + series.calls / 2 + 1);
+      continue;
+    }
+    series.repeats.push_back(each);
+    const auto taken = series.repeats.size();
+    if (taken == 1 && best_seconds > 0 && each > protocol.far_slower_factor * best_seconds) {
+      series.stopped = StopReason::FarSlower;
+      return series;
+    }
+    if (taken >= protocol.repeats_min && series.spread() <= protocol.wanted_spread) {
+      series.stopped = StopReason::Precise;
+      return series;
+    }
+    if (taken >= protocol.repeats_max || total >= protocol.budget_seconds) return series;
+  }
+}
+
+/// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took, `best_seconds` the
+/// best latency so far or zero.
+template <class Call, class Flush>
+[[nodiscard]] Series time_kernel(const Protocol& protocol, double best_seconds, double first_call_seconds, const Call& call,
+                                 const Flush& flush) {
+  double estimate = first_call_seconds;
+  if (first_call_seconds < protocol.budget_seconds) {
+    for (unsigned i = 0; i < protocol.warmup_calls; ++i) estimate = seconds_of(1, call);
+  }
+  Series series = one_series(protocol, best_seconds, estimate, call, flush);
+  if (series.stopped == StopReason::Budget && series.repeats.size() >= protocol.repeats_max &&
+      series.spread() > protocol.noisy_spread) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(protocol.cooldown_seconds));
+    Series again = one_series(protocol, best_seconds, stats::median(series.repeats), call, flush);
+    if (again.spread() < series.spread()) series = std::move(again);
+  }
+  return series;
+}
+
+/// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that, reads through
+/// 64 MiB of other memory instead, which leaves little of anything else behind.
+inline void evict(std::span<const char> memory) {
+#if defined(__x86_64__)
+  for (std::size_t at = 0; at < memory.size(); at += 64) __builtin_ia32_clflush(memory.data() + at);
+  if (!memory.empty()) __builtin_ia32_clflush(memory.data() + memory.size() - 1);
+  __builtin_ia32_mfence();
+#else
+  static_cast<void>(memory);
+  static std::vector<char> other(std::size_t{64} << 20, 1);
+  for (std::size_t at = 0; at < other.size(); at += 64) static_cast<volatile char&>(other[at]) = other[at];
+#endif
+}
+
+/// The latency that raw repeats amount to.
+[[nodiscard]] inline Timing timing_of(std::span<const double> repeats, unsigned calls, StopReason stopped) {
+  Timing timing;
+  for (const double seconds : repeats) timing.repeats.emplace_back(seconds);
+  timing.median = Seconds(stats::median(repeats));
+  timing.median_absolute_deviation = Seconds(stats::median_absolute_deviation(repeats));
+  timing.calls_per_repeat = calls;
+  timing.stopped = stopped;
+  return timing;
+}
+
+}  // namespace tunewright::measurers::sandbox

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// How the tuner, the zygote and the workers talk: fixed-size records over sequenced-packet sockets, larger contents in
+/// anonymous shared memory whose descriptor travels with the record. All three are forks of one program, so a trivially
+/// copyable type has the same layout everywhere.
+namespace tunewright::measurers::sandbox {
+
+/// A file descriptor that is closed with its owner.
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int fd) noexcept : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() { close(); }
+  void close() noexcept {
+    if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  }
+  [[nodiscard]] int get() const noexcept { return fd_; }
+  [[nodiscard]] explicit operator bool() const noexcept { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+[[noreturn]] inline void throw_system_error(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+/// A connected pair of sockets that keep message boundaries and are closed by exec.
+[[nodiscard]] inline std::pair<Descriptor, Descriptor> socket_pair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) throw_system_error("socketpair");
+  return {Descriptor(fds[0]), Descriptor(fds[1])};
+}
+
+/// Memory of a descriptor, mapped read-only until destroyed.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
+    if (bytes == 0) return;
+    base_ = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (base_ == MAP_FAILED) throw_system_error("mmap of shared memory");
+  }
+  Mapping(Mapping&& other) noexcept
+      : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(base_, other.base_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping() {
+    if (base_ != nullptr) ::munmap(base_, bytes_);
+  }
+  [[nodiscard]] std::span<const char> bytes() const noexcept { return {static_cast<const char*>(base_), bytes_}; }
+
+ private:
+  void* base_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// Anonymous shared memory holding a copy of `bytes`.
+[[nodiscard]] inline Descriptor share(std::span<const char> bytes) {
+  Descriptor memory(::memfd_create("tunewright", MFD_CLOEXEC));
+  if (!memory) throw_system_error("memfd_create");
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t written = ::write(memory.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_system_error("write to shared memory");
+    done += static_cast<std::size_t>(written);
+  }
+  return memory;
+}
+
+/// Appends trivially copyable values, strings and vectors of values; `Reader` gives them back in the same order.
+class Writer {
+ public:
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void put(const T& value) {
+    const auto* from = reinterpret_cast<const char*>(&value);
+    bytes_.insert(bytes_.end(), from, from + sizeof value);
+  }
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  void put_all(std::span<const T> values) {
+    put(values.size());
+    bytes_.resize((bytes_.size() + 63) / 64 * 64);  // so that a reader may use the values in place
+    const auto* from = reinterpret_cast<const char*>(values.data());
+    bytes_.insert(bytes_.end(), from, from + values.size_bytes());
+  }
+  void put_text(const std::string& text) { put_all(std::span<const char>(text)); }
+  [[nodiscard]] std::span<const char> bytes() const noexcept { return bytes_; }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::span<const char> bytes) noexcept : bytes_(bytes) {}
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] T get() {
+    T value;
+    std::memcpy(&value, take(sizeof value), sizeof value);
+    return value;
+  }
+  /// View into the bytes read from.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] std::span<const T> get_all() {
+    const auto count = get<std::size_t>();
+    at_ = (at_ + 63) / 64 * 64;
+    return {reinterpret_cast<const T*>(take(count * sizeof(T))), count};
+  }
+  [[nodiscard]] std::string get_text() {
+    const auto text = get_all<char>();
+    return {text.begin(), text.end()};
+  }
+
+ private:
+  const char* take(std::size_t count) {
+    if (at_ > bytes_.size() || count > bytes_.size() - at_) throw std::logic_error("shared memory ends too early");
+    return bytes_.data() + std::exchange(at_, at_ + count);
+  }
+  std::span<const char> bytes_;
+  std::size_t at_ = 0;
+};
+
+enum class Received { Message, Closed, TimedOut };
+
+/// Sends one record, with a descriptor if `fd` is not negative. False when the other end is gone.
+template <class Record>
+  requires std::is_trivially_copyable_v<Record>
+[[nodiscard]] bool send_record(int socket, const Record& record, int fd = -1) noexcept {
+  iovec part{const_cast<Record*>(&record), sizeof record};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (fd >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    cmsghdr* header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof fd);
+    std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  }
+  ssize_t sent = 0;
+  do {
+    sent = ::sendmsg(socket, &message, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(sizeof record);
+}
+
+/// Waits up to `timeout` for one record; a negative timeout waits for ever. A record of another size counts as the end: what
+/// is on the other side no longer follows the protocol.
+template <class Record>
+  requires std::is_trivially_copyable_v<Record>
+[[nodiscard]] Received receive_record(int socket, Record& record, Descriptor* fd = nullptr,
+                                      std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  for (;;) {
+    int wait_ms = -1;
+    if (timeout.count() >= 0) {
+      const std::chrono::duration<double> elapsed = Clock::now() - start;
+      const double left = (timeout - elapsed).count();
+      wait_ms = left <= 0 ? 0 : left > 1e6 ? 1'000'000'000 : static_cast<int>(left * 1e3) + 1;
+    }
+    pollfd ready{socket, POLLIN, 0};
+    const int count = ::poll(&ready, 1, wait_ms);
+    if (count < 0 && errno == EINTR) continue;
+    if (count == 0) return Received::TimedOut;
+    if (count < 0) return Received::Closed;
+
+    iovec part{&record, sizeof record};
+    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof control;
+    const ssize_t got = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    if (got < 0 && errno == EINTR) continue;
+    if (const cmsghdr* header = CMSG_FIRSTHDR(&message);
+        got > 0 && header != nullptr && header->cmsg_type == SCM_RIGHTS) {
+      int passed = -1;
+      std::memcpy(&passed, CMSG_DATA(header), sizeof passed);
+      Descriptor owned(passed);
+      if (fd != nullptr) *fd = std::move(owned);
+    }
+    return got == static_cast<ssize_t>(sizeof record) ? Received::Message : Received::Closed;
+  }
+}
+
+}  // namespace tunewright::measurers::sandbox

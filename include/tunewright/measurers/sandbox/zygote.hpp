@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/measurers/sandbox/records.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+/// A quiet copy of this process, forked early, that forks workers on request.
+///
+/// Why not fork workers from the tuner: by then it has compile threads, and a fork copies locks those threads hold. The
+/// zygote has one thread for its whole life. If the tuner has threads already when the zygote is made, the zygote is still
+/// sound, because all it does itself is fork, kill and wait; what a worker needs beyond that (the C library's allocator is
+/// safe after a fork) should then not have been in use by another thread at that moment.
+///
+/// No process outlives the tuner: the zygote ends when its socket closes, however the tuner ended, and kills its workers;
+/// the kernel kills them if the zygote itself is killed. Each worker leads a process group, so what a kernel may have
+/// started ends with it.
+class Zygote {
+ public:
+  explicit Zygote(WorkerParts parts) {
+    auto [ours, theirs] = socket_pair();
+    std::fflush(nullptr);  // else a kernel that prints would print our unwritten text again
+    const pid_t pid = ::fork();
+    if (pid < 0) throw_system_error("fork");
+    if (pid == 0) {
+      // An exception must not unwind into the tuner's frames, which this process shares as a copy.
+      try {
+        be_quiet(theirs.get());
+        serve(theirs.get(), parts);
+      } catch (...) {
+      }
+      ::_exit(0);
+    }
+    pid_ = pid;
+    socket_ = std::move(ours);
+  }
+  Zygote(const Zygote&) = delete;
+  Zygote& operator=(const Zygote&) = delete;
+  ~Zygote() {
+    socket_.close();
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
+  struct Worker {
+    pid_t pid = 0;
+    Descriptor socket;
+  };
+  [[nodiscard]] Worker spawn() {
+    auto [ours, theirs] = socket_pair();
+    const ZygoteReply reply = ask({.kind = ZygoteRequest::Kind::Spawn}, theirs.get());
+    if (reply.worker <= 0) throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
+    return {reply.worker, std::move(ours)};
+  }
+
+  /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from `waitpid`.
+  int end(pid_t worker, std::chrono::duration<double> grace) {
+    return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()}).wait_status;
+  }
+
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+
+ private:
+  ZygoteReply ask(const ZygoteRequest& request, int fd = -1) {
+    ZygoteReply reply;
+    if (!send_record(socket_.get(), request, fd) || receive_record(socket_.get(), reply) != Received::Message) {
+      throw std::runtime_error("the measuring process " + std::to_string(pid_) +
+                               " is gone; was it killed, or the machine short of memory?");
+    }
+    return reply;
+  }
+
+  /// Cuts what ties the copy to the tuner: the terminal's signals, handlers, descriptors.
+  static void be_quiet(int socket) {
+    ::setpgid(0, 0);
+    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+    ::signal(SIGPIPE, SIG_IGN);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end when they close.
+    if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
+    ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
+    const rlimit no_core{0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
+  }
+
+  static void serve(int socket, const WorkerParts& parts) {
+    std::vector<pid_t> workers;
+    for (;;) {
+      ZygoteRequest request;
+      Descriptor passed;
+      if (receive_record(socket, request, &passed) != Received::Message) break;
+      ZygoteReply reply;
+      if (request.kind == ZygoteRequest::Kind::Spawn) {
+        const pid_t zygote = ::getpid();
+        reply.worker = ::fork();
+        if (reply.worker == 0) {
+          ::close(socket);
+          be_worker(passed.get(), zygote, parts);
+          ::_exit(0);
+        }
+        // Here as well as in the worker: whoever is first.
+        if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
+        if (reply.worker > 0) workers.push_back(reply.worker);
+      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
+        reply.worker = request.worker;
+        reply.wait_status = end_worker(request.worker, std::chrono::duration<double>(request.grace_seconds));
+        workers.erase(known);
+      }
+      if (!send_record(socket, reply)) break;
+    }
+    for (const pid_t worker : workers) end_worker(worker, {});
+  }
+
+  static int end_worker(pid_t worker, std::chrono::duration<double> grace) {
+    const auto start = std::chrono::steady_clock::now();
+    siginfo_t info{};
+    // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to another process.
+    while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
+      ::usleep(500);
+    }
+    ::kill(-worker, SIGKILL);
+    int status = 0;
+    while (::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+  }
+
+  static void be_worker(int socket, pid_t zygote, const WorkerParts& parts) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != zygote) return;  // it died before the line above
+    if (!parts.cores.empty()) {
+      cpu_set_t set;
+      CPU_ZERO(&set);
+      for (const int core : parts.cores) CPU_SET(static_cast<std::size_t>(core), &set);
+      ::sched_setaffinity(0, sizeof set, &set);
+    }
+    crash_report::install(socket);
+    Child(socket, parts).serve();
+  }
+
+  pid_t pid_ = -1;
+  Descriptor socket_;
+};
+
+}  // namespace tunewright::measurers::sandbox

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/sandbox.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "native_kernels.hpp"
+
+namespace {
+
+using namespace native_kernels;
+using measurers::Protocol;
+using measurers::Sandbox;
+using codegen::tunewright_runtime;
+
+/// Short, because most cases are about what is reported rather than how precisely.
+Protocol quick() {
+  Protocol protocol;
+  protocol.min_repeat_seconds = 1e-4;
+  protocol.repeats_min = 3;
+  protocol.repeats_max = 5;
+  protocol.run_timeout_seconds = 20;
+  return protocol;
+}
+
+TUNEWRIGHT_TEST_UNCHECKED void crash(void* const*, const tunewright_runtime*) {
+  *reinterpret_cast<volatile int*>(std::uintptr_t{0x1000}) = 1;
+}
+TUNEWRIGHT_TEST_UNCHECKED void illegal(void* const*, const tunewright_runtime*) { __builtin_trap(); }
+TUNEWRIGHT_TEST_UNCHECKED void divide(void* const*, const tunewright_runtime*) { ::raise(SIGFPE); }
+void abort_it(void* const*, const tunewright_runtime*) { std::abort(); }
+void exit_it(void* const*, const tunewright_runtime*) { std::exit(3); }
+void exit_quietly(void* const*, const tunewright_runtime*) { ::_exit(0); }
+void vanish(void* const*, const tunewright_runtime*) { ::kill(::getpid(), SIGKILL); }
+void throw_it(void* const*, const tunewright_runtime*) { throw std::runtime_error("no such tile"); }
+void hang(void* const*, const tunewright_runtime*) {
+  for (volatile int forever = 1; forever != 0;) {
+  }
+}
+void start_a_process(void* const* buffers, const tunewright_runtime* runtime) {
+  if (::fork() == 0) hang(buffers, runtime);
+  hang(buffers, runtime);
+}
+TUNEWRIGHT_TEST_UNCHECKED int recurse(const volatile bool& go_on) {
+  volatile char frame[4096] = {};
+  frame[7] = 1;
+  return go_on ? recurse(go_on) + frame[7] : 0;
+}
+void overflow_the_stack(void* const*, const tunewright_runtime*) {
+  const volatile bool go_on = true;
+  static_cast<void>(recurse(go_on));
+}
+TUNEWRIGHT_TEST_UNCHECKED void write_past_the_end(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  static_cast<volatile float*>(out(buffers))[count] = 0;  // the red zone: 4000 bytes are no multiple of 64
+}
+TUNEWRIGHT_TEST_UNCHECKED void write_before_the_start(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  static_cast<volatile float*>(out(buffers))[-1] = 0;
+}
+TUNEWRIGHT_TEST_UNCHECKED void write_a_row_past_the_end(void* const* buffers, const tunewright_runtime*) {
+  static_cast<volatile float*>(out(buffers))[count + 1000] = 0;
+}
+TUNEWRIGHT_TEST_UNCHECKED void read_past_the_end(void* const* buffers, const tunewright_runtime*) {
+  static_cast<void>(static_cast<const volatile float*>(in(buffers, 1))[count + 100]);
+}
+TUNEWRIGHT_TEST_UNCHECKED void overrun_workspace(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  static_cast<volatile float*>(out(buffers, 3))[501] = 0;
+}
+TUNEWRIGHT_TEST_UNCHECKED void write_to_an_input(void* const* buffers, const tunewright_runtime*) {
+  *const_cast<volatile float*>(in(buffers, 0)) = 1;
+}
+TUNEWRIGHT_TEST_UNCHECKED void forget_the_last(void* const* buffers, const tunewright_runtime*) {
+  for (std::int64_t i = 0; i + 1 < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i];
+}
+TUNEWRIGHT_TEST_UNCHECKED void one_is_wrong(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  out(buffers)[700] += 0.01F;
+}
+TUNEWRIGHT_TEST_UNCHECKED void one_is_no_number(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  out(buffers)[3] = std::numeric_limits<float>::quiet_NaN();
+}
+TUNEWRIGHT_TEST_UNCHECKED void use_stale_workspace(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  out(buffers)[0] += 0 * out(buffers, 3)[0];
+}
+TUNEWRIGHT_TEST_UNCHECKED void slow_add(void* const* buffers, const tunewright_runtime* runtime) {
+  for (int i = 0; i < 50; ++i) add(buffers, runtime);
+}
+TUNEWRIGHT_TEST_UNCHECKED void parallel_add(void* const* buffers, const tunewright_runtime* runtime) {
+  runtime->parallel_for(
+      runtime, count,
+      [](void* context, std::int64_t begin, std::int64_t end) {
+        auto* const* memory = static_cast<void* const*>(context);
+        for (std::int64_t i = begin; i < end; ++i) out(memory)[i] = in(memory, 0)[i] + in(memory, 1)[i];
+      },
+      const_cast<void**>(buffers));
+}
+
+Failure failure_of(Sandbox& sandbox, codegen::tunewright_kernel function, Protocol protocol = quick()) {
+  const Outcome outcome = sandbox.measure(kernel(function), protocol);
+  REQUIRE(outcome.failure() != nullptr);
+  return *outcome.failure();
+}
+bool alive(int process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(stat, line)) return false;
+  return line[line.rfind(')') + 2] != 'Z';
+}
+bool gone_soon(int process) {
+  for (int i = 0; i < 500; ++i) {
+    if (!alive(process)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a right kernel gets a latency") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  const Outcome outcome = sandbox.measure(kernel(add), quick());
+  REQUIRE(outcome.timing() != nullptr);
+  const Timing& timing = *outcome.timing();
+  CHECK(timing.median.count() > 1e-8);
+  CHECK(timing.median.count() < 1e-4);
+  CHECK(timing.repeats.size() >= 3);
+  CHECK(timing.repeats.size() <= 5);
+  CHECK(timing.calls_per_repeat > 1);
+  CHECK(outcome.run_time.count() > 0);
+}
+
+TEST_CASE("each way to fail is its own fault, and the next kernel is measured as if nothing had happened") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  const auto expect = [&](codegen::tunewright_kernel function, Fault fault, const char* detail) {
+    const Failure failure = failure_of(sandbox, function);
+    CHECK(name(failure.fault) == name(fault));
+    CHECK_MESSAGE(failure.detail.find(detail) != std::string::npos, failure.detail);
+    CHECK(sandbox.measure(kernel(add), quick()).valid());
+  };
+  expect(crash, Fault::RunError, "SIGSEGV: wrote at 0x1000");
+  expect(illegal, Fault::RunError, "SIGILL");
+  expect(divide, Fault::RunError, "SIGFPE");
+  expect(abort_it, Fault::RunError, "SIGABRT");
+  expect(exit_it, Fault::RunError, "status 3");
+  expect(exit_quietly, Fault::RunError, "status 0");
+  expect(throw_it, Fault::RunError, "no such tile");
+  expect(vanish, Fault::Unknown, "vanished");
+  expect(overflow_the_stack, Fault::RunError, "stack overflow");
+  expect(write_past_the_end, Fault::OutOfBounds, "wrote 0 bytes after the end of buffer 'C'");
+  expect(write_before_the_start, Fault::OutOfBounds, "wrote 4 bytes before the start of buffer 'C'");
+  expect(write_a_row_past_the_end, Fault::OutOfBounds, "wrote 4000 bytes after the end of buffer 'C'");
+  expect(read_past_the_end, Fault::OutOfBounds, "read 400 bytes after the end of buffer 'B'");
+  expect(overrun_workspace, Fault::OutOfBounds, "after the end of buffer 'workspace");
+  expect(write_to_an_input, Fault::OutOfBounds, "read-only buffer 'A'");
+  expect(forget_the_last, Fault::WrongResult, "element 999 of 1000 was never written");
+  expect(one_is_wrong, Fault::WrongResult, "output 'C': element 700 is");
+  expect(one_is_no_number, Fault::WrongResult, "element 3 is nan");
+  expect(use_stale_workspace, Fault::WrongResult, "element 0 is");
+}
+
+TEST_CASE("a hang ends at the time limit, with everything it started") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  Protocol protocol = quick();
+  protocol.run_timeout_seconds = 0.25;
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  for (const auto function : {hang, start_a_process}) {
+    const int worker = sandbox.statistics().worker_process;
+    const auto start = std::chrono::steady_clock::now();
+    const Failure failure = failure_of(sandbox, function, protocol);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+    CHECK(failure == Failure{Fault::RunTimeout, "still running after 0.25 s"});
+    CHECK(gone_soon(worker));
+    for (int i = 0; i < 500 && ::kill(-worker, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(::kill(-worker, 0) != 0);
+    CHECK(sandbox.measure(kernel(add), quick()).valid());
+  }
+}
+
+TEST_CASE("a worker serves many kernels") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  for (int i = 0; i < 50; ++i) {
+    CHECK(sandbox.measure(kernel(add), quick()).valid());
+    CHECK(failure_of(sandbox, one_is_wrong).fault == Fault::WrongResult);
+  }
+  CHECK(sandbox.statistics().workers_started == 1);
+  CHECK(sandbox.statistics().kernels_run == 100);
+  static_cast<void>(failure_of(sandbox, crash));
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.statistics().workers_started == 2);
+}
+
+TEST_CASE("the worker's processes end with the tuner, even when that is killed") {
+  int report[2];
+  REQUIRE(::pipe(report) == 0);
+  const pid_t tuner = ::fork();
+  if (tuner == 0) {
+    Sandbox sandbox;
+    Sandbox another;  // holds copies of the first one's descriptors unless these were closed
+    for (Sandbox* each : {&sandbox, &another}) {
+      each->set_task(addition());
+      static_cast<void>(each->measure(kernel(add), quick()));
+    }
+    const int processes[] = {sandbox.statistics().worker_process, sandbox.statistics().zygote_process,
+                             another.statistics().worker_process, another.statistics().zygote_process};
+    if (::write(report[1], processes, sizeof processes) != sizeof processes) ::_exit(1);
+    Protocol patient = quick();
+    patient.run_timeout_seconds = 1000;
+    static_cast<void>(sandbox.measure(kernel(hang), patient));
+    ::_exit(0);
+  }
+  int processes[4] = {};
+  REQUIRE(::read(report[0], processes, sizeof processes) == sizeof processes);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  for (const int process : processes) CHECK(alive(process));
+  ::kill(tuner, SIGKILL);
+  ::waitpid(tuner, nullptr, 0);
+  for (const int process : processes) CHECK(gone_soon(process));
+  ::close(report[0]);
+  ::close(report[1]);
+}
+
+TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  ::kill(sandbox.statistics().zygote_process, SIGKILL);
+  CHECK_THROWS_WITH_AS(
+      for (int i = 0; i < 3; ++i) static_cast<void>(sandbox.measure(kernel(add), quick())),
+      doctest::Contains("is gone"), std::runtime_error);
+}
+
+TEST_CASE("timing follows the protocol") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  Protocol protocol = quick();
+  const auto timing_of = [&](codegen::tunewright_kernel function, Seconds best = Seconds(0)) {
+    const Outcome outcome = sandbox.measure(kernel(function), protocol, best);
+    REQUIRE(outcome.valid());
+    return *outcome.timing();
+  };
+
+  SUBCASE("fifty times the work takes about fifty times as long") {
+    const double ratio = timing_of(slow_add).median / timing_of(add).median;
+    CHECK(ratio > 15);
+    CHECK(ratio < 200);
+  }
+  SUBCASE("a kernel far slower than the best is not repeated") {
+    const Timing timing = timing_of(slow_add, Seconds(1e-9));
+    CHECK(timing.stopped == StopReason::FarSlower);
+    CHECK(timing.repeats.size() == 1);
+  }
+  SUBCASE("any spread will do") {
+    protocol.wanted_spread = protocol.noisy_spread = 1e9;
+    const Timing timing = timing_of(add);
+    CHECK(timing.stopped == StopReason::Precise);
+    CHECK(timing.repeats.size() == 3);
+  }
+  SUBCASE("seconds run out before repeats do") {
+    protocol.wanted_spread = 0;
+    protocol.budget_seconds = 1e-9;
+    const Timing timing = timing_of(add);
+    CHECK(timing.stopped == StopReason::Budget);
+    CHECK(timing.repeats.size() == 1);
+  }
+  SUBCASE("flushed repeats are single calls, and slower") {
+    protocol.repeats_min = protocol.repeats_max = 20;
+    const Timing warm = timing_of(add);
+    protocol.flush_cache = true;
+    const Timing cold = timing_of(add);
+    CHECK(cold.calls_per_repeat == 1);
+    CHECK(cold.repeats.size() == 20);
+    CHECK(cold.median > warm.median);
+  }
+  SUBCASE("what cannot be followed is refused") {
+    protocol.repeats_max = 0;
+    CHECK_THROWS_WITH_AS(static_cast<void>(timing_of(add)), doctest::Contains("repeats_max"), std::invalid_argument);
+  }
+}
+
+TEST_CASE("parallel loops run on the worker's runtime") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(parallel_add), quick()).valid());
+}
+
+TEST_CASE("constants come packed as the kernel wants them") {
+  TaskData data = addition();
+  codegen::Kernel wanted = kernel([](void* const* buffers, const tunewright_runtime*) {
+    for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i % 16 * 63 + i / 16];
+  });
+  wanted.buffers[1].layout.role = loops::BufferRole::Constant;
+  wanted.buffers[1].layout.packing = {{0, 1, 16}, {0, 16, 63}};  // 16 columns of a [63][16] view; 8 elements are padding
+  Sandbox sandbox;
+  sandbox.set_task(data);
+  for (int i = 0; i < 2; ++i) CHECK(sandbox.measure(wanted, quick()).valid());
+  CHECK(failure_of(sandbox, [](void* const* buffers, const tunewright_runtime*) {
+          for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
+        }).fault == Fault::WrongResult);
+}
+
+TEST_CASE("outputs may be checked at sampled elements only") {
+  TaskData data = addition();
+  data.outputs[0].points = {0, 500, 999};
+  data.outputs[0].values = {data.outputs[0].values[0], data.outputs[0].values[500], data.outputs[0].values[999]};
+  Sandbox sandbox;
+  sandbox.set_task(data);
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.measure(kernel(one_is_wrong), quick()).valid());  // element 700
+  CHECK(failure_of(sandbox, forget_the_last).fault == Fault::WrongResult);
+  data.outputs[0].points[1] = 1000;
+  CHECK_THROWS_WITH_AS(sandbox.set_task(data), doctest::Contains("element 1000"), std::invalid_argument);
+}
+
+TEST_CASE("another task replaces the buffers of a living worker") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  TaskData doubled = addition();
+  for (double& value : doubled.outputs[0].values) value *= 2;
+  sandbox.set_task(doubled);
+  CHECK(failure_of(sandbox, add).fault == Fault::WrongResult);
+  sandbox.set_task(addition());
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK(sandbox.statistics().workers_started == 1);
+}
+
+TEST_CASE("kernels that do not fit the task are refused without running") {
+  Sandbox sandbox;
+  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("set_task"),
+                       std::logic_error);
+  sandbox.set_task(addition());
+  const auto refusal = [&](const codegen::Kernel& wrong) { return *sandbox.measure(wrong, quick()).failure(); };
+  codegen::Kernel wrong = kernel(add);
+  wrong.buffers[0].layout.tensor = 9;
+  CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 9) is no input of the task"});
+  wrong = kernel(add);
+  wrong.buffers[0].layout.shape = {10, 100};
+  CHECK(refusal(wrong).fault == Fault::InvalidSchedule);
+  wrong = kernel(add);
+  wrong.buffers.erase(wrong.buffers.begin() + 2);
+  CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "the kernel has 0 outputs, the task 1"});
+  wrong = kernel(nullptr);
+  CHECK(refusal(wrong).fault == Fault::CompileError);
+  wrong.object = std::make_shared<const std::vector<char>>(10, 'x');
+  CHECK(refusal(wrong).detail.find("no loader") != std::string::npos);
+  CHECK(sandbox.statistics().workers_started == 1);
+}
+
+TEST_CASE("object files go through the loader, in the worker") {
+  measurers::WorkerParts parts;
+  parts.load = [](std::span<const char> object, const std::string& symbol) -> measurers::LoadedObject {
+    if (object.size() == 3) throw std::runtime_error("truncated");
+    return {symbol == "sum" ? add : nullptr, nullptr};
+  };
+  Sandbox sandbox(parts);
+  sandbox.set_task(addition());
+  codegen::Kernel compiled = kernel(nullptr);
+  compiled.symbol = "sum";
+  compiled.object = std::make_shared<const std::vector<char>>(std::size_t{1} << 20, 'x');
+  CHECK(sandbox.measure(compiled, quick()).valid());
+  compiled.symbol = "difference";
+  CHECK(*sandbox.measure(compiled, quick()).failure() ==
+        Failure{Fault::CompileError, "the object file has no symbol 'difference'"});
+  compiled.object = std::make_shared<const std::vector<char>>(3, 'x');
+  CHECK(sandbox.measure(compiled, quick()).failure()->detail.find("truncated") != std::string::npos);
+}
+
+TEST_CASE("interleaved measuring keeps the order and survives failures") {
+  Sandbox sandbox;
+  sandbox.set_task(addition());
+  Protocol protocol = quick();
+  protocol.run_timeout_seconds = 0.5;
+  const std::vector<codegen::Kernel> kernels = {kernel(slow_add), kernel(crash), kernel(add), kernel(hang),
+                                                kernel(one_is_wrong)};
+  const std::vector<Outcome> outcomes = sandbox.measure_interleaved(kernels, protocol, 7);
+  REQUIRE(outcomes.size() == 5);
+  REQUIRE(outcomes[0].valid());
+  CHECK(outcomes[0].timing()->repeats.size() == 7);
+  CHECK(outcomes[1].failure()->fault == Fault::RunError);
+  REQUIRE(outcomes[2].valid());
+  CHECK(outcomes[2].timing()->repeats.size() == 7);
+  CHECK(outcomes[0].timing()->median > outcomes[2].timing()->median);
+  CHECK(outcomes[3].failure()->fault == Fault::RunTimeout);
+  CHECK(outcomes[4].failure()->fault == Fault::WrongResult);
+  CHECK(sandbox.measure(kernel(add), quick()).valid());
+  CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)), std::invalid_argument);
+}
