@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/data/journal.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdio>
+#include <sstream>
+
+#include "support/temporary_folder.hpp"
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+Record record(const Task& task, const toy::Tiles& tiles, unsigned slot = 0) {
+  const toy::Space space;
+  return {.task = stable_hash(task), .target = stable_hash(task.target), .task_name = task.name,
+          .target_name = task.target.name, .key = space.key(tiles), .config = space.encode(tiles), .compiler = "",
+          .outcome = toy::outcome(tiles), .seed = 7, .round = 0, .slot = slot};
+}
+
+data::Journal::Options options(const std::string& path, std::ostream* warnings = nullptr) {
+  return {.path = path, .sync_each_line = true, .clock = [] { return Seconds(1234.5); }, .warnings = warnings};
+}
+
+void append_text(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::app) << text;
+}
+
+}  // namespace
+
+TEST_CASE("what is appended is recalled, stamped by the clock given") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  {
+    data::Journal journal(options(path));
+    journal.append(record(toy::task(), {1, 2, 3, 4}));
+    journal.append(record(toy::task(), {4, 3, 2, 1}, 1));
+  }
+  const auto records = data::Journal(options(path)).recall(toy::task());
+  REQUIRE(records.size() == 2);
+  Record expected = record(toy::task(), {1, 2, 3, 4});
+  expected.timestamp = Seconds(1234.5);
+  CHECK(records[0] == expected);
+  CHECK(records[1].slot == 1);
+}
+
+TEST_CASE("cut, garbage and foreign-version lines are skipped, counted and named by line") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string good = data::to_line(record(toy::task(), {1, 1, 1, 1}));
+  append_text(path, good + "\n" + std::string("\x00\xffgarbage", 9) + "\n\n" + good.substr(0, 100) + "\n{\"schema\":99}\n" + good +
+                        "\n" + good.substr(0, 40));
+  const auto contents = data::read_journal(path);
+  CHECK(contents.records.size() == 2);
+  CHECK(contents.lines == 7);
+  REQUIRE(contents.bad.size() == 4);
+  CHECK(contents.bad[0].number == 2);
+  CHECK(contents.bad[1].number == 4);
+  CHECK(contents.bad[2].number == 5);
+  CHECK(contents.bad[2].reason.find("schema 99") != std::string::npos);
+  CHECK(contents.bad[3].number == 7);
+  CHECK(contents.bad[3].reason.find("cut short") != std::string::npos);
+
+  std::ostringstream warnings;
+  CHECK(data::Journal(options(path, &warnings)).recall(toy::task()).size() == 2);
+  CHECK(warnings.str().find("4 of 7 lines skipped") != std::string::npos);
+  CHECK(warnings.str().find("line 2: ") != std::string::npos);
+  CHECK(warnings.str().find("and 1 more") != std::string::npos);
+}
+
+TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last line without newline counts") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string good = data::to_line(record(toy::task(), {1, 1, 1, 1}));
+  append_text(path, good);
+  CHECK(data::read_journal(path).records.size() == 1);
+  {
+    data::Journal journal(options(path));
+    journal.append(record(toy::task(), {2, 2, 2, 2}));
+  }
+  append_text(path, good.substr(0, 50));
+  {
+    data::Journal journal(options(path));
+    journal.append(record(toy::task(), {3, 3, 3, 3}));
+  }
+  const auto contents = data::read_journal(path);
+  CHECK(contents.records.size() == 3);
+  REQUIRE(contents.bad.size() == 1);
+  CHECK(contents.bad[0].number == 3);
+}
+
+TEST_CASE("several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
+  const support::TemporaryFolder folder;
+  const Task a = toy::task("matmul 64", 64);
+  const Task b = toy::task("matmul 96", 96);
+  const Task c = toy::task("conv 7", 7);
+  data::Journal journal(options(folder.file("j.jsonl")));
+  CHECK(journal.recall(a).empty());  // an empty journal belongs to nobody
+  journal.append(record(a, {1, 1, 1, 1}));
+  journal.append(record(b, {1, 1, 1, 1}));
+  CHECK(journal.recall(a).size() == 1);
+  CHECK(journal.recall(b).size() == 1);
+  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("matmul 64"), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("conv 7"), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"), std::runtime_error);
+}
+
+TEST_CASE("the same workload on another target is another task") {
+  const support::TemporaryFolder folder;
+  data::Journal journal(options(folder.file("j.jsonl")));
+  Task task = toy::task();
+  journal.append(record(task, {1, 1, 1, 1}));
+  task.target.threads = 2;
+  CHECK_THROWS_AS((void)journal.recall(task), std::runtime_error);
+}
+
+TEST_CASE("a path that cannot be written gets an error with the path, the cause and the remedy") {
+  const support::TemporaryFolder folder;
+  const std::string missing = folder.file("no/such/folder/j.jsonl");
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains(missing.c_str()), std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("No such file"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("create the folder"), std::runtime_error);
+  CHECK_THROWS_AS(data::Journal(options(folder.path())), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_journal(folder.path()), doctest::Contains("readable file"), std::runtime_error);
+  CHECK(data::read_journal(missing).records.empty());
+}
+
+TEST_CASE("the best schedule of a task can be replayed from its journal") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  CHECK(data::best_record(path, toy::task()) == std::nullopt);
+  data::Journal journal(options(path));
+  journal.append(record(toy::task("other", 1), toy::best));
+  journal.append(record(toy::task(), {0, 0, 0, 7}));  // crashes
+  CHECK(data::best_record(path, toy::task()) == std::nullopt);
+  journal.append(record(toy::task(), {7, 4, 5, 2}));
+  journal.append(record(toy::task(), {3, 4, 5, 3}));
+  journal.append(record(toy::task(), {1, 1, 1, 1}));
+  const auto best = data::best_record(path, toy::task());
+  REQUIRE(best);
+  CHECK(toy::Space{}.decode(toy::task(), best->config) == toy::Tiles{3, 4, 5, 3});
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/data/record_json.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace tunewright;
+
+namespace {
+
+Record timed() {
+  Record record{.task = 0xfedcba9876543210, .target = 1, .task_name = "matmul \"8x8\"\n", .target_name = "cpu",
+                .key = 0xffffffffffffffff, .config = "[[1,2],\"x\"]", .compiler = "llvm 19", .outcome = {},
+                .seed = 0xffffffffffffffff, .round = 3, .slot = 12};
+  record.timestamp = Seconds(1.7e9 + 0.125);
+  record.outcome.result = Timing{.repeats = {Seconds(0.1), Seconds(1.0 / 3), Seconds(5e-324)}, .median = Seconds(0.1),
+                                 .median_absolute_deviation = Seconds(1e-17), .calls_per_repeat = 7,
+                                 .stopped = StopReason::FarSlower};
+  record.outcome.compile_time = Seconds(0.013);
+  record.outcome.run_time = Seconds(0.2);
+  return record;
+}
+
+std::string with(std::string line, const std::string& from, const std::string& to) {
+  const auto at = line.find(from);
+  REQUIRE(at != std::string::npos);
+  return line.replace(at, from.size(), to);
+}
+
+}  // namespace
+
+TEST_CASE("a record survives the way through text, bit for bit") {
+  CHECK(data::from_line(data::to_line(timed())) == timed());
+  CHECK(data::to_line(timed()).find('\n') == std::string::npos);
+  for (std::size_t i = 0; i < fault_names.size(); ++i) {
+    Record failed = timed();
+    failed.outcome.result = Failure{static_cast<Fault>(i), "why: \xc3\xa4"};
+    CHECK(data::from_line(data::to_line(failed)) == failed);
+  }
+  for (const StopReason reason : {StopReason::Precise, StopReason::Budget, StopReason::FarSlower}) {
+    Record record = timed();
+    std::get<Timing>(record.outcome.result).stopped = reason;
+    CHECK(data::from_line(data::to_line(record)) == record);
+  }
+}
+
+TEST_CASE("text that is not UTF-8 is repaired instead of losing the measurement") {
+  Record record = timed();
+  record.outcome.result = Failure{Fault::CompileError, "bad byte \xff here"};
+  const Record read = data::from_line(data::to_line(record));
+  CHECK(read.outcome.failure()->detail.find("here") != std::string::npos);
+  CHECK(read.key == record.key);
+}
+
+TEST_CASE("a line that is not a whole valid record is refused with a reason") {
+  const std::string line = data::to_line(timed());
+  const auto refused = [](const std::string& text, const char* reason) {
+    CHECK_THROWS_WITH_AS((void)data::from_line(text), doctest::Contains(reason), std::exception);
+  };
+  refused("", "parse error");
+  refused("[]", "");
+  refused(line.substr(0, line.size() / 2), "parse error");
+  refused(line + "}", "parse error");
+  refused(with(line, "\"schema\":1", "\"schema\":2"), "schema 2");
+  refused(with(line, "\"schema\":1", "\"schema\":0"), "schema 0");
+  refused(with(line, "fedcba9876543210", "fedcba987654321"), "16 hexadecimal");
+  refused(with(line, "fedcba9876543210", "FEDCBA9876543210"), "16 hexadecimal");
+  refused(with(line, "\"median_s\":0.1", "\"median_s\":-0.1"), "negative");
+  refused(with(line, "\"median_s\":0.1", "\"median_s\":null"), "type must be number");
+  refused(with(line, "\"far_slower\"", "\"bored\""), "bored");
+  refused(with(line, "\"config\"", "\"confi\""), "config");
+  Record failed = timed();
+  failed.outcome.result = Failure{Fault::RunError, ""};
+  refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");
+}
+
+TEST_CASE("every prefix of a line is refused: a torn line is never taken for a record") {
+  const std::string line = data::to_line(timed());
+  for (std::size_t length = 0; length < line.size(); ++length) {
+    CHECK_THROWS_AS((void)data::from_line(std::string_view(line).substr(0, length)), std::exception);
+  }
+}
