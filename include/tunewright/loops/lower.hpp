@@ -413,6 +413,7 @@ class Lowering {
         update.guards.push_back({info.axis_values[a], extent, range.min < 0, range.max >= extent, a});
       }
     }
+    add_inner_split_guards(id, update);
     Body own;
     emit_loops(id, 0, update, own);
     if (!own.empty() && std::holds_alternative<Loop>(own.back().content)) {
@@ -422,6 +423,18 @@ class Lowering {
       for (Node& node : own) into.push_back(std::move(node));
     } else {
       into.push_back(Branch{std::move(outside), std::move(own), {}});
+    }
+  }
+
+  /// A split of a part that is itself a part of an axis must not run past its parent into the neighbouring part.
+  void add_inner_split_guards(TensorId id, Statement& statement) const {
+    const StageInfo& info = info_[id];
+    for (const schedule::Relation& r : state_.stages[id].relations) {
+      if (r.parents.size() != 1 || r.parents[0] < info.op->axes.size()) continue;
+      const std::int64_t extent = info.extent[r.parents[0]];
+      if (info.value[r.parents[0]].range(range_of()).max >= extent) {
+        statement.guards.push_back({info.value[r.parents[0]], extent, false, true, Guard::no_axis});
+      }
     }
   }
 

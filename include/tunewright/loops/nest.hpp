@@ -78,7 +78,11 @@ struct Guard {
   std::int64_t extent = 0;
   bool below = false;  ///< check 0 <= value
   bool above = true;   ///< check value < extent
-  std::uint32_t axis = 0;  ///< the operator axis whose value this is
+  std::uint32_t axis = 0;  ///< the operator axis whose value this is, or `no_axis`
+
+  /// Of guards against the idle rest of an inner split. They must hold even where a statement may overcompute: the same
+  /// point is computed by another iteration as well.
+  static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
 };
 
 /// One store.
