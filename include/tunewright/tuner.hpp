@@ -72,7 +72,9 @@ class Tuner {
     const auto read_clock = [&] { status.elapsed = parts_.clock() - start; };
 
     std::vector<Record> records;
-    const auto collect = [&](std::vector<Record> more) { std::move(more.begin(), more.end(), std::back_inserter(records)); };
+    [[maybe_unused]] const auto collect = [&](std::vector<Record> more) {
+      std::move(more.begin(), more.end(), std::back_inserter(records));
+    };
     (collect(observers::recall(observers, task)), ...);
     status.unusable = session.recall(records);
     for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);

@@ -48,7 +48,8 @@ template <class Config>
 class History {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return trials_.size(); }
-  [[nodiscard]] const std::vector<Trial<Config>>& trials() const noexcept { return trials_; }
+  [[nodiscard]] const std::vector<Trial<Config>>& trials() const& noexcept { return trials_; }
+  [[nodiscard]] std::vector<Trial<Config>> trials() && noexcept { return std::move(trials_); }  // for loops over a temporary
   [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
   [[nodiscard]] bool contains(std::uint64_t key) const { return keys_.count(key) != 0; }
   [[nodiscard]] std::size_t valid() const noexcept { return valid_; }

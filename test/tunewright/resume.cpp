@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run takes over from a journal, seen through an observer that remembers.
+#include <doctest/doctest.h>
+
+#include "support/toy_recipes.hpp"
+#include "tunewright/tuner.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+struct Memory {
+  std::vector<Record> records;
+  std::size_t measured = 0;
+  std::vector<Record> recall(const Task&) const { return records; }
+  void on_record(const Record& record, const RunStatus&) {
+    records.push_back(record);
+    ++measured;
+  }
+};
+
+std::vector<std::uint64_t> keys(const auto& history) {
+  std::vector<std::uint64_t> all;
+  for (const auto& trial : history.trials()) all.push_back(trial.candidate.key);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a run that was stopped between rounds goes on exactly as if it had not been") {
+  Tuner<toy::Evolution> whole{{.seed = 4}};
+  const auto expected = keys(whole.run(toy::task(), {.trials = 80, .batch = 16}).history);
+
+  Memory memory;
+  Tuner<toy::Evolution> first{{.seed = 4}};
+  (void)first.run(toy::task(), {.trials = 48, .batch = 16}, memory);
+  Tuner<toy::Evolution> second{{.seed = 4}};
+  const auto resumed = second.run(toy::task(), {.trials = 80, .batch = 16}, memory);
+  CHECK(memory.measured == 80);
+  CHECK(keys(resumed.history) == expected);
+  CHECK(resumed.status.recalled == 48);
+  CHECK(resumed.status.trials == 80);
+  CHECK(resumed.history.trials()[47].recalled);
+  CHECK_FALSE(resumed.history.trials()[48].recalled);
+}
+
+TEST_CASE("a run that was killed within a round repeats nothing") {
+  Memory memory;
+  Tuner<toy::Evolution> first{{.seed = 4}};
+  (void)first.run(toy::task(), {.trials = 48, .batch = 16}, memory);
+  memory.records.resize(39);  // killed in the third round
+  memory.measured = 0;
+  Tuner<toy::Evolution> second{{.seed = 4}};
+  const auto resumed = second.run(toy::task(), {.trials = 80, .batch = 16}, memory);
+  CHECK(memory.measured == 41);
+  CHECK(resumed.history.size() == 80);
+  KeySet distinct;
+  for (const Record& record : memory.records) CHECK(distinct.insert(record.key).second);
+  for (const Record& record : memory.records) CHECK(record.round <= 5);
+}
+
+TEST_CASE("recorded trials are spent: a used-up budget measures nothing") {
+  Memory memory;
+  Tuner<toy::RandomSearch> first;
+  const auto before = first.run(toy::task(), {.trials = 30, .batch = 10}, memory);
+  Tuner<toy::RandomSearch> second;
+  const auto after = second.run(toy::task(), {.trials = 20, .batch = 10}, memory);
+  CHECK(memory.measured == 30);
+  CHECK(after.stop == Stop::Trials);
+  CHECK(after.status.rounds == 0);
+  CHECK(after.best()->candidate.key == before.best()->candidate.key);
+}
+
+TEST_CASE("records of another compiler or outside of the space are counted and not used") {
+  struct Identified : toy::Measurer {
+    std::string name = "cc 1";
+    std::string identity() const { return name; }
+  };
+  struct Recipe : recipes::Random<toy::Space, Identified> {};
+  Memory memory;
+  Tuner<Recipe> first;
+  (void)first.run(toy::task(), {.trials = 10, .batch = 10}, memory);
+  CHECK(memory.records[0].compiler == "cc 1");
+  memory.records[0].config = "nonsense";
+  memory.records[1].compiler = "cc 0";
+  Tuner<Recipe> second;
+  const auto run = second.run(toy::task(), {.trials = 10, .batch = 10}, memory);
+  CHECK(run.status.recalled == 8);
+  CHECK(run.status.unusable == ReasonCounts{{"another compiler", 1}, {"not in the search space", 1}});
+}

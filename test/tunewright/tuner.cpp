@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/tuner.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/toy_recipes.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+template <class Recipe>
+std::vector<std::pair<std::uint64_t, double>> history_of(std::uint64_t seed, unsigned threads) {
+  Tuner<Recipe> tuner{{.seed = seed, .threads = threads}};
+  std::vector<std::pair<std::uint64_t, double>> trials;
+  for (const auto& trial : tuner.run(toy::task(), {.trials = 96, .batch = 16}).history.trials()) {
+    trials.emplace_back(trial.candidate.key, trial.cost_s());
+  }
+  return trials;
+}
+
+}  // namespace
+
+TEST_CASE("a guided search finds the optimum of the table in two rounds, random search does not in eight") {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    Tuner<toy::Evolution> evolution{{.seed = seed}};
+    const auto run = evolution.run(toy::task(), {.trials = 64, .batch = 32});
+    REQUIRE(run.best() != nullptr);
+    CHECK(run.best()->candidate.config == toy::best);
+    CHECK(run.history.size() == 64);
+    CHECK(run.stop == Stop::Trials);
+    CHECK(run.status.rounds == 2);
+    Tuner<toy::RandomSearch> random{{.seed = seed}};
+    CHECK(random.run(toy::task(), {.trials = 256, .batch = 32}).best()->cost_s() > 1.01e-3);
+  }
+}
+
+TEST_CASE_TEMPLATE("the same seed gives the same history with 1 and with 2 threads, another seed another one", Recipe,
+                   toy::RandomSearch, toy::Evolution, toy::Anneal) {
+  const auto one = history_of<Recipe>(7, 1);
+  CHECK(one.size() == 96);
+  CHECK(one == history_of<Recipe>(7, 2));
+  CHECK(one == history_of<Recipe>(7, 1));
+  CHECK(one != history_of<Recipe>(8, 1));
+}
+
+TEST_CASE("no candidate is measured twice and none over a static limit is measured") {
+  Tuner<toy::Evolution> tuner;
+  const auto run = tuner.run(toy::task(), {.trials = 500, .batch = 50});
+  KeySet keys;
+  for (const auto& trial : run.history.trials()) {
+    CHECK(keys.insert(trial.candidate.key).second);
+    CHECK(toy::Space{}.feasible(toy::task(), trial.candidate.config));
+  }
+  CHECK(keys.size() == 500);
+  CHECK(run.status.rejected.at("tile too large") > 0);
+  CHECK(run.status.trials == 500);
+}
+
+TEST_CASE("a space that is used up ends the run") {
+  struct Tiny : toy::Space {
+    std::optional<toy::Tiles> sample(const Task&, Rng& rng) const { return toy::Tiles{static_cast<int>(rng.below(5)), 0, 0, 0}; }
+  };
+  struct Recipe : recipes::Random<Tiny, toy::Measurer> {};
+  Tuner<Recipe> tuner;
+  const auto run = tuner.run(toy::task(), {.trials = 100, .batch = 3});
+  CHECK(run.stop == Stop::Exhausted);
+  CHECK(run.history.size() == 5);
+}
+
+TEST_CASE("an empty space gets an error that names the task and the remedy") {
+  Tuner<toy::RandomSearch> tuner{{.space = {.limit = -1}}};
+  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task("toy 0x0"), {.trials = 10}), doctest::Contains("toy 0x0"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("loosen"), std::invalid_argument);
+}
+
+TEST_CASE("an impossible budget is refused before anything is measured") {
+  Tuner<toy::RandomSearch> tuner;
+  CHECK_THROWS_AS((void)tuner.run(toy::task(), {.trials = 0}), std::invalid_argument);
+  CHECK_THROWS_AS((void)tuner.run(toy::task(), {.trials = 10, .batch = 0}), std::invalid_argument);
+}
+
+TEST_CASE("time ends a run between rounds, by the clock given") {
+  const VirtualClock clock;
+  struct Slow {
+    VirtualClock clock;
+    std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs) {
+      clock.advance(Seconds(static_cast<double>(programs.size())));
+      return toy::Measurer{}.measure(task, programs);
+    }
+  };
+  struct Recipe : recipes::Random<toy::Space, Slow> {};
+  Tuner<Recipe> tuner{{.measurer = {clock}, .clock = clock}};
+  const auto run = tuner.run(toy::task(), {.trials = 1000, .batch = 10, .time = Seconds(25)});
+  CHECK(run.stop == Stop::Time);
+  CHECK(run.history.size() == 30);
+  CHECK(run.status.elapsed == Seconds(30));
+}
+
+TEST_CASE("patience ends a run that finds nothing better") {
+  Tuner<toy::Evolution> tuner;
+  const auto run = tuner.run(toy::task(), {.trials = 2000, .batch = 20, .patience_trials = 100});
+  CHECK(run.stop == Stop::Patience);
+  CHECK(run.history.trials_since_best() >= 100);
+  CHECK(run.history.size() < 300);
+}
+
+TEST_CASE("observers see start, every measurement, every round, and the end; a lambda sees rounds") {
+  struct Log {
+    std::string events;
+    std::size_t records = 0;
+    void on_start(const RunStatus& status) { events += status.trials == 0 ? "start " : "?"; }
+    void on_record(const Record& record, const RunStatus& status) {
+      ++records;
+      CHECK(status.trials == records);
+      CHECK(record.task == stable_hash(toy::task()));
+      CHECK(record.seed == 9);
+      CHECK(record.slot == (records - 1) % 4);
+      CHECK(toy::Space{}.key(*toy::Space{}.decode(toy::task(), record.config)) == record.key);
+    }
+    void on_round(const RunStatus& status) { events += std::to_string(status.rounds) + " "; }
+    void on_stop(const RunStatus&, Stop stop) { events += name(stop); }
+  } log;
+  std::size_t seen = 0;
+  Tuner<toy::RandomSearch> tuner{{.seed = 9}};
+  (void)tuner.run(toy::task(), {.trials = 10, .batch = 4}, log, [&](const auto& history) { seen = history.size(); });
+  CHECK(log.events == "start 1 2 3 all trials used");
+  CHECK(log.records == 10);
+  CHECK(seen == 10);
+}
+
+TEST_CASE("an observer can end a run") {
+  struct Impatient {
+    int questions = 0;
+    bool should_stop() { return ++questions == 3; }
+  } impatient;
+  Tuner<toy::RandomSearch> tuner;
+  const auto run = tuner.run(toy::task(), {.trials = 100, .batch = 10}, impatient);
+  CHECK(run.stop == Stop::Requested);
+  CHECK(run.history.size() == 20);
+}
