@@ -100,6 +100,9 @@ struct Tensor {
 /// Directed acyclic graph of tensor operators, stored with Boost.Graph: a vertex computes the tensor of the
 /// same number, an edge leads from a tensor to an operator that reads it. Vertices are numbered in a
 /// topological order, since an operator can only read what exists. Immutable once shared with a `Task`.
+///
+/// Numbers are part of the content hash, so add tensors one statement after the other: C++ leaves open in which
+/// order the arguments of one call are made.
 class ComputeGraph {
  public:
   using Storage = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Operator>;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/program/operators/elementwise.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "../../../support/evaluated.hpp"
+#include "tunewright/program/operators/layout.hpp"
+#include "tunewright/program/operators/pad.hpp"
+#include "tunewright/program/print.hpp"
+
+using namespace tunewright::program;
+namespace op = tunewright::program::operators;
+using tunewright::test::evaluated;
+using Values = std::vector<float>;
+
+namespace {
+template <class F>
+Values mapped(const Values& x, const F& f) {
+  ComputeGraph g;
+  f(g, g.input("x", {static_cast<std::int64_t>(x.size())}));
+  return evaluated(g, {x});
+}
+template <class F>
+double mapped(double x, const F& f) {
+  return double{mapped(Values{static_cast<float>(x)}, f)[0]};
+}
+}  // namespace
+
+TEST_CASE("activation functions at known points") {
+  CHECK(mapped({-2, 0, 3}, [](auto& g, auto t) { op::relu(g, t); }) == Values{0, 0, 3});
+  CHECK(mapped({-2, 5, 9}, [](auto& g, auto t) { op::clip(g, t, 0, 6); }) == Values{0, 5, 6});
+  CHECK(mapped({-2, 5}, [](auto& g, auto t) { op::scale(g, t, 0.5); }) == Values{-1, 2.5F});
+  CHECK(mapped(0, [](auto& g, auto t) { op::sigmoid(g, t); }) == 0.5);
+  CHECK(mapped(std::log(3.0), [](auto& g, auto t) { op::sigmoid(g, t); }) == doctest::Approx(0.75));
+  CHECK(mapped(std::log(3.0), [](auto& g, auto t) { op::silu(g, t); }) ==
+        doctest::Approx(0.75 * std::log(3.0)));
+  CHECK(mapped(0.5, [](auto& g, auto t) { op::tanh(g, t); }) == doctest::Approx(0.46211716));
+  CHECK(mapped(1, [](auto& g, auto t) { op::exp(g, t); }) == doctest::Approx(2.71828183));
+  CHECK(mapped(9, [](auto& g, auto t) { op::sqrt(g, t); }) == 3);
+  // The normal distribution function at 1 is 0.841344746.
+  CHECK(mapped(1, [](auto& g, auto t) { op::gelu(g, t); }) == doctest::Approx(0.841344746));
+  CHECK(mapped(-1, [](auto& g, auto t) { op::gelu(g, t); }) == doctest::Approx(0.841344746 - 1));
+}
+
+TEST_CASE("binary operators broadcast from the last dimension") {
+  const auto combined = [](std::vector<std::int64_t> a, std::vector<std::int64_t> b, const Values& x,
+                           const Values& y, auto f) {
+    ComputeGraph g;
+    const Tensor first = g.input("a", a);
+    f(g, first, g.input("b", b));
+    return evaluated(g, {x, y});
+  };
+  const auto add = [](auto& g, auto a, auto b) { op::add(g, a, b); };
+  CHECK(combined({2, 2}, {2}, {1, 2, 3, 4}, {10, 20}, add) == Values{11, 22, 13, 24});
+  CHECK(combined({2, 1}, {1, 3}, {1, 2}, {10, 20, 30}, add) == Values{11, 21, 31, 12, 22, 32});
+  CHECK(combined({}, {2}, {5}, {1, 2}, add) == Values{6, 7});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::subtract(g, a, b); }) ==
+        Values{-3, 3});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::multiply(g, a, b); }) ==
+        Values{4, 10});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::divide(g, a, b); }) ==
+        Values{0.25F, 2.5F});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::maximum(g, a, b); }) ==
+        Values{4, 5});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::minimum(g, a, b); }) ==
+        Values{1, 2});
+}
+
+TEST_CASE("a bias is added along its channels") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {2, 2});
+  op::bias_add(g, x, g.constant("b", {2}), 0);
+  CHECK(evaluated(g, {{1, 2, 3, 4}, {10, 20}}) == Values{11, 12, 23, 24});
+}
+
+TEST_CASE("casts to integers drop the fraction") {
+  CHECK(mapped({-1.5F, 2.75F}, [](auto& g, auto t) { op::cast(g, t, ScalarType::Int32); }) == Values{-1, 2});
+}
+
+TEST_CASE("padding surrounds and leaves alone what needs none") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {2, 2});
+  CHECK(op::pad(g, x, {.before = {0, 0}, .after = {0, 0}}).id == x.id);
+  op::pad(g, x, {.before = {1, 0}, .after = {0, 2}, .value = 7});
+  CHECK(evaluated(g, {{1, 2, 3, 4}}) == Values{7, 7, 7, 7, 1, 2, 7, 7, 3, 4, 7, 7});
+  // Only the sides that can be outside are asked about.
+  CHECK(to_text(g, 1) == "pad[i0, i1] = 1 <= i0 and i1 <= 1 ? x[i0 - 1, i1] : 7    i0 < 3, i1 < 4");
+}
+
+TEST_CASE("transpose, reshape and concat move elements") {
+  const Values six{1, 2, 3, 4, 5, 6};
+  ComputeGraph t;
+  op::transpose(t, t.input("x", {2, 3}));
+  CHECK(evaluated(t, {six}) == Values{1, 4, 2, 5, 3, 6});
+  ComputeGraph p;
+  const Tensor y = op::transpose(p, p.input("x", {1, 2, 3}), {-1, 0, 1});
+  CHECK(y.shape == std::vector<std::int64_t>{3, 1, 2});
+  CHECK(evaluated(p, {six}) == Values{1, 4, 2, 5, 3, 6});
+  for (const std::vector<std::int64_t>& shape :
+       std::vector<std::vector<std::int64_t>>{{6}, {3, 2}, {1, 2, 1, 3}}) {
+    ComputeGraph r;
+    op::reshape(r, r.input("x", {2, 3}), shape);
+    CHECK(evaluated(r, {six}) == six);
+  }
+  ComputeGraph c;
+  op::concat(c, {c.input("a", {2, 1}), c.input("b", {2, 2}), c.input("c", {2, 1})});
+  CHECK(evaluated(c, {{1, 2}, {3, 4, 5, 6}, {7, 8}}) == Values{1, 3, 4, 7, 2, 5, 6, 8});
+  ComputeGraph rows;
+  op::concat(rows, {rows.input("a", {1, 2}), rows.input("b", {2, 2})}, 0);
+  CHECK(evaluated(rows, {{1, 2}, {3, 4, 5, 6}}) == six);
+}
+
+TEST_CASE("splitting or merging a dimension costs no division where none is needed") {
+  ComputeGraph g;
+  op::reshape(g, g.input("x", {4, 6}), {2, 2, 6});
+  CHECK(to_text(g, 1) == "reshape[i0, i1, i2] = x[2*i0 + i1, i2]    i0 < 2, i1 < 2, i2 < 6");
+}
+
+TEST_CASE("shapes that do not fit are refused") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {2, 3});
+  const Tensor y = g.input("y", {2, 4});
+  CHECK_REFUSES("shapes [2, 3] and [2, 4] do not broadcast", op::add(g, x, y));
+  CHECK_REFUSES("length of the bias is 3 but must be 2", op::bias_add(g, x, g.input("b", {3}), 0));
+  CHECK_REFUSES("in the wrong order", op::clip(g, x, 1, 0));
+  CHECK_REFUSES("padding after dimension 1 is -1", op::pad(g, x, {.before = {0, 0}, .after = {0, -1}}));
+  CHECK_REFUSES("1 amounts before and 2 after", op::pad(g, x, {.before = {0}, .after = {0, 0}}));
+  CHECK_REFUSES("shape [2, 3] has 6 elements but [4, 2] has 8", op::reshape(g, x, {4, 2}));
+  CHECK_REFUSES("dimension 0 is given twice", op::transpose(g, x, {0, 0}));
+  CHECK_REFUSES("an order of 1 dimensions", op::transpose(g, x, {0}));
+  CHECK_REFUSES("part 1 has shape [2, 4], the first one [2, 3]", op::concat(g, {x, y}, 0));
+  CHECK_REFUSES("no tensors were given", op::concat(g, {}));
+}
