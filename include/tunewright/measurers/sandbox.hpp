@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -114,16 +115,25 @@ class Sandbox {
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
-  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads.
-  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1) {
-    if (task == task_ && threads == threads_) return;
+  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors` where any are
+  /// given. Throws `std::invalid_argument` for a processor number that cannot be.
+  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {}) {
+    std::bitset<1024> wanted;
+    for (const int processor : processors) {
+      if (processor < 0 || processor >= static_cast<int>(wanted.size())) {
+        throw std::invalid_argument("processor " + std::to_string(processor) + " was asked for; give 0 to 1023");
+      }
+      wanted.set(static_cast<std::size_t>(processor));
+    }
+    if (task == task_ && threads == threads_ && wanted == processors_) return;
     task_ = std::move(task);
     threads_ = threads;
+    processors_ = wanted;
     // A worker that cannot take it is replaced with the next kernel.
     if (worker_ && send_task() && worker_) end_worker(Seconds(0));
   }
-  void set_task(const TaskData& data, unsigned threads = 1) {
-    set_task(std::make_shared<const SharedTask>(data), threads);
+  void set_task(const TaskData& data, unsigned threads = 1, std::span<const int> processors = {}) {
+    set_task(std::make_shared<const SharedTask>(data), threads, processors);
   }
 
   /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
@@ -290,6 +300,7 @@ class Sandbox {
     sandbox::Request request;
     request.kind = sandbox::Request::Kind::SetTask;
     request.threads = threads_;
+    request.processors = processors_;
     request.protocol.run_timeout_seconds = 60;
     return ask(request, task_->descriptor()).failure;
   }
@@ -327,6 +338,7 @@ class Sandbox {
   std::optional<sandbox::Zygote::Worker> worker_;
   std::shared_ptr<const SharedTask> task_;
   unsigned threads_ = 1;
+  std::bitset<1024> processors_;
   std::size_t workers_started_ = 0;
   std::size_t kernels_run_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "tunewright/measurers/sandbox.hpp"
 
 #include <doctest/doctest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -108,6 +109,12 @@ TUNEWRIGHT_TEST_UNCHECKED void parallel_add(void* const* buffers, const tunewrig
         for (std::int64_t i = begin; i < end; ++i) out(memory)[i] = in(memory, 0)[i] + in(memory, 1)[i];
       },
       const_cast<void**>(buffers));
+}
+
+void on_processor_0_only(void* const* buffers, const tunewright_runtime* runtime) {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1 || !CPU_ISSET(0, &set)) std::abort();
+  add(buffers, runtime);
 }
 
 Failure failure_of(Sandbox& sandbox, codegen::tunewright_kernel function, Protocol protocol = quick()) {
@@ -242,10 +249,11 @@ TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {
   Sandbox sandbox;
   sandbox.set_task(addition());
   CHECK(sandbox.measure(kernel(add), quick()).valid());
+  const int worker = sandbox.statistics().worker_process;
   ::kill(sandbox.statistics().zygote_process, SIGKILL);
-  CHECK_THROWS_WITH_AS(
-      for (int i = 0; i < 3; ++i) static_cast<void>(sandbox.measure(kernel(add), quick())),
-      doctest::Contains("is gone"), std::runtime_error);
+  CHECK(gone_soon(worker));
+  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("is gone"),
+                       std::runtime_error);
 }
 
 TEST_CASE("timing follows the protocol") {
@@ -300,6 +308,15 @@ TEST_CASE("parallel loops run on the worker's runtime") {
   Sandbox sandbox;
   sandbox.set_task(addition());
   CHECK(sandbox.measure(kernel(parallel_add), quick()).valid());
+}
+
+TEST_CASE("kernels run where they are told to") {
+  Sandbox sandbox;
+  const std::vector<int> first = {0};
+  sandbox.set_task(addition(), 1, first);
+  CHECK(sandbox.measure(kernel(on_processor_0_only), quick()).valid());
+  const std::vector<int> none = {5000};
+  CHECK_THROWS_WITH_AS(sandbox.set_task(addition(), 1, none), doctest::Contains("processor 5000"), std::invalid_argument);
 }
 
 TEST_CASE("constants come packed as the kernel wants them") {

@@ -42,11 +42,12 @@ struct HostRuntime {
   const codegen::tunewright_runtime* runtime = nullptr;
   std::shared_ptr<const void> owner;
 };
-/// Makes a runtime for `threads` threads on the given cores. Called in the worker, once a number of threads.
-using RuntimeFactory = std::function<HostRuntime(unsigned threads, const std::vector<int>& cores)>;
+/// Makes a runtime whose `threads` threads, the calling one among them, run on the given processors (none given: anywhere).
+/// Called in the worker, when the first kernel that may need it is run.
+using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<const int> processors)>;
 
 /// Runs parallel loops on the calling thread.
-[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, const std::vector<int>& /*cores*/ = {}) {
+[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, std::span<const int> /*processors*/ = {}) {
   static const codegen::tunewright_runtime serial{
       [](const codegen::tunewright_runtime*, std::int64_t count, void (*body)(void*, std::int64_t, std::int64_t),
          void* context) { body(context, 0, count); },
@@ -56,9 +57,8 @@ using RuntimeFactory = std::function<HostRuntime(unsigned threads, const std::ve
 
 /// What a worker is made of besides this library. Everything here is copied into the zygote when that is forked.
 struct WorkerParts {
-  ObjectLoader load;                        ///< empty: only native kernels can be measured
+  ObjectLoader load;  ///< empty: only native kernels can be measured
   RuntimeFactory runtime = serial_runtime;
-  std::vector<int> cores;                   ///< processors the worker may use; empty: those of the tuner
 };
 
 namespace sandbox {
@@ -123,7 +123,7 @@ class Child {
     const auto size = contents ? ::lseek(contents.get(), 0, SEEK_END) : 0;
     Mapping mapping(contents.get(), static_cast<std::size_t>(size));
     switch (request.kind) {
-      case Request::Kind::SetTask: set_task(std::move(mapping), request.threads); break;
+      case Request::Kind::SetTask: set_task(std::move(mapping), request); break;
       case Request::Kind::Drop: kept_.clear(); break;
       case Request::Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
       case Request::Kind::Measure: {
@@ -158,14 +158,20 @@ class Child {
     for (std::size_t i = 0; i < series.repeats.size(); ++i) reply.repeats[i] = series.repeats[i];
   }
 
-  void set_task(Mapping mapping, unsigned threads) {
+  void set_task(Mapping mapping, const Request& request) {
     kept_.clear();
     packed_.clear();
     packed_bytes_ = 0;
     outputs_.clear();
     inputs_.clear();
     mapping_ = std::move(mapping);
-    threads_ = threads;
+    std::vector<int> processors;
+    for (int p = 0; p < static_cast<int>(request.processors.size()); ++p) {
+      if (request.processors.test(static_cast<std::size_t>(p))) processors.push_back(p);
+    }
+    if (threads_ != request.threads || processors_ != processors) runtime_ = {};
+    threads_ = request.threads;
+    processors_ = std::move(processors);
     Reader reader(mapping_.bytes());
     TaskView view = get_task(reader);
     for (InputView& input : view.inputs) {
@@ -206,6 +212,7 @@ class Child {
       }
     }
     for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
+    pin(kernel.native != nullptr);
     bound.runtime = runtime();
     return bound;
   }
@@ -263,12 +270,22 @@ class Child {
 
   /// Made for the first kernel rather than for the task, so that its threads start only when needed.
   [[nodiscard]] const codegen::tunewright_runtime* runtime() {
-    if (runtime_.runtime == nullptr || runtime_threads_ != threads_) {
-      runtime_ = {};
-      runtime_ = parts_.runtime(threads_, parts_.cores);
-      runtime_threads_ = threads_;
-    }
+    if (runtime_.runtime == nullptr) runtime_ = parts_.runtime(threads_, processors_);
     return runtime_.runtime;
+  }
+
+  /// A compiled kernel's calling thread keeps to the first processor, since the runtime has the others. A native one may
+  /// start threads of its own, and they inherit what it is allowed.
+  void pin(bool native) const {
+    if (processors_.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int p : processors_) CPU_SET(static_cast<std::size_t>(p), &set);
+    if (!native) {
+      CPU_ZERO(&set);
+      CPU_SET(static_cast<std::size_t>(processors_.front()), &set);
+    }
+    if (::sched_setaffinity(0, sizeof set, &set) != 0) throw_system_error("sched_setaffinity");
   }
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
@@ -314,12 +331,12 @@ class Child {
   const WorkerParts& parts_;
   Mapping mapping_;
   unsigned threads_ = 1;
+  std::vector<int> processors_;
   std::vector<std::pair<InputView, GuardedBuffer>> inputs_;
   std::vector<Output> outputs_;
   std::deque<Packed> packed_;
   std::size_t packed_bytes_ = 0;
   HostRuntime runtime_;
-  unsigned runtime_threads_ = 0;
   std::vector<Bound> kept_;
 };
 

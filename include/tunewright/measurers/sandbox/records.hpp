@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,7 +29,8 @@ struct Request {
   Kind kind = Kind::Measure;
   std::uint32_t kernel = 0;
   std::uint32_t calls = 0;
-  std::uint32_t threads = 1;
+  std::uint32_t threads = 1;            ///< of `SetTask`
+  std::bitset<1024> processors;         ///< of `SetTask`: where to run; none: anywhere
   double best_seconds = 0;
   Protocol protocol;
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -151,12 +150,6 @@ class Zygote {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != zygote) return;  // it died before the line above
-    if (!parts.cores.empty()) {
-      cpu_set_t set;
-      CPU_ZERO(&set);
-      for (const int core : parts.cores) CPU_SET(static_cast<std::size_t>(core), &set);
-      ::sched_setaffinity(0, sizeof set, &set);
-    }
     crash_report::install(socket);
     Child(socket, parts).serve();
   }
