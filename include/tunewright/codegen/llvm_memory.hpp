@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tunewright/codegen/llvm_values.hpp"
+
+/// Loads and stores of buffer elements in LLVM IR.
+namespace tunewright::codegen::detail {
+
+/// Buffers never overlap, which scoped alias metadata states. Values loaded or stored in the current basic block are
+/// remembered, so that an unrolled tile loads each element once.
+class MemoryEmitter : public ValueEmitter {
+ public:
+  MemoryEmitter(Plan& plan, const Target& target, llvm::Module& module)
+      : ValueEmitter(plan, target, module), pointers_(nest_.buffers.size(), nullptr), scopes_(nest_.buffers.size(), nullptr),
+        noalias_(nest_.buffers.size(), nullptr) {
+    llvm::MDBuilder metadata(context_);
+    llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("buffers");
+    std::vector<llvm::Metadata*> all;
+    for (const loops::Buffer& buffer : nest_.buffers) all.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      scopes_[b] = llvm::MDNode::get(context_, {all[b]});
+      std::vector<llvm::Metadata*> others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(b));
+      noalias_[b] = llvm::MDNode::get(context_, others);
+    }
+  }
+
+ protected:
+  /// What loads happen under: a condition of all lanes and one of each lane. Where it fails nothing outside is touched and
+  /// the value is unspecified.
+  struct Mask {
+    llvm::Value* uniform = nullptr;
+    llvm::Value* lanes = nullptr;
+    [[nodiscard]] bool always() const { return uniform == nullptr && lanes == nullptr; }
+  };
+  [[nodiscard]] Mask narrowed(const Mask& mask, llvm::Value* condition) {
+    if (condition == nullptr) return mask;
+    return is_vector(condition) ? Mask{mask.uniform, both(mask.lanes, condition)} : Mask{both(mask.uniform, condition), mask.lanes};
+  }
+
+  [[nodiscard]] llvm::Value* load(loops::BufferId id, const Affine& at, const Mask& mask) {
+    const program::ScalarType type = nest_.buffers[id].type;
+    if (!mask.always()) return from_memory(masked_load(id, at, mask), type);
+    const unsigned width = at.uniform() ? 1 : lanes_;
+    const auto key = std::make_tuple(id, sum_of_terms(at), at.constant, at.stride, width);
+    if (at.lane_part != nullptr) return from_memory(plain_load(id, at), type);
+    llvm::Value*& known = loaded_[key];
+    if (known == nullptr) known = from_memory(plain_load(id, at), type);
+    return known;
+  }
+
+  /// Stores `value`; a scalar goes to every lane. Only lanes of `mask` are written; a uniform condition is the caller's.
+  void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
+    const program::ScalarType type = nest_.buffers[id].type;
+    forget(id);
+    if (type == program::ScalarType::Bool) value = builder_.CreateZExt(value, vector_of(builder_.getInt8Ty(), is_vector(value) ? lanes_ : 1));
+    if (at.uniform()) {
+      if (is_vector(value)) value = builder_.CreateExtractElement(value, std::uint64_t{lanes_ - 1});
+      annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
+      return;
+    }
+    value = widen(value);
+    llvm::Instruction* instruction = nullptr;
+    if (at.stride == 1 && at.lane_part == nullptr) {
+      llvm::Value* pointer = address(id, at);
+      instruction = lane_mask == nullptr
+                        ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
+                        : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+    } else {
+      if (lane_mask == nullptr) lane_mask = all_lanes();
+      instruction = builder_.CreateMaskedScatter(value, addresses(id, at), alignment(id), lane_mask);
+    }
+    annotate(instruction, id);
+    if (lane_mask == nullptr && at.lane_part == nullptr && type != program::ScalarType::Bool) {
+      loaded_[std::make_tuple(id, sum_of_terms(at), at.constant, at.stride, lanes_)] = value;
+    }
+  }
+
+  void forget_memory() final {
+    loaded_.clear();
+    bases_.clear();
+  }
+
+  [[nodiscard]] llvm::AllocaInst* stack_slot(llvm::Type* type, std::uint64_t alignment) {
+    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.begin());
+    llvm::AllocaInst* slot = builder_.CreateAlloca(type);
+    slot->setAlignment(llvm::Align(alignment));
+    return slot;
+  }
+
+  ~MemoryEmitter() = default;
+
+  std::vector<llvm::Value*> pointers_;  ///< first byte of each buffer, in the current function
+
+ private:
+  [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
+    return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
+  }
+  [[nodiscard]] llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_)); }
+
+  [[nodiscard]] llvm::Value* from_memory(llvm::Value* value, program::ScalarType type) {
+    if (type != program::ScalarType::Bool) return value;
+    return builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
+  }
+
+  /// Address of the first lane.
+  [[nodiscard]] llvm::Value* address(loops::BufferId id, const Affine& at) {
+    if (pointers_[id] == nullptr) throw std::logic_error("buffer '" + nest_.buffers[id].name + "' is used before it is allocated");
+    llvm::Type* type = memory_type(nest_.buffers[id].type);
+    llvm::Value* pointer = pointers_[id];
+    if (llvm::Value* sum = sum_of_terms(at)) {
+      llvm::Value*& base = bases_[{id, sum}];
+      if (base == nullptr) base = builder_.CreateGEP(type, pointer, sum);
+      pointer = base;
+    }
+    if (at.constant != 0) pointer = builder_.CreateGEP(type, pointer, builder_.getInt64(static_cast<std::uint64_t>(at.constant)));
+    return pointer;
+  }
+  /// Addresses of all lanes.
+  [[nodiscard]] llvm::Value* addresses(loops::BufferId id, const Affine& at) {
+    Affine scalar = at;
+    scalar.stride = 0;
+    scalar.lane_part = nullptr;
+    llvm::Value* offsets = lane_numbers(builder_.getInt64Ty(), at.stride);
+    if (at.lane_part != nullptr) offsets = builder_.CreateAdd(offsets, at.lane_part);
+    return builder_.CreateGEP(memory_type(nest_.buffers[id].type), address(id, scalar), offsets);
+  }
+
+  [[nodiscard]] llvm::Value* plain_load(loops::BufferId id, const Affine& at) {
+    llvm::Type* type = memory_type(nest_.buffers[id].type);
+    if (at.uniform()) return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
+    llvm::Type* wide = vector_of(type, lanes_);
+    if (at.lane_part == nullptr && at.stride == 1) {
+      return annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
+    }
+    if (at.lane_part == nullptr && at.stride == 2) return every_second(id, at, wide);
+    return annotate(builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), all_lanes()), id);
+  }
+
+  /// Elements 0, 2, 4, ...: two loads that touch nothing beyond the last of them, and a shuffle.
+  [[nodiscard]] llvm::Value* every_second(loops::BufferId id, const Affine& at, llvm::Type* wide) {
+    Affine second = at;
+    second.constant += lanes_ - 1;
+    llvm::Value* low = annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
+    llvm::Value* high = annotate(builder_.CreateAlignedLoad(wide, address(id, second), alignment(id)), id);
+    llvm::SmallVector<int, 64> picked;
+    const int lanes = static_cast<int>(lanes_);
+    for (int lane = 0; lane < lanes; ++lane) picked.push_back(2 * lane < lanes ? 2 * lane : 2 * lane + 1);
+    return builder_.CreateShuffleVector(low, high, picked);
+  }
+
+  /// Without branches: where the condition of all lanes fails, zeros are read instead.
+  [[nodiscard]] llvm::Value* masked_load(loops::BufferId id, const Affine& at, const Mask& mask) {
+    llvm::Type* type = memory_type(nest_.buffers[id].type);
+    llvm::Type* wide = vector_of(type, lanes_);
+    if (at.uniform()) {
+      llvm::Value* any = mask.lanes == nullptr ? mask.uniform : both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
+    }
+    if (at.lane_part == nullptr && at.stride == 1) {
+      llvm::Value* pointer = address(id, at);
+      if (mask.uniform != nullptr) pointer = builder_.CreateSelect(mask.uniform, pointer, zeros());
+      if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
+      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
+    }
+    llvm::Value* lanes = mask.lanes;
+    if (mask.uniform != nullptr) lanes = both(lanes, widen(mask.uniform));
+    return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes, llvm::Constant::getNullValue(wide));
+  }
+
+  /// A vector register's worth of zeros to read instead of what must not be touched.
+  [[nodiscard]] llvm::Value* zeros() {
+    if (zeros_ == nullptr) {
+      llvm::Type* type = llvm::ArrayType::get(builder_.getInt64Ty(), 64);
+      zeros_ = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
+                                        llvm::Constant::getNullValue(type), "zeros");
+      zeros_->setAlignment(llvm::Align(64));
+    }
+    return zeros_;
+  }
+
+  llvm::Instruction* annotate(llvm::Instruction* instruction, loops::BufferId id) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[id]);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, noalias_[id]);
+    return instruction;
+  }
+
+  void forget(loops::BufferId id) {
+    for (auto entry = loaded_.begin(); entry != loaded_.end();) {
+      entry = std::get<0>(entry->first) == id ? loaded_.erase(entry) : std::next(entry);
+    }
+  }
+
+  std::vector<llvm::MDNode*> scopes_;
+  std::vector<llvm::MDNode*> noalias_;
+  std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*> loaded_;
+  std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> bases_;
+  llvm::GlobalVariable* zeros_ = nullptr;
+};
+
+}  // namespace tunewright::codegen::detail

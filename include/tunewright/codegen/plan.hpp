@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become straight-line code,
+/// and where each access goes. Knows nothing of LLVM.
+namespace tunewright::codegen {
+
+/// The nest asks for something this code generator cannot do; the message says what and what to do instead.
+class Unsupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct PlanOptions {
+  std::int64_t max_unrolled_instances = 4096;  ///< unrolled loops that would give more statements stay loops
+  std::int64_t max_unrolled_chunks = 16;       ///< vectors a vectorised loop is unrolled into; longer ones stay loops
+};
+
+/// Element of a buffer as an expression over loop variables.
+struct Access {
+  loops::BufferId buffer = 0;
+  loops::IndexExpr offset;
+  bool inside = false;  ///< within the buffer wherever the statement may run
+};
+
+/// Accesses of one statement.
+struct StatementPlan {
+  Access target;
+  std::unordered_map<const program::ExprNode*, Access> loads;
+  std::unordered_map<const program::ExprNode*, loops::IndexExpr> indices;
+  /// The same where spatial guards do not hold: coordinates are clamped, so that reads stay in bounds. `clamp_variables`
+  /// are variables that stand for the clamped coordinate of each guard; `no_variable` for guards that are not clamped.
+  std::unordered_map<const program::ExprNode*, Access> clamped_loads;
+  std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
+  std::vector<loops::Var> clamp_variables;
+  bool loads_can_be_clamped = false;
+  bool target_holds_all = false;  ///< the target's window has room for what lies beyond the guards
+};
+
+inline constexpr loops::Var no_variable = ~loops::Var{0};
+
+/// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
+class Plan {
+ public:
+  Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options = {})
+      : nest_(nest), target_(target), options_(options) {
+    lane_variable_ = add_variable("lane", 1);
+    chunk_variable_ = add_variable("chunk", 1);
+    (void)settle(nest_.body, 0, false);
+    plan_statements(nest_.body, no_variable);
+  }
+  Plan(const Plan&) = delete;
+  Plan& operator=(const Plan&) = delete;
+
+  [[nodiscard]] const loops::LoopNest& nest() const noexcept { return nest_; }
+  [[nodiscard]] const StatementPlan& of(const loops::Statement& s) const { return statements_.at(&s); }
+  [[nodiscard]] loops::Var lane_variable() const noexcept { return lane_variable_; }
+  [[nodiscard]] loops::Var chunk_variable() const noexcept { return chunk_variable_; }
+  void set_extent(loops::Var var, std::int64_t extent) { nest_.variables[var].extent = extent; }
+  [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
+
+  /// Elements of one vector register for what happens inside `body`: of the widest type stored there.
+  [[nodiscard]] std::int64_t lanes(const loops::Body& body) const {
+    std::size_t bytes = 1;
+    for_each_statement(body, [&](const loops::Statement& s) {
+      bytes = std::max(bytes, program::size_in_bytes(nest_.buffers[s.target].type));
+    });
+    return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
+  }
+  /// Vectors a vectorised loop falls into: full ones, then the rest in descending powers of two.
+  [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent, std::int64_t lanes) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
+    for (std::int64_t at = 0; at < extent;) {
+      std::int64_t width = lanes;
+      while (width > extent - at) width /= 2;
+      list.emplace_back(at, width);
+      at += width;
+    }
+    return list;
+  }
+  /// True when the loop becomes straight-line code.
+  [[nodiscard]] bool is_static(const loops::Loop& loop) const {
+    if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
+    return loop.kind == loops::LoopKind::Vectorized &&
+           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
+  }
+
+  template <class F>
+  static void for_each_statement(const loops::Body& body, const F& f) {
+    for (const loops::Node& node : body) {
+      if (const auto* s = std::get_if<loops::Statement>(&node.content)) f(*s);
+      if (const auto* l = std::get_if<loops::Loop>(&node.content)) for_each_statement(l->body, f);
+      if (const auto* b = std::get_if<loops::Branch>(&node.content)) {
+        for_each_statement(b->then, f);
+        for_each_statement(b->otherwise, f);
+      }
+    }
+  }
+
+ private:
+  loops::Var add_variable(std::string name, std::int64_t extent) {
+    nest_.variables.push_back({std::move(name), extent});
+    return static_cast<loops::Var>(nest_.variables.size() - 1);
+  }
+
+  struct Shape {
+    std::int64_t instances = 0;  ///< statements emitted
+    bool straight = true;        ///< no loop is left
+  };
+
+  /// Fixes the kinds of all loops in `body`, innermost first. `unroll_limit` is what loops around allow.
+  Shape settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel) {
+    Shape total;
+    const auto add = [&](const Shape& part) {
+      total.instances += part.instances;
+      total.straight = total.straight && part.straight;
+    };
+    for (loops::Node& node : body) {
+      if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        add(settle(*loop, unroll_limit, inside_parallel));
+      } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        add(settle(branch->then, unroll_limit, inside_parallel));
+        add(settle(branch->otherwise, unroll_limit, inside_parallel));
+      } else if (std::holds_alternative<loops::Statement>(node.content)) {
+        ++total.instances;
+      } else if (std::holds_alternative<loops::Barrier>(node.content)) {
+        throw Unsupported("loop nest '" + nest_.name + "' has a barrier; kernels for CPUs have no thread blocks");
+      }
+    }
+    return total;
+  }
+
+  Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel) {
+    using loops::LoopKind;
+    const std::int64_t count = extent(loop.var);
+    if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1)) loop.kind = LoopKind::Serial;
+    if (loop.kind > LoopKind::Unrolled) loop.kind = LoopKind::Serial;
+    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var)) loop.kind = LoopKind::Serial;
+    unroll_limit = std::max(unroll_limit, loop.unroll_limit);
+    Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
+    if (count == 1) return shape;
+    if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit) loop.kind = LoopKind::Unrolled;
+    if (loop.kind == LoopKind::Unrolled) {
+      if (shape.instances * count <= options_.max_unrolled_instances) {
+        shape.instances *= count;
+        return shape;
+      }
+      loop.kind = LoopKind::Serial;
+    }
+    if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
+      shape.instances *= static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size());
+      return shape;
+    }
+    shape.straight = false;
+    return shape;
+  }
+
+  /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an update, which is
+  /// then reduced across the vector), and conditions that all iterations share.
+  [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var) const {
+    for (const loops::Node& node : body) {
+      if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
+        const bool moves = loops::store_offset(nest_, *s).uses(var);
+        if (s->kind == loops::Statement::Kind::Assign && !moves) return false;
+        if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None) return false;
+      } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
+        if (!can_vectorise(loop->body, var)) return false;
+      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        for (const loops::Guard& guard : branch->conditions) {
+          if (guard.value.uses(var)) return false;
+        }
+        if (!can_vectorise(branch->then, var) || !can_vectorise(branch->otherwise, var)) return false;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void plan_statements(const loops::Body& body, loops::Var vector_variable) {
+    for (const loops::Node& node : body) {
+      if (const auto* s = std::get_if<loops::Statement>(&node.content)) plan_statement(*s, vector_variable);
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        plan_statements(loop->body, loop->kind == loops::LoopKind::Vectorized && extent(loop->var) > 1 ? loop->var : vector_variable);
+      }
+      if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        plan_statements(branch->then, vector_variable);
+        plan_statements(branch->otherwise, vector_variable);
+      }
+    }
+  }
+
+  /// True when coordinates over loop variables cannot leave the buffer's window.
+  [[nodiscard]] bool within_window(const loops::Buffer& buffer, const std::vector<loops::IndexExpr>& coordinates) const {
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+      const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
+      if (range.min < 0 || range.max >= buffer.shape[d]) return false;
+    }
+    return true;
+  }
+  /// True when a read stays inside a whole tensor for every point of the operator's axes.
+  [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s, const program::ExprNode& load) const {
+    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+      const auto range = load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
+      if (range.min < 0 || range.max >= buffer.shape[d]) return false;
+    }
+    return true;
+  }
+
+  void plan_statement(const loops::Statement& s, loops::Var vector_variable) {
+    StatementPlan& plan = statements_[&s];
+    const loops::Buffer& target = nest_.buffers[s.target];
+    const std::size_t rank = target.shape.size();
+    const std::vector<loops::IndexExpr> written(s.axis_values.begin(), s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
+    plan.target = {s.target, loops::store_offset(nest_, s), true};
+    plan.target_holds_all = within_window(target, written);
+    loops::Statement clamped = s;
+    for (const loops::Guard& guard : s.guards) {
+      loops::Var stand_in = no_variable;
+      if (guard.axis < rank && (vector_variable == no_variable || !guard.value.uses(vector_variable))) {
+        stand_in = add_variable("clamped", guard.extent);
+        clamped.axis_values[guard.axis] = loops::IndexExpr::variable(stand_in);
+      }
+      plan.clamp_variables.push_back(stand_in);
+    }
+    plan.loads_can_be_clamped = true;
+    if (s.kind == loops::Statement::Kind::Initialise) return;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      if (node.op == program::Op::Index) {
+        plan.indices.emplace(&node, loops::over_loops(nest_, s, node.index));
+        plan.clamped_indices.emplace(&node, loops::over_loops(nest_, clamped, node.index));
+      }
+      if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
+      const loops::BufferId id = nest_.buffer_of[node.tensor];
+      if (id == loops::LoopNest::no_buffer) {
+        throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) + " which has no buffer");
+      }
+      const loops::Buffer& buffer = nest_.buffers[id];
+      const auto coordinates = [&](const loops::Statement& from) {
+        std::vector<loops::IndexExpr> list;
+        for (const loops::IndexExpr& index : node.indices) list.push_back(loops::over_loops(nest_, from, index));
+        return list;
+      };
+      Access access{id, loops::load_offset(nest_, s, node), within_window(buffer, coordinates(s))};
+      if (buffer.role == loops::BufferRole::Temporary) {
+        plan.loads_can_be_clamped = plan.loads_can_be_clamped && access.inside;
+        plan.clamped_loads.emplace(&node, access);
+      } else {
+        access.inside = access.inside || within_tensor(buffer, s, node);
+        plan.clamped_loads.emplace(&node, Access{id, loops::load_offset(nest_, clamped, node), access.inside});
+      }
+      plan.loads.emplace(&node, std::move(access));
+    });
+  }
+
+  loops::LoopNest nest_;
+  const Target target_;
+  const PlanOptions options_;
+  loops::Var lane_variable_ = 0;
+  loops::Var chunk_variable_ = 0;
+  std::unordered_map<const loops::Statement*, StatementPlan> statements_;
+};
+
+}  // namespace tunewright::codegen
