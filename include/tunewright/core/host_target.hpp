@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+
+/// A description of the processors this program may use, read from /sys, /proc and the scheduler (Linux).
+namespace tunewright {
+
+/// Text of a file of the system, or nothing. A function, so that a description can be made of any machine's files.
+using SystemFiles = std::function<std::optional<std::string>(const std::string& path)>;
+
+[[nodiscard]] inline SystemFiles system_files() {
+  return [](const std::string& path) -> std::optional<std::string> {
+    std::ifstream file(path);
+    if (!file) return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+}
+
+namespace host {
+
+[[nodiscard]] inline std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
+}
+
+/// Leading decimal number of `text`; nothing if it does not start with one.
+[[nodiscard]] inline std::optional<std::uint64_t> number(std::string_view text) {
+  text = trimmed(text);
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  return value;
+}
+
+/// "32K", "36608K", "2M", "64" in bytes; zero for anything else.
+[[nodiscard]] inline std::uint64_t size_in_bytes(std::string_view text) {
+  text = trimmed(text);
+  const std::uint64_t value = number(text).value_or(0);
+  if (text.empty()) return 0;
+  switch (text.back()) {
+    case 'K': return value << 10;
+    case 'M': return value << 20;
+    case 'G': return value << 30;
+    default: return value;
+  }
+}
+
+/// "0-2,8" as 0, 1, 2, 8. Stops at what it cannot read.
+[[nodiscard]] inline std::vector<int> processor_list(std::string_view text) {
+  std::vector<int> processors;
+  text = trimmed(text);
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const auto first = number(part);
+    if (!first || *first > 1'000'000) break;
+    const auto dash = part.find('-');
+    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    if (!last || *last > 1'000'000) break;
+    for (std::uint64_t p = *first; p <= *last; ++p) processors.push_back(static_cast<int>(p));
+  }
+  return processors;
+}
+
+/// Value of the first line "key : value" of /proc/cpuinfo with that key.
+[[nodiscard]] inline std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key) {
+  std::istringstream lines{std::string(cpuinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    const auto colon = line.find(':');
+    if (colon != std::string::npos && trimmed(std::string_view(line).substr(0, colon)) == key) {
+      return std::string(trimmed(std::string_view(line).substr(colon + 1)));
+    }
+  }
+  return {};
+}
+
+/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The system leaves out
+/// flags whose registers it does not save, so what is listed can be used. Nothing if even SSE4.2 is missing.
+[[nodiscard]] inline std::optional<Isa> isa_of_flags(std::string_view flags) {
+  std::istringstream words{std::string(flags)};
+  const std::vector<std::string> present{std::istream_iterator<std::string>(words), {}};
+  const auto has = [&](std::initializer_list<const char*> wanted) {
+    return std::all_of(wanted.begin(), wanted.end(), [&](const char* flag) {
+      return std::find(present.begin(), present.end(), flag) != present.end();
+    });
+  };
+  if (!has({"sse4_2"})) return std::nullopt;
+  if (!has({"avx2", "fma"})) return Isa::Sse42;
+  return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
+}
+
+/// Processors this process may run on.
+[[nodiscard]] inline std::vector<int> allowed_processors() {
+  // Machines may have more processors than a `cpu_set_t` has bits; the call tells by failing.
+  for (std::size_t count = 1024; count <= std::size_t{1} << 20; count *= 4) {
+    std::vector<unsigned long> bits(count / (8 * sizeof(unsigned long)));
+    const std::size_t bytes = bits.size() * sizeof(unsigned long);
+    auto* set = reinterpret_cast<cpu_set_t*>(bits.data());
+    if (::sched_getaffinity(0, bytes, set) != 0) continue;
+    std::vector<int> processors;
+    for (std::size_t p = 0; p < count; ++p) {
+      if (CPU_ISSET_S(p, bytes, set)) processors.push_back(static_cast<int>(p));
+    }
+    return processors;
+  }
+  return {0};
+}
+
+/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a tuned kernel
+/// fills alone.
+[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {
+  std::vector<int> chosen;
+  std::vector<int> taken;
+  for (const int processor : allowed) {
+    if (std::find(taken.begin(), taken.end(), processor) != taken.end()) continue;
+    chosen.push_back(processor);
+    const auto text = files("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+    const std::vector<int> siblings = text ? processor_list(*text) : std::vector<int>{};
+    taken.insert(taken.end(), siblings.begin(), siblings.end());
+  }
+  return chosen;
+}
+
+/// Whole processors' worth of time that the control group grants; nothing where there is no limit.
+[[nodiscard]] inline std::optional<unsigned> processor_quota(const SystemFiles& files) {
+  std::optional<std::uint64_t> quota;
+  std::optional<std::uint64_t> period;
+  if (const auto both = files("/sys/fs/cgroup/cpu.max")) {
+    quota = number(*both);  // "max" when unlimited
+    const auto space = both->find(' ');
+    if (space != std::string::npos) period = number(std::string_view(*both).substr(space));
+  } else if (const auto old = files("/sys/fs/cgroup/cpu/cpu.cfs_quota_us")) {
+    quota = number(*old);  // -1 when unlimited
+    if (const auto old_period = files("/sys/fs/cgroup/cpu/cpu.cfs_period_us")) period = number(*old_period);
+  }
+  if (!quota || !period || *period == 0) return std::nullopt;
+  return static_cast<unsigned>(std::max<std::uint64_t>(1, *quota / *period));
+}
+
+/// Fills in the caches of `processor`; what cannot be read keeps its value.
+inline void read_caches(Target& target, int processor, const SystemFiles& files) {
+  const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/cache/index";
+  const auto first_cache = files(folder + "0/level");
+  if (first_cache) target.l3_bytes = 0;
+  for (int index = 0; index < 16; ++index) {
+    const std::string cache = folder + std::to_string(index) + "/";
+    const auto level = files(cache + "level");
+    const auto type = files(cache + "type");
+    const auto size = files(cache + "size");
+    if (!level || !type || !size || trimmed(*type) == "Instruction") continue;
+    const std::uint64_t bytes = size_in_bytes(*size);
+    if (bytes == 0) continue;
+    switch (number(*level).value_or(0)) {
+      case 1: {
+        target.l1_bytes = bytes;
+        if (const auto line = files(cache + "coherency_line_size")) {
+          if (const auto line_bytes = number(*line); line_bytes && *line_bytes != 0) target.cache_line_bytes = *line_bytes;
+        }
+        break;
+      }
+      case 2: target.l2_bytes = bytes; break;
+      case 3: target.l3_bytes = bytes; break;
+      default: break;
+    }
+  }
+}
+
+}  // namespace host
+
+/// Processors to run kernels on: those allowed, one a physical core.
+[[nodiscard]] inline std::vector<int> host_processors() {
+  return host::one_per_core(host::allowed_processors(), system_files());
+}
+
+/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error` if it has no
+/// SSE4.2 or does not say.
+[[nodiscard]] inline Target describe_host(const SystemFiles& files, const std::vector<int>& allowed) {
+  const std::string cpuinfo = files("/proc/cpuinfo").value_or("");
+  const auto isa = host::isa_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
+  if (!isa) {
+    throw std::runtime_error("/proc/cpuinfo names no processor with SSE4.2, the oldest that code is generated for; "
+                             "fill in a Target by hand to tune for another machine");
+  }
+  Target target;
+  target.name = host::cpuinfo_value(cpuinfo, "model name");
+  if (target.name.empty()) target.name = "unnamed processor";
+  target.isa = *isa;
+  const std::vector<int> cores = host::one_per_core(allowed, files);
+  target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
+  if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);
+  host::read_caches(target, cores.empty() ? 0 : cores.front(), files);
+  return target;
+}
+
+/// This machine: instruction set, caches, and one thread for each physical core the process may use. Restrict it with
+/// `with_isa` and `with_threads`.
+[[nodiscard]] inline Target host_target() { return describe_host(system_files(), host::allowed_processors()); }
+
+}  // namespace tunewright

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/core/host_target.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+using namespace tunewright;
+
+namespace {
+
+using Files = std::map<std::string, std::string>;
+
+SystemFiles from(const Files& files) {
+  return [files](const std::string& path) -> std::optional<std::string> {
+    const auto found = files.find(path);
+    return found == files.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
+/// Four processors on two cores, as a server shows them.
+Files server() {
+  Files files;
+  files["/proc/cpuinfo"] =
+      "processor\t: 0\nmodel name\t: Some Processor @ 2.50GHz\ncache size\t: 36608 KB\n"
+      "flags\t\t: fpu sse4_1 sse4_2 fma avx avx2 avx512f avx512dq avx512bw avx512vl\n\n"
+      "processor\t: 1\nmodel name\t: Some Processor @ 2.50GHz\nflags\t\t: fpu\n";
+  const std::string cpu = "/sys/devices/system/cpu/cpu";
+  for (int p = 0; p < 4; ++p) {
+    files[cpu + std::to_string(p) + "/topology/thread_siblings_list"] = p % 2 == 0 ? "0,2\n" : "1,3\n";
+  }
+  const auto cache = [&](int index, const char* level, const char* type, const char* size) {
+    const std::string folder = cpu + "0/cache/index" + std::to_string(index) + "/";
+    files[folder + "level"] = level;
+    files[folder + "type"] = type;
+    files[folder + "size"] = size;
+    files[folder + "coherency_line_size"] = "64\n";
+  };
+  cache(0, "1\n", "Data\n", "48K\n");
+  cache(1, "1\n", "Instruction\n", "32K\n");
+  cache(2, "2\n", "Unified\n", "2M\n");
+  cache(3, "3\n", "Unified\n", "36608K\n");
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("a server is described by its files") {
+  const Target target = describe_host(from(server()), {0, 1, 2, 3});
+  CHECK(target.name == "Some Processor @ 2.50GHz");
+  CHECK(target.kind == DeviceKind::Cpu);
+  CHECK(target.isa == Isa::Avx512);
+  CHECK(target.threads == 2);  // cores, not hardware threads
+  CHECK(target.cache_line_bytes == 64);
+  CHECK(target.l1_bytes == 48 * 1024);
+  CHECK(target.l2_bytes == 2 * 1024 * 1024);
+  CHECK(target.l3_bytes == 36608ULL * 1024);
+}
+
+TEST_CASE("threads follow what the process may use") {
+  Files files = server();
+  CHECK(describe_host(from(files), {3}).threads == 1);
+  CHECK(describe_host(from(files), {1, 2}).threads == 2);
+  files["/sys/fs/cgroup/cpu.max"] = "max 100000\n";
+  CHECK(describe_host(from(files), {0, 1}).threads == 2);
+  files["/sys/fs/cgroup/cpu.max"] = "150000 100000\n";
+  CHECK(describe_host(from(files), {0, 1}).threads == 1);
+  files["/sys/fs/cgroup/cpu.max"] = "50000 100000\n";
+  CHECK(describe_host(from(files), {0, 1}).threads == 1);
+}
+
+TEST_CASE("instruction sets need all of their parts") {
+  CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq avx512vl") == Isa::Avx512);
+  CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq") == Isa::Avx2);
+  CHECK(host::isa_of_flags("sse4_2 avx2 fma4") == Isa::Sse42);
+  CHECK(host::isa_of_flags("sse4_2") == Isa::Sse42);
+  CHECK(!host::isa_of_flags("sse4_1"));
+  CHECK(!host::isa_of_flags(""));
+  CHECK_THROWS_WITH_AS(static_cast<void>(describe_host(from({}), {0})), doctest::Contains("SSE4.2"), std::runtime_error);
+}
+
+TEST_CASE("a machine without cache files keeps plain defaults") {
+  Files files;
+  files["/proc/cpuinfo"] = "flags : sse4_2\n";
+  const Target target = describe_host(from(files), {0});
+  CHECK(target.name == "unnamed processor");
+  CHECK(target.l1_bytes == 32 * 1024);
+  CHECK(target.l3_bytes == 0);
+  CHECK(target.threads == 1);
+}
+
+TEST_CASE("lists and sizes") {
+  CHECK(host::processor_list("0-2,8\n") == std::vector<int>{0, 1, 2, 8});
+  CHECK(host::processor_list("5") == std::vector<int>{5});
+  CHECK(host::processor_list("").empty());
+  CHECK(host::processor_list("1,x,2") == std::vector<int>{1});
+  CHECK(host::size_in_bytes("32K") == 32768);
+  CHECK(host::size_in_bytes("2M\n") == 2097152);
+  CHECK(host::size_in_bytes("512") == 512);
+  CHECK(host::size_in_bytes("none") == 0);
+}
+
+TEST_CASE("this machine") {
+  const Target target = host_target();
+  CHECK(target.threads >= 1);
+  CHECK(target.threads <= host::allowed_processors().size());
+  CHECK(target.l1_bytes >= 8 * 1024);
+  CHECK(!host_processors().empty());
+  CHECK(target.with_threads(1).threads == 1);
+  CHECK(target.with_isa(Isa::Sse42).vector_bytes() == 16);
+}
