@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/models/gbdt.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+
+using namespace tunewright;
+using models::Gbdt;
+using models::gbdt::Objective;
+
+static_assert(CostModel<Gbdt> && PersistentCostModel<Gbdt>);
+static_assert(!ParametricCostModel<Gbdt> && !UncertainCostModel<Gbdt>);
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+struct Session {
+  FeatureBatch x{40};
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+};
+
+// Throughput depends on two columns and their product; programs have 0 to 4 rows.
+Session make_session(std::size_t programs, std::uint64_t seed) {
+  Session session;
+  Rng rng(seed);
+  for (std::size_t p = 0; p < programs; ++p) {
+    const std::size_t rows = p % 50 == 49 ? 0 : 1 + rng.below(4);
+    const double a = rng.uniform(), b = rng.uniform();
+    for (std::size_t r = 0; r < rows; ++r) {
+      const auto row = session.x.append_row();
+      for (std::size_t c = 3; c < row.size(); ++c) row[c] = rng.below(4) == 0 ? static_cast<float>(rng.below(c * 5)) : 0.0F;
+      row[0] = static_cast<float>(a);
+      row[1] = static_cast<float>(b);
+      row[2] = r == 0 ? 1.0F : 0.0F;
+    }
+    session.x.close_program();
+    session.y.push_back(rng.below(20) == 0 ? 0.0F : static_cast<float>(0.1 + 0.4 * a + 0.5 * a * b));
+    session.group.push_back(static_cast<std::uint32_t>(p % 3));
+  }
+  return session;
+}
+
+FeatureBatch column(const std::vector<float>& values) {
+  FeatureBatch x(1);
+  for (const float value : values) x.append_program(std::vector<float>{value});
+  return x;
+}
+
+std::vector<float> predicted(const Gbdt& model, const FeatureBatch& x) {
+  std::vector<float> score(x.programs());
+  model.predict(x, score);
+  return score;
+}
+
+}  // namespace
+
+TEST_CASE("one tree of two leaves, by hand") {
+  // y = 0, 0, 1, 1: the split after 2 gains 4/3 - 4/5 = 0.5333; leaves are -G / (H + 1): 0 / 3 and 2 / 3.
+  const FeatureBatch x = column({1, 2, 3, 4});
+  const std::vector<float> y{0, 0, 1, 1};
+  Gbdt model{.rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
+  model.fit(x, y, {});
+  const auto score = predicted(model, column({1, 2, 2.4F, 2.6F, 3, 100}));  // the threshold is 2.5
+  CHECK(score[0] == 0);
+  CHECK(score[1] == 0);
+  CHECK(score[2] == 0);
+  CHECK(score[3] == doctest::Approx(2.0 / 3));
+  CHECK(score[4] == doctest::Approx(2.0 / 3));
+  CHECK(score[5] == doctest::Approx(2.0 / 3));
+
+  SUBCASE("gamma above the gain leaves the root, -G / (H + 1) = 2 / 5") {
+    model.gamma = 0.54F;
+    model.fit(x, y, {});
+    for (const float s : predicted(model, x)) CHECK(s == doctest::Approx(0.4));
+  }
+  SUBCASE("without lambda leaves are means") {
+    model.lambda = 0;
+    model.fit(x, y, {});
+    CHECK(predicted(model, x) == y);
+  }
+  SUBCASE("children must weigh min_child_weight") {
+    model.min_child_weight = 2.5F;
+    model.fit(x, y, {});
+    for (const float s : predicted(model, x)) CHECK(s == doctest::Approx(0.4));
+  }
+  SUBCASE("the learning rate scales leaves, the second tree starts from them") {
+    // First round: 0 and 0.5 * 2/3 = 1/3. Then g = 0, 0, -2/3, -2/3: leaf 0.5 * (4/3) / 3 = 2/9; 1/3 + 2/9 = 5/9.
+    model.rounds = 2;
+    model.learning_rate = 0.5F;
+    model.gamma = 0;
+    model.fit(x, y, {});
+    CHECK(predicted(model, x)[3] == doctest::Approx(5.0 / 9));
+  }
+}
+
+TEST_CASE("summed over statements: rows share the gradient of their program") {
+  // One program, two equal rows, y = 0.8. Every row has g = -0.8 * 0.8 and h = 0.8: leaf = rate * 1.28 / 1.6 = rate * 0.8, and
+  // the program scores twice that.
+  FeatureBatch x(1);
+  x.append_program(std::vector<float>{1, 1});
+  const std::vector<float> y{0.8F};
+  Gbdt model{.rounds = 1, .learning_rate = 0.25F, .lambda = 0};
+  model.fit(x, y, {});
+  CHECK(predicted(model, x)[0] == doctest::Approx(0.4));
+  // The second round sees 0.4: g = -0.4 * 0.8, leaf = 0.25 * 0.4, score 0.4 + 0.2.
+  model.rounds = 2;
+  model.fit(x, y, {});
+  CHECK(predicted(model, x)[0] == doctest::Approx(0.6));
+}
+
+TEST_CASE("it learns what it is shown, under every objective") {
+  const Session train = make_session(1500, 1), test = make_session(500, 2);
+  for (const auto objective : {Objective::Squared, Objective::SummedOverStatements, Objective::RankPairwise, Objective::LambdaRank}) {
+    Gbdt model{.rounds = 60, .objective = objective, .threads = 1};
+    model.fit(train.x, train.y, train.group);
+    const auto score = predicted(model, test.x);
+    std::size_t right = 0, pairs = 0;
+    for (std::size_t i = 0; i < 500; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (test.y[i] == 0 || test.y[j] == 0 || score[i] == -infinity || score[j] == -infinity) continue;
+        ++pairs;
+        right += (score[i] > score[j]) == (test.y[i] > test.y[j]) ? 1U : 0U;
+      }
+    }
+    CAPTURE(static_cast<int>(objective));
+    CHECK(static_cast<double>(right) > 0.85 * static_cast<double>(pairs));
+  }
+}
+
+TEST_CASE("the same bits with one, two and three threads") {
+  const Session train = make_session(3000, 3);
+  for (const auto objective : {Objective::SummedOverStatements, Objective::LambdaRank}) {
+    Gbdt one{.rounds = 10, .max_depth = 8, .gamma = 0, .objective = objective, .threads = 1};
+    one.fit(train.x, train.y, train.group);
+    for (const unsigned threads : {2U, 3U}) {
+      Gbdt many{.rounds = 10, .max_depth = 8, .gamma = 0, .objective = objective, .threads = threads};
+      many.fit(train.x, train.y, train.group);
+      CHECK(many.ensemble == one.ensemble);
+      CHECK(predicted(many, train.x) == predicted(one, train.x));
+    }
+  }
+}
+
+TEST_CASE("scores go with the program, whatever the order and the batch") {
+  const Session train = make_session(400, 4);
+  Gbdt model{.rounds = 20, .threads = 1};
+  model.fit(train.x, train.y, train.group);
+  const auto score = predicted(model, train.x);
+  FeatureBatch reversed(40);
+  for (std::size_t p = 400; p-- > 0;) reversed.append_program(train.x.program(p));
+  const auto other = predicted(model, reversed);
+  for (std::size_t p = 0; p < 400; ++p) {
+    CHECK(other[399 - p] == score[p]);
+    CHECK((score[p] == -infinity) == (p % 50 == 49));  // those without rows
+    if (p % 37 != 0) continue;
+    FeatureBatch alone(40);
+    alone.append_program(train.x.program(p));
+    CHECK(predicted(model, alone)[0] == score[p]);
+  }
+}
+
+TEST_CASE("the order in which programs are shown does not matter") {
+  const Session train = make_session(300, 5);
+  Session reversed;
+  for (std::size_t p = 300; p-- > 0;) {
+    reversed.x.append_program(train.x.program(p));
+    reversed.y.push_back(train.y[p]);
+  }
+  Gbdt forward{.rounds = 1, .threads = 1}, backward = forward;
+  forward.fit(train.x, train.y, {});
+  backward.fit(reversed.x, reversed.y, {});
+  CHECK(forward.ensemble == backward.ensemble);
+}
+
+TEST_CASE("before the first fit all described programs are equal, the others last") {
+  FeatureBatch x(3);
+  x.append_program(std::vector<float>{1, 2, 3});
+  x.close_program();
+  x.append_program(std::vector<float>{4, 5, 6});
+  CHECK(predicted(Gbdt{}, x) == std::vector<float>{0, -infinity, 0});
+  CHECK(predicted(Gbdt{}, FeatureBatch{}).empty());
+}
+
+TEST_CASE("degenerate data teaches nothing and harms nothing") {
+  Gbdt model{.rounds = 3, .threads = 2};
+  FeatureBatch x(2);
+  for (int p = 0; p < 4; ++p) x.append_program(std::vector<float>{1, 2});
+  SUBCASE("all failed") {
+    model.fit(x, std::vector<float>(4, 0.0F), {});
+    CHECK(predicted(model, x) == std::vector<float>(4, 0.0F));
+  }
+  SUBCASE("all alike") {
+    model.fit(x, std::vector<float>(4, 0.5F), {});
+    for (const float s : predicted(model, x)) CHECK(s > 0);
+  }
+  SUBCASE("nothing at all forgets") {
+    model.fit(x, std::vector<float>(4, 0.5F), {});
+    model.fit(FeatureBatch(2), {}, {});
+    CHECK(predicted(model, x) == std::vector<float>(4, 0.0F));
+  }
+  SUBCASE("programs without rows only") {
+    FeatureBatch empty(2);
+    empty.close_program();
+    model.fit(empty, std::vector<float>{0}, {});
+    CHECK(predicted(model, empty)[0] == -infinity);
+  }
+}
+
+TEST_CASE("early stopping keeps the best round") {
+  // The training error of one constant program stops falling when the floats are used up.
+  Gbdt model{.rounds = 5000, .learning_rate = 0.5F, .lambda = 0, .early_stopping_rounds = 5, .threads = 1};
+  model.fit(column({1}), std::vector<float>{0.8F}, {});
+  CHECK(model.ensemble.trees.size() < 100);
+  CHECK(predicted(model, column({1}))[0] == doctest::Approx(0.8));
+}
+
+TEST_CASE("misuse is named") {
+  const FeatureBatch x = column({1, 2});
+  const std::vector<float> y{0.5F, 1};
+  Gbdt model{.rounds = 2, .threads = 1};
+  std::vector<float> score(2);
+  CHECK_THROWS_WITH_AS(model.fit(x, std::vector<float>{1}, {}), "models::Gbdt::fit: 1 labels for 2 programs; pass one y a program, 0 for a failed one",
+                       std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(x, y, std::vector<std::uint32_t>{0}), std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, std::numeric_limits<float>::quiet_NaN()}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, -1}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, infinity}, {}), std::invalid_argument);
+  model.fit(x, y, {});
+  const auto before = model.ensemble;
+  CHECK_THROWS_WITH_AS(model.fit(column({1, std::numeric_limits<float>::quiet_NaN()}), y, {}),
+                       "models::Gbdt::fit: feature 0 of row 1 is not a number; leave a program that cannot be described without rows",
+                       std::invalid_argument);
+  CHECK(model.ensemble == before);
+  score.resize(1);
+  CHECK_THROWS_AS(model.predict(x, score), std::invalid_argument);
+  FeatureBatch wide(2);
+  wide.append_program(std::vector<float>{1, 2});
+  CHECK_THROWS_WITH_AS(model.predict(wide, score),
+                       "models::Gbdt::predict: rows of 2 features, but the model was trained on 1; use the featurizer it was trained with",
+                       std::invalid_argument);
+  for (const Gbdt& wrong : {Gbdt{.rounds = 0}, Gbdt{.max_depth = 0}, Gbdt{.max_depth = 16}, Gbdt{.learning_rate = 0},
+                            Gbdt{.learning_rate = 1.5F}, Gbdt{.min_child_weight = -1}, Gbdt{.gamma = -1}, Gbdt{.lambda = -1},
+                            Gbdt{.max_bins = 1}, Gbdt{.max_bins = 257}, Gbdt{.pairs_per_program = 0}}) {
+    Gbdt copy = wrong;
+    CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);
+  }
+}
+
+TEST_CASE("a kept model predicts the same bits") {
+  const Session train = make_session(300, 6);
+  Gbdt model{.rounds = 15, .threads = 1}, loaded;
+  model.fit(train.x, train.y, {});
+  std::stringstream file;
+  model.save(file, 7);
+  loaded.load(file, 7);
+  CHECK(loaded.ensemble == model.ensemble);
+  CHECK(predicted(loaded, train.x) == predicted(model, train.x));
+
+  std::stringstream unfitted;
+  Gbdt{}.save(unfitted, 7);
+  loaded.load(unfitted, 7);
+  CHECK(loaded.ensemble == Gbdt{}.ensemble);
+}
+
+TEST_CASE("a model that does not fit is refused and nothing changes") {
+  const Session train = make_session(50, 7);
+  Gbdt model{.rounds = 3, .threads = 1};
+  model.fit(train.x, train.y, {});
+  std::ostringstream file;
+  model.save(file, 7);
+  const std::string text = file.str();
+  const auto before = model.ensemble;
+  const auto refused = [&](const std::string& content, std::uint64_t schema) {
+    std::istringstream in(content);
+    CHECK_THROWS_AS(model.load(in, schema), std::runtime_error);
+    CHECK(model.ensemble == before);
+  };
+  refused(text, 8);  // another featurizer
+  refused("", 7);
+  refused("something else entirely", 7);
+  refused("tunewright-gbdt 2" + text.substr(17), 7);
+  for (std::size_t length = 0; length + 4 < text.size(); length += 1 + text.size() / 40) refused(text.substr(0, length), 7);
+  const std::string head = "tunewright-gbdt 1 feature_schema 7 columns 2 used 1 trees 1 nodes 3 ";
+  std::istringstream sound(head + "1  0 1  0.5 0 1  1 1 1  2 1 2 end");
+  Gbdt by_hand;
+  by_hand.load(sound, 7);
+  FeatureBatch x(2);
+  x.append_program(std::vector<float>{9, 0.25F});
+  x.append_program(std::vector<float>{9, 0.75F});
+  CHECK(predicted(by_hand, x) == std::vector<float>{1, 2});
+  refused(head + "2  0 1  0.5 0 1  1 1 1  2 1 2 end", 7);    // a column there is not
+  refused(head + "1  0 1  0.5 0 2  1 1 1  2 1 2 end", 7);    // a child beyond the tree
+  refused(head + "1  0 1  0.5 0 0  1 1 1  2 1 2 end", 7);    // a circle
+  refused(head + "1  0 0  0.5 0 1  1 1 1  2 1 2 end", 7);    // deeper than it says
+  refused(head + "1  0 1  0.5 0 1  nan 1 1  2 1 2 end", 7);  // a score that is not a number
+}

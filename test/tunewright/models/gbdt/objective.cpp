@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/models/gbdt/objective.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+using namespace tunewright;
+using models::gbdt::Objective;
+using models::gbdt::RankingGroups;
+using models::gbdt::Slope;
+
+namespace {
+
+std::vector<Slope> slopes_of(Objective objective, const std::vector<float>& score, const std::vector<float>& y,
+                             const std::vector<std::uint32_t>& group = {}, unsigned pairs = 8) {
+  std::vector<Slope> out(y.size(), Slope{99, 99});
+  models::gbdt::slopes(objective, score, y, RankingGroups::of(y.size(), group), pairs, Rng(1), 0, out);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("squared: g = s - y, h = 1") {
+  const auto slope = slopes_of(Objective::Squared, {0.5F}, {0.75F});
+  CHECK(slope[0].gradient == -0.25F);
+  CHECK(slope[0].hessian == 1);
+}
+
+TEST_CASE("summed over statements: g = (s - y) y, h = y, and nothing from a failed program") {
+  const auto slope = slopes_of(Objective::SummedOverStatements, {0.5F, 0.5F}, {0.75F, 0});
+  CHECK(slope[0].gradient == doctest::Approx(-0.1875));  // (0.5 - 0.75) * 0.75
+  CHECK(slope[0].hessian == 0.75F);
+  CHECK(slope[1].gradient == 0);
+  CHECK(slope[1].hessian == 0);
+}
+
+TEST_CASE("pairwise: two programs with equal scores push each other by one half") {
+  const auto slope = slopes_of(Objective::RankPairwise, {0, 0}, {0, 1});
+  CHECK(slope[1].gradient == -0.5F);  // -1 / (1 + e^0)
+  CHECK(slope[0].gradient == 0.5F);
+  CHECK(slope[0].hessian == 0.25F);  // 1/2 (1 - 1/2)
+  CHECK(slope[1].hessian == 0.25F);
+}
+
+TEST_CASE("pairwise: three programs, each pair weighs 1 / (n - 1)") {
+  // Scores 0; y 0, 1, 1: the last two do not differ, the first loses twice.
+  const auto slope = slopes_of(Objective::RankPairwise, {0, 0, 0}, {0, 1, 1});
+  CHECK(slope[0].gradient == doctest::Approx(0.5));
+  CHECK(slope[1].gradient == doctest::Approx(-0.25));
+  CHECK(slope[2].gradient == doctest::Approx(-0.25));
+}
+
+TEST_CASE("pairwise: programs of different tasks never meet") {
+  const auto slope = slopes_of(Objective::RankPairwise, {0, 0}, {0, 1}, {3, 8});
+  CHECK(slope[0].gradient == 0);
+  CHECK(slope[1].hessian == 0);
+}
+
+TEST_CASE("lambda: pairs weigh what a swap changes in NDCG") {
+  // Ranks by score: program 0 first, 1 second. Gains 2^y - 1: 0 and 1. Ideal DCG: 1 / log2(2) = 1.
+  // |delta NDCG| = |1/log2(2) - 1/log2(3)| * 1 = 0.36907; times n = 2: 0.73814. The model is wrong with p = 1/(1 + e^-1).
+  const auto slope = slopes_of(Objective::LambdaRank, {1, 0}, {0, 1});
+  const double weight = 2 * (1 - 1 / std::log2(3.0)), wrong = 1 / (1 + std::exp(-1.0));
+  CHECK(weight == doctest::Approx(0.73814).epsilon(1e-4));
+  CHECK(slope[0].gradient == doctest::Approx(weight * wrong));
+  CHECK(slope[1].gradient == doctest::Approx(-weight * wrong));
+  CHECK(slope[0].hessian == doctest::Approx(weight * wrong * (1 - wrong)));
+}
+
+TEST_CASE("ranking gradients of a task add up to nothing, sampled or not") {
+  std::vector<float> score, y;
+  Rng rng(5);
+  for (int i = 0; i < 100; ++i) {
+    score.push_back(static_cast<float>(rng.uniform()));
+    y.push_back(static_cast<float>(rng.uniform()));
+  }
+  for (const auto objective : {Objective::RankPairwise, Objective::LambdaRank}) {
+    for (const unsigned pairs : {2U, 50U}) {
+      double sum = 0, hessians = 0;
+      for (const Slope& slope : slopes_of(objective, score, y, {}, pairs)) {
+        sum += static_cast<double>(slope.gradient);
+        hessians += static_cast<double>(slope.hessian);
+      }
+      CHECK(std::abs(sum) < 1e-4);
+      CHECK(hessians > 1);
+    }
+  }
+}
+
+TEST_CASE("sampled pairs estimate all pairs") {
+  // One program against 400 others that are all better: its gradient is 1/2 with all pairs, and every sample agrees.
+  std::vector<float> score(401, 0.0F), y(401, 1.0F);
+  y[0] = 0;
+  const auto all = slopes_of(Objective::RankPairwise, score, y, {}, 300);
+  CHECK(all[0].gradient == doctest::Approx(0.5));
+  double mean = 0;
+  for (std::uint64_t round = 0; round < 200; ++round) {
+    std::vector<Slope> out(401);
+    models::gbdt::slopes(Objective::RankPairwise, score, y, RankingGroups::of(401, {}), 8, Rng(2), round, out);
+    mean += static_cast<double>(out[0].gradient) / 200;
+  }
+  // Standard error: 8 of its 16 meetings are drawn by others, sqrt(8) / 32 / sqrt(200) = 0.006; five of them.
+  CHECK(mean == doctest::Approx(0.5).epsilon(0.06));
+}
