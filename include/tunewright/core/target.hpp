@@ -43,7 +43,7 @@ struct Target {
   unsigned max_vthread_extent = 0;
   unsigned warp_size = 0;
   unsigned multiprocessors = 0;
-  std::string architecture;  ///< e.g. "sm_90"; on CPUs empty
+  std::string architecture{};  ///< e.g. "sm_90"; on CPUs empty
 
   /// Bytes of one vector register.
   [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {

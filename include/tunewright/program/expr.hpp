@@ -73,42 +73,35 @@ struct ExprNode {
   ScalarType type = ScalarType::Float32;
   double value = 0;
   TensorId tensor = 0;
-  IndexExpr index;
-  std::vector<IndexExpr> indices;
-  std::vector<Expr> args;
+  IndexExpr index{};
+  std::vector<IndexExpr> indices{};
+  std::vector<Expr> args{};
 };
 
 inline Expr make_expr(ExprNode node) { return Expr(std::make_shared<const ExprNode>(std::move(node))); }
 
 inline Expr constant(double value, ScalarType type) {
-  return make_expr(
-      {.op = Op::Constant, .type = type, .value = value, .index = {}, .indices = {}, .args = {}});
+  return make_expr({.op = Op::Constant, .type = type, .value = value});
 }
 template <class T>
 requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) Expr::Expr(T value)
     : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
 inline Expr index_value(IndexExpr index) {
-  return make_expr(
-      {.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index), .indices = {}, .args = {}});
+  return make_expr({.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index)});
 }
 inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indices) {
-  return make_expr({.op = Op::Load,
-                    .type = type,
-                    .tensor = tensor,
-                    .index = {},
-                    .indices = std::move(indices),
-                    .args = {}});
+  return make_expr({.op = Op::Load, .type = type, .tensor = tensor, .indices = std::move(indices)});
 }
 inline Expr cast(Expr a, ScalarType type) {
   if (a->type == type) return a;
-  if (a->op == Op::Constant) return constant(a->value, type);
-  return make_expr({.op = Op::Cast, .type = type, .index = {}, .indices = {}, .args = {std::move(a)}});
+  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : std::trunc(a->value), type);
+  return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
 }
 
 namespace detail {
 inline Expr unary(Op op, Expr a) {
   const ScalarType type = a->type;
-  return make_expr({.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a)}});
+  return make_expr({.op = op, .type = type, .args = {std::move(a)}});
 }
 /// A constant takes the type of the other operand; otherwise the smaller type is widened.
 inline void unify(Expr& a, Expr& b) {
@@ -124,13 +117,11 @@ inline void unify(Expr& a, Expr& b) {
 inline Expr binary(Op op, Expr a, Expr b) {
   unify(a, b);
   const ScalarType type = a->type;
-  return make_expr(
-      {.op = op, .type = type, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+  return make_expr({.op = op, .type = type, .args = {std::move(a), std::move(b)}});
 }
 inline Expr predicate(Op op, Expr a, Expr b) {
   unify(a, b);
-  return make_expr(
-      {.op = op, .type = ScalarType::Bool, .index = {}, .indices = {}, .args = {std::move(a), std::move(b)}});
+  return make_expr({.op = op, .type = ScalarType::Bool, .args = {std::move(a), std::move(b)}});
 }
 }  // namespace detail
 
@@ -163,11 +154,8 @@ inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
 inline Expr select(Expr condition, Expr a, Expr b) {
   detail::unify(a, b);
   const ScalarType type = a->type;
-  return make_expr({.op = Op::Select,
-                    .type = type,
-                    .index = {},
-                    .indices = {},
-                    .args = {std::move(condition), std::move(a), std::move(b)}});
+  return make_expr(
+      {.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});
 }
 /// 0 <= index < extent, as a Bool.
 inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {

@@ -52,12 +52,12 @@ enum class Role : std::uint8_t { Input, Constant, Computed };
 /// Variables in `body` are axis numbers: spatial axes first, then reduction axes. Inputs and constants have
 /// no body.
 struct Operator {
-  std::string name;
+  std::string name{};
   ScalarType type = ScalarType::Float32;
   Role role = Role::Computed;
-  std::vector<Axis> axes;
+  std::vector<Axis> axes{};
   Combiner combiner = Combiner::None;
-  Expr body;
+  Expr body{};
 
   [[nodiscard]] std::size_t rank() const noexcept {
     std::size_t spatial = 0;

@@ -48,6 +48,7 @@ TEST_CASE("a number takes the type of the other operand, otherwise the smaller t
   CHECK(select(read(0) < 1.0, 0.0, wide)->type == ScalarType::Float64);
   CHECK(cast(wide, ScalarType::Float64).get() == wide.get());
   CHECK(cast(Expr(1.5), ScalarType::Float64)->op == Op::Constant);
+  CHECK(cast(Expr(-1.5), ScalarType::Int32)->value == -1);
 }
 
 TEST_CASE("an empty expression can be told from one that is there") {

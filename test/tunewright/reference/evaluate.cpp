@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/reference/evaluate.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
+#include "tunewright/program/operators/reduce.hpp"
+#include "tunewright/program/operators/softmax.hpp"
+#include "tunewright/reference/evaluate_at.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+
+using namespace tunewright;
+using namespace tunewright::program;
+namespace op = tunewright::program::operators;
+using reference::Array;
+using reference::evaluate;
+using reference::evaluate_at;
+using reference::random_inputs;
+using reference::sample_points;
+using reference::Tensors;
+
+namespace {
+
+const IndexExpr i = IndexExpr::variable(0);
+
+/// Evaluates `body` of x[i] for each value.
+std::vector<double> mapped(const std::vector<double>& x, ScalarType type, const auto& body) {
+  ComputeGraph graph;
+  const Tensor t = graph.input("x", {static_cast<std::int64_t>(x.size())}, type);
+  graph.compute("y", {{"i", t.shape[0]}}, [&](auto axis) { return body(t(axis[0])); });
+  Tensors tensors{Array(type, t.shape), Array()};
+  for (std::size_t e = 0; e < x.size(); ++e) tensors[0].set(e, x[e]);
+  const Array y = evaluate(graph, std::move(tensors))[1];
+  std::vector<double> values;
+  for (std::size_t e = 0; e < y.size(); ++e) values.push_back(y.get(e));
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("arrays convert on the way in and know their type") {
+  Array a(ScalarType::Int32, {2, 3});
+  CHECK(a.size() == 6);
+  CHECK(a.size_in_bytes() == 24);
+  CHECK(a.type() == ScalarType::Int32);
+  a.set(5, -2.75);
+  CHECK(a.get(5) == -2);
+  CHECK(a.as<std::int32_t>()(1, 2) == -2);
+  CHECK(static_cast<const std::int32_t*>(a.data())[5] == -2);
+  CHECK(a == a);
+  CHECK_FALSE(a == Array(ScalarType::Int32, {2, 3}));
+  CHECK_THROWS_WITH_AS((void)a.as<float>(), "an array of int32 was asked for as another type; use its own",
+                       std::invalid_argument);
+  CHECK(Array(xt::xarray<double>({1.0, 2.0})).type() == ScalarType::Float64);
+}
+
+TEST_CASE("each scalar operation") {
+  const auto f32 = ScalarType::Float32;
+  using Values = std::vector<double>;
+  CHECK(mapped({-2, 3}, f32, [](Expr x) { return -x; }) == Values{2, -3});
+  CHECK(mapped({-2, 3}, f32, [](Expr x) { return abs(x); }) == Values{2, 3});
+  CHECK(mapped({0}, f32, [](Expr x) { return exp(x); }) == Values{1});
+  CHECK(mapped({1}, f32, [](Expr x) { return log(x); }) == Values{0});
+  CHECK(mapped({9}, f32, [](Expr x) { return sqrt(x); }) == Values{3});
+  CHECK(mapped({0}, f32, [](Expr x) { return tanh(x); }) == Values{0});
+  CHECK(mapped({0}, f32, [](Expr x) { return erf(x); }) == Values{0});
+  CHECK(mapped({5}, f32, [](Expr x) { return x - 2 + x * 3 - x / 4; }) == Values{16.75});
+  CHECK(mapped({-2, 3}, f32, [](Expr x) { return min(x, 1.0) + max(x, 1.0); }) == Values{-1, 4});
+  CHECK(mapped({-7, 7}, ScalarType::Int32, [](Expr x) { return x / 2; }) == Values{-3, 3});
+  CHECK(mapped({-1.5, 1.5}, f32, [](Expr x) { return cast(x, ScalarType::Int64); }) == Values{-1, 1});
+  const auto truth = [](Expr condition) { return select(std::move(condition), 1.0, 0.0); };
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x < 2.0); }) == Values{1, 0, 0});
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x <= 2.0); }) == Values{1, 1, 0});
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(equal(x, 2.0)); }) == Values{0, 1, 0});
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x > 1.0 && x < 3.0); }) == Values{0, 1, 0});
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x < 2.0 || x > 2.0); }) == Values{1, 0, 1});
+  CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(logical_not(x < 2.0)); }) == Values{0, 1, 1});
+  CHECK(mapped({1, 2}, ScalarType::Bool, [](Expr x) { return x; }) == Values{1, 2});
+}
+
+TEST_CASE("float32 sums are accumulated in double and rounded once") {
+  // 1 + 4096 * 2^-24 is lost term by term in float32.
+  const std::int64_t n = 4097;
+  ComputeGraph graph;
+  op::sum(graph, graph.input("x", {n}));
+  Tensors tensors{Array(ScalarType::Float32, {n}), Array()};
+  for (std::size_t e = 0; e < 4097; ++e) tensors[0].set(e, e == 0 ? 1.0 : 0x1.0p-24);
+  CHECK(evaluate(graph, std::move(tensors))[1].get(0) == 1.0 + 4096 * 0x1.0p-24);
+}
+
+TEST_CASE("combiners, with the longest axis in any place") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {2, 3, 2});
+  for (const Combiner combiner : {Combiner::Sum, Combiner::Product, Combiner::Max, Combiner::Min}) {
+    graph.reduce("r", {{"j", 3}}, {{"i", 2}, {"k", 2}}, combiner,
+                 [&](auto s, auto r) { return x(r[0], s[0], r[1]); });
+  }
+  Tensors tensors(5);
+  tensors[0] = Array(ScalarType::Float32, {2, 3, 2});
+  for (std::size_t e = 0; e < 12; ++e) tensors[0].set(e, static_cast<double>(e) - 1);
+  tensors = evaluate(graph, std::move(tensors));
+  // j = 0 sees -1, 0, 5, 6; j = 1 sees 1, 2, 7, 8; j = 2 sees 3, 4, 9, 10.
+  CHECK(tensors[1].as<float>() == xt::xarray<float>({10, 18, 26}));
+  CHECK(tensors[2].as<float>() == xt::xarray<float>({0, 112, 1080}));
+  CHECK(tensors[3].as<float>() == xt::xarray<float>({6, 8, 10}));
+  CHECK(tensors[4].as<float>() == xt::xarray<float>({-1, 1, 3}));
+}
+
+TEST_CASE("the branch of a select that is not taken is not read, nested ones included") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {4});
+  const Tensor y = graph.compute("y", {{"i", 12}}, [&](auto a) {
+    const Expr v = index_value(a[0]);
+    return select(v < 4, x(a[0]), select(v < 8, x(a[0] - 4) * 10, x(a[0] - 8) * 100));
+  });
+  Tensors tensors{Array(ScalarType::Float32, {4}), Array()};
+  for (std::size_t e = 0; e < 4; ++e) tensors[0].set(e, static_cast<double>(e) + 1);
+  const Tensors all = evaluate(graph, tensors);
+  CHECK(all[y.id].as<float>() == xt::xarray<float>({1, 2, 3, 4, 10, 20, 30, 40, 100, 200, 300, 400}));
+}
+
+TEST_CASE("an unguarded read outside of a tensor is an error that says where") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {2, 4});
+  graph.compute("y", {{"i", 4}}, [&](auto a) { return x(0, a[0] + 1); });
+  CHECK_THROWS_WITH_AS((void)evaluate(graph, random_inputs(graph, Rng(1))),
+                       "operator 'y' reads tensor 0 at index 4 of dimension 1, which has extent 4; guard the "
+                       "read with a select",
+                       std::out_of_range);
+}
+
+TEST_CASE("quotients and remainders in accesses, on rows longer than a block") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {700});
+  const auto range_of = [](Var) { return Range{0, 699}; };
+  graph.compute("y", {{"i", 700}}, [&](auto a) {
+    return x(IndexExpr::remainder(a[0], 7, range_of) * 100 + IndexExpr::quotient(a[0], 7, range_of));
+  });
+  Tensors tensors{Array(ScalarType::Float32, {700}), Array()};
+  for (std::size_t e = 0; e < 700; ++e) tensors[0].set(e, static_cast<double>(e));
+  const Array y = evaluate(graph, std::move(tensors))[1];
+  bool right = true;
+  for (std::size_t e = 0; e < 700; ++e) right = right && y.get(e) == static_cast<double>(e % 7 * 100 + e / 7);
+  CHECK(right);
+}
+
+TEST_CASE("double and float32 tensors mix by casting") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {1});
+  const Tensor y = graph.input("y", {1}, ScalarType::Float64);
+  const Tensor z = op::add(graph, x, y);
+  CHECK(z.type == ScalarType::Float64);
+  Tensors tensors{Array(ScalarType::Float32, {1}), Array(ScalarType::Float64, {1}), Array()};
+  tensors[0].set(0, 0.1);
+  tensors[1].set(0, 0.1);
+  CHECK(evaluate(graph, std::move(tensors))[2].get(0) == static_cast<double>(0.1F) + 0.1);
+}
+
+TEST_CASE("the number of threads does not change the result") {
+  ComputeGraph graph;
+  const Tensor a = graph.input("a", {37, 53});
+  op::softmax(graph, op::matmul(graph, a, a, {.transpose_b = true}));
+  const Tensors inputs = random_inputs(graph, Rng(3));
+  const Tensors one = evaluate(graph, inputs, {.threads = 1});
+  const Tensors three = evaluate(graph, inputs, {.threads = 3});
+  CHECK(one == three);
+}
+
+TEST_CASE("inputs that do not belong to the graph are refused") {
+  ComputeGraph graph;
+  op::relu(graph, graph.input("x", {2, 3}));
+  CHECK_THROWS_WITH_AS(
+      (void)evaluate(graph, Tensors(1)),
+      "1 arrays were given for a graph of 2 tensors; give one a tensor, as random_inputs does",
+      std::invalid_argument);
+  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float32, {3, 2}), Array()}),
+                  std::invalid_argument);
+  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float64, {2, 3}), Array()}),
+                  std::invalid_argument);
+  const std::vector<std::int64_t> outside{6};
+  const Tensors inputs = random_inputs(graph, Rng(1));
+  CHECK_THROWS_WITH_AS((void)evaluate_at(graph, inputs, 1, outside),
+                       "element 6 was asked for of tensor 1, which has 6; give row-major numbers",
+                       std::invalid_argument);
+  CHECK_THROWS_AS((void)evaluate_at(graph, inputs, 2, {}), std::invalid_argument);
+}
+
+TEST_CASE("sampled elements equal those of a whole evaluation, through chains of reductions") {
+  ComputeGraph graph;
+  const Tensor x = graph.input("x", {40, 30});
+  const Tensor w = graph.constant("w", {30, 50});
+  const Tensor padded = op::pad(graph, x, {.before = {1, 0}, .after = {1, 0}});
+  const Tensor product = op::matmul(graph, padded, w);
+  const Tensor soft = op::softmax(graph, product, {.axis = 0});
+  const Tensor shifted = graph.compute("shifted", {{"i", 42}, {"j", 50}}, [&](auto a) {
+    return select(index_value(a[0]) < 41, soft(a[0] + 1, a[1]), soft(0, a[1]));
+  });
+  const Tensor squared = op::matmul(graph, shifted, shifted, {.transpose_b = true});
+  op::relu(graph, squared);
+  const Tensors inputs = random_inputs(graph, Rng(5));
+  const Tensors all = evaluate(graph, inputs);
+  for (const Tensor& t : {product, soft, shifted, squared}) {
+    for (const std::size_t count : {3U, 40U, 1000U, 5000U}) {
+      const std::vector<std::int64_t> points = sample_points(t.shape, count, Rng(count));
+      const std::vector<double> values = evaluate_at(graph, inputs, t.id, points, {.threads = 2});
+      bool equal = values.size() == points.size();
+      for (std::size_t p = 0; p < points.size(); ++p) {
+        const double whole = all[t.id].get(static_cast<std::size_t>(points[p]));
+        equal = equal && std::abs(values[p] - whole) <= 1e-6 * std::abs(whole);
+      }
+      CAPTURE(t.id);
+      CAPTURE(count);
+      CHECK(equal);
+    }
+  }
+  CHECK(evaluate_at(graph, inputs, x.id, std::vector<std::int64_t>{7})[0] == inputs[0].get(7));
+}
+
+TEST_CASE("a few dot products of a large matrix product cost only themselves") {
+  // All of it would be 8.6e9 multiplications.
+  const auto graph = op::matmul_graph({.m = 2048, .n = 2048, .k = 2048});
+  Tensors inputs = random_inputs(*graph, Rng(1));
+  const std::vector<std::int64_t> points{0, 2048 * 2048 - 1};
+  const std::vector<double> values = evaluate_at(*graph, inputs, 2, points);
+  double corner = 0;
+  for (std::size_t k = 0; k < 2048; ++k)
+    corner += inputs[0].get(2047 * 2048 + k) * inputs[1].get(k * 2048 + 2047);
+  CHECK(values[1] == doctest::Approx(corner));
+}
