@@ -101,13 +101,12 @@ class StatementAccesses {
     runs_.clear();
   }
 
-  /// Adds an access to `buffer` at tensor coordinates `coordinates`: over loop variables for a store, over the axes of the
-  /// operator for a load. A buffer read after it was written is read and written, at the place it is written.
-  /// Returns the indices into the buffer as forms.
+  /// Adds an access to buffer `id` at tensor coordinates `coordinates`. A buffer read after it was written is read and
+  /// written, at the place it is written. Returns the indices into the buffer; valid until the next call.
   /// Throws `std::invalid_argument` when coordinates and dimensions differ in number.
   std::span<const AffineForms::Id> add(const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
-                                       std::span<const program::IndexExpr> coordinates,
-                                       std::span<const program::IndexExpr> axis_values, AccessType type) {
+                                       std::span<const program::IndexExpr> coordinates, AffineForms::Over variables,
+                                       AccessType type) {
     const loops::Buffer& buffer = nest.buffers[id];
     if (coordinates.size() != buffer.shape.size()) {
       throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
@@ -117,8 +116,8 @@ class StatementAccesses {
     const std::size_t first = indices_.size();
     for (std::size_t d = 0; d < coordinates.size(); ++d) {
       const AffineForms::Id index = forms.zero();
-      forms.add(index, coordinates[d], 1, axis_values);
-      if (d < buffer.origin.size()) forms.add(index, buffer.origin[d], -1);
+      forms.add(index, coordinates[d], 1, variables);
+      if (d < buffer.origin.size()) forms.add(index, buffer.origin[d], -1, AffineForms::Over::Loops);
       indices_.push_back(index);
     }
     if (!buffer.packing.empty()) pack(buffer, forms, first);
@@ -218,20 +217,20 @@ class StatementAccesses {
     indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
   }
 
-  /// Elements between the accesses of two iterations of loop `l`, the least over all accesses; zero if it moves none.
+  /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves; zero if it moves
+  /// none. An access moved in several dimensions, as by a fused loop, counts with the farthest move.
   [[nodiscard]] double stride_of(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
                                  std::size_t l) const {
     double least = 0;
     for (const Access& access : accesses_) {
       if (access.use != use) continue;
+      double moved = 0;
       double pitch = 1;
       for (std::size_t d = dimensions(buffer); d-- > 0;) {
-        if (const double step = std::abs(forms.step(indices_[access.first + d], l)); step != 0) {
-          least = least == 0 ? step * pitch : std::min(least, step * pitch);
-          break;
-        }
+        moved = std::max(moved, std::abs(forms.step(indices_[access.first + d], l)) * pitch);
         pitch *= static_cast<double>(extent(buffer, d));
       }
+      if (moved != 0 && (least == 0 || moved < least)) least = moved;
     }
     return least;
   }

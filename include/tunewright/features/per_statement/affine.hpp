@@ -29,10 +29,14 @@ class AffineForms {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   /// Forgets all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable (`none`: always
-  /// zero); both must stay alive and unchanged while forms are made and read.
-  void reset(std::span<const std::int64_t> extents, std::span<const std::uint32_t> depth_of) {
+  /// zero), `axis_values` the values of a statement's axes over loop variables; all must stay alive and unchanged while
+  /// forms are made and read.
+  void reset(std::span<const std::int64_t> extents, std::span<const std::uint32_t> depth_of,
+             std::span<const program::IndexExpr> axis_values) {
     extents_ = extents;
     depth_of_ = depth_of;
+    axis_values_ = axis_values;
+    axis_forms_.assign(axis_values.size(), none);
     forms_.clear();
     coefficients_.clear();
     weights_.clear();
@@ -47,23 +51,42 @@ class AffineForms {
     return static_cast<Id>(forms_.size() - 1);
   }
 
-  /// form += factor * e, for `e` over loop variables.
-  void add(Id form, const program::IndexExpr& e, std::int64_t factor) { add(form, e, factor, {}); }
+  /// Value of axis `axis`. Made once: most indices are made of axes.
+  [[nodiscard]] Id axis(program::Var axis) {
+    if (axis_forms_[axis] == none) {
+      const Id form = zero();
+      add(form, axis_values_[axis], 1, Over::Loops);
+      axis_forms_[axis] = form;
+    }
+    return axis_forms_[axis];
+  }
 
-  /// form += factor * e, for `e` over axes whose values over loop variables are `axis_values`.
-  void add(Id form, const program::IndexExpr& e, std::int64_t factor, std::span<const program::IndexExpr> axis_values) {
+  /// What the variables of an expression are.
+  enum class Over : std::uint8_t { Axes, Loops };
+
+  /// form += factor * e.
+  void add(Id form, const program::IndexExpr& e, std::int64_t factor, Over variables) {
     forms_[form].constant += factor * e.constant();
     for (const program::IndexExpr::Term& term : e.terms()) {
       const std::int64_t scaled = factor * term.coefficient;
       if (term.kind != program::IndexExpr::Kind::Variable) {
         const Id numerator = zero();
-        add(numerator, *term.numerator, 1, axis_values);
+        add(numerator, *term.numerator, 1, variables);
         add_atom(form, term.kind, numerator, term.divisor, scaled);
-      } else if (!axis_values.empty()) {
-        add(form, axis_values[term.var], scaled, {});
+      } else if (variables == Over::Axes) {
+        add(form, axis(term.var), scaled);
       } else if (const std::uint32_t depth = depth_of_[term.var]; depth != none) {
         at(form, depth) += scaled;
       }
+    }
+  }
+
+  /// into += factor * from.
+  void add(Id into, Id from, std::int64_t factor) {
+    forms_[into].constant += factor * forms_[from].constant;
+    for (std::size_t l = 0; l < loops(); ++l) at(into, l) += factor * at(from, l);
+    for (std::uint32_t w = forms_[from].first_weight; w != none; w = weights_[w].next) {
+      add_weight(into, weights_[w].atom, factor * weights_[w].value);
     }
   }
 
@@ -172,18 +195,9 @@ class AffineForms {
     forms_[form].first_weight = static_cast<std::uint32_t>(weights_.size() - 1);
   }
 
-  /// into += factor * from.
-  void add_form(Id into, Id from, std::int64_t factor) {
-    forms_[into].constant += factor * forms_[from].constant;
-    for (std::size_t l = 0; l < loops(); ++l) at(into, l) += factor * at(from, l);
-    for (std::uint32_t w = forms_[from].first_weight; w != none; w = weights_[w].next) {
-      add_weight(into, weights_[w].atom, factor * weights_[w].value);
-    }
-  }
-
   [[nodiscard]] Id divided(Id form, std::int64_t divisor, program::IndexExpr::Kind kind) {
     const Id numerator = zero();
-    add_form(numerator, form, 1);
+    add(numerator, form, 1);
     const Id result = zero();
     add_atom(result, kind, numerator, divisor, 1);
     return result;
@@ -227,7 +241,7 @@ class AffineForms {
       forms_[form].constant += factor * low;
     } else {
       forms_[numerator].constant -= low * divisor;
-      add_form(form, numerator, factor);
+      add(form, numerator, factor);
     }
   }
 
@@ -270,6 +284,8 @@ class AffineForms {
 
   std::span<const std::int64_t> extents_;
   std::span<const std::uint32_t> depth_of_;
+  std::span<const program::IndexExpr> axis_values_;
+  std::vector<Id> axis_forms_;              // by axis, `none` where not made yet
   std::vector<Form> forms_;
   std::vector<std::int64_t> coefficients_;  // (forms, loops)
   std::vector<Weight> weights_;             // linked lists, one a form

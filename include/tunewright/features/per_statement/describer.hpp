@@ -113,23 +113,25 @@ class Describer {
     }
     const Operations& operations = operations_.of(statement.op);
     counts_ = operations.counts;
-    forms_.reset(extents_, depth_of_);
-    accesses_.reset(extents_.size());
     const std::span<const program::IndexExpr> axis_values(statement.axis_values);
+    forms_.reset(extents_, depth_of_, axis_values);
+    accesses_.reset(extents_.size());
 
+    using Over = AffineForms::Over;
     const bool update = statement.kind == Kind::Update;
-    const auto stored = accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), {},
+    const auto stored = accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops,
                                       update ? AccessType::ReadWrite : AccessType::Write);
     if (update) {
       count_indices(stored);  // the running result is read there too
       if (const auto column = column_of(op.combiner, op.type)) ++counts_[*column];
     }
     for (const program::ExprNode* load : operations.loads) {
-      count_indices(accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, axis_values, AccessType::Read));
+      count_indices(
+          accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, Over::Axes, AccessType::Read));
     }
     for (const program::ExprNode* position : operations.positions) {
       const AffineForms::Id form = forms_.zero();
-      forms_.add(form, position->index, 1, axis_values);
+      forms_.add(form, position->index, 1, Over::Axes);
       count_indices(std::span(&form, 1));
     }
     accesses_.find_regions(*nest_, forms_, history_);

@@ -96,7 +96,15 @@ enum Column : std::size_t {
 };
 static_assert(columns == 164);
 
-/// First columns of the groups that are scaled counts of operations, as opposed to what follows them.
+/// Columns within a group of loops and within the block of the `block`-th buffer.
+[[nodiscard]] constexpr std::size_t column_of(Column group, LoopColumn part) noexcept {
+  return static_cast<std::size_t>(group) + static_cast<std::size_t>(part);
+}
+[[nodiscard]] constexpr std::size_t column_of(std::size_t block, BufferColumn part) noexcept {
+  return FirstBuffer + block * buffer_columns + static_cast<std::size_t>(part);
+}
+
+/// The first so many columns are counts of operations.
 inline constexpr std::size_t operation_columns = VectorizedLoops;
 
 namespace detail {
