@@ -24,7 +24,7 @@ endif()
 add_library(tunewright_development INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   target_compile_options(tunewright_development INTERFACE
-    -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
+    -Wall -Wextra -Wpedantic -Wshadow
     $<$<BOOL:${TUNEWRIGHT_WERROR}>:-Werror>)
   # The optimiser of GCC 12 reports faults inside std::string and std::vector that are not there (GCC PR 105329, 105651);
   # what depends on inlining decisions stays a warning.

@@ -10,6 +10,17 @@
 #include <utility>
 #include <variant>
 #include <vector>
+#include <xtensor/xstorage.hpp>
+
+#if defined(__clang__) && __clang_major__ >= 19
+// Clang 19 lets a template parameter with two arguments take a template with defaults for more (CWG 2398), which makes
+// two partial specialisations of xtensor 0.24 fit its own shape type. A full one decides.
+template <>
+struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t, 4>> {
+  using type = xt::svector<std::ptrdiff_t, 4>;
+};
+#endif
+
 #include <xtensor/xarray.hpp>
 
 #include "tunewright/program/expr.hpp"

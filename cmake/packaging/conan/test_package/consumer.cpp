@@ -1,15 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a project of somebody else writes: it sees the headers only through the targets it links.
+// What a project of somebody else writes: it sees the headers only through the targets it links, and searches a space of its
+// own. Every component it was linked with is used once.
+#include <cstdint>
 #include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
 
-#include "tunewright/core/rng.hpp"
-#include "tunewright/core/target.hpp"
+#include "tunewright/measurers/function.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/tuner.hpp"
+#ifdef CONSUMER_HAS_DATA
+#include "tunewright/data/record_json.hpp"
+#endif
+#ifdef CONSUMER_HAS_EIGEN
+#include <Eigen/Core>
+#endif
+#ifdef CONSUMER_HAS_GRAPH
+#include "tunewright/program/operators/matmul.hpp"
+#endif
+#ifdef CONSUMER_HAS_REFERENCE
+#include "tunewright/reference/evaluate.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+#endif
+#ifdef CONSUMER_HAS_ORC
+#include <llvm-c/Core.h>
+#endif
+
+namespace {
+
+using namespace tunewright;
+
+/// Tile sizes 1 to 64; the program is the tile size itself.
+struct Tiles {
+  using config_type = unsigned;
+  using program_type = unsigned;
+
+  std::optional<unsigned> sample(const Task&, Rng& rng) const { return 1 + static_cast<unsigned>(rng.below(64)); }
+  std::optional<unsigned> mutate(const Task& task, unsigned, Rng& rng) const { return sample(task, rng); }
+  bool feasible(const Task&, unsigned tile) const { return tile >= 1 && tile <= 64; }
+  std::uint64_t key(unsigned tile) const { return StableHash{}.add(tile).value(); }
+  std::string encode(unsigned tile) const { return std::to_string(tile); }
+  std::optional<unsigned> decode(const Task&, std::string_view text) const {
+    return static_cast<unsigned>(std::stoul(std::string(text)));
+  }
+  unsigned lower(const Task&, unsigned tile) const { return tile; }
+};
+
+/// Fastest at 48.
+Outcome pretend(const Task&, unsigned tile) {
+  const double distance = tile > 48 ? tile - 48.0 : 48.0 - tile;
+  return {.result = Timing{.repeats = {Seconds(1.0 + distance)}, .median = Seconds(1.0 + distance)}};
+}
+
+bool check(const char* what, bool works) {
+  std::printf("%-10s %s\n", what, works ? "works" : "does not work");
+  return works;
+}
+
+}  // namespace
 
 int main() {
-  tunewright::Rng first(7);
-  tunewright::Rng second(7);
-  const tunewright::Target target = tunewright::Target{.name = "consumer"}.with_threads(2);
-  const bool works = first() == second() && target.threads == 2;
-  std::puts(works ? "tunewright works in a consumer" : "tunewright does not work in a consumer");
+  Tuner<recipes::Random<Tiles, measurers::Function<unsigned>>> tuner{{.measurer = {pretend}, .seed = 7}};
+  const auto run = tuner.run({.name = "tiles", .target = {}}, {.trials = 64, .batch = 16});
+  bool works = check("core", run.best() != nullptr && run.best()->candidate.config == 48);
+#ifdef CONSUMER_HAS_DATA
+  const Record record{.task = 1, .key = 2, .config = "48"};
+  works &= check("data", data::from_line(data::to_line(record)).config == "48");
+#endif
+#ifdef CONSUMER_HAS_EIGEN
+  works &= check("eigen", (Eigen::Matrix2f::Identity() * Eigen::Vector2f(1, 2)).sum() == 3.0F);
+#endif
+#ifdef CONSUMER_HAS_GRAPH
+  const auto graph = program::operators::matmul_graph({.m = 2, .n = 3, .k = 4});
+  works &= check("graph", graph->op(2).name == "matmul");
+#endif
+#ifdef CONSUMER_HAS_REFERENCE
+  const auto tensors = reference::evaluate(*graph, reference::random_inputs(*graph, Rng(1)));
+  works &= check("reference", !tensors.empty());
+#endif
+#ifdef CONSUMER_HAS_ORC
+  unsigned major = 0;
+  LLVMGetVersion(&major, nullptr, nullptr);
+  works &= check("orc", major == 19);
+#endif
   return works ? 0 : 1;
 }
