@@ -18,6 +18,7 @@
 #include "tunewright/codegen/llvm_module.hpp"
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/partition.hpp"
 
 /// Loop nest -> LLVM IR -> object file, for CPUs.
 ///
@@ -30,7 +31,7 @@ struct CompileOptions {
   bool register_tiles = true;                   ///< keep targets of reductions in registers
   bool aggressive = false;                      ///< LLVM's highest level of instruction selection and scheduling
   bool verify = false;                          ///< check the IR first; for tests
-  std::int64_t max_stack_bytes = 1024 * 1024;   ///< of temporaries of one thread
+  std::int64_t max_stack_bytes = 2 * 1024 * 1024;   ///< of temporaries of one thread
   std::string passes = "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)";
   PlanOptions plan = {};
 };
@@ -102,7 +103,8 @@ class LlvmCompiler {
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& nest, llvm::LLVMContext& context, Kernel* kernel) {
+  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context, Kernel* kernel) {
+    const loops::LoopNest nest = loops::partition(guarded);
     const auto start = Clock::now();
     auto module = std::make_unique<llvm::Module>(nest.name, context);
     backend_.prepare(llvm::wrap(module.get()));

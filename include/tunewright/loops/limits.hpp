@@ -13,7 +13,7 @@ namespace tunewright::loops {
 
 /// Limits of a CPU candidate. They keep compile times and stacks bounded; what merely runs slowly is left to the search.
 struct CpuLimits {
-  std::int64_t max_local_bytes = 1 << 20;     ///< of one buffer a thread allocates inside its loops
+  std::int64_t max_local_bytes = 2 << 20;     ///< of all buffers a thread allocates inside its loops
   std::int64_t max_workspace_bytes = 1LL << 30;
   std::int64_t max_unrolled_statements = 2048;  ///< copies of one statement made by unrolling and vector splitting
   std::int64_t max_vector_extent = 1024;
@@ -41,7 +41,7 @@ class LimitCheck {
         check(branch->otherwise, copies, in_loop, in_parallel);
       } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
         const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
-        if (in_loop && bytes > limits_.max_local_bytes) exceeded_ = "local buffer too large";
+        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
         if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
       } else if (std::holds_alternative<Statement>(node.content)) {
         if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
@@ -66,6 +66,7 @@ class LimitCheck {
   const LoopNest& nest_;
   const CpuLimits& limits_;
   std::int64_t lanes_;
+  std::int64_t local_bytes_ = 0;
   std::string_view exceeded_;
 };
 
