@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/codegen/llvm_jit.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/sandbox.hpp"
+
+namespace tunewright::measurers {
+
+/// Parts of a worker that loads object files with LLVM ORC.
+[[nodiscard]] inline WorkerParts orc_worker_parts() {
+  WorkerParts parts;
+  // Made with the first object file, that is in the worker: the tuner's own process never needs it.
+  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
+                                                                   const std::string& symbol) mutable -> LoadedObject {
+    if (!linker) linker = std::make_shared<codegen::KernelLoader>();
+    codegen::Kernel kernel;
+    kernel.symbol = symbol;
+    kernel.object = std::make_shared<const std::vector<char>>(object.begin(), object.end());
+    auto loaded = std::make_shared<codegen::LoadedKernel>(linker->load(kernel));
+    return {loaded->function(), loaded};
+  };
+  return parts;
+}
+
+namespace orc {
+
+/// A compiled candidate or the reason why there is none.
+struct Compiled {
+  std::variant<codegen::Kernel, Failure> result;
+  Seconds time{0};
+};
+
+/// Compiles nests [begin, end) on threads of its own; `wait` hands them out in order, each as soon as it is there. A
+/// compilation cannot be interrupted within a process; what bounds it is that the code generator keeps loops as loops
+/// beyond a fixed number of statements, and one that took longer than allowed is reported as such.
+class CompileTeam {
+ public:
+  using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
+
+  /// One thread a compiler; on `processors` where any are given.
+  CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count, double timeout_seconds,
+              std::span<const int> processors)
+      : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
+    for (std::size_t t = 0; t < std::min(count, nests.size()); ++t) {
+      threads_.emplace_back([this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
+        keep_to(allowed);
+        work(*compiler);
+      });
+    }
+  }
+  ~CompileTeam() { next_ = nests_.size(); }  // the threads end after what they are at
+
+  [[nodiscard]] Compiled wait(std::size_t position) {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return slots_[position].has_value() || failure_; });
+    if (failure_) std::rethrow_exception(failure_);
+    return std::move(*slots_[position]);
+  }
+  void wait_for_all() { threads_.clear(); }
+
+ private:
+  static void keep_to(const std::vector<int>& processors) {
+    if (processors.empty()) return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
+    // Compiling elsewhere disturbs measuring but is not wrong, so a refusal is no error.
+    static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
+  }
+
+  void work(codegen::LlvmCompiler& compiler) {
+    for (std::size_t i = next_++; i < nests_.size(); i = next_++) {
+      std::optional<Compiled> compiled;
+      try {
+        compiled = compile(compiler, nests_[i]);
+      } catch (...) {
+        const std::lock_guard lock(mutex_);
+        failure_ = std::current_exception();
+        ready_.notify_all();
+        return;
+      }
+      const std::lock_guard lock(mutex_);
+      slots_[i] = std::move(compiled);
+      ready_.notify_all();
+    }
+  }
+
+  [[nodiscard]] Compiled compile(codegen::LlvmCompiler& compiler, const loops::LoopNest& nest) const {
+    const auto start = std::chrono::steady_clock::now();
+    Compiled compiled;
+    try {
+      compiled.result = compiler.compile(nest);
+    } catch (const std::bad_alloc&) {
+      throw;  // says nothing about the candidate
+    } catch (const std::exception& error) {
+      compiled.result = Failure{Fault::CompileError, error.what()};
+    }
+    compiled.time = std::chrono::steady_clock::now() - start;
+    if (compiled.time > timeout_) {
+      compiled.result = Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
+    }
+    return compiled;
+  }
+
+  std::span<const loops::LoopNest> nests_;
+  Seconds timeout_;
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::vector<std::optional<Compiled>> slots_;
+  std::exception_ptr failure_;
+  std::vector<std::jthread> threads_;  // last: joined before the rest goes
+};
+
+/// What a measurer remembers between batches.
+struct State {
+  struct TaskEntry {
+    std::uint64_t key;
+    std::shared_ptr<const SharedTask> data;
+  };
+  std::list<TaskEntry> tasks;  ///< most recently used first
+  std::map<std::uint64_t, Seconds> best;
+  std::map<std::uint64_t, CompileTeam::Compilers> compilers;  ///< by target
+};
+
+}  // namespace orc
+
+/// Compiles loop nests with LLVM in this process and measures them in a worker process.
+///
+/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as in tuning for
+/// all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing disturbs the timing.
+///
+/// Models:     StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
+/// Units:      latencies are seconds a call, `Outcome::compile_time` is that of one thread.
+/// Cost:       a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
+/// Example:    examples/03_measuring_honestly.cpp
+struct OrcJit {
+  Protocol protocol = {};
+  codegen::CompileOptions compile = {};
+  ReferenceData reference = {};
+  std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
+  unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
+  std::size_t turn = 16;                            ///< candidates compiled before they are run, without free processors
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+
+  // Run-time state; copies of a measurer share it.
+  std::shared_ptr<Sandbox> sandbox = std::make_shared<Sandbox>(orc_worker_parts());
+  std::shared_ptr<orc::State> state = std::make_shared<orc::State>();
+
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs, const OutcomeSink& sink = {}) {
+    validate(protocol);
+    prepare(task);
+    const Split split = split_processors(task);
+    const bool overlap = !split.compile.empty();
+    const std::span<const int> compile_on = overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
+    const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
+    const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
+    Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+
+    std::vector<Outcome> outcomes(programs.size());
+    const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
+    for (std::size_t begin = 0; begin < programs.size(); begin += step) {
+      const std::size_t count = std::min(step, programs.size() - begin);
+      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds, compile_on);
+      if (!overlap) team.wait_for_all();
+      for (std::size_t i = 0; i < count; ++i) {
+        orc::Compiled compiled = team.wait(i);
+        Outcome& outcome = outcomes[begin + i];
+        if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+          outcome.result = std::move(*failure);
+        } else {
+          outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
+        }
+        outcome.compile_time = compiled.time;
+        if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
+          best = timing->median;
+        }
+        if (sink) sink(begin + i, outcome);
+      }
+    }
+    return outcomes;
+  }
+
+  /// Tells the best latency known for `task`, e.g. from a journal.
+  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+
+  /// What turns programs into latencies here: compiler, processor, kind of timing.
+  [[nodiscard]] std::string identity() const {
+    return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
+  }
+
+  /// The best candidates again, in turns, which decides between close ones more fairly than measurements minutes apart.
+  [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs, unsigned rounds = 11) {
+    const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
+    orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
+    team.wait_for_all();
+    std::vector<Outcome> outcomes(programs.size());
+    std::vector<codegen::Kernel> kernels;
+    std::vector<std::size_t> origin;
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      orc::Compiled compiled = team.wait(i);
+      outcomes[i].compile_time = compiled.time;
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+        outcomes[i].result = std::move(*failure);
+      } else {
+        kernels.push_back(std::move(std::get<codegen::Kernel>(compiled.result)));
+        origin.push_back(i);
+      }
+    }
+    const std::vector<Outcome> runs = measure_interleaved(task, kernels, rounds);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      outcomes[origin[k]].result = runs[k].result;
+      outcomes[origin[k]].run_time = runs[k].run_time;
+    }
+    return outcomes;
+  }
+
+  /// A finished kernel, such as a library's function for comparison, under the same protocol and checks.
+  [[nodiscard]] Outcome measure_kernel(const Task& task, const codegen::Kernel& kernel) {
+    prepare(task);
+    return sandbox->measure(kernel, protocol);
+  }
+  /// Several finished kernels in turns: ratios between them hold even on a machine whose speed drifts.
+  [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task, std::span<const codegen::Kernel> kernels,
+                                                         unsigned rounds = 11) {
+    validate(protocol);
+    prepare(task);
+    return sandbox->measure_interleaved(kernels, protocol, rounds);
+  }
+
+  /// Machine code for one program, as `measure` would run it. Throws what the code generator does.
+  [[nodiscard]] codegen::Kernel compile_kernel(const Task& task, const loops::LoopNest& program) {
+    return compilers_for(task, 1).front()->compile(program);
+  }
+
+ private:
+  struct Split {
+    std::vector<int> run;
+    std::vector<int> compile;  ///< empty when measuring uses all
+  };
+  [[nodiscard]] Split split_processors(const Task& task) const {
+    const std::size_t running = std::min<std::size_t>(task.target.threads, processors.size());
+    const auto middle = processors.begin() + static_cast<std::ptrdiff_t>(running);
+    return {{processors.begin(), middle}, {middle, processors.end()}};
+  }
+
+  [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count) {
+    orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
+    while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
+    return compilers;
+  }
+
+  /// Makes the sandbox ready for kernels of `task`.
+  void prepare(const Task& task) {
+    const std::uint64_t key = stable_hash(task);
+    auto known = std::find_if(state->tasks.begin(), state->tasks.end(), [&](const auto& entry) { return entry.key == key; });
+    if (known == state->tasks.end()) {
+      ReferenceData options = reference;
+      options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
+      state->tasks.push_front({key, std::make_shared<const SharedTask>(make_task_data(task, options))});
+      known = state->tasks.begin();
+    }
+    state->tasks.splice(state->tasks.begin(), state->tasks, known);
+    std::size_t bytes = 0;
+    for (const auto& entry : state->tasks) bytes += entry.data->bytes();
+    while (state->tasks.size() > 1 && bytes > task_cache_bytes) {
+      bytes -= state->tasks.back().data->bytes();
+      state->tasks.pop_back();
+    }
+    sandbox->set_task(state->tasks.front().data, task.target.threads, split_processors(task).run);
+  }
+};
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/evaluate.hpp"
+#include "tunewright/reference/evaluate_at.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+
+namespace tunewright::measurers {
+
+/// How the data that kernels of a task run on and are compared with are made.
+struct ReferenceData {
+  std::uint64_t seed = 0;
+  double full_below_flops = 3e8;         ///< smaller tasks are evaluated and compared whole, others at sampled elements
+  std::size_t sampled_elements = 4096;   ///< of each output of a larger task
+  double sampled_flops = 2e8;            ///< fewer elements where each is this expensive in total, but at least 64
+  double tolerance_factor = 1;           ///< times `reference::tolerance_for`, which grows with the terms of a sum
+  unsigned threads = 1;                  ///< does not change the data
+};
+
+/// Random inputs and the values of every output of `task`.
+///
+/// Sampled elements are the corners, edges, neighbours of tile borders and random ones (`reference::sample_points`); that
+/// nothing was left unwritten is checked for all elements anyway. Throws `std::invalid_argument` for a task without graph.
+/// Cost: up to a second of evaluation, once a task. Determinism: a function of the graph and the seed.
+[[nodiscard]] inline TaskData make_task_data(const Task& task, const ReferenceData& options = {}) {
+  if (!task.graph) {
+    throw std::invalid_argument("task '" + task.name + "' has no graph to check kernels against; build it with program::make_task");
+  }
+  const program::ComputeGraph& graph = *task.graph;
+  const Rng rng(options.seed);
+  reference::Tensors tensors = reference::random_inputs(graph, rng);
+
+  TaskData data;
+  for (program::TensorId id = 0; id < graph.size(); ++id) {
+    const program::Operator& op = graph.op(id);
+    if (op.role == program::Role::Computed) continue;
+    const auto* bytes = static_cast<const char*>(tensors[id].data());
+    data.inputs.push_back({id, op.name, op.type, op.shape(), {bytes, bytes + tensors[id].size_in_bytes()}});
+  }
+
+  const bool whole = task.flops < options.full_below_flops;
+  if (whole) tensors = reference::evaluate(graph, std::move(tensors), {.threads = options.threads});
+  for (const program::TensorId id : graph.outputs()) {
+    const program::Operator& op = graph.op(id);
+    ExpectedOutput output;
+    output.tensor = id;
+    output.name = op.name;
+    output.type = op.type;
+    output.shape = op.shape();
+    const reference::Tolerance tolerance = reference::tolerance_for(graph, id);
+    output.relative_tolerance = options.tolerance_factor * tolerance.relative;
+    output.absolute_tolerance = options.tolerance_factor * tolerance.absolute;
+    if (whole) {
+      output.values.resize(tensors[id].size());
+      for (std::size_t i = 0; i < output.values.size(); ++i) output.values[i] = tensors[id].get(i);
+    } else {
+      const double each = task.flops / static_cast<double>(element_count(output.shape));
+      const auto affordable = static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
+      output.points =
+          reference::sample_points(output.shape, std::min(options.sampled_elements, affordable), rng.split(id));
+      output.values = reference::evaluate_at(graph, tensors, id, output.points, {.threads = options.threads});
+    }
+    data.outputs.push_back(std::move(output));
+  }
+  return data;
+}
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/orc.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "support/nest_builder.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+
+using namespace tunewright;
+using loops::LoopKind;
+using loops::LoopNest;
+using measurers::OrcJit;
+
+static_assert(std::is_aggregate_v<OrcJit>);
+static_assert(StreamingMeasurerFor<OrcJit, LoopNest>);
+static_assert(IdentifiedMeasurer<OrcJit>);
+static_assert(BestAwareMeasurer<OrcJit>);
+
+namespace {
+
+Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, unsigned threads = 1) {
+  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
+                            host_target().with_threads(threads));
+}
+LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial, LoopKind outermost = LoopKind::Serial) {
+  return test::plain_nest(*task.graph, innermost, outermost);
+}
+/// Leaves out the statement that starts the sums.
+LoopNest without_initialisation(const Task& task) {
+  LoopNest nest = nest_of(task);
+  nest.body.erase(nest.body.begin());
+  return nest;
+}
+/// Runs a loop over the rows of the result too often.
+LoopNest with_too_many_rows(const Task& task) {
+  LoopNest nest = nest_of(task);
+  for (loops::LoopVariable& variable : nest.variables) {
+    if (variable.name == "matmul.i") variable.extent += 1000;
+  }
+  return nest;
+}
+OrcJit quick() {
+  OrcJit measurer;
+  measurer.protocol.min_repeat_seconds = 1e-4;
+  measurer.protocol.repeats_min = 3;
+  measurer.protocol.repeats_max = 5;
+  return measurer;
+}
+std::string fault_of(const Outcome& outcome) {
+  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
+}
+
+}  // namespace
+
+TEST_CASE("a batch comes back in order, with each fault its own") {
+  OrcJit measurer = quick();
+  const Task task = matmul_task(24, 20, 28);
+  LoopNest another_task = nest_of(matmul_task(8, 8, 8));
+  const std::vector<LoopNest> programs = {
+      nest_of(task),           without_initialisation(task), nest_of(task, LoopKind::Vectorized), with_too_many_rows(task),
+      std::move(another_task), nest_of(task, LoopKind::Unrolled)};
+  std::vector<std::size_t> seen;
+  const std::vector<Outcome> outcomes =
+      measurer.measure(task, programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
+  REQUIRE(outcomes.size() == 6);
+  CHECK(fault_of(outcomes[0]) == "none");
+  CHECK(fault_of(outcomes[1]) == "wrong_result");
+  CHECK(fault_of(outcomes[2]) == "none");
+  CHECK(fault_of(outcomes[3]) == "out_of_bounds");
+  CHECK(fault_of(outcomes[4]) == "invalid_schedule");
+  CHECK(fault_of(outcomes[5]) == "none");
+  CHECK(seen == std::vector<std::size_t>{0, 1, 2, 3, 4, 5});
+  for (const Outcome& outcome : outcomes) CHECK(outcome.compile_time.count() > 0);
+  for (const std::size_t i : {0, 2, 5}) CHECK(outcomes[i].run_time.count() > 0);
+  CHECK(measurer.sandbox->statistics().workers_started == 2);
+}
+
+TEST_CASE("more candidates than a turn, on one thread and on all") {
+  for (const unsigned threads : {1U, 2U}) {
+    OrcJit measurer = quick();
+    measurer.turn = 3;
+    const Task task = matmul_task(16, 16, 16, threads);
+    const std::vector<LoopNest> programs(8, nest_of(task, LoopKind::Vectorized, LoopKind::Parallel));
+    for (const Outcome& outcome : measurer.measure(task, programs)) CHECK(fault_of(outcome) == "none");
+    CHECK(measurer.sandbox->statistics().workers_started == 1);
+    CHECK(measurer.measure(task, std::vector<LoopNest>{}).empty());
+  }
+}
+
+TEST_CASE("large tasks are checked at sampled elements") {
+  OrcJit measurer = quick();
+  measurer.reference.full_below_flops = 1;
+  measurer.reference.sampled_elements = 100;
+  const Task task = matmul_task(65, 33, 17);
+  const std::vector<LoopNest> programs = {nest_of(task), without_initialisation(task)};
+  const std::vector<Outcome> outcomes = measurer.measure(task, programs);
+  CHECK(fault_of(outcomes[0]) == "none");
+  CHECK(fault_of(outcomes[1]) == "wrong_result");
+}
+
+TEST_CASE("several tasks share a measurer") {
+  OrcJit measurer = quick();
+  measurer.task_cache_bytes = 1;  // keeps only the last
+  const Task tasks[] = {matmul_task(8, 8, 8), matmul_task(12, 8, 8)};
+  for (int round = 0; round < 2; ++round) {
+    for (const Task& task : tasks) {
+      CHECK(fault_of(measurer.measure(task, std::vector<LoopNest>{nest_of(task)}).front()) == "none");
+    }
+  }
+  CHECK(measurer.state->tasks.size() == 1);
+  CHECK(measurer.sandbox->statistics().workers_started == 1);
+}
+
+TEST_CASE("a candidate far slower than a noted best is given up early") {
+  OrcJit measurer = quick();
+  const Task task = matmul_task(16, 16, 16);
+  measurer.note_best(task, Seconds(1e-12));
+  const Outcome outcome = measurer.measure(task, std::vector<LoopNest>{nest_of(task)}).front();
+  REQUIRE(outcome.valid());
+  CHECK(outcome.timing()->stopped == StopReason::FarSlower);
+}
+
+TEST_CASE("the best are confirmed in turns") {
+  OrcJit measurer = quick();
+  const Task task = matmul_task(32, 32, 32);
+  const std::vector<LoopNest> programs = {nest_of(task), without_initialisation(task), nest_of(task, LoopKind::Vectorized)};
+  const std::vector<Outcome> outcomes = measurer.confirm(task, programs, 5);
+  REQUIRE(outcomes.size() == 3);
+  REQUIRE(outcomes[0].valid());
+  CHECK(outcomes[0].timing()->repeats.size() == 5);
+  CHECK(fault_of(outcomes[1]) == "wrong_result");
+  CHECK(outcomes[2].valid());
+}
+
+TEST_CASE("kernels that are there already are measured like candidates") {
+  OrcJit measurer = quick();
+  const Task task = matmul_task(16, 16, 16);
+  codegen::Kernel kernel = measurer.compile_kernel(task, nest_of(task));
+  CHECK(measurer.measure_kernel(task, kernel).valid());
+  kernel.object = nullptr;
+  kernel.native = [](void* const* buffers, const codegen::tunewright_runtime*) {
+    const auto* a = static_cast<const float*>(buffers[0]);
+    const auto* b = static_cast<const float*>(buffers[1]);
+    auto* c = static_cast<float*>(buffers[2]);
+    for (int i = 0; i < 16; ++i) {
+      for (int j = 0; j < 16; ++j) {
+        c[i * 16 + j] = 0;
+        for (int k = 0; k < 16; ++k) c[i * 16 + j] += a[i * 16 + k] * b[k * 16 + j];
+      }
+    }
+  };
+  CHECK(measurer.measure_kernel(task, kernel).valid());
+}
+
+TEST_CASE("a compilation that took too long is a fault of its own") {
+  OrcJit measurer = quick();
+  measurer.protocol.compile_timeout_seconds = 1e-9;
+  const Task task = matmul_task(8, 8, 8);
+  CHECK(fault_of(measurer.measure(task, std::vector<LoopNest>{nest_of(task)}).front()) == "compile_timeout");
+}
+
+TEST_CASE("measurements are identified by their compiler") {
+  OrcJit measurer = quick();
+  const std::string warm = measurer.identity();
+  CHECK(warm.find("llvm") != std::string::npos);
+  measurer.protocol.flush_cache = true;
+  CHECK(measurer.identity() != warm);
+}
+
+TEST_CASE("a task without a graph cannot be measured") {
+  OrcJit measurer = quick();
+  Task task;
+  task.name = "table";
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>(1))), doctest::Contains("no graph"),
+                       std::invalid_argument);
+}
