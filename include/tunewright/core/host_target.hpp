@@ -23,7 +23,8 @@
 /// A description of the processors this program may use, read from /sys, /proc and the scheduler (Linux).
 namespace tunewright {
 
-/// Text of a file of the system, or nothing. A function, so that a description can be made of any machine's files.
+/// Text of a file of the system, or nothing. A function, so that a description can be made of any machine's
+/// files.
 using SystemFiles = std::function<std::optional<std::string>(const std::string& path)>;
 
 [[nodiscard]] inline SystemFiles system_files() {
@@ -93,8 +94,9 @@ namespace host {
   return {};
 }
 
-/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The system leaves out
-/// flags whose registers it does not save, so what is listed can be used. Nothing if even SSE4.2 is missing.
+/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The
+/// system leaves out flags whose registers it does not save, so what is listed can be used. Nothing if even
+/// SSE4.2 is missing.
 [[nodiscard]] inline std::optional<Isa> isa_of_flags(std::string_view flags) {
   std::istringstream words{std::string(flags)};
   const std::vector<std::string> present{std::istream_iterator<std::string>(words), {}};
@@ -125,15 +127,17 @@ namespace host {
   return {0};
 }
 
-/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a tuned kernel
-/// fills alone.
-[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {
+/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a
+/// tuned kernel fills alone.
+[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed,
+                                                   const SystemFiles& files) {
   std::vector<int> chosen;
   std::vector<int> taken;
   for (const int processor : allowed) {
     if (std::find(taken.begin(), taken.end(), processor) != taken.end()) continue;
     chosen.push_back(processor);
-    const auto text = files("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
+    const auto text =
+        files("/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/topology/thread_siblings_list");
     const std::vector<int> siblings = text ? processor_list(*text) : std::vector<int>{};
     taken.insert(taken.end(), siblings.begin(), siblings.end());
   }
@@ -173,7 +177,8 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
       case 1: {
         target.l1_bytes = bytes;
         if (const auto line = files(cache + "coherency_line_size")) {
-          if (const auto line_bytes = number(*line); line_bytes && *line_bytes != 0) target.cache_line_bytes = *line_bytes;
+          if (const auto line_bytes = number(*line); line_bytes && *line_bytes != 0)
+            target.cache_line_bytes = *line_bytes;
         }
         break;
       }
@@ -191,14 +196,15 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   return host::one_per_core(host::allowed_processors(), system_files());
 }
 
-/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error` if it has no
-/// SSE4.2 or does not say.
+/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error`
+/// if it has no SSE4.2 or does not say.
 [[nodiscard]] inline Target describe_host(const SystemFiles& files, const std::vector<int>& allowed) {
   const std::string cpuinfo = files("/proc/cpuinfo").value_or("");
   const auto isa = host::isa_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
   if (!isa) {
-    throw std::runtime_error("/proc/cpuinfo names no processor with SSE4.2, the oldest that code is generated for; "
-                             "fill in a Target by hand to tune for another machine");
+    throw std::runtime_error(
+        "/proc/cpuinfo names no processor with SSE4.2, the oldest that code is generated for; "
+        "fill in a Target by hand to tune for another machine");
   }
   Target target;
   target.name = host::cpuinfo_value(cpuinfo, "model name");
@@ -211,8 +217,10 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   return target;
 }
 
-/// This machine: instruction set, caches, and one thread for each physical core the process may use. Restrict it with
-/// `with_isa` and `with_threads`.
-[[nodiscard]] inline Target host_target() { return describe_host(system_files(), host::allowed_processors()); }
+/// This machine: instruction set, caches, and one thread for each physical core the process may use. Restrict
+/// it with `with_isa` and `with_threads`.
+[[nodiscard]] inline Target host_target() {
+  return describe_host(system_files(), host::allowed_processors());
+}
 
 }  // namespace tunewright

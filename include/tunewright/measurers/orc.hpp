@@ -41,8 +41,8 @@ namespace tunewright::measurers {
 [[nodiscard]] inline WorkerParts orc_worker_parts() {
   WorkerParts parts;
   // Made with the first object file, that is in the worker: the tuner's own process never needs it.
-  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
-                                                                   const std::string& symbol) mutable -> LoadedObject {
+  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](
+                   std::span<const char> object, const std::string& symbol) mutable -> LoadedObject {
     if (!linker) linker = std::make_shared<codegen::KernelLoader>();
     codegen::Kernel kernel;
     kernel.symbol = symbol;
@@ -61,19 +61,21 @@ struct Compiled {
   Seconds time{0};
 };
 
-/// Compiles nests [begin, end) on threads of its own; `wait` hands them out in order, each as soon as it is there. A
-/// compilation cannot be interrupted within a process; what bounds it is that the code generator keeps loops as loops
-/// beyond a fixed number of statements, and one that took longer than allowed is reported as such.
+/// Compiles nests [begin, end) on threads of its own; `wait` hands them out in order, each as soon as it is
+/// there. A compilation cannot be interrupted within a process; what bounds it is that the code generator
+/// keeps loops as loops beyond a fixed number of statements, and one that took longer than allowed is
+/// reported as such.
 class CompileTeam {
  public:
   using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
 
   /// One thread a compiler; on `processors` where any are given.
-  CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count, double timeout_seconds,
-              std::span<const int> processors)
+  CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count,
+              double timeout_seconds, std::span<const int> processors)
       : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
     for (std::size_t t = 0; t < std::min(count, nests.size()); ++t) {
-      threads_.emplace_back([this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
+      threads_.emplace_back([this, compiler = compilers[t].get(),
+                             allowed = std::vector<int>(processors.begin(), processors.end())] {
         keep_to(allowed);
         work(*compiler);
       });
@@ -128,7 +130,8 @@ class CompileTeam {
     }
     compiled.time = std::chrono::steady_clock::now() - start;
     if (compiled.time > timeout_) {
-      compiled.result = Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
+      compiled.result =
+          Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
     }
     return compiled;
   }
@@ -158,8 +161,9 @@ struct State {
 
 /// Compiles loop nests with LLVM in this process and measures them in a worker process.
 ///
-/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as in tuning for
-/// all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing disturbs the timing.
+/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as
+/// in tuning for all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing
+/// disturbs the timing.
 ///
 /// Models:     StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
 /// Units:      latencies are seconds a call, `Outcome::compile_time` is that of one thread.
@@ -172,28 +176,33 @@ struct OrcJit {
   ReferenceData reference = {};
   std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
   unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
-  std::size_t turn = 16;                            ///< candidates compiled before they are run, without free processors
+  std::size_t turn = 16;  ///< candidates compiled before they are run, without free processors
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
 
   // Run-time state; copies of a measurer share it.
   std::shared_ptr<Sandbox> sandbox = std::make_shared<Sandbox>(orc_worker_parts());
   std::shared_ptr<orc::State> state = std::make_shared<orc::State>();
 
-  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs, const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                               const OutcomeSink& sink = {}) {
     validate(protocol);
     prepare(task);
     const Split split = split_processors(task);
     const bool overlap = !split.compile.empty();
-    const std::span<const int> compile_on = overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
-    const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
+    const std::span<const int> compile_on =
+        overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
+    const std::size_t threads =
+        compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
     const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
     Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
     std::vector<Outcome> outcomes(programs.size());
-    const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
+    const std::size_t step =
+        overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
     for (std::size_t begin = 0; begin < programs.size(); begin += step) {
       const std::size_t count = std::min(step, programs.size() - begin);
-      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds, compile_on);
+      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads,
+                            protocol.compile_timeout_seconds, compile_on);
       if (!overlap) team.wait_for_all();
       for (std::size_t i = 0; i < count; ++i) {
         orc::Compiled compiled = team.wait(i);
@@ -204,7 +213,8 @@ struct OrcJit {
           outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
         }
         outcome.compile_time = compiled.time;
-        if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
+        if (const Timing* timing = outcome.timing();
+            timing != nullptr && (best.count() == 0 || timing->median < best)) {
           best = timing->median;
         }
         if (sink) sink(begin + i, outcome);
@@ -218,11 +228,14 @@ struct OrcJit {
 
   /// What turns programs into latencies here: compiler, processor, kind of timing.
   [[nodiscard]] std::string identity() const {
-    return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
+    return codegen::LlvmCompiler(host_target(), compile).identity() +
+           (protocol.flush_cache ? ", cold caches" : "");
   }
 
-  /// The best candidates again, in turns, which decides between close ones more fairly than measurements minutes apart.
-  [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs, unsigned rounds = 11) {
+  /// The best candidates again, in turns, which decides between close ones more fairly than measurements
+  /// minutes apart.
+  [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
+                                             unsigned rounds = 11) {
     const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
     orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
     team.wait_for_all();
@@ -253,7 +266,8 @@ struct OrcJit {
     return sandbox->measure(kernel, protocol);
   }
   /// Several finished kernels in turns: ratios between them hold even on a machine whose speed drifts.
-  [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task, std::span<const codegen::Kernel> kernels,
+  [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task,
+                                                         std::span<const codegen::Kernel> kernels,
                                                          unsigned rounds = 11) {
     validate(protocol);
     prepare(task);
@@ -278,14 +292,16 @@ struct OrcJit {
 
   [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count) {
     orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
-    while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
+    while (compilers.size() < count)
+      compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
     return compilers;
   }
 
   /// Makes the sandbox ready for kernels of `task`.
   void prepare(const Task& task) {
     const std::uint64_t key = stable_hash(task);
-    auto known = std::find_if(state->tasks.begin(), state->tasks.end(), [&](const auto& entry) { return entry.key == key; });
+    auto known = std::find_if(state->tasks.begin(), state->tasks.end(),
+                              [&](const auto& entry) { return entry.key == key; });
     if (known == state->tasks.end()) {
       ReferenceData options = reference;
       options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));

@@ -7,22 +7,24 @@
 
 namespace tunewright::measurers {
 
-/// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts `min_repeat_seconds`; the latency is
-/// the median of the repeats.
+/// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts
+/// `min_repeat_seconds`; the latency is the median of the repeats.
 ///
 ///   check      one call on poisoned outputs, compared with the reference; it also touches every page
 ///   warm up    `warmup_calls` calls
-///   calibrate  calls per repeat from the last warm-up call; the first repeat is redone with more calls if it was too short
-///   repeat     until (median absolute deviation) <= wanted_spread * median, at least `repeats_min`, at most `repeats_max`
-///              repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is taken once more, and the
-///              calmer one is kept
+///   calibrate  calls per repeat from the last warm-up call; the first repeat is redone with more calls if it
+///   was too short repeat     until (median absolute deviation) <= wanted_spread * median, at least
+///   `repeats_min`, at most `repeats_max`
+///              repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is taken once
+///              more, and the calmer one is kept
 ///
 /// Follows the time evaluator of Ansor (doi:10.5555/3488766.3488815) and the re-measuring of TenSet.
-/// Deviates: medians where they take means; stops when precise, which a tuner turns into more trials a second; a call slower
-/// than `far_slower_factor` times the best so far is not repeated; flushing evicts every buffer, Ansor keeps the first.
-/// Cost: about 10 ms for a kernel under 0.4 ms, about 5 calls for one above 2 ms.
+/// Deviates: medians where they take means; stops when precise, which a tuner turns into more trials a
+/// second; a call slower than `far_slower_factor` times the best so far is not repeated; flushing evicts
+/// every buffer, Ansor keeps the first. Cost: about 10 ms for a kernel under 0.4 ms, about 5 calls for one
+/// above 2 ms.
 struct Protocol {
-  unsigned warmup_calls = 1;         ///< on top of the checked call; skipped for kernels above `budget_seconds`
+  unsigned warmup_calls = 1;  ///< on top of the checked call; skipped for kernels above `budget_seconds`
   double min_repeat_seconds = 2e-3;  ///< a repeat lasts at least so long
   unsigned repeats_min = 5;          ///< at least 1
   unsigned repeats_max = 15;         ///< at most `repeats_limit`
@@ -42,19 +44,23 @@ struct Protocol {
 inline void validate(const Protocol& protocol) {
   const auto demand = [](bool holds, const char* member, double value, const char* remedy) {
     if (!holds) {
-      throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " + remedy);
+      throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " +
+                                  remedy);
     }
   };
   demand(protocol.repeats_min >= 1, "repeats_min", protocol.repeats_min, "take at least 1 repeat");
-  demand(protocol.repeats_max >= protocol.repeats_min && protocol.repeats_max <= Protocol::repeats_limit, "repeats_max",
-         protocol.repeats_max, "give a number from repeats_min to 256");
+  demand(protocol.repeats_max >= protocol.repeats_min && protocol.repeats_max <= Protocol::repeats_limit,
+         "repeats_max", protocol.repeats_max, "give a number from repeats_min to 256");
   demand(std::isfinite(protocol.min_repeat_seconds) && protocol.min_repeat_seconds >= 0, "min_repeat_seconds",
          protocol.min_repeat_seconds, "give seconds, 0 or more");
-  demand(protocol.budget_seconds > 0, "budget_seconds", protocol.budget_seconds, "give a positive number of seconds");
-  demand(protocol.wanted_spread >= 0, "wanted_spread", protocol.wanted_spread, "give a share of the median, 0 or more");
+  demand(protocol.budget_seconds > 0, "budget_seconds", protocol.budget_seconds,
+         "give a positive number of seconds");
+  demand(protocol.wanted_spread >= 0, "wanted_spread", protocol.wanted_spread,
+         "give a share of the median, 0 or more");
   demand(protocol.noisy_spread >= protocol.wanted_spread, "noisy_spread", protocol.noisy_spread,
          "give at least wanted_spread");
-  demand(protocol.far_slower_factor > 1, "far_slower_factor", protocol.far_slower_factor, "give a factor above 1");
+  demand(protocol.far_slower_factor > 1, "far_slower_factor", protocol.far_slower_factor,
+         "give a factor above 1");
   demand(std::isfinite(protocol.cooldown_seconds) && protocol.cooldown_seconds >= 0, "cooldown_seconds",
          protocol.cooldown_seconds, "give seconds, 0 or more");
   demand(protocol.run_timeout_seconds > 0, "run_timeout_seconds", protocol.run_timeout_seconds,

@@ -22,21 +22,24 @@ namespace tunewright::measurers {
 /// How the data that kernels of a task run on and are compared with are made.
 struct ReferenceData {
   std::uint64_t seed = 0;
-  double full_below_flops = 3e8;         ///< smaller tasks are evaluated and compared whole, others at sampled elements
-  std::size_t sampled_elements = 4096;   ///< of each output of a larger task
-  double sampled_flops = 2e8;            ///< fewer elements where each is this expensive in total, but at least 64
-  double tolerance_factor = 1;           ///< times `reference::tolerance_for`, which grows with the terms of a sum
-  unsigned threads = 1;                  ///< does not change the data
+  double full_below_flops =
+      3e8;  ///< smaller tasks are evaluated and compared whole, others at sampled elements
+  std::size_t sampled_elements = 4096;  ///< of each output of a larger task
+  double sampled_flops = 2e8;   ///< fewer elements where each is this expensive in total, but at least 64
+  double tolerance_factor = 1;  ///< times `reference::tolerance_for`, which grows with the terms of a sum
+  unsigned threads = 1;         ///< does not change the data
 };
 
 /// Random inputs and the values of every output of `task`.
 ///
-/// Sampled elements are the corners, edges, neighbours of tile borders and random ones (`reference::sample_points`); that
-/// nothing was left unwritten is checked for all elements anyway. Throws `std::invalid_argument` for a task without graph.
-/// Cost: up to a second of evaluation, once a task. Determinism: a function of the graph and the seed.
+/// Sampled elements are the corners, edges, neighbours of tile borders and random ones
+/// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
+/// `std::invalid_argument` for a task without graph. Cost: up to a second of evaluation, once a task.
+/// Determinism: a function of the graph and the seed.
 [[nodiscard]] inline TaskData make_task_data(const Task& task, const ReferenceData& options = {}) {
   if (!task.graph) {
-    throw std::invalid_argument("task '" + task.name + "' has no graph to check kernels against; build it with program::make_task");
+    throw std::invalid_argument("task '" + task.name +
+                                "' has no graph to check kernels against; build it with program::make_task");
   }
   const program::ComputeGraph& graph = *task.graph;
   const Rng rng(options.seed);
@@ -67,9 +70,10 @@ struct ReferenceData {
       for (std::size_t i = 0; i < output.values.size(); ++i) output.values[i] = tensors[id].get(i);
     } else {
       const double each = task.flops / static_cast<double>(element_count(output.shape));
-      const auto affordable = static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
-      output.points =
-          reference::sample_points(output.shape, std::min(options.sampled_elements, affordable), rng.split(id));
+      const auto affordable =
+          static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
+      output.points = reference::sample_points(output.shape, std::min(options.sampled_elements, affordable),
+                                               rng.split(id));
       output.values = reference::evaluate_at(graph, tensors, id, output.points, {.threads = options.threads});
     }
     data.outputs.push_back(std::move(output));

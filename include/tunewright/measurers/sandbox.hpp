@@ -24,8 +24,8 @@
 
 namespace tunewright::measurers {
 
-/// A task's data in shared memory, ready for any number of workers; what is said of its tensors here is what kernels are
-/// checked against. Costs its size in shared memory as long as it lives.
+/// A task's data in shared memory, ready for any number of workers; what is said of its tensors here is what
+/// kernels are checked against. Costs its size in shared memory as long as it lives.
 class SharedTask {
  public:
   explicit SharedTask(const TaskData& data) {
@@ -34,7 +34,8 @@ class SharedTask {
     sandbox::put(writer, data);
     bytes_ = writer.bytes().size();
     memory_ = sandbox::share(writer.bytes());
-    for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
+    for (const TensorContents& input : data.inputs)
+      tensors_.push_back({input.tensor, input.type, input.shape, false});
     for (const ExpectedOutput& output : data.outputs) {
       tensors_.push_back({output.tensor, output.type, output.shape, true});
     }
@@ -62,7 +63,8 @@ class SharedTask {
       if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
         return which + " is packed, which only constants may be";
       }
-      if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
+      if (layout.packing.empty() && layout.shape != known->shape)
+        return which + " does not have the tensor's shape";
       outputs += output ? 1 : 0;
     }
     const auto wanted = static_cast<std::size_t>(
@@ -85,24 +87,24 @@ class SharedTask {
   std::vector<Tensor> tensors_;
 };
 
-/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere costs itself only.
+/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere
+/// costs itself only.
 ///
-/// | what the kernel does                          | outcome                                                    |
-/// | --------------------------------------------- | ---------------------------------------------------------- |
-/// | reads or writes next to a buffer              | `OutOfBounds`: guard pages trap, red zones are compared    |
-/// | writes to an input                            | `OutOfBounds`: inputs are read-only                        |
-/// | dies of any other signal, exits, throws       | `RunError`                                                 |
-/// | leaves elements unwritten or wrong            | `WrongResult`                                              |
-/// | does not end within `run_timeout_seconds`     | `RunTimeout`                                               |
-/// | vanishes without a word                       | `Unknown`                                                  |
+/// | what the kernel does                          | outcome | |
+/// --------------------------------------------- | ----------------------------------------------------------
+/// | | reads or writes next to a buffer              | `OutOfBounds`: guard pages trap, red zones are
+/// compared    | | writes to an input                            | `OutOfBounds`: inputs are read-only | |
+/// dies of any other signal, exits, throws       | `RunError` | | leaves elements unwritten or wrong |
+/// `WrongResult`                                              | | does not end within `run_timeout_seconds`
+/// | `RunTimeout`                                               | | vanishes without a word | `Unknown` |
 ///
-/// The worker is reused until one of these breaks it and is then replaced. Inputs are the same fresh contents for each
-/// kernel, because none can change them; outputs and workspace are poisoned before the checked call.
+/// The worker is reused until one of these breaks it and is then replaced. Inputs are the same fresh contents
+/// for each kernel, because none can change them; outputs and workspace are poisoned before the checked call.
 ///
-/// Construct it early, before the process has threads (see `sandbox::Zygote`); functions measured as native kernels see the
-/// program's globals as they were then. Not for use from two threads at a time. Throws `std::runtime_error` or
-/// `std::system_error` when there is no measuring at all.
-/// Cost: a fork when made; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
+/// Construct it early, before the process has threads (see `sandbox::Zygote`); functions measured as native
+/// kernels see the program's globals as they were then. Not for use from two threads at a time. Throws
+/// `std::runtime_error` or `std::system_error` when there is no measuring at all. Cost: a fork when made; per
+/// kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
 class Sandbox {
  public:
   explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_unique<sandbox::Zygote>(std::move(parts))) {}
@@ -115,13 +117,15 @@ class Sandbox {
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
-  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors` where any are
-  /// given. Throws `std::invalid_argument` for a processor number that cannot be.
-  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {}) {
+  /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors`
+  /// where any are given. Throws `std::invalid_argument` for a processor number that cannot be.
+  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1,
+                std::span<const int> processors = {}) {
     std::bitset<1024> wanted;
     for (const int processor : processors) {
       if (processor < 0 || processor >= static_cast<int>(wanted.size())) {
-        throw std::invalid_argument("processor " + std::to_string(processor) + " was asked for; give 0 to 1023");
+        throw std::invalid_argument("processor " + std::to_string(processor) +
+                                    " was asked for; give 0 to 1023");
       }
       wanted.set(static_cast<std::size_t>(processor));
     }
@@ -137,7 +141,8 @@ class Sandbox {
   }
 
   /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
-  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0)) {
+  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol,
+                                Seconds best = Seconds(0)) {
     const auto start = Clock::now();
     Outcome outcome;
     sandbox::Request request;
@@ -154,8 +159,9 @@ class Sandbox {
     return outcome;
   }
 
-  /// Times several kernels in turns, `rounds` repeats each, so that a machine that changes speed treats all alike: for
-  /// confirming the best candidates and for ratios against a baseline. Each round starts with another kernel.
+  /// Times several kernels in turns, `rounds` repeats each, so that a machine that changes speed treats all
+  /// alike: for confirming the best candidates and for ratios against a baseline. Each round starts with
+  /// another kernel.
   [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
                                                          const Protocol& protocol, unsigned rounds) {
     if (rounds == 0 || rounds > Protocol::repeats_limit) {
@@ -222,7 +228,8 @@ class Sandbox {
   };
 
   [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply) {
-    return std::span<const double>(reply.repeats).first(std::min<std::size_t>(reply.repeat_count, reply.repeats.size()));
+    return std::span<const double>(reply.repeats)
+        .first(std::min<std::size_t>(reply.repeat_count, reply.repeats.size()));
   }
 
   /// Sends a kernel along with `request`.
@@ -279,7 +286,8 @@ class Sandbox {
   [[nodiscard]] Failure vanished() {
     const int status = end_worker(Seconds(0.5));
     if (WIFEXITED(status)) {
-      return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
+      return {Fault::RunError,
+              "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
       return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +

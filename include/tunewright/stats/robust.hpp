@@ -10,13 +10,14 @@
 #include <utility>
 #include <vector>
 
-/// Statistics of timings. Interference only ever adds time and comes in bursts, so means and standard deviations follow the
-/// burst; the median and the deviation around it ignore up to half of the values. The minimum is not used either: it keeps
-/// falling with the number of repeats, so candidates measured more often would look better, and a single clock
-/// glitch decides it.
+/// Statistics of timings. Interference only ever adds time and comes in bursts, so means and standard
+/// deviations follow the burst; the median and the deviation around it ignore up to half of the values. The
+/// minimum is not used either: it keeps falling with the number of repeats, so candidates measured more often
+/// would look better, and a single clock glitch decides it.
 namespace tunewright::stats {
 
-/// Middle value; of an even count the mean of the two middle ones. Throws `std::invalid_argument` for no values.
+/// Middle value; of an even count the mean of the two middle ones. Throws `std::invalid_argument` for no
+/// values.
 [[nodiscard]] inline double median(std::vector<double> values) {
   if (values.empty()) throw std::invalid_argument("the median of 0 values was asked for; give at least 1");
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -37,12 +38,14 @@ namespace tunewright::stats {
   return median(std::move(distances));
 }
 
-/// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value number
-/// level * (n - 1), counted from 0. Throws `std::invalid_argument` for no values and for a level outside [0, 1].
+/// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value
+/// number level * (n - 1), counted from 0. Throws `std::invalid_argument` for no values and for a level
+/// outside [0, 1].
 [[nodiscard]] inline double quantile(std::vector<double> values, double level) {
   if (values.empty()) throw std::invalid_argument("a quantile of 0 values was asked for; give at least 1");
   if (!(level >= 0 && level <= 1)) {
-    throw std::invalid_argument("quantile level " + std::to_string(level) + " is not a share; give a value in [0, 1]");
+    throw std::invalid_argument("quantile level " + std::to_string(level) +
+                                " is not a share; give a value in [0, 1]");
   }
   const double position = level * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);
@@ -60,19 +63,22 @@ struct MedianInterval {
   double coverage = 0;
 };
 
-/// The narrowest pair of order statistics, equally many values off either end, that covers the median with at least
-/// `confidence`:
+/// The narrowest pair of order statistics, equally many values off either end, that covers the median with at
+/// least `confidence`:
 ///
 ///   P(x_(j) <= median <= x_(n+1-j)) = 1 - 2 P(Binomial(n, 1/2) <= j - 1)
 ///
-/// It assumes independent repeats and nothing about their distribution (the same for a skewed one, where an interval built on a
-/// standard deviation is wrong), needs no resampling and no random numbers. With too few values (5 for 0.95) no pair is wide enough: the
-/// smallest and the largest are returned, and `coverage` says what they are worth: 1 - 2^(1-n).
-/// Cost: O(n log n). Throws `std::invalid_argument` for no values and for a confidence outside (0, 1).
+/// It assumes independent repeats and nothing about their distribution (the same for a skewed one, where an
+/// interval built on a standard deviation is wrong), needs no resampling and no random numbers. With too few
+/// values (5 for 0.95) no pair is wide enough: the smallest and the largest are returned, and `coverage` says
+/// what they are worth: 1 - 2^(1-n). Cost: O(n log n). Throws `std::invalid_argument` for no values and for a
+/// confidence outside (0, 1).
 [[nodiscard]] inline MedianInterval median_interval(std::vector<double> values, double confidence = 0.95) {
-  if (values.empty()) throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
+  if (values.empty())
+    throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
   if (!(confidence > 0 && confidence < 1)) {
-    throw std::invalid_argument("confidence " + std::to_string(confidence) + " is not a probability; give a value in (0, 1)");
+    throw std::invalid_argument("confidence " + std::to_string(confidence) +
+                                " is not a probability; give a value in (0, 1)");
   }
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
@@ -81,7 +87,8 @@ struct MedianInterval {
   double tail = 0;  // P(Binomial(n, 1/2) <= j - 1)
   for (std::size_t j = 1; 2 * j <= n + 1; ++j) {
     const auto k = static_cast<double>(j - 1);
-    tail += std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) - size * std::log(2.0));
+    tail += std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) -
+                     size * std::log(2.0));
     const double coverage = std::max(0.0, 1 - 2 * tail);
     if (j > 1 && coverage < confidence) break;
     interval = {values[j - 1], values[n - j], coverage};

@@ -78,7 +78,8 @@ TEST_CASE("instruction sets need all of their parts") {
   CHECK(host::isa_of_flags("sse4_2") == Isa::Sse42);
   CHECK(!host::isa_of_flags("sse4_1"));
   CHECK(!host::isa_of_flags(""));
-  CHECK_THROWS_WITH_AS(static_cast<void>(describe_host(from({}), {0})), doctest::Contains("SSE4.2"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(describe_host(from({}), {0})), doctest::Contains("SSE4.2"),
+                       std::runtime_error);
 }
 
 TEST_CASE("a machine without cache files keeps plain defaults") {

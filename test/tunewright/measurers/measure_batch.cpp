@@ -17,7 +17,8 @@ struct Fragile : toy::Space {
 };
 
 struct Backwards {  // reports in the order that is least expected
-  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
+                               const OutcomeSink& sink = {}) {
     std::vector<Outcome> outcomes(programs.size());
     for (std::size_t i = programs.size(); i-- > 0;) {
       outcomes[i] = toy::Measurer{}.run(task, programs[i]);
@@ -31,16 +32,18 @@ struct Forgetful {
   std::vector<Outcome> measure(const Task&, std::span<const toy::Program>) { return {}; }
 };
 
-const std::vector<Candidate<toy::Tiles>> batch{
-    {.config = {1, 1, 1, 1}, .key = 1}, {.config = {0, 1, 1, 1}, .key = 2}, {.config = {3, 3, 3, 3}, .key = 3}};
+const std::vector<Candidate<toy::Tiles>> batch{{.config = {1, 1, 1, 1}, .key = 1},
+                                               {.config = {0, 1, 1, 1}, .key = 2},
+                                               {.config = {3, 3, 3, 3}, .key = 3}};
 
 }  // namespace
 
 TEST_CASE("a candidate that does not lower is an invalid schedule; the others keep their places") {
   Backwards measurer;
   std::vector<std::pair<std::size_t, Outcome>> seen;
-  const auto outcomes = measurers::measure_batch(Fragile{}, toy::task(), measurer, batch,
-                                                 [&](std::size_t slot, const Outcome& one) { seen.emplace_back(slot, one); });
+  const auto outcomes =
+      measurers::measure_batch(Fragile{}, toy::task(), measurer, batch,
+                               [&](std::size_t slot, const Outcome& one) { seen.emplace_back(slot, one); });
   REQUIRE(outcomes.size() == 3);
   CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));
   CHECK(outcomes[1].failure()->fault == Fault::InvalidSchedule);

@@ -25,10 +25,12 @@ static_assert(BestAwareMeasurer<OrcJit>);
 namespace {
 
 Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, unsigned threads = 1) {
-  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
+  return program::make_task("matmul",
+                            program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
                             host_target().with_threads(threads));
 }
-LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial, LoopKind outermost = LoopKind::Serial) {
+LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial,
+                 LoopKind outermost = LoopKind::Serial) {
   return test::plain_nest(*task.graph, innermost, outermost);
 }
 /// Leaves out the statement that starts the sums.
@@ -62,9 +64,12 @@ TEST_CASE("a batch comes back in order, with each fault its own") {
   OrcJit measurer = quick();
   const Task task = matmul_task(24, 20, 28);
   LoopNest another_task = nest_of(matmul_task(8, 8, 8));
-  const std::vector<LoopNest> programs = {
-      nest_of(task),           without_initialisation(task), nest_of(task, LoopKind::Vectorized), with_too_many_rows(task),
-      std::move(another_task), nest_of(task, LoopKind::Unrolled)};
+  const std::vector<LoopNest> programs = {nest_of(task),
+                                          without_initialisation(task),
+                                          nest_of(task, LoopKind::Vectorized),
+                                          with_too_many_rows(task),
+                                          std::move(another_task),
+                                          nest_of(task, LoopKind::Unrolled)};
   std::vector<std::size_t> seen;
   const std::vector<Outcome> outcomes =
       measurer.measure(task, programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
@@ -129,7 +134,8 @@ TEST_CASE("a candidate far slower than a noted best is given up early") {
 TEST_CASE("the best are confirmed in turns") {
   OrcJit measurer = quick();
   const Task task = matmul_task(32, 32, 32);
-  const std::vector<LoopNest> programs = {nest_of(task), without_initialisation(task), nest_of(task, LoopKind::Vectorized)};
+  const std::vector<LoopNest> programs = {nest_of(task), without_initialisation(task),
+                                          nest_of(task, LoopKind::Vectorized)};
   const std::vector<Outcome> outcomes = measurer.confirm(task, programs, 5);
   REQUIRE(outcomes.size() == 3);
   REQUIRE(outcomes[0].valid());
@@ -177,6 +183,6 @@ TEST_CASE("a task without a graph cannot be measured") {
   OrcJit measurer = quick();
   Task task;
   task.name = "table";
-  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>(1))), doctest::Contains("no graph"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>(1))),
+                       doctest::Contains("no graph"), std::invalid_argument);
 }

@@ -27,11 +27,13 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
   REQUIRE(outcomes.size() == 2);
   CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first record counts
   CHECK(outcomes[1].failure()->fault == Fault::Unknown);
-  CHECK(replay.clock().count() == doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
+  CHECK(replay.clock().count() ==
+        doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
   CHECK(replay.measure(toy::task("other", 1), programs)[0].failure() != nullptr);
 }
 
 TEST_CASE("a replay without keys says so") {
-  CHECK_THROWS_WITH_AS((void)measurers::Replay<toy::Program>{}.measure(toy::task(), std::vector<toy::Program>(1)),
-                       doctest::Contains("key"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      (void)measurers::Replay<toy::Program>{}.measure(toy::task(), std::vector<toy::Program>(1)),
+      doctest::Contains("key"), std::invalid_argument);
 }

@@ -21,9 +21,9 @@
 namespace {
 
 using namespace native_kernels;
+using codegen::tunewright_runtime;
 using measurers::Protocol;
 using measurers::Sandbox;
-using codegen::tunewright_runtime;
 
 /// Short, because most cases are about what is reported rather than how precisely.
 Protocol quick() {
@@ -66,7 +66,8 @@ TUNEWRIGHT_TEST_UNCHECKED void write_past_the_end(void* const* buffers, const tu
   add(buffers, runtime);
   static_cast<volatile float*>(out(buffers))[count] = 0;  // the red zone: 4000 bytes are no multiple of 64
 }
-TUNEWRIGHT_TEST_UNCHECKED void write_before_the_start(void* const* buffers, const tunewright_runtime* runtime) {
+TUNEWRIGHT_TEST_UNCHECKED void write_before_the_start(void* const* buffers,
+                                                      const tunewright_runtime* runtime) {
   add(buffers, runtime);
   static_cast<volatile float*>(out(buffers))[-1] = 0;
 }
@@ -113,7 +114,8 @@ TUNEWRIGHT_TEST_UNCHECKED void parallel_add(void* const* buffers, const tunewrig
 
 void on_processor_0_only(void* const* buffers, const tunewright_runtime* runtime) {
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1 || !CPU_ISSET(0, &set)) std::abort();
+  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1 || !CPU_ISSET(0, &set))
+    std::abort();
   add(buffers, runtime);
 }
 
@@ -195,7 +197,8 @@ TEST_CASE("a hang ends at the time limit, with everything it started") {
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
     CHECK(failure == Failure{Fault::RunTimeout, "still running after 0.25 s"});
     CHECK(gone_soon(worker));
-    for (int i = 0; i < 500 && ::kill(-worker, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 500 && ::kill(-worker, 0) == 0; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(::kill(-worker, 0) != 0);
     CHECK(sandbox.measure(kernel(add), quick()).valid());
   }
@@ -300,7 +303,8 @@ TEST_CASE("timing follows the protocol") {
   }
   SUBCASE("what cannot be followed is refused") {
     protocol.repeats_max = 0;
-    CHECK_THROWS_WITH_AS(static_cast<void>(timing_of(add)), doctest::Contains("repeats_max"), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(static_cast<void>(timing_of(add)), doctest::Contains("repeats_max"),
+                         std::invalid_argument);
   }
 }
 
@@ -316,28 +320,33 @@ TEST_CASE("kernels run where they are told to") {
   sandbox.set_task(addition(), 1, first);
   CHECK(sandbox.measure(kernel(on_processor_0_only), quick()).valid());
   const std::vector<int> none = {5000};
-  CHECK_THROWS_WITH_AS(sandbox.set_task(addition(), 1, none), doctest::Contains("processor 5000"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(sandbox.set_task(addition(), 1, none), doctest::Contains("processor 5000"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("constants come packed as the kernel wants them") {
   TaskData data = addition();
   codegen::Kernel wanted = kernel([](void* const* buffers, const tunewright_runtime*) {
-    for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i % 16 * 63 + i / 16];
+    for (std::int64_t i = 0; i < count; ++i)
+      out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i % 16 * 63 + i / 16];
   });
   wanted.buffers[1].layout.role = loops::BufferRole::Constant;
-  wanted.buffers[1].layout.packing = {{0, 1, 16}, {0, 16, 63}};  // 16 columns of a [63][16] view; 8 elements are padding
+  wanted.buffers[1].layout.packing = {{0, 1, 16},
+                                      {0, 16, 63}};  // 16 columns of a [63][16] view; 8 elements are padding
   Sandbox sandbox;
   sandbox.set_task(data);
   for (int i = 0; i < 2; ++i) CHECK(sandbox.measure(wanted, quick()).valid());
   CHECK(failure_of(sandbox, [](void* const* buffers, const tunewright_runtime*) {
-          for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
+          for (std::int64_t i = 0; i < count; ++i)
+            out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
         }).fault == Fault::WrongResult);
 }
 
 TEST_CASE("outputs may be checked at sampled elements only") {
   TaskData data = addition();
   data.outputs[0].points = {0, 500, 999};
-  data.outputs[0].values = {data.outputs[0].values[0], data.outputs[0].values[500], data.outputs[0].values[999]};
+  data.outputs[0].values = {data.outputs[0].values[0], data.outputs[0].values[500],
+                            data.outputs[0].values[999]};
   Sandbox sandbox;
   sandbox.set_task(data);
   CHECK(sandbox.measure(kernel(add), quick()).valid());
@@ -362,10 +371,12 @@ TEST_CASE("another task replaces the buffers of a living worker") {
 
 TEST_CASE("kernels that do not fit the task are refused without running") {
   Sandbox sandbox;
-  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("set_task"),
-                       std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())),
+                       doctest::Contains("set_task"), std::logic_error);
   sandbox.set_task(addition());
-  const auto refusal = [&](const codegen::Kernel& wrong) { return *sandbox.measure(wrong, quick()).failure(); };
+  const auto refusal = [&](const codegen::Kernel& wrong) {
+    return *sandbox.measure(wrong, quick()).failure();
+  };
   codegen::Kernel wrong = kernel(add);
   wrong.buffers[0].layout.tensor = 9;
   CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 9) is no input of the task"});
@@ -419,5 +430,6 @@ TEST_CASE("interleaved measuring keeps the order and survives failures") {
   CHECK(outcomes[3].failure()->fault == Fault::RunTimeout);
   CHECK(outcomes[4].failure()->fault == Fault::WrongResult);
   CHECK(sandbox.measure(kernel(add), quick()).valid());
-  CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)),
+                  std::invalid_argument);
 }

@@ -33,8 +33,8 @@ struct LoadedObject {
   codegen::tunewright_kernel entry = nullptr;
   std::shared_ptr<const void> owner;
 };
-/// Turns an object file into callable code; throws what it cannot load. Called in the worker, so state it creates on the way
-/// belongs to that worker.
+/// Turns an object file into callable code; throws what it cannot load. Called in the worker, so state it
+/// creates on the way belongs to that worker.
 using ObjectLoader = std::function<LoadedObject(std::span<const char> object, const std::string& symbol)>;
 
 /// What runs the parallel loops of kernels; `owner` keeps it alive.
@@ -42,20 +42,22 @@ struct HostRuntime {
   const codegen::tunewright_runtime* runtime = nullptr;
   std::shared_ptr<const void> owner;
 };
-/// Makes a runtime whose `threads` threads, the calling one among them, run on the given processors (none given: anywhere).
-/// Called in the worker, when the first kernel that may need it is run.
+/// Makes a runtime whose `threads` threads, the calling one among them, run on the given processors (none
+/// given: anywhere). Called in the worker, when the first kernel that may need it is run.
 using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<const int> processors)>;
 
 /// Runs parallel loops on the calling thread.
-[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, std::span<const int> /*processors*/ = {}) {
+[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1,
+                                                std::span<const int> /*processors*/ = {}) {
   static const codegen::tunewright_runtime serial{
-      [](const codegen::tunewright_runtime*, std::int64_t count, void (*body)(void*, std::int64_t, std::int64_t),
-         void* context) { body(context, 0, count); },
+      [](const codegen::tunewright_runtime*, std::int64_t count,
+         void (*body)(void*, std::int64_t, std::int64_t), void* context) { body(context, 0, count); },
       nullptr};
   return {&serial, nullptr};
 }
 
-/// What a worker is made of besides this library. Everything here is copied into the zygote when that is forked.
+/// What a worker is made of besides this library. Everything here is copied into the zygote when that is
+/// forked.
 struct WorkerParts {
   ObjectLoader load;  ///< empty: only native kernels can be measured
   RuntimeFactory runtime = serial_runtime;
@@ -63,7 +65,8 @@ struct WorkerParts {
 
 namespace sandbox {
 
-/// The side of a worker that runs kernels: buffers of one task, kernels bound to them, and the answers to requests.
+/// The side of a worker that runs kernels: buffers of one task, kernels bound to them, and the answers to
+/// requests.
 class Child {
  public:
   Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {}
@@ -201,7 +204,8 @@ class Child {
     if (kernel.native != nullptr) {
       bound.code.entry = kernel.native;
     } else {
-      if (!parts_.load) throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
+      if (!parts_.load)
+        throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
       try {
         bound.code = parts_.load(kernel.object, kernel.symbol);
       } catch (const std::exception& error) {
@@ -211,7 +215,8 @@ class Child {
         throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
       }
     }
-    for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
+    for (const codegen::KernelBuffer& buffer : kernel.buffers)
+      bound.arguments.push_back(address(buffer, bound));
     pin(kernel.native != nullptr);
     bound.runtime = runtime();
     return bound;
@@ -236,12 +241,13 @@ class Child {
         }
         break;
     }
-    throw Rejected(Fault::InvalidSchedule, "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" +
-                                               layout.name + "'");
+    throw Rejected(Fault::InvalidSchedule, "the task has no tensor " + std::to_string(layout.tensor) +
+                                               " for buffer '" + layout.name + "'");
   }
 
   /// Constants in the order a kernel wants, remembered because neighbours in a search often agree on it.
-  [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input, const GuardedBuffer& row_major,
+  [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input,
+                                                            const GuardedBuffer& row_major,
                                                             const codegen::KernelBuffer& buffer) {
     const loops::Buffer& layout = buffer.layout;
     for (const Packed& known : packed_) {
@@ -251,7 +257,8 @@ class Child {
     }
     auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
     const auto copy = [&]<class T>(T) {
-      codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()), reinterpret_cast<T*>(memory->data()));
+      codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()),
+                    reinterpret_cast<T*>(memory->data()));
     };
     switch (program::size_in_bytes(layout.type)) {
       case 1: copy(std::uint8_t{}); break;
@@ -274,8 +281,8 @@ class Child {
     return runtime_.runtime;
   }
 
-  /// A compiled kernel's calling thread keeps to the first processor, since the runtime has the others. A native one may
-  /// start threads of its own, and they inherit what it is allowed.
+  /// A compiled kernel's calling thread keeps to the first processor, since the runtime has the others. A
+  /// native one may start threads of its own, and they inherit what it is allowed.
   void pin(bool native) const {
     if (processors_.empty()) return;
     cpu_set_t set;
@@ -290,7 +297,8 @@ class Child {
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
 
-  /// One call on poisoned memory; afterwards outputs must hold the expected values and red zones their pattern.
+  /// One call on poisoned memory; afterwards outputs must hold the expected values and red zones their
+  /// pattern.
   void check(Bound& bound) {
     for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
     for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
@@ -310,7 +318,8 @@ class Child {
       const bool before = *damage < 0;
       const auto distance = before ? -*damage : *damage - static_cast<std::ptrdiff_t>(memory.bytes());
       throw Rejected(Fault::OutOfBounds, "wrote " + std::to_string(distance) + " bytes " +
-                                             (before ? "before the start" : "after the end") + " of buffer '" + name + "'");
+                                             (before ? "before the start" : "after the end") +
+                                             " of buffer '" + name + "'");
     };
     for (const Output& output : outputs_) look(output.expected.name, output.memory);
     for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);

@@ -16,8 +16,8 @@
 #include "tunewright/measurers/sandbox/guarded_memory.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 
-/// A worker's last words. Handlers use only what is allowed in a signal handler: they look the address up in a fixed table,
-/// write one record to the socket and end the process.
+/// A worker's last words. Handlers use only what is allowed in a signal handler: they look the address up in
+/// a fixed table, write one record to the socket and end the process.
 namespace tunewright::measurers::sandbox {
 
 namespace crash_report {
@@ -72,8 +72,8 @@ inline void on_exit_call(int status, void*) {
   ::_exit(status);
 }
 
-/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of its own, which a
-/// fork inherits. Throws `std::system_error`.
+/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of
+/// its own, which a fork inherits. Throws `std::system_error`.
 inline void install(int report_socket) {
   socket() = report_socket;
   // Handlers run on a stack of their own: one of the faults is that the ordinary stack is used up.
@@ -89,19 +89,22 @@ inline void install(int report_socket) {
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
     if (::sigaction(signal, &action, nullptr) != 0) throw_system_error("sigaction");
   }
-  // Runs before every handler registered earlier, so nothing of the tuner (leak checks, test reports) runs in the worker.
+  // Runs before every handler registered earlier, so nothing of the tuner (leak checks, test reports) runs in
+  // the worker.
   if (::on_exit(on_exit_call, nullptr) != 0) throw_system_error("on_exit");
 }
 
 }  // namespace crash_report
 
-/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is `RunError`.
+/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is
+/// `RunError`.
 [[nodiscard]] inline Failure failure_of(const Reply& reply) {
   if (reply.kind == Reply::Kind::Exited) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
   }
   const char* abbreviation = ::sigabbrev_np(reply.signal);
-  const std::string name = abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
+  const std::string name =
+      abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
   const std::string verb = reply.writes != 0 ? "wrote" : "read";
   if (reply.data_begin != 0) {
     const std::string buffer = "'" + std::string(reply.buffer.data()) + "'";

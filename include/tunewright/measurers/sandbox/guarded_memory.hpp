@@ -28,21 +28,22 @@ struct GuardedRegion {
   }
 };
 
-/// All guarded buffers of this process. Fixed storage: looking an address up allocates nothing and takes no lock.
+/// All guarded buffers of this process. Fixed storage: looking an address up allocates nothing and takes no
+/// lock.
 inline std::array<GuardedRegion, 512>& guarded_regions() noexcept {
   static constinit std::array<GuardedRegion, 512> regions{};
   return regions;
 }
 
-/// Memory for a tensor between inaccessible pages. The data end at most 63 bytes before the guard, so reading or writing past
-/// the end traps; what is left of the first page and those 63 bytes is a red zone with a known pattern, which is compared
-/// after a run. Data are aligned to 64 bytes.
+/// Memory for a tensor between inaccessible pages. The data end at most 63 bytes before the guard, so reading
+/// or writing past the end traps; what is left of the first page and those 63 bytes is a red zone with a
+/// known pattern, which is compared after a run. Data are aligned to 64 bytes.
 ///
 ///   guard (none) | red zone | data | red zone < 64 B | guard (none)
 ///
-/// Guards are wide because wrong kernels miss by a row or a tile rather than by an element; they cost address space only.
-/// Large buffers end on a 2 MiB boundary and ask for huge pages: whether the kernel's background thread has merged small
-/// ones by then would otherwise change timings from one minute to the next.
+/// Guards are wide because wrong kernels miss by a row or a tile rather than by an element; they cost address
+/// space only. Large buffers end on a 2 MiB boundary and ask for huge pages: whether the kernel's background
+/// thread has merged small ones by then would otherwise change timings from one minute to the next.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
@@ -54,7 +55,8 @@ class GuardedBuffer {
     if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
     base_ = static_cast<char*>(base);
     const std::size_t boundary = accessible_ >= huge_page ? huge_page : page;
-    const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
+    const std::uintptr_t end =
+        round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
     begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
     data_ = begin_ + (accessible_ - padded);
     if (::mprotect(begin_, accessible_, PROT_READ | PROT_WRITE) != 0) {
@@ -89,11 +91,12 @@ class GuardedBuffer {
   void make_read_only() const {
     if (::mprotect(begin_, accessible_, PROT_READ) != 0) throw_system_error("mprotect of an input");
   }
-  /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic keeps such a pattern but
-  /// does not make it, so an element that still holds it was not written.
+  /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic keeps such a
+  /// pattern but does not make it, so an element that still holds it was not written.
   void poison(std::uint32_t pattern) const noexcept {
     std::size_t at = 0;
-    for (; at + sizeof pattern <= bytes_; at += sizeof pattern) std::memcpy(data_ + at, &pattern, sizeof pattern);
+    for (; at + sizeof pattern <= bytes_; at += sizeof pattern)
+      std::memcpy(data_ + at, &pattern, sizeof pattern);
     std::memcpy(data_ + at, &pattern, bytes_ - at);
   }
   static constexpr std::uint32_t unwritten_output = 0xFFFFFFFF;

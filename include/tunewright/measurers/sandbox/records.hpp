@@ -23,19 +23,21 @@ struct Request {
     SetTask,  ///< replaces buffers and expected values, drops all kernels
     Measure,  ///< loads, checks and times a kernel, then drops it
     Keep,     ///< loads and checks a kernel and keeps it as the next number, starting at 0
-    Repeat,   ///< one repeat of kept kernel `kernel` with `calls` calls after one unmeasured call; 0 calls: calibrate
+    Repeat,   ///< one repeat of kept kernel `kernel` with `calls` calls after one unmeasured call; 0 calls:
+              ///< calibrate
     Drop,     ///< forgets the kept kernels
   };
   Kind kind = Kind::Measure;
   std::uint32_t kernel = 0;
   std::uint32_t calls = 0;
-  std::uint32_t threads = 1;            ///< of `SetTask`
-  std::bitset<1024> processors;         ///< of `SetTask`: where to run; none: anywhere
+  std::uint32_t threads = 1;     ///< of `SetTask`
+  std::bitset<1024> processors;  ///< of `SetTask`: where to run; none: anywhere
   double best_seconds = 0;
   Protocol protocol;
 };
 
-/// What comes back, once a request; a crash is reported by a signal handler, so the record is plain and fixed in size.
+/// What comes back, once a request; a crash is reported by a signal handler, so the record is plain and fixed
+/// in size.
 struct Reply {
   enum class Kind : std::uint32_t {
     Done,
@@ -49,10 +51,10 @@ struct Reply {
   std::uint32_t calls = 1;
   std::uint32_t repeat_count = 0;
   std::int32_t signal = 0;
-  std::uint32_t writes = 0;         ///< of a crash: 1 a write, 0 a read or not known
-  std::uintptr_t address = 0;       ///< of a crash
-  std::uintptr_t stack_pointer = 0; ///< of a crash
-  std::uintptr_t data_begin = 0;    ///< buffer next to `address`, 0 if there is none
+  std::uint32_t writes = 0;          ///< of a crash: 1 a write, 0 a read or not known
+  std::uintptr_t address = 0;        ///< of a crash
+  std::uintptr_t stack_pointer = 0;  ///< of a crash
+  std::uintptr_t data_begin = 0;     ///< buffer next to `address`, 0 if there is none
   std::uintptr_t data_end = 0;
   std::array<char, 48> buffer{};
   std::array<char, 512> detail{};
@@ -68,8 +70,9 @@ struct Reply {
 struct ZygoteRequest {
   enum class Kind : std::uint32_t { Spawn, End };
   Kind kind = Kind::Spawn;
-  pid_t worker = 0;      ///< of `End`
-  double grace_seconds = 0;  ///< of `End`: how long the worker may take to end by itself before its group is killed
+  pid_t worker = 0;  ///< of `End`
+  double grace_seconds =
+      0;  ///< of `End`: how long the worker may take to end by itself before its group is killed
 };
 struct ZygoteReply {
   pid_t worker = 0;

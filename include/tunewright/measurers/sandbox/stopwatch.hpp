@@ -16,8 +16,9 @@
 
 namespace tunewright::measurers::sandbox {
 
-/// Seconds that `calls` calls take together. The steady clock rather than the time-stamp counter: it needs no calibration, is
-/// right on processors whose counters drift apart, and its 25 ns vanish in a repeat of milliseconds.
+/// Seconds that `calls` calls take together. The steady clock rather than the time-stamp counter: it needs no
+/// calibration, is right on processors whose counters drift apart, and its 25 ns vanish in a repeat of
+/// milliseconds.
 template <class Call>
 [[nodiscard]] double seconds_of(unsigned calls, const Call& call) {
   using Clock = std::chrono::steady_clock;
@@ -46,8 +47,8 @@ struct Series {
 
 /// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
 template <class Call, class Flush>
-[[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate, const Call& call,
-                                const Flush& flush) {
+[[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate,
+                                const Call& call, const Flush& flush) {
   Series series;
   if (!protocol.flush_cache) series.calls = calls_filling(protocol.min_repeat_seconds, estimate);
   double total = 0;
@@ -58,7 +59,8 @@ template <class Call, class Flush>
     const double each = elapsed / series.calls;
     if (!protocol.flush_cache && series.repeats.empty() && elapsed < 0.8 * protocol.min_repeat_seconds &&
         series.calls < 1'000'000) {
-      series.calls = std::max(calls_filling(protocol.min_repeat_seconds, each), series.calls + series.calls / 2 + 1);
+      series.calls =
+          std::max(calls_filling(protocol.min_repeat_seconds, each), series.calls + series.calls / 2 + 1);
       continue;
     }
     series.repeats.push_back(each);
@@ -75,11 +77,11 @@ template <class Call, class Flush>
   }
 }
 
-/// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took, `best_seconds` the
-/// best latency so far or zero.
+/// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took,
+/// `best_seconds` the best latency so far or zero.
 template <class Call, class Flush>
-[[nodiscard]] Series time_kernel(const Protocol& protocol, double best_seconds, double first_call_seconds, const Call& call,
-                                 const Flush& flush) {
+[[nodiscard]] Series time_kernel(const Protocol& protocol, double best_seconds, double first_call_seconds,
+                                 const Call& call, const Flush& flush) {
   double estimate = first_call_seconds;
   if (first_call_seconds < protocol.budget_seconds) {
     for (unsigned i = 0; i < protocol.warmup_calls; ++i) estimate = seconds_of(1, call);
@@ -94,8 +96,8 @@ template <class Call, class Flush>
   return series;
 }
 
-/// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that, reads through
-/// 64 MiB of other memory instead, which leaves little of anything else behind.
+/// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that,
+/// reads through 64 MiB of other memory instead, which leaves little of anything else behind.
 inline void evict(std::span<const char> memory) {
 #if defined(__x86_64__)
   for (std::size_t at = 0; at < memory.size(); at += 64) __builtin_ia32_clflush(memory.data() + at);

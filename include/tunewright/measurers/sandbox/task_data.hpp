@@ -25,11 +25,13 @@ struct TensorContents {
   std::vector<char> bytes;
 };
 
-/// What an output must be: `values[i]` at flat offset `points[i]`, or everywhere when `points` is empty. An element passes if
+/// What an output must be: `values[i]` at flat offset `points[i]`, or everywhere when `points` is empty. An
+/// element passes if
 ///
 ///   |computed - expected| <= absolute_tolerance + relative_tolerance * |expected|
 ///
-/// or both are the same infinity or both not a number. Elements that are never written fail wherever they are.
+/// or both are the same infinity or both not a number. Elements that are never written fail wherever they
+/// are.
 struct ExpectedOutput {
   program::TensorId tensor = 0;
   std::string name;
@@ -53,10 +55,11 @@ struct TaskData {
   return count;
 }
 
-/// Random contents: floating-point values uniform in [low, high), integers uniform in {0, .., 7}, truth values even.
-/// Determinism: a function of the generator only.
-[[nodiscard]] inline std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
-                                                       Rng rng, double low = -1, double high = 1) {
+/// Random contents: floating-point values uniform in [low, high), integers uniform in {0, .., 7}, truth
+/// values even. Determinism: a function of the generator only.
+[[nodiscard]] inline std::vector<char> random_contents(program::ScalarType type,
+                                                       const std::vector<std::int64_t>& shape, Rng rng,
+                                                       double low = -1, double high = 1) {
   const auto count = static_cast<std::size_t>(element_count(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
   const auto fill = [&](auto draw) {
@@ -67,7 +70,9 @@ struct TaskData {
     }
   };
   switch (type) {
-    case program::ScalarType::Float32: fill([&] { return static_cast<float>(low + (high - low) * rng.uniform()); }); break;
+    case program::ScalarType::Float32:
+      fill([&] { return static_cast<float>(low + (high - low) * rng.uniform()); });
+      break;
     case program::ScalarType::Float64: fill([&] { return low + (high - low) * rng.uniform(); }); break;
     case program::ScalarType::Int32: fill([&] { return static_cast<std::int32_t>(rng.below(8)); }); break;
     case program::ScalarType::Int64: fill([&] { return static_cast<std::int64_t>(rng.below(8)); }); break;
@@ -81,7 +86,8 @@ namespace sandbox {
 /// Throws `std::invalid_argument` where sizes contradict each other.
 inline void validate(const TaskData& data) {
   for (const TensorContents& input : data.inputs) {
-    const std::size_t wanted = static_cast<std::size_t>(element_count(input.shape)) * program::size_in_bytes(input.type);
+    const std::size_t wanted =
+        static_cast<std::size_t>(element_count(input.shape)) * program::size_in_bytes(input.type);
     if (input.bytes.size() != wanted) {
       throw std::invalid_argument("input '" + input.name + "' has " + std::to_string(input.bytes.size()) +
                                   " bytes of contents where its shape needs " + std::to_string(wanted));
@@ -96,8 +102,9 @@ inline void validate(const TaskData& data) {
     }
     for (const std::int64_t point : output.points) {
       if (point < 0 || point >= count) {
-        throw std::invalid_argument("output '" + output.name + "' is to be checked at element " + std::to_string(point) +
-                                    " of " + std::to_string(count) + "; give offsets inside it");
+        throw std::invalid_argument("output '" + output.name + "' is to be checked at element " +
+                                    std::to_string(point) + " of " + std::to_string(count) +
+                                    "; give offsets inside it");
       }
     }
   }

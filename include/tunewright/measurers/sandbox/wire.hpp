@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-/// How the tuner, the zygote and the workers talk: fixed-size records over sequenced-packet sockets, larger contents in
-/// anonymous shared memory whose descriptor travels with the record. All three are forks of one program, so a trivially
-/// copyable type has the same layout everywhere.
+/// How the tuner, the zygote and the workers talk: fixed-size records over sequenced-packet sockets, larger
+/// contents in anonymous shared memory whose descriptor travels with the record. All three are forks of one
+/// program, so a trivially copyable type has the same layout everywhere.
 namespace tunewright::measurers::sandbox {
 
 /// A file descriptor that is closed with its owner.
@@ -75,7 +75,9 @@ class Mapping {
   ~Mapping() {
     if (base_ != nullptr) ::munmap(base_, bytes_);
   }
-  [[nodiscard]] std::span<const char> bytes() const noexcept { return {static_cast<const char*>(base_), bytes_}; }
+  [[nodiscard]] std::span<const char> bytes() const noexcept {
+    return {static_cast<const char*>(base_), bytes_};
+  }
 
  private:
   void* base_ = nullptr;
@@ -95,17 +97,18 @@ class Mapping {
   return memory;
 }
 
-/// Appends trivially copyable values, strings and vectors of values; `Reader` gives them back in the same order.
+/// Appends trivially copyable values, strings and vectors of values; `Reader` gives them back in the same
+/// order.
 class Writer {
  public:
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void put(const T& value) {
     const auto* from = reinterpret_cast<const char*>(&value);
     bytes_.insert(bytes_.end(), from, from + sizeof value);
   }
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   void put_all(std::span<const T> values) {
     put(values.size());
     bytes_.resize((bytes_.size() + 63) / 64 * 64);  // so that a reader may use the values in place
@@ -123,7 +126,7 @@ class Reader {
  public:
   explicit Reader(std::span<const char> bytes) noexcept : bytes_(bytes) {}
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   [[nodiscard]] T get() {
     T value;
     std::memcpy(&value, take(sizeof value), sizeof value);
@@ -131,7 +134,7 @@ class Reader {
   }
   /// View into the bytes read from.
   template <class T>
-    requires std::is_trivially_copyable_v<T>
+  requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::span<const T> get_all() {
     const auto count = get<std::size_t>();
     at_ = (at_ + 63) / 64 * 64;
@@ -144,7 +147,8 @@ class Reader {
 
  private:
   const char* take(std::size_t count) {
-    if (at_ > bytes_.size() || count > bytes_.size() - at_) throw std::logic_error("shared memory ends too early");
+    if (at_ > bytes_.size() || count > bytes_.size() - at_)
+      throw std::logic_error("shared memory ends too early");
     return bytes_.data() + std::exchange(at_, at_ + count);
   }
   std::span<const char> bytes_;
@@ -155,7 +159,7 @@ enum class Received { Message, Closed, TimedOut };
 
 /// Sends one record, with a descriptor if `fd` is not negative. False when the other end is gone.
 template <class Record>
-  requires std::is_trivially_copyable_v<Record>
+requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] bool send_record(int socket, const Record& record, int fd = -1) noexcept {
   iovec part{const_cast<Record*>(&record), sizeof record};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -178,12 +182,13 @@ template <class Record>
   return sent == static_cast<ssize_t>(sizeof record);
 }
 
-/// Waits up to `timeout` for one record; a negative timeout waits for ever. A record of another size counts as the end: what
-/// is on the other side no longer follows the protocol.
+/// Waits up to `timeout` for one record; a negative timeout waits for ever. A record of another size counts
+/// as the end: what is on the other side no longer follows the protocol.
 template <class Record>
-  requires std::is_trivially_copyable_v<Record>
-[[nodiscard]] Received receive_record(int socket, Record& record, Descriptor* fd = nullptr,
-                                      std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {
+requires std::is_trivially_copyable_v<Record>
+[[nodiscard]] Received receive_record(
+    int socket, Record& record, Descriptor* fd = nullptr,
+    std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
   for (;;) {

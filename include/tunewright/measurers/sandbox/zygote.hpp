@@ -25,14 +25,15 @@ namespace tunewright::measurers::sandbox {
 
 /// A quiet copy of this process, forked early, that forks workers on request.
 ///
-/// Why not fork workers from the tuner: by then it has compile threads, and a fork copies locks those threads hold. The
-/// zygote has one thread for its whole life. If the tuner has threads already when the zygote is made, the zygote is still
-/// sound, because all it does itself is fork, kill and wait; what a worker needs beyond that (the C library's allocator is
-/// safe after a fork) should then not have been in use by another thread at that moment.
+/// Why not fork workers from the tuner: by then it has compile threads, and a fork copies locks those threads
+/// hold. The zygote has one thread for its whole life. If the tuner has threads already when the zygote is
+/// made, the zygote is still sound, because all it does itself is fork, kill and wait; what a worker needs
+/// beyond that (the C library's allocator is safe after a fork) should then not have been in use by another
+/// thread at that moment.
 ///
-/// No process outlives the tuner: the zygote ends when its socket closes, however the tuner ended, and kills its workers;
-/// the kernel kills them if the zygote itself is killed. Each worker leads a process group, so what a kernel may have
-/// started ends with it.
+/// No process outlives the tuner: the zygote ends when its socket closes, however the tuner ended, and kills
+/// its workers; the kernel kills them if the zygote itself is killed. Each worker leads a process group, so
+/// what a kernel may have started ends with it.
 class Zygote {
  public:
   explicit Zygote(WorkerParts parts) {
@@ -67,13 +68,16 @@ class Zygote {
   [[nodiscard]] Worker spawn() {
     auto [ours, theirs] = socket_pair();
     const ZygoteReply reply = ask({.kind = ZygoteRequest::Kind::Spawn}, theirs.get());
-    if (reply.worker <= 0) throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
+    if (reply.worker <= 0)
+      throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
     return {reply.worker, std::move(ours)};
   }
 
-  /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from `waitpid`.
+  /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from
+  /// `waitpid`.
   int end(pid_t worker, std::chrono::duration<double> grace) {
-    return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()}).wait_status;
+    return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()})
+        .wait_status;
   }
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
@@ -81,7 +85,8 @@ class Zygote {
  private:
   ZygoteReply ask(const ZygoteRequest& request, int fd = -1) {
     ZygoteReply reply;
-    if (!send_record(socket_.get(), request, fd) || receive_record(socket_.get(), reply) != Received::Message) {
+    if (!send_record(socket_.get(), request, fd) ||
+        receive_record(socket_.get(), reply) != Received::Message) {
       throw std::runtime_error("the measuring process " + std::to_string(pid_) +
                                " is gone; was it killed, or the machine short of memory?");
     }
@@ -96,7 +101,8 @@ class Zygote {
     sigset_t none;
     ::sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end when they close.
+    // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end
+    // when they close.
     if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
     ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
     const rlimit no_core{0, 0};
@@ -121,7 +127,8 @@ class Zygote {
         // Here as well as in the worker: whoever is first.
         if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
         if (reply.worker > 0) workers.push_back(reply.worker);
-      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
+      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker);
+                 known != workers.end()) {
         reply.worker = request.worker;
         reply.wait_status = end_worker(request.worker, std::chrono::duration<double>(request.grace_seconds));
         workers.erase(known);
@@ -134,8 +141,10 @@ class Zygote {
   static int end_worker(pid_t worker, std::chrono::duration<double> grace) {
     const auto start = std::chrono::steady_clock::now();
     siginfo_t info{};
-    // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to another process.
-    while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to
+    // another process.
+    while (grace.count() > 0 &&
+           ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
       ::usleep(500);
     }

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/peak.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+
+using namespace tunewright;
+
+TEST_CASE("wider instruction sets have a higher peak") {
+  const measurers::PeakOptions brief{.seconds_per_repeat = 0.003, .repeats = 5};
+  const Target host = host_target().with_threads(1);
+  const double sse = measurers::peak_flops_per_second(host.with_isa(Isa::Sse42), brief);
+  CHECK(sse > 1e9);
+  if (host.isa >= Isa::Avx2) {
+    const double avx2 = measurers::peak_flops_per_second(host.with_isa(Isa::Avx2), brief);
+    CHECK(avx2 > 1.5 * sse);  // four times on an idle machine: twice the width, two operations each
+    // 2 units * 8 lanes * 2 operations at under 8 GHz.
+    CHECK(avx2 < 2 * 8 * 2 * 8e9);
+  }
+}
+
+TEST_CASE("memory is slower than the clock and faster than a disk") {
+  const double bytes = measurers::memory_read_bytes_per_second(host_target().with_threads(1),
+                                                               {.seconds_per_repeat = 0.01, .repeats = 1});
+  CHECK(bytes > 1e8);
+  CHECK(bytes < 1e12);
+}
+
+TEST_CASE("what cannot be measured is refused") {
+  Target gpu;
+  gpu.kind = DeviceKind::Gpu;
+  CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(gpu)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(host_target(), {.repeats = 0})), std::invalid_argument);
+}
