@@ -60,7 +60,9 @@ struct Space {
     return tiles;
   }
   [[nodiscard]] bool feasible(const tunewright::Task&, const Tiles& tiles) const { return tiles[0] + tiles[1] <= limit; }
-  [[nodiscard]] std::string_view why_infeasible(const tunewright::Task&, const Tiles&) const { return "tile too large"; }
+  [[nodiscard]] std::string_view why_infeasible(const tunewright::Task& task, const Tiles& tiles) const {
+    return feasible(task, tiles) ? "" : "tile too large";
+  }
   [[nodiscard]] std::uint64_t key(const Tiles& tiles) const {
     tunewright::StableHash hash;
     for (const int tile : tiles) hash.add(tile);

@@ -11,16 +11,18 @@ namespace tunewright::filters {
 /// shared memory bytes, threads a block, unrolled statements.
 ///
 /// Counts by `space.why_infeasible(task, config)` where the space has it, else under "infeasible".
-/// Cost: one `feasible` a candidate.
+/// Cost: one `why_infeasible` or `feasible` a candidate.
 struct StaticLimits {
   template <SearchSpace S>
   [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
     Kept kept;
     for (std::size_t i = 0; i < pool.size(); ++i) {
-      if (space.feasible(task, pool[i])) {
+      if constexpr (requires { std::string(space.why_infeasible(task, pool[i])); }) {
+        const std::string reason(space.why_infeasible(task, pool[i]));  // answers `feasible` too, in one go
+        if (reason.empty()) kept.indices.push_back(i);
+        else ++kept.rejected[reason];
+      } else if (space.feasible(task, pool[i])) {
         kept.indices.push_back(i);
-      } else if constexpr (requires { std::string(space.why_infeasible(task, pool[i])); }) {
-        ++kept.rejected[std::string(space.why_infeasible(task, pool[i]))];
       } else {
         ++kept.rejected["infeasible"];
       }

@@ -38,7 +38,7 @@ using program_t = typename S::program_type;
 /// of `c`; `mutate` of a feasible configuration is feasible with useful probability.
 ///
 /// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for a configuration
-/// that is not feasible; `filters::StaticLimits` counts by it.
+/// that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it.
 template <class S>
 concept SearchSpace =
     std::copyable<config_t<S>> &&
