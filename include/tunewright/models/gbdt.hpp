@@ -97,6 +97,10 @@ struct Gbdt {
     if (x.columns() > gbdt::Ensemble::most_columns) {
       throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) + " columns; at most 65535 are supported");
     }
+    if (x.rows() == 0) {  // a batch without rows may also lack columns, which must not count as a width
+      ensemble = {};
+      return;
+    }
     ThreadTeam team(threads);
     const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
     gbdt::EnsembleBuilder builder(data, x.columns());

@@ -208,6 +208,8 @@ TEST_CASE("degenerate data teaches nothing and harms nothing") {
     model.fit(x, std::vector<float>(4, 0.5F), {});
     model.fit(FeatureBatch(2), {}, {});
     CHECK(predicted(model, x) == std::vector<float>(4, 0.0F));
+    model.fit(FeatureBatch(), {}, {});
+    CHECK(predicted(model, x) == std::vector<float>(4, 0.0F));
   }
   SUBCASE("programs without rows only") {
     FeatureBatch empty(2);
