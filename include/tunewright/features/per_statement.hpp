@@ -22,40 +22,43 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
   per_statement::Describer().describe(nest, task, batch);
 }
 
-/// A row of 164 numbers for each buffer a program stores to: operations, loop annotations, thread bindings, up to five accessed
-/// buffers (volume, cache lines, reuse), arithmetic intensity at ten points, allocation, loops around. A model sums what it
-/// predicts for the rows. `per_statement::schema()` names every column.
+/// A row of 164 numbers for each buffer a program stores to: operations, loop annotations, thread bindings,
+/// up to five accessed buffers (volume, cache lines, reuse), arithmetic intensity at ten points, allocation,
+/// loops around. A model sums what it predicts for the rows. `per_statement::schema()` names every column.
 ///
-/// Paper: Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep Learning", OSDI 2020, appendix B, in
-/// the order-free variant of MetaSchedule (Shao et al., NeurIPS 2022): rows in the order of first visit, buffers by cache
-/// lines, bytes and name.
+/// Paper: Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep Learning", OSDI 2020,
+/// appendix B, in the order-free variant of MetaSchedule (Shao et al., NeurIPS 2022): rows in the order of
+/// first visit, buffers by cache lines, bytes and name.
 ///
-/// Numbers are stored as log2(x + 1), flags as 0 or 1; with P = product of the extents of the loops around a statement,
+/// Numbers are stored as log2(x + 1), flags as 0 or 1; with P = product of the extents of the loops around a
+/// statement,
 ///
 ///   operations     P * count in the body and its read indices
 ///   bytes          P * element bytes
 ///   unique_bytes   bytes of the box that the whole nest touches
 ///   lines          P / (iterations of inner loops that rest) * min(1, stride bytes / line bytes), at least 1
-///   reuse          innermost loop that rests, else innermost loop under which several statements use the buffer
-///   curve          operations a byte touched, linear between the loops
+///   reuse          innermost loop that rests, else innermost loop under which several statements use the
+///   buffer curve          operations a byte touched, linear between the loops
 ///
 /// Shapes: one program a configuration, as many rows as stored buffers, 164 columns.
 /// Units: of each column, see the schema. Line size comes from the target.
 /// Determinism: a pure function of program and target, whatever `threads` is. All values are finite.
 /// Cost: about (accesses * dimensions * loops) additions a statement; microseconds a program.
 ///
-/// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions are cut
-/// to the shape of the buffer, and `unique_lines` takes the elements that lie together in the region itself, not the
-/// first dimension covered whole. A statement outside all loops touches the bytes of its elements. Fused and divided loop
-/// indices move by their average, not by a constant. Of a hoisted guard only the unguarded side is described, since the
-/// other one holds the same statements. The workload embedding is left to other featurizers.
+/// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once.
+/// Regions are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the
+/// region itself, not the first dimension covered whole. A statement outside all loops touches the bytes of
+/// its elements. Fused and divided loop indices move by their average, not by a constant. Of a hoisted guard
+/// only the unguarded side is described, since the other one holds the same statements. The workload
+/// embedding is left to other featurizers.
 struct PerStatement {
   unsigned threads = 1;  ///< worker threads of `extract`
 
   /// A configuration that cannot be lowered or described gives a program without rows.
   template <SearchSpace S>
-    requires std::convertible_to<const program_t<S>&, const loops::LoopNest&>
-  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
+  requires std::convertible_to < const program_t<S>
+  &, const loops::LoopNest& > [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
+                                                                 std::span<const config_t<S>> configs) const {
     const std::size_t parts = std::min<std::size_t>(std::max(1U, threads), configs.size());
     std::vector<FeatureBatch> batches(parts, FeatureBatch(per_statement::columns));
     parallel_parts(threads, parts, [&](std::size_t begin, std::size_t end) {
@@ -74,7 +77,8 @@ struct PerStatement {
 
  private:
   template <class S>
-  static void extract_part(const S& space, const Task& task, std::span<const config_t<S>> configs, FeatureBatch& batch) {
+  static void extract_part(const S& space, const Task& task, std::span<const config_t<S>> configs,
+                           FeatureBatch& batch) {
     per_statement::Describer describer;
     for (const config_t<S>& config : configs) {
       try {

@@ -35,7 +35,8 @@ FeatureBatch rows_of(const loops::LoopNest& nest, const Task& task = cpu_task())
   return batch;
 }
 
-/// parallel i in 0..8 { vectorized j in 0..16: C = 0; serial k in 0..4 unroll<=16 { vectorized j in 0..16: C += A * B } }
+/// parallel i in 0..8 { vectorized j in 0..16: C = 0; serial k in 0..4 unroll<=16 { vectorized j in 0..16: C
+/// += A * B } }
 struct Matmul {
   program::ComputeGraph graph;
   loops::LoopNest nest;
@@ -54,7 +55,8 @@ struct Matmul {
     Body reduction{NestBuilder::loop(j, LoopKind::Vectorized, std::move(inner))};
     loops::Loop over_k = NestBuilder::loop(k, LoopKind::Serial, std::move(reduction), true);
     over_k.unroll_limit = 16;
-    Body rows{NestBuilder::loop(j, LoopKind::Vectorized, {built.statement(Statement::Kind::Initialise, c.id, at)})};
+    Body rows{
+        NestBuilder::loop(j, LoopKind::Vectorized, {built.statement(Statement::Kind::Initialise, c.id, at)})};
     rows.push_back(std::move(over_k));
     built.nest.body.push_back(NestBuilder::loop(i, LoopKind::Parallel, std::move(rows)));
     nest = std::move(built.nest);
@@ -90,10 +92,12 @@ TEST_CASE("every column of a matmul worked by hand") {
     for (std::size_t c = BlockX; c <= VirtualThread; ++c) CHECK(row[c] == 1.0F);
   }
   SUBCASE("buffers by lines, then name: B, C, A") {
-    const auto block = [&](std::size_t b, BufferColumn access, double unique, double lines, double unique_lines,
-                           double iterations, double bytes_between, double uses, double stride) {
+    const auto block = [&](std::size_t b, BufferColumn access, double unique, double lines,
+                           double unique_lines, double iterations, double bytes_between, double uses,
+                           double stride) {
       const auto values = row.subspan(FirstBuffer + b * buffer_columns, buffer_columns);
-      for (const auto flag : {AccessRead, AccessWrite, AccessReadWrite}) CHECK(values[flag] == (flag == access ? 1.0F : 0.0F));
+      for (const auto flag : {AccessRead, AccessWrite, AccessReadWrite})
+        CHECK(values[flag] == (flag == access ? 1.0F : 0.0F));
       CHECK(values[Bytes] == logarithm(2048));
       CHECK(values[UniqueBytes] == logarithm(unique));
       CHECK(values[Lines] == logarithm(lines));
@@ -119,10 +123,12 @@ TEST_CASE("every column of a matmul worked by hand") {
     for (std::size_t c = FirstBuffer + 3 * buffer_columns; c < IntensityCurve; ++c) CHECK(row[c] == 0.0F);
   }
   SUBCASE("arithmetic intensity: 32 operations on 132 bytes, 128 on 336, 1024 on 896") {
-    CHECK(row[IntensityCurve] == logarithm(32.0 / 132 + (128.0 / 336 - 32.0 / 132) * (102.4 - 32) / (128 - 32)));
+    CHECK(row[IntensityCurve] ==
+          logarithm(32.0 / 132 + (128.0 / 336 - 32.0 / 132) * (102.4 - 32) / (128 - 32)));
     for (std::size_t i = 1; i < curve_samples; ++i) {
       const double done = 102.4 * static_cast<double>(i + 1);
-      CHECK(row[IntensityCurve + i] == logarithm(128.0 / 336 + (1024.0 / 896 - 128.0 / 336) * (done - 128) / (1024 - 128)));
+      CHECK(row[IntensityCurve + i] ==
+            logarithm(128.0 / 336 + (1024.0 / 896 - 128.0 / 336) * (done - 128) / (1024 - 128)));
     }
   }
   SUBCASE("allocation and loops around") {
@@ -174,8 +180,8 @@ loops::LoopNest chain_nest(const Chain& chain, bool window, bool y_first = false
   const loops::Var i = built.var("i", 4);
   const loops::Var j = built.var("j", 4);
   const IndexExpr tile = IndexExpr::variable(o) * 4;
-  const loops::BufferId buffer = window ? built.temporary(chain.t.id, {4}, {tile}, loops::Scope::Local)
-                                        : built.temporary(chain.t.id);
+  const loops::BufferId buffer =
+      window ? built.temporary(chain.t.id, {4}, {tile}, loops::Scope::Local) : built.temporary(chain.t.id);
   Body producer{built.statement(Statement::Kind::Assign, chain.t.id, {tile + IndexExpr::variable(i)})};
   Body consumer{built.statement(Statement::Kind::Assign, chain.y.id, {tile + IndexExpr::variable(j)})};
   Body tiles;
@@ -202,7 +208,8 @@ TEST_CASE("rows come in the order of first visit") {
 
 TEST_CASE("a buffer used by two statements under a loop is reused serially") {
   const FeatureBatch batch = rows_of(chain_nest(Chain(), false));
-  const auto written = batch.row(0).subspan(FirstBuffer);  // T, before Y is visited; equal lines, so "T" before "X"
+  const auto written =
+      batch.row(0).subspan(FirstBuffer);  // T, before Y is visited; equal lines, so "T" before "X"
   CHECK(written[AccessWrite] == 1.0F);
   CHECK(written[ReuseNone] == 1.0F);
   CHECK(written[ReuseCount] == 0.0F);
@@ -234,7 +241,8 @@ TEST_CASE("a window is described by its own indices and counted where it is allo
 TEST_CASE("five buffers at most, those with the most lines") {
   program::ComputeGraph graph;
   std::vector<program::Tensor> inputs;
-  for (int stride = 1; stride <= 6; ++stride) inputs.push_back(graph.input("x" + std::to_string(stride), {64 * stride}));
+  for (int stride = 1; stride <= 6; ++stride)
+    inputs.push_back(graph.input("x" + std::to_string(stride), {64 * stride}));
   graph.compute("sum", {{"i", 64}}, [&](auto i) {
     program::Expr total = inputs[0](i[0]);
     for (std::int64_t s = 2; s <= 6; ++s) total = total + inputs[static_cast<std::size_t>(s - 1)](i[0] * s);
@@ -263,7 +271,8 @@ TEST_CASE("a body without loads, and one without anything") {
   CHECK(row[IntAddSub] == logarithm(8));
   CHECK(row[column_of(0, AccessWrite)] == 1.0F);
   CHECK(row[column_of(1, Bytes)] == 0.0F);
-  for (std::size_t i = 0; i < curve_samples; ++i) CHECK(row[IntensityCurve + i] == 0.0F);  // no float operations
+  for (std::size_t i = 0; i < curve_samples; ++i)
+    CHECK(row[IntensityCurve + i] == 0.0F);  // no float operations
 }
 
 TEST_CASE("serial loops of one iteration are no loops; without any loop a statement touches its elements") {
@@ -347,7 +356,8 @@ TEST_CASE("a describer forgets what it described") {
 TEST_CASE("misuse is refused and leaves the batch alone") {
   Matmul matmul;
   FeatureBatch narrow(41);
-  CHECK_THROWS_WITH_AS(features::describe(matmul.nest, cpu_task(), narrow), doctest::Contains("164"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(features::describe(matmul.nest, cpu_task(), narrow), doctest::Contains("164"),
+                       std::invalid_argument);
   FeatureBatch batch(columns);
   loops::LoopNest unbound = matmul.nest;
   unbound.variables[1].extent = 0;
@@ -355,9 +365,11 @@ TEST_CASE("misuse is refused and leaves the batch alone") {
                        std::invalid_argument);
   loops::LoopNest unstored = matmul.nest;
   unstored.buffer_of[1] = loops::LoopNest::no_buffer;
-  CHECK_THROWS_WITH_AS(features::describe(unstored, cpu_task(), batch), doctest::Contains("declare it"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(features::describe(unstored, cpu_task(), batch), doctest::Contains("declare it"),
+                       std::invalid_argument);
   unstored.buffer_of.resize(1);
-  CHECK_THROWS_WITH_AS(features::describe(unstored, cpu_task(), batch), doctest::Contains("tensor 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(features::describe(unstored, cpu_task(), batch), doctest::Contains("tensor 1"),
+                       std::invalid_argument);
   loops::LoopNest flat = matmul.nest;
   flat.buffers[0].shape = {32};
   CHECK_THROWS_WITH_AS(features::describe(flat, cpu_task(), batch), doctest::Contains("'A' has 1 dimensions"),
@@ -387,7 +399,8 @@ static_assert(FeaturizerFor<features::PerStatement, ChainSpace>);
 TEST_CASE("one program a configuration, in order, whatever the number of threads") {
   const ChainSpace space;
   const std::vector<int> configs{1, 2, 0, 2, 1};
-  const FeatureBatch batch = features::PerStatement{}.extract(space, cpu_task(), std::span<const int>(configs));
+  const FeatureBatch batch =
+      features::PerStatement{}.extract(space, cpu_task(), std::span<const int>(configs));
   REQUIRE(batch.programs() == 5);
   CHECK(batch.program(2).empty());  // what cannot be lowered has no rows
   CHECK(batch.program(0).size() == 2 * columns);
@@ -395,8 +408,10 @@ TEST_CASE("one program a configuration, in order, whatever the number of threads
   CHECK_FALSE(std::equal(batch.program(0).begin(), batch.program(0).end(), batch.program(1).begin()));
   const FeatureBatch threaded =
       features::PerStatement{.threads = 3}.extract(space, cpu_task(), std::span<const int>(configs));
-  CHECK(std::equal(batch.offsets().begin(), batch.offsets().end(), threaded.offsets().begin(), threaded.offsets().end()));
-  CHECK(std::equal(batch.values().begin(), batch.values().end(), threaded.values().begin(), threaded.values().end()));
+  CHECK(std::equal(batch.offsets().begin(), batch.offsets().end(), threaded.offsets().begin(),
+                   threaded.offsets().end()));
+  CHECK(std::equal(batch.values().begin(), batch.values().end(), threaded.values().begin(),
+                   threaded.values().end()));
   CHECK(features::PerStatement{}.extract(space, cpu_task(), {}).programs() == 0);
 }
 

@@ -87,9 +87,9 @@ struct BufferNumbers {
 
 /// The memory accesses of one statement, by buffer. Memory is reused between statements.
 ///
-/// Region of a buffer at depth l: the smallest box holding what all its accesses reach while loops l and inside run, cut to
-/// the shape of the buffer. Boxes, strides and runs are those of the buffer as it lies in memory, packing included.
-/// Cost: O(accesses * dimensions * loops).
+/// Region of a buffer at depth l: the smallest box holding what all its accesses reach while loops l and
+/// inside run, cut to the shape of the buffer. Boxes, strides and runs are those of the buffer as it lies in
+/// memory, packing included. Cost: O(accesses * dimensions * loops).
 class StatementAccesses {
  public:
   void reset(std::size_t loops) {
@@ -101,12 +101,12 @@ class StatementAccesses {
     runs_.clear();
   }
 
-  /// Adds an access to buffer `id` at tensor coordinates `coordinates`. A buffer read after it was written is read and
-  /// written, at the place it is written. Returns the indices into the buffer; valid until the next call.
-  /// Throws `std::invalid_argument` when coordinates and dimensions differ in number.
+  /// Adds an access to buffer `id` at tensor coordinates `coordinates`. A buffer read after it was written is
+  /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
+  /// call. Throws `std::invalid_argument` when coordinates and dimensions differ in number.
   std::span<const AffineForms::Id> add(const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
-                                       std::span<const program::IndexExpr> coordinates, AffineForms::Over variables,
-                                       AccessType type) {
+                                       std::span<const program::IndexExpr> coordinates,
+                                       AffineForms::Over variables, AccessType type) {
     const loops::Buffer& buffer = nest.buffers[id];
     if (coordinates.size() != buffer.shape.size()) {
       throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
@@ -144,7 +144,8 @@ class StatementAccesses {
       const loops::Buffer& buffer = nest.buffers[uses_[use].buffer];
       bool whole = true;  // all dimensions further in are
       for (std::size_t d = dimensions(buffer); d-- > 0;) {
-        box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
+        box_.assign(loops_,
+                    {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
         for (const Access& access : accesses_) {
           if (access.use != use) continue;
           forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
@@ -169,11 +170,12 @@ class StatementAccesses {
   /// Bytes this statement touches while loop l and those inside run, by depth l. After `find_regions`.
   [[nodiscard]] std::span<const double> touched_bytes() const noexcept { return bytes_; }
 
-  /// Fills in the numbers of every buffer, in the order of first access. `extents` are those of the loops, `iterations` their
-  /// product. After `find_regions`.
+  /// Fills in the numbers of every buffer, in the order of first access. `extents` are those of the loops,
+  /// `iterations` their product. After `find_regions`.
   [[nodiscard]] std::span<BufferNumbers> describe(const loops::LoopNest& nest, const AffineForms& forms,
-                                                  const TouchHistory& history, std::span<const std::int64_t> extents,
-                                                  double iterations, double line_bytes) {
+                                                  const TouchHistory& history,
+                                                  std::span<const std::int64_t> extents, double iterations,
+                                                  double line_bytes) {
     double one_iteration_bytes = 0;
     for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
     for (std::size_t use = 0; use < uses_.size(); ++use) {
@@ -189,7 +191,8 @@ class StatementAccesses {
           resting *= static_cast<double>(extents[l]);
         }
         numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
-        numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
+        numbers.unique_lines =
+            std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
         numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
       }
       find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
@@ -208,17 +211,19 @@ class StatementAccesses {
     const std::size_t tensor_dimensions = indices_.size() - first;
     for (const loops::PackedDimension& piece : buffer.packing) {
       const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
-      const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
-        return other.dimension != piece.dimension || other.divisor <= piece.divisor;
-      });
+      const bool outermost =
+          std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
+            return other.dimension != piece.dimension || other.divisor <= piece.divisor;
+          });
       indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
     }
     const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
     indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
   }
 
-  /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves; zero if it moves
-  /// none. An access moved in several dimensions, as by a fused loop, counts with the farthest move.
+  /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves;
+  /// zero if it moves none. An access moved in several dimensions, as by a fused loop, counts with the
+  /// farthest move.
   [[nodiscard]] double stride_of(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
                                  std::size_t l) const {
     double least = 0;
@@ -235,7 +240,8 @@ class StatementAccesses {
     return least;
   }
 
-  [[nodiscard]] bool moved_by(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
+  [[nodiscard]] bool moved_by(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
+                              std::size_t l) const {
     for (const Access& access : accesses_) {
       if (access.use != use) continue;
       for (std::size_t d = 0; d < dimensions(buffer); ++d) {
@@ -245,10 +251,11 @@ class StatementAccesses {
     return false;
   }
 
-  /// The innermost loop that brings the same elements back: because it does not move the access, or because several
-  /// statements inside it use the buffer.
-  void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms, const TouchHistory& history,
-                  std::span<const std::int64_t> extents, double one_iteration_bytes) {
+  /// The innermost loop that brings the same elements back: because it does not move the access, or because
+  /// several statements inside it use the buffer.
+  void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms,
+                  const TouchHistory& history, std::span<const std::int64_t> extents,
+                  double one_iteration_bytes) {
     BufferNumbers& numbers = uses_[use];
     double inner_iterations = 1;
     for (std::size_t l = loops_; l-- > 0;) {

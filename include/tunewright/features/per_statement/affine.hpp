@@ -12,25 +12,27 @@
 
 namespace tunewright::features::per_statement {
 
-/// The index expressions of one statement as dense rows of coefficients over the loops around it, depth 0 outermost:
+/// The index expressions of one statement as dense rows of coefficients over the loops around it, depth 0
+/// outermost:
 ///
 ///   form(loops) = constant + sum_d coefficient[d] * loop_d + sum_a weight[a] * atom_a
 ///
-/// An atom is the floor quotient or remainder of another form by a constant; equal atoms are stored once, so that windows
-/// cancel against the coordinates they are subtracted from. Questions that would otherwise walk expressions a loop at a time
-/// become passes over flat arrays: the values a form takes while the loops from depth l inwards run and those outside stay
-/// at zero, for all l at once, cost one addition a loop.
+/// An atom is the floor quotient or remainder of another form by a constant; equal atoms are stored once, so
+/// that windows cancel against the coordinates they are subtracted from. Questions that would otherwise walk
+/// expressions a loop at a time become passes over flat arrays: the values a form takes while the loops from
+/// depth l inwards run and those outside stay at zero, for all l at once, cost one addition a loop.
 ///
-/// Ranges are interval arithmetic: exact for affine forms, never too small with atoms. Memory is reused between statements.
-/// Cost: O(loops) a form and question.
+/// Ranges are interval arithmetic: exact for affine forms, never too small with atoms. Memory is reused
+/// between statements. Cost: O(loops) a form and question.
 class AffineForms {
  public:
   using Id = std::uint32_t;
+  using Kind = program::IndexExpr::Kind;
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// Forgets all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable (`none`: always
-  /// zero), `axis_values` the values of a statement's axes over loop variables; all must stay alive and unchanged while
-  /// forms are made and read.
+  /// Forgets all forms. `extents` are those of the loops by depth, `depth_of` the depth of each loop variable
+  /// (`none`: always zero), `axis_values` the values of a statement's axes over loop variables; all must stay
+  /// alive and unchanged while forms are made and read.
   void reset(std::span<const std::int64_t> extents, std::span<const std::uint32_t> depth_of,
              std::span<const program::IndexExpr> axis_values) {
     extents_ = extents;
@@ -69,7 +71,7 @@ class AffineForms {
     forms_[form].constant += factor * e.constant();
     for (const program::IndexExpr::Term& term : e.terms()) {
       const std::int64_t scaled = factor * term.coefficient;
-      if (term.kind != program::IndexExpr::Kind::Variable) {
+      if (term.kind != Kind::Variable) {
         const Id numerator = zero();
         add(numerator, *term.numerator, 1, variables);
         add_atom(form, term.kind, numerator, term.divisor, scaled);
@@ -91,26 +93,18 @@ class AffineForms {
   }
 
   /// floor(form / divisor), and what remains, as new forms.
-  [[nodiscard]] Id quotient(Id form, std::int64_t divisor) {
-    return divided(form, divisor, program::IndexExpr::Kind::Quotient);
-  }
-  [[nodiscard]] Id remainder(Id form, std::int64_t divisor) {
-    return divided(form, divisor, program::IndexExpr::Kind::Remainder);
-  }
+  [[nodiscard]] Id quotient(Id form, std::int64_t divisor) { return divided(form, divisor, Kind::Quotient); }
+  [[nodiscard]] Id remainder(Id form, std::int64_t by) { return divided(form, by, Kind::Remainder); }
 
-  /// Calls `f(l, range)` for l from the innermost depth outwards, with the values of `form` while loops l and inside run.
+  /// Calls `f(l, range)` for l from the innermost depth outwards, with the values of `form` while loops l and
+  /// inside run.
   template <class F>
   void for_each_range(Id form, const F& f) const {
     program::Range linear{forms_[form].constant, forms_[form].constant};
     for (std::size_t l = loops(); l-- > 0;) {
       widen(linear, form, l);
       program::Range total = linear;
-      for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
-        const program::Range atom = atom_ranges_[weights_[w].atom * loops() + l];
-        const std::int64_t k = weights_[w].value;
-        total.min += k * (k > 0 ? atom.min : atom.max);
-        total.max += k * (k > 0 ? atom.max : atom.min);
-      }
+      widen_by_atoms(total, form, l);
       f(l, total);
     }
   }
@@ -132,7 +126,7 @@ class AffineForms {
       const auto divisor = static_cast<double>(atom.divisor);
       const double inner = step(atom.numerator, depth);
       moved += static_cast<double>(weights_[w].value) *
-               (atom.kind == program::IndexExpr::Kind::Quotient ? inner / divisor : std::fmod(inner, divisor));
+               (atom.kind == Kind::Quotient ? inner / divisor : std::fmod(inner, divisor));
     }
     return moved;
   }
@@ -171,17 +165,28 @@ class AffineForms {
     std::uint32_t next = none;
   };
   struct Atom {
-    program::IndexExpr::Kind kind{};
+    Kind kind{};
     std::int64_t divisor = 1;
     Id numerator = 0;
   };
 
   [[nodiscard]] std::int64_t& at(Id form, std::size_t depth) { return coefficients_[form * loops() + depth]; }
-  [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const { return coefficients_[form * loops() + depth]; }
+  [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const {
+    return coefficients_[form * loops() + depth];
+  }
 
   void widen(program::Range& range, Id form, std::size_t depth) const {
     const std::int64_t reach = at(form, depth) * (extents_[depth] - 1);
     (reach < 0 ? range.min : range.max) += reach;
+  }
+
+  void widen_by_atoms(program::Range& range, Id form, std::size_t depth) const {
+    for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
+      const program::Range atom = atom_ranges_[weights_[w].atom * loops() + depth];
+      const std::int64_t k = weights_[w].value;
+      range.min += k * (k > 0 ? atom.min : atom.max);
+      range.max += k * (k > 0 ? atom.max : atom.min);
+    }
   }
 
   void add_weight(Id form, std::uint32_t atom, std::int64_t value) {
@@ -195,7 +200,7 @@ class AffineForms {
     forms_[form].first_weight = static_cast<std::uint32_t>(weights_.size() - 1);
   }
 
-  [[nodiscard]] Id divided(Id form, std::int64_t divisor, program::IndexExpr::Kind kind) {
+  [[nodiscard]] Id divided(Id form, std::int64_t divisor, Kind kind) {
     const Id numerator = zero();
     add(numerator, form, 1);
     const Id result = zero();
@@ -203,10 +208,10 @@ class AffineForms {
     return result;
   }
 
-  /// form += factor * (numerator div or mod divisor); takes `numerator` over. Parts that divide exactly leave the numerator
-  /// first, and what then cannot reach the divisor needs no atom.
-  void add_atom(Id form, program::IndexExpr::Kind kind, Id numerator, std::int64_t divisor, std::int64_t factor) {
-    const bool quotient = kind == program::IndexExpr::Kind::Quotient;
+  /// form += factor * (numerator div or mod divisor); takes `numerator` over. Parts that divide exactly leave
+  /// the numerator first, and what then cannot reach the divisor needs no atom.
+  void add_atom(Id form, Kind kind, Id numerator, std::int64_t divisor, std::int64_t factor) {
+    const bool quotient = kind == Kind::Quotient;
     const std::int64_t whole = program::floor_div(forms_[numerator].constant, divisor);
     forms_[numerator].constant -= whole * divisor;
     if (quotient) forms_[form].constant += factor * whole;
@@ -228,12 +233,7 @@ class AffineForms {
     }
     program::Range range{forms_[numerator].constant, forms_[numerator].constant};
     for (std::size_t l = 0; l < loops(); ++l) widen(range, numerator, l);
-    for (std::uint32_t w = forms_[numerator].first_weight; w != none; w = weights_[w].next) {
-      const program::Range atom = atom_ranges_[weights_[w].atom * loops()];
-      const std::int64_t k = weights_[w].value;
-      range.min += k * (k > 0 ? atom.min : atom.max);
-      range.max += k * (k > 0 ? atom.max : atom.min);
-    }
+    if (loops() > 0) widen_by_atoms(range, numerator, 0);
     const std::int64_t low = program::floor_div(range.min, divisor);
     if (low != program::floor_div(range.max, divisor)) {
       add_weight(form, intern(kind, numerator, divisor), factor);
@@ -247,7 +247,9 @@ class AffineForms {
 
   [[nodiscard]] bool equal(Id a, Id b) const {
     if (forms_[a].constant != forms_[b].constant) return false;
-    const auto row = [&](Id form) { return coefficients_.begin() + static_cast<std::ptrdiff_t>(form * loops()); };
+    const auto row = [&](Id form) {
+      return coefficients_.begin() + static_cast<std::ptrdiff_t>(form * loops());
+    };
     if (!std::equal(row(a), row(a) + static_cast<std::ptrdiff_t>(loops()), row(b))) return false;
     std::uint32_t u = forms_[a].first_weight;
     std::uint32_t v = forms_[b].first_weight;
@@ -257,9 +259,10 @@ class AffineForms {
     return u == v;
   }
 
-  [[nodiscard]] std::uint32_t intern(program::IndexExpr::Kind kind, Id numerator, std::int64_t divisor) {
+  [[nodiscard]] std::uint32_t intern(Kind kind, Id numerator, std::int64_t divisor) {
     for (std::uint32_t a = 0; a < atoms_.size(); ++a) {
-      if (atoms_[a].kind == kind && atoms_[a].divisor == divisor && equal(atoms_[a].numerator, numerator)) return a;
+      if (atoms_[a].kind == kind && atoms_[a].divisor == divisor && equal(atoms_[a].numerator, numerator))
+        return a;
     }
     const auto atom = static_cast<std::uint32_t>(atoms_.size());
     atoms_.push_back({kind, divisor, numerator});
@@ -273,7 +276,7 @@ class AffineForms {
       }
       last = range;
       found = {program::floor_div(range.min, divisor), program::floor_div(range.max, divisor)};
-      if (kind == program::IndexExpr::Kind::Remainder) {
+      if (kind == Kind::Remainder) {
         const bool one_period = found.min == found.max;
         found = one_period ? program::Range{range.min - found.min * divisor, range.max - found.min * divisor}
                            : program::Range{0, divisor - 1};
@@ -285,7 +288,7 @@ class AffineForms {
   std::span<const std::int64_t> extents_;
   std::span<const std::uint32_t> depth_of_;
   std::span<const program::IndexExpr> axis_values_;
-  std::vector<Id> axis_forms_;              // by axis, `none` where not made yet
+  std::vector<Id> axis_forms_;  // by axis, `none` where not made yet
   std::vector<Form> forms_;
   std::vector<std::int64_t> coefficients_;  // (forms, loops)
   std::vector<Weight> weights_;             // linked lists, one a form

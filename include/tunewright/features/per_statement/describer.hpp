@@ -30,17 +30,19 @@ namespace tunewright::features::per_statement {
   return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
 }
 
-/// Writes the rows of lowered programs, one program after the other. Holds only memory to work in, so that describing many
-/// programs allocates next to nothing; what it writes does not depend on what it described before. Not for several threads
-/// at once: give each its own.
+/// Writes the rows of lowered programs, one program after the other. Holds only memory to work in, so that
+/// describing many programs allocates next to nothing; what it writes does not depend on what it described
+/// before. Not for several threads at once: give each its own.
 class Describer {
  public:
   /// Appends the program `nest` to `batch`, a row for each stored buffer in the order of first visit.
-  /// Throws `std::invalid_argument` for a batch of another width or a nest that is not well formed; `batch` is then unchanged.
+  /// Throws `std::invalid_argument` for a batch of another width or a nest that is not well formed; `batch`
+  /// is then unchanged.
   void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch& batch) {
     if (batch.columns() != columns) {
       throw std::invalid_argument("rows of " + std::to_string(columns) + " columns do not fit a batch of " +
-                                  std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
+                                  std::to_string(batch.columns()) +
+                                  "; construct it with schema().columns.size()");
     }
     nest_ = &nest;
     is_gpu_ = task.target.kind == DeviceKind::Gpu;
@@ -126,8 +128,8 @@ class Describer {
       if (const auto column = column_of(op.combiner, op.type)) ++counts_[*column];
     }
     for (const program::ExprNode* load : operations.loads) {
-      count_indices(
-          accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, Over::Axes, AccessType::Read));
+      count_indices(accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, Over::Axes,
+                                  AccessType::Read));
     }
     for (const program::ExprNode* position : operations.positions) {
       const AffineForms::Id form = forms_.zero();
@@ -141,7 +143,8 @@ class Describer {
       row = rows_.size();
       rows_.resize(rows_.size() + columns);
     }
-    const std::span<float> values = std::span(rows_).subspan(row, columns);  // the last statement of a buffer describes it
+    const std::span<float> values =
+        std::span(rows_).subspan(row, columns);  // the last statement of a buffer describes it
     std::fill(values.begin(), values.end(), 0.0F);
     write_loops(values);
     write_buffers(values);
@@ -197,7 +200,9 @@ class Describer {
 
   [[nodiscard]] double bound_extent(loops::LoopKind kind) const {
     const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
-    return found == kinds_.end() ? 1.0 : static_cast<double>(extents_[static_cast<std::size_t>(found - kinds_.begin())]);
+    return found == kinds_.end()
+               ? 1.0
+               : static_cast<double>(extents_[static_cast<std::size_t>(found - kinds_.begin())]);
   }
 
   void write_buffers(std::span<float> values) {
@@ -209,7 +214,8 @@ class Describer {
                       [&](const BufferNumbers* a, const BufferNumbers* b) {
                         if (a->lines != b->lines) return a->lines > b->lines;
                         if (a->bytes != b->bytes) return a->bytes > b->bytes;
-                        const int names = nest_->buffers[a->buffer].name.compare(nest_->buffers[b->buffer].name);
+                        const int names =
+                            nest_->buffers[a->buffer].name.compare(nest_->buffers[b->buffer].name);
                         return names != 0 ? names < 0 : a->buffer < b->buffer;
                       });
     for (std::size_t b = 0; b < shown; ++b) {
@@ -247,8 +253,8 @@ class Describer {
 
   [[nodiscard]] loops::BufferId checked(loops::BufferId buffer) const {
     if (buffer >= nest_->buffers.size()) {
-      throw std::invalid_argument("loop nest '" + nest_->name + "' uses buffer " + std::to_string(buffer) + " of " +
-                                  std::to_string(nest_->buffers.size()) + "; declare it");
+      throw std::invalid_argument("loop nest '" + nest_->name + "' uses buffer " + std::to_string(buffer) +
+                                  " of " + std::to_string(nest_->buffers.size()) + "; declare it");
     }
     return buffer;
   }
@@ -263,14 +269,14 @@ class Describer {
   const loops::LoopNest* nest_ = nullptr;
   bool is_gpu_ = false;
   double line_bytes_ = 64;
-  std::vector<std::int64_t> extents_;     // of the loops open, outermost first
-  std::vector<loops::LoopKind> kinds_;    // likewise
-  double iterations_ = 1;                 // product of extents_
-  std::int64_t unroll_limit_ = 0;         // of the innermost loop that has one
-  std::vector<std::uint32_t> depth_of_;   // by loop variable
-  std::vector<std::size_t> row_of_;       // by buffer: where its row starts in rows_
-  std::vector<double> allocations_;       // by buffer: how often it is allocated
-  std::vector<float> rows_;               // (rows, columns) of the program
+  std::vector<std::int64_t> extents_;    // of the loops open, outermost first
+  std::vector<loops::LoopKind> kinds_;   // likewise
+  double iterations_ = 1;                // product of extents_
+  std::int64_t unroll_limit_ = 0;        // of the innermost loop that has one
+  std::vector<std::uint32_t> depth_of_;  // by loop variable
+  std::vector<std::size_t> row_of_;      // by buffer: where its row starts in rows_
+  std::vector<double> allocations_;      // by buffer: how often it is allocated
+  std::vector<float> rows_;              // (rows, columns) of the program
   std::array<double, operation_columns> counts_{};
   OperationTable operations_;
   AffineForms forms_;

@@ -20,8 +20,8 @@ struct Operations {
   std::vector<const program::ExprNode*> positions;  ///< `Op::Index` nodes: loop positions used as numbers
 };
 
-/// Column that counts an operation, if one does. Comparisons have Boolean type and count as integer operations; casts and
-/// leaves do not count.
+/// Column that counts an operation, if one does. Comparisons have Boolean type and count as integer
+/// operations; casts and leaves do not count.
 [[nodiscard]] constexpr std::optional<Column> column_of(program::Op op, program::ScalarType type) noexcept {
   const bool is_float = program::is_float(type);
   switch (op) {
@@ -54,7 +54,8 @@ struct Operations {
 }
 
 /// Column of the operation that combines a value with the running result of a reduction.
-[[nodiscard]] constexpr std::optional<Column> column_of(program::Combiner combiner, program::ScalarType type) noexcept {
+[[nodiscard]] constexpr std::optional<Column> column_of(program::Combiner combiner,
+                                                        program::ScalarType type) noexcept {
   switch (combiner) {
     case program::Combiner::Sum: return column_of(program::Op::Add, type);
     case program::Combiner::Product: return column_of(program::Op::Multiply, type);
@@ -65,12 +66,13 @@ struct Operations {
   return std::nullopt;
 }
 
-/// Operations by operator, analysed once: candidates of a task share their operators. Keeps the operators it knows alive.
+/// Operations by operator, analysed once: candidates of a task share their operators. Keeps the operators it
+/// knows alive.
 class OperationTable {
  public:
   /// A part of the body that is used several times is evaluated, and counted, once.
-  /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body). The result is valid until the
-  /// next call.
+  /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body). The result is
+  /// valid until the next call.
   [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op) {
     for (const Entry& entry : entries_) {
       if (entry.op == op) return entry.operations;

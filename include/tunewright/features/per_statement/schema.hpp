@@ -8,8 +8,9 @@
 
 #include "tunewright/features/concept.hpp"
 
-/// Parts of `features::PerStatement`. Reading order: this header (what the columns are), `operations.hpp` and `affine.hpp` (what
-/// is read off a statement), `accesses.hpp` (what becomes of its memory accesses), `describer.hpp` (a whole program).
+/// Parts of `features::PerStatement`. Reading order: this header (what the columns are), `operations.hpp` and
+/// `affine.hpp` (what is read off a statement), `accesses.hpp` (what becomes of its memory accesses),
+/// `describer.hpp` (a whole program).
 namespace tunewright::features::per_statement {
 
 inline constexpr std::size_t buffer_blocks = 5;   ///< buffers described in a row; further ones are left out
@@ -54,7 +55,8 @@ enum BufferColumn : std::size_t {
   buffer_columns
 };
 
-/// Columns of a row. A `LoopColumn` is counted from the start of its group, a `BufferColumn` from the start of its block.
+/// Columns of a row. A `LoopColumn` is counted from the start of its group, a `BufferColumn` from the start
+/// of its block.
 enum Column : std::size_t {
   FloatMad,
   FloatAddSub,
@@ -121,17 +123,21 @@ inline constexpr std::string_view lines_unit = "log2(cache lines + 1)";
 inline constexpr std::string_view flag_unit = "one-hot";
 
 inline constexpr ColumnText operation_text[] = {
-    {"float_mad", count_unit, "Fused multiply-adds of floats; always zero, they count as one multiplication and one addition."},
+    {"float_mad", count_unit,
+     "Fused multiply-adds of floats; always zero, they count as one multiplication and one addition."},
     {"float_addsub", count_unit, "Float additions, subtractions and negations over all iterations."},
     {"float_mul", count_unit, "Float multiplications over all iterations."},
     {"float_divmod", count_unit, "Float divisions over all iterations."},
     {"float_cmp", count_unit, "Float minima and maxima over all iterations."},
-    {"float_math_func", count_unit, "Calls of exp, log, sqrt, tanh, erf and abs on floats over all iterations."},
+    {"float_math_func", count_unit,
+     "Calls of exp, log, sqrt, tanh, erf and abs on floats over all iterations."},
     {"float_other_func", count_unit, "Other calls on floats; always zero, there are none."},
     {"int_mad", count_unit, "Fused multiply-adds of integers; always zero."},
-    {"int_addsub", count_unit, "Integer additions and subtractions over all iterations, those of read indices included."},
+    {"int_addsub", count_unit,
+     "Integer additions and subtractions over all iterations, those of read indices included."},
     {"int_mul", count_unit, "Integer multiplications over all iterations, those of read indices included."},
-    {"int_divmod", count_unit, "Integer divisions and remainders over all iterations, those of read indices included."},
+    {"int_divmod", count_unit,
+     "Integer divisions and remainders over all iterations, those of read indices included."},
     {"int_cmp", count_unit, "Integer minima and maxima, and comparisons of any type, over all iterations."},
     {"int_math_func", count_unit, "Calls of mathematical functions on integers over all iterations."},
     {"int_other_func", count_unit, "Other calls on integers; always zero, there are none."},
@@ -175,8 +181,10 @@ inline constexpr ColumnText buffer_text[] = {
     {"unique_bytes", bytes_unit, "Bytes of the region accessed by the whole loop nest."},
     {"lines", lines_unit, "Cache lines accessed, each run of iterations in one line counted once."},
     {"unique_lines", lines_unit, "Cache lines of the region accessed."},
-    {"reuse_loop_multiple_read", flag_unit, "A loop does not move the access: each of its iterations uses the elements again."},
-    {"reuse_serial_multiple_read_write", flag_unit, "Statements inside one loop use the buffer one after another."},
+    {"reuse_loop_multiple_read", flag_unit,
+     "A loop does not move the access: each of its iterations uses the elements again."},
+    {"reuse_serial_multiple_read_write", flag_unit,
+     "Statements inside one loop use the buffer one after another."},
     {"reuse_none", flag_unit, "No reuse found."},
     {"reuse_dis_iter", "log2(iterations + 1)", "Iterations between two uses of an element."},
     {"reuse_dis_bytes", bytes_unit, "Bytes touched between two uses of an element."},
@@ -185,7 +193,8 @@ inline constexpr ColumnText buffer_text[] = {
     {"unique_bytes_d_reuse_ct", bytes_unit, "Unique bytes divided by uses, doubled without reuse."},
     {"lines_d_reuse_ct", lines_unit, "Lines accessed divided by uses, doubled without reuse."},
     {"unique_lines_d_reuse_ct", lines_unit, "Unique lines divided by uses, doubled without reuse."},
-    {"stride", "log2(elements + 1)", "Distance between the accesses of two iterations of the innermost loop."},
+    {"stride", "log2(elements + 1)",
+     "Distance between the accesses of two iterations of the innermost loop."},
 };
 static_assert(std::size(buffer_text) == buffer_columns);
 
@@ -193,10 +202,12 @@ inline constexpr ColumnText tail_text[] = {
     {"alloc_size", bytes_unit, "Size of the buffer that is written."},
     {"alloc_prod", count_unit, "Its elements times how often it is allocated."},
     {"alloc_outer_prod", count_unit, "Product of the extents of the loops around its allocation."},
-    {"alloc_inner_prod", count_unit, "Product of the extents of the loops between its allocation and the statement."},
+    {"alloc_inner_prod", count_unit,
+     "Product of the extents of the loops between its allocation and the statement."},
     {"outer_prod", count_unit, "Product of the extents of all loops around the statement."},
     {"num_loops", count_unit, "Loops around the statement."},
-    {"auto_unroll_max_step", count_unit, "Statement instances up to which serial loops may be unrolled, 0 where not asked for."},
+    {"auto_unroll_max_step", count_unit,
+     "Statement instances up to which serial loops may be unrolled, 0 where not asked for."},
 };
 static_assert(std::size(tail_text) == columns - AllocationBytes);
 
@@ -204,7 +215,8 @@ inline FeatureSchema make_schema() {
   FeatureSchema schema{"per_statement", 1, {}};
   const auto add = [&](const std::string& prefix, std::span<const ColumnText> texts) {
     for (const ColumnText& text : texts) {
-      schema.columns.push_back({prefix + std::string(text.name), std::string(text.unit), std::string(text.meaning)});
+      schema.columns.push_back(
+          {prefix + std::string(text.name), std::string(text.unit), std::string(text.meaning)});
     }
   };
   add("", operation_text);
@@ -215,8 +227,9 @@ inline FeatureSchema make_schema() {
   for (std::size_t b = 0; b < buffer_blocks; ++b) add("buffer" + std::to_string(b) + "_", buffer_text);
   for (std::size_t i = 1; i <= curve_samples; ++i) {
     schema.columns.push_back({"arith_intensity_" + std::to_string(i), "log2(operations / byte + 1)",
-                              "Float operations a byte of the working set, in the loops that do " + std::to_string(i) + "/" +
-                                  std::to_string(curve_samples) + " of the statement's operations."});
+                              "Float operations a byte of the working set, in the loops that do " +
+                                  std::to_string(i) + "/" + std::to_string(curve_samples) +
+                                  " of the statement's operations."});
   }
   add("", tail_text);
   return schema;

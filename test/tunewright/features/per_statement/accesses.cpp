@@ -36,7 +36,8 @@ std::vector<float> read_block(const loops::LoopNest& nest) {
 
 /// out[i, j] = X at `indices(i, j)`, loops in order i, j.
 template <class Indices>
-loops::LoopNest read_nest(std::int64_t rows, std::int64_t width, std::vector<std::int64_t> shape, const Indices& indices) {
+loops::LoopNest read_nest(std::int64_t rows, std::int64_t width, std::vector<std::int64_t> shape,
+                          const Indices& indices) {
   program::ComputeGraph graph;
   const auto x = graph.input("X", shape);
   graph.compute("out", {{"i", rows}, {"j", width}}, [&](auto i) { return x.at(indices(i[0], i[1])) * 2.0; });
@@ -44,14 +45,18 @@ loops::LoopNest read_nest(std::int64_t rows, std::int64_t width, std::vector<std
 }
 
 TEST_CASE("a transposed read touches a line an iteration") {
-  const auto block = read_block(read_nest(16, 32, {32, 16}, [](auto i, auto j) { return std::vector<IndexExpr>{j, i}; }));
+  const auto block = read_block(read_nest(16, 32, {32, 16}, [](auto i, auto j) {
+    return std::vector<IndexExpr>{j, i};
+  }));
   CHECK(block[Stride] == logarithm(16));
   CHECK(block[Lines] == logarithm(512));
   CHECK(block[UniqueLines] == logarithm(32));  // all of it lies together
 }
 
 TEST_CASE("part of every row: lines of the region are those of short runs") {
-  const auto block = read_block(read_nest(16, 4, {16, 100}, [](auto i, auto j) { return std::vector<IndexExpr>{i, j}; }));
+  const auto block = read_block(read_nest(16, 4, {16, 100}, [](auto i, auto j) {
+    return std::vector<IndexExpr>{i, j};
+  }));
   CHECK(block[UniqueBytes] == logarithm(256));
   CHECK(block[UniqueLines] == logarithm(256.0 / 16));
 }
@@ -59,7 +64,8 @@ TEST_CASE("part of every row: lines of the region are those of short runs") {
 TEST_CASE("several reads of a buffer join: a stencil") {
   program::ComputeGraph graph;
   const auto x = graph.input("X", {18});
-  graph.compute("out", {{"i", 16}}, [&](auto i) { return x(i[0]) + x(i[0] + IndexExpr(1)) + x(i[0] + IndexExpr(2)); });
+  graph.compute("out", {{"i", 16}},
+                [&](auto i) { return x(i[0]) + x(i[0] + IndexExpr(1)) + x(i[0] + IndexExpr(2)); });
   const auto block = read_block(test::plain_nest(graph));
   CHECK(block[UniqueBytes] == logarithm(18 * 4));
   CHECK(block[Bytes] == logarithm(16 * 4));
@@ -67,7 +73,9 @@ TEST_CASE("several reads of a buffer join: a stencil") {
 }
 
 TEST_CASE("a region is cut to its buffer") {
-  const auto block = read_block(read_nest(6, 8, {6, 4}, [](auto i, auto j) { return std::vector<IndexExpr>{i, j - IndexExpr(2)}; }));
+  const auto block = read_block(read_nest(6, 8, {6, 4}, [](auto i, auto j) {
+    return std::vector<IndexExpr>{i, j - IndexExpr(2)};
+  }));
   CHECK(block[UniqueBytes] == logarithm(6 * 4 * 4));
 }
 
@@ -106,14 +114,16 @@ TEST_CASE("a packed buffer is described as it lies in memory") {
   const loops::Var tile = built.var("jo", 4);
   const loops::Var lane = built.var("ji", 16);
   const loops::Var k = built.var("k", 8);
-  const std::vector<IndexExpr> at{IndexExpr::variable(tile) * 16 + IndexExpr::variable(lane), IndexExpr::variable(k)};
+  const std::vector<IndexExpr> at{IndexExpr::variable(tile) * 16 + IndexExpr::variable(lane),
+                                  IndexExpr::variable(k)};
   Body body{built.statement(Statement::Kind::Update, out.id, at)};
   Body lanes{NestBuilder::loop(k, LoopKind::Serial, std::move(body), true)};
   Body tiles{NestBuilder::loop(lane, LoopKind::Serial, std::move(lanes))};
   built.nest.body.push_back(NestBuilder::loop(tile, LoopKind::Serial, std::move(tiles)));
 
   CHECK(read_block(built.nest)[Stride] == logarithm(64));
-  built.nest.buffers[built.nest.buffer_of[b.id]].packing = {{1, 16, 4}, {0, 1, 8}, {1, 1, 16}};  // [jo, k, ji]
+  built.nest.buffers[built.nest.buffer_of[b.id]].packing = {
+      {1, 16, 4}, {0, 1, 8}, {1, 1, 16}};  // [jo, k, ji]
   const auto packed = read_block(built.nest);
   CHECK(packed[Stride] == logarithm(16));
   CHECK(packed[Lines] == logarithm(512));
