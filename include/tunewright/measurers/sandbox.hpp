@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -257,9 +258,9 @@ class Sandbox {
     switch (sandbox::receive_record(worker_->socket.get(), answer.reply, nullptr, timeout)) {
       case sandbox::Received::TimedOut: {
         end_worker(Seconds(0));
-        std::string limit = std::to_string(timeout.count());
-        limit.erase(std::max(limit.find('.') + 2, limit.find_last_not_of('0') + 1));
-        answer.failure = Failure{Fault::RunTimeout, "still running after " + limit + " s"};
+        char limit[32];
+        std::snprintf(limit, sizeof limit, "%g", timeout.count());
+        answer.failure = Failure{Fault::RunTimeout, "still running after " + std::string(limit) + " s"};
         break;
       }
       case sandbox::Received::Closed: answer.failure = vanished(); break;
