@@ -3,8 +3,8 @@
 //
 //   bench_gbdt --benchmark_format=json
 //
-// Both sides are fitted in turn, several times, so that whatever else the machine does meets both; times are medians of
-// whole fits, data preparation included. Counters:
+// Both sides are fitted in turn, several times, so that whatever else the machine does meets both; times are
+// medians of whole fits, data preparation included. Counters:
 //   pairwise_accuracy, pairwise_accuracy_xgboost   on 4,000 programs of the same tasks that neither has seen
 //   time_ratio_vs_xgboost                          our time / its time, below 1 is faster
 //   fit_ms, fit_ms_xgboost, predict_us_per_program, predict_us_per_program_xgboost (prediction on one core)
@@ -54,7 +54,8 @@ struct Data {
 std::pair<Data, Data> make_data(std::size_t programs, std::size_t tasks, bool single_statement) {
   const auto all = bench::make_synthetic(programs + test_programs, tasks, 7, single_statement);
   std::pair<Data, Data> split;
-  for (std::size_t p = 0; p < programs + test_programs; ++p) (p < programs ? split.first : split.second).add(all, p);
+  for (std::size_t p = 0; p < programs + test_programs; ++p)
+    (p < programs ? split.first : split.second).add(all, p);
   return split;
 }
 
@@ -95,7 +96,8 @@ class XgBoost {
     if (options.objective == models::gbdt::Objective::Squared) {
       set("objective", "reg:squarederror");
       require(XGDMatrixSetFloatInfo(matrix_, "label", train.y.data(), train.y.size()));
-      for (unsigned round = 0; round < options.rounds; ++round) require(XGBoosterUpdateOneIter(booster_, static_cast<int>(round), matrix_));
+      for (unsigned round = 0; round < options.rounds; ++round)
+        require(XGBoosterUpdateOneIter(booster_, static_cast<int>(round), matrix_));
       return;
     }
     std::vector<float> gradient(train.x.rows()), hessian(train.x.rows());
@@ -130,10 +132,13 @@ class XgBoost {
  private:
   static DMatrixHandle make_matrix(const FeatureBatch& x) {
     DMatrixHandle matrix = nullptr;
-    require(XGDMatrixCreateFromMat(x.values().data(), x.rows(), x.columns(), std::numeric_limits<float>::quiet_NaN(), &matrix));
+    require(XGDMatrixCreateFromMat(x.values().data(), x.rows(), x.columns(),
+                                   std::numeric_limits<float>::quiet_NaN(), &matrix));
     return matrix;
   }
-  void set(const char* name, const std::string& value) { require(XGBoosterSetParam(booster_, name, value.c_str())); }
+  void set(const char* name, const std::string& value) {
+    require(XGBoosterSetParam(booster_, name, value.c_str()));
+  }
   std::vector<float> sum_rows(DMatrixHandle matrix, const FeatureBatch& x, int training) {
     bst_ulong count = 0;
     const float* of_row = nullptr;
@@ -168,7 +173,8 @@ void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, boo
       double ms = 0;
       const auto start = std::chrono::steady_clock::now();
       XgBoost xgboost(model, train);
-      fit_xgboost.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+      fit_xgboost.push_back(
+          std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
       score_xgboost = xgboost.predict(test.x, ms);
       predict_xgboost.push_back(ms);
 #endif
@@ -190,14 +196,35 @@ void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, boo
 }
 
 void summed(benchmark::State& state) { compare(state, {}, 4, false); }
-void summed_ansor_depth(benchmark::State& state) { compare(state, {.max_depth = 10, .gamma = 1e-3F}, 4, false); }
+void summed_ansor_depth(benchmark::State& state) {
+  compare(state, {.max_depth = 10, .gamma = 1e-3F}, 4, false);
+}
 void squared_one_row(benchmark::State& state) {
   compare(state, {.gamma = 1e-3F, .objective = models::gbdt::Objective::Squared}, 4, true);
 }
 
-BENCHMARK(summed)->Arg(512)->Arg(1024)->Arg(3072)->Arg(8192)->Arg(65536)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(summed_ansor_depth)->Arg(1024)->Arg(8192)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
-BENCHMARK(squared_one_row)->Arg(1024)->Arg(8192)->Arg(65536)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+BENCHMARK(summed)
+    ->Arg(512)
+    ->Arg(1024)
+    ->Arg(3072)
+    ->Arg(8192)
+    ->Arg(65536)
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(summed_ansor_depth)
+    ->Arg(1024)
+    ->Arg(8192)
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(squared_one_row)
+    ->Arg(1024)
+    ->Arg(8192)
+    ->Arg(65536)
+    ->Iterations(1)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -76,6 +76,7 @@ class Journal {
  public:
   struct Options {
     std::string path;
+    bool many_tasks = false;               ///< the file is meant for several tasks, so one without records is no mistake
     bool sync_each_line = false;           ///< wait until the disk has it: survives a crash of the machine
     Clock clock = calendar_seconds();      ///< time stamps; nothing is decided by them
     std::ostream* warnings = &std::clog;   ///< told once about lines that were skipped; null to be quiet
@@ -117,12 +118,12 @@ class Journal {
     for (Record& record : contents.records) {
       if (record.task == stable_hash(task)) own.push_back(std::move(record));
     }
-    if (own.empty() && !contents.records.empty()) {
+    if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
       const Record& other = contents.records.front();
       throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
                                other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
                                task.target.name + "' (" + to_hex(stable_hash(task)) +
-                               "); give this task a journal of its own");
+                               "); give this task a journal of its own, or say that it is for many tasks");
     }
     return own;
   }

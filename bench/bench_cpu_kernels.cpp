@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tuned kernels against the best library that has the operator, both in one run.
+//
+//   bench_cpu_kernels [--journal=FILE] [--trials=N] [Google Benchmark options]
+//
+// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
+// the journal. Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused
+// multiply-add peak measured in the same run), gflops, tuning_seconds, trials, failed.
+
+#include <benchmark/benchmark.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tune_kernel.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/measurers/peak.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+struct Settings {
+  std::optional<std::string> journal;
+  std::size_t trials = 500;
+};
+
+/// Removes and returns our own options; the others are Google Benchmark's.
+Settings take_options(int& argc, char** argv) {
+  Settings settings;
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument.rfind("--journal=", 0) == 0) settings.journal = argument.substr(10);
+    else if (argument.rfind("--trials=", 0) == 0) settings.trials = std::strtoul(argument.c_str() + 9, nullptr, 10);
+    else argv[kept++] = argv[i];
+  }
+  argc = kept;
+  return settings;
+}
+
+void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const Settings& settings,
+                      bench::KernelTuner& tuner) {
+  const Target target = host_target();
+  const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
+  const Budget budget{.trials = settings.trials};
+  bench::KernelRun run;
+  tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
+  try {
+    if (settings.journal) {
+      data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
+      run = tuner.run(task, budget, journal, Progress{});
+    } else {
+      run = tuner.run(task, budget, Progress{});
+    }
+    const std::vector<schedule::Schedule> best = bench::fastest(run, 4);
+    bench::Comparison result;
+    double peak = 0;
+    for (auto _ : state) {
+      peak = measurers::peak_flops_per_second(target);
+      result = bench::compare(tuner.parts().measurer, task, kernel_case, best, 21);
+      state.SetIterationTime(result.tuned_s);
+    }
+    if (result.library_s) state.counters["ratio_vs_best_library"] = *result.library_s / result.tuned_s;
+    state.counters["fraction_of_peak"] = task.flops / result.tuned_s / peak;
+    state.counters["gflops"] = task.flops / result.tuned_s * 1e-9;
+    state.counters["tuning_seconds"] = run.status.elapsed.count();
+    state.counters["trials"] = static_cast<double>(run.status.trials);
+    state.counters["failed"] = static_cast<double>(run.status.failed());
+    state.SetLabel("best library: " + result.library);
+  } catch (const std::exception& error) {
+    state.SkipWithError(error.what());
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const Settings settings = take_options(argc, argv);
+  const std::vector<bench::KernelCase> cases = bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
+  bench::KernelTuner tuner{{.seed = 1, .threads = 2}};
+  for (const bench::KernelCase& kernel_case : cases) {
+    benchmark::RegisterBenchmark(kernel_case.name.c_str(),
+                                 [&](benchmark::State& state) { tune_and_compare(state, kernel_case, settings, tuner); })
+        ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}
