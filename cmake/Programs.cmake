@@ -2,10 +2,7 @@
 # Programs of our own: tests, examples and benchmarks.
 
 # What our programs link: everything that was found. Only headers are concerned, so an unused component costs nothing.
-set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development)
-foreach(component IN LISTS TUNEWRIGHT_FOUND_COMPONENTS)
-  list(APPEND TUNEWRIGHT_DEVELOPMENT_TARGETS ${TUNEWRIGHT_${component}_TARGET})
-endforeach()
+set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development ${TUNEWRIGHT_USED_TARGETS})
 
 # Components that the sources need and that were not found; says so, because the program is then left out.
 function(tunewright_missing_components out what)
