@@ -20,17 +20,20 @@ namespace tunewright {
   return count == 0 ? 1U : count;
 }
 
-/// A few threads that run many short loops one after another: the caller and `threads - 1` helpers that live as long as
-/// the team. (`parallel_parts` is for a loop now and then; it has no threads between loops.)
+/// A few threads that run many short loops one after another: the caller and `threads - 1` helpers that live
+/// as long as the team. (`parallel_parts` is for a loop now and then; it has no threads between loops.)
 ///
-/// Contract of a loop body `f(index, worker)`: it runs exactly once for every index in [0, n); indices are handed out
-/// one by one to whoever is free, so the *order* and the *worker* are not determined. A body that writes only to places
-/// named by its index (and to scratch space named by its worker) therefore gives the same result with any number of
-/// threads; sums across indices belong in the caller, after the loop. A body that throws does not stop the others: when
-/// all are done, the exception of the lowest index is rethrown, again whatever the number of threads.
+/// Contract of a loop body `f(index, worker)`: it runs exactly once for every index in [0, n); indices are
+/// handed out one by one to whoever is free, so the *order* and the *worker* are not determined. A body that
+/// writes only to places named by its index (and to scratch space named by its worker) therefore gives the
+/// same result with any number of threads; sums across indices belong in the caller, after the loop. A body
+/// that throws does not stop the others: when all are done, the exception of the lowest index is rethrown,
+/// again whatever the number of threads.
 ///
-/// Cost: about ten microseconds a loop while the helpers are awake; they watch for work for some ten microseconds and then
-/// sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same team.
+/// Cost: about ten microseconds a loop while the helpers are awake; they watch for work for some ten
+///       microseconds and then
+/// sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same
+/// team.
 class ThreadTeam {
  public:
   /// `threads` counts the caller; 0 asks for `hardware_threads()`.
@@ -57,7 +60,9 @@ class ThreadTeam {
     if (n == 0) return;
     count_ = n;
     body_ = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
-    call_ = [](void* body, std::size_t index, unsigned worker) { (*static_cast<Body*>(body))(index, worker); };
+    call_ = [](void* body, std::size_t index, unsigned worker) {
+      (*static_cast<Body*>(body))(index, worker);
+    };
     next_.store(0, std::memory_order_relaxed);
     failure_ = nullptr;
     if (n == 1 || helpers_.empty()) {
@@ -129,8 +134,8 @@ class ThreadTeam {
   std::vector<std::thread> helpers_;
 };
 
-/// `f(index)` for every index in [0, n) on `threads` threads (0: all the machine has), under the contract of `ThreadTeam`.
-/// Indices are handed out one by one, which evens out bodies of different length.
+/// `f(index)` for every index in [0, n) on `threads` threads (0: all the machine has), under the contract of
+/// `ThreadTeam`. Indices are handed out one by one, which evens out bodies of different length.
 template <class F>
 void parallel_for(std::size_t n, unsigned threads, F&& f) {
   const std::size_t wanted = threads == 0 ? hardware_threads() : threads;

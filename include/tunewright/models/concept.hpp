@@ -22,47 +22,52 @@ namespace tunewright {
 /// Semantics the compiler cannot check:
 /// - Larger is better; scores are comparable within one task only and need no unit.
 /// - y is throughput / best of the task, in [0, 1]; a failed candidate is 0, never left out.
-/// - group[p] numbers the task of program p (any numbers; only equality counts). Ranking objectives compare programs of
-///   one group only. Empty means that all belong to one task.
-/// - A program's score depends on its own rows alone: reordering, splitting or joining batches reorders, splits or joins the scores.
+/// - group[p] numbers the task of program p (any numbers; only equality counts). Ranking objectives compare
+///   programs of one group only. Empty means that all belong to one task.
+/// - A program's score depends on its own rows alone: reordering, splitting or joining batches reorders,
+///   splits or joins the scores.
 /// - A program without rows (it could not be described) scores minus infinity and teaches nothing.
-/// - predict before the first fit is allowed; a model that learns then gives all described programs the same score.
-/// - fit starts afresh from everything it is given and replaces what was learned before; with no programs it forgets.
-///   A fit that throws leaves the model as it was.
+/// - predict before the first fit is allowed; a model that learns then gives all described programs the same
+///   score.
+/// - fit starts afresh from everything it is given and replaces what was learned before; with no programs it
+///   forgets. A fit that throws leaves the model as it was.
 /// - Same options, same data and same seed give bit-identical scores, whatever the number of threads.
 /// - predict is const and may be called from several threads at once; fit is not, and excludes predict.
-/// - Both throw std::invalid_argument for sizes that do not match and for a width other than the one learned; fit also for
-///   features that are not numbers. Infinite features are allowed.
-/// Complexity: both linear in the rows; predict should stay under some microseconds a program, search calls it most.
+/// - Both throw std::invalid_argument for sizes that do not match and for a width other than the one learned;
+///   fit also for features that are not numbers. Infinite features are allowed.
+/// Complexity: both linear in the rows; predict should stay under some microseconds a program, search calls
+///             it most.
 template <class M>
-concept CostModel = std::copyable<M> && requires(const M model, M& own, const FeatureBatch& x, std::span<float> score,
-                                                 std::span<const float> y, std::span<const std::uint32_t> group) {
+concept CostModel = std::copyable<M> &&
+    requires(const M model, M& own, const FeatureBatch& x, std::span<float> score, std::span<const float> y,
+             std::span<const std::uint32_t> group) {
   { model.predict(x, score) } -> std::same_as<void>;
   { own.fit(x, y, group) } -> std::same_as<void>;
 };
 
-/// A model that is a point in a vector space, so that adaptations may average, move or freeze it. The span stays valid
-/// and of one size until the next fit; writing through it takes effect on the next predict.
+/// A model that is a point in a vector space, so that adaptations may average, move or freeze it. The span
+/// stays valid and of one size until the next fit; writing through it takes effect on the next predict.
 template <class M>
 concept ParametricCostModel = CostModel<M> && requires(M& own) {
   { own.parameters() } -> std::same_as<std::span<float>>;
 };
 
-/// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`, never
-/// negative, and infinite where the score is. `score` equals what `predict` gives.
+/// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`,
+/// never negative, and infinite where the score is. `score` equals what `predict` gives.
 template <class M>
-concept UncertainCostModel =
-    CostModel<M> && requires(const M model, const FeatureBatch& x, std::span<float> score, std::span<float> deviation) {
-      { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
-    };
+concept UncertainCostModel = CostModel<M> &&
+    requires(const M model, const FeatureBatch& x, std::span<float> score, std::span<float> deviation) {
+  { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
+};
 
-/// A model that can be kept. `feature_schema` is the version of the featurizer's schema: it is written by `save`, and
-/// `load` throws std::runtime_error when the stored one differs, because columns that changed their meaning would be read
-/// without any sign of it. A `load` that throws leaves the model as it was. A saved and loaded model predicts the same bits.
-/// Options that only matter while fitting (seed, threads, ...) are not stored.
+/// A model that can be kept. `feature_schema` is the version of the featurizer's schema: it is written by
+/// `save`, and `load` throws std::runtime_error when the stored one differs, because columns that changed
+/// their meaning would be read without any sign of it. A `load` that throws leaves the model as it was. A
+/// saved and loaded model predicts the same bits. Options that only matter while fitting (seed, threads, ...)
+/// are not stored.
 template <class M>
-concept PersistentCostModel = CostModel<M> && requires(const M model, M& own, std::ostream& out, std::istream& in,
-                                                       std::uint64_t feature_schema) {
+concept PersistentCostModel = CostModel<M> &&
+    requires(const M model, M& own, std::ostream& out, std::istream& in, std::uint64_t feature_schema) {
   { model.save(out, feature_schema) } -> std::same_as<void>;
   { own.load(in, feature_schema) } -> std::same_as<void>;
 };
@@ -72,8 +77,9 @@ namespace models {
 /// The checks every `predict` owes its caller. Throws std::invalid_argument.
 inline void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores) {
   if (scores != x.programs()) {
-    throw std::invalid_argument(std::string(who) + "::predict: room for " + std::to_string(scores) + " scores, but the batch has " +
-                                std::to_string(x.programs()) + " programs; pass one float a program");
+    throw std::invalid_argument(std::string(who) + "::predict: room for " + std::to_string(scores) +
+                                " scores, but the batch has " + std::to_string(x.programs()) +
+                                " programs; pass one float a program");
   }
 }
 
@@ -81,11 +87,13 @@ inline void check_predict_sizes(const char* who, const FeatureBatch& x, std::siz
 inline void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups) {
   if (labels != x.programs()) {
     throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(labels) + " labels for " +
-                                std::to_string(x.programs()) + " programs; pass one y a program, 0 for a failed one");
+                                std::to_string(x.programs()) +
+                                " programs; pass one y a program, 0 for a failed one");
   }
   if (groups != 0 && groups != x.programs()) {
-    throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(groups) + " group numbers for " +
-                                std::to_string(x.programs()) + " programs; pass one a program, or none for a single task");
+    throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(groups) +
+                                " group numbers for " + std::to_string(x.programs()) +
+                                " programs; pass one a program, or none for a single task");
   }
 }
 

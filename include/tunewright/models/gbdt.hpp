@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/thread_team.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
@@ -28,32 +28,36 @@ namespace tunewright::models {
 /// Gradient-boosted regression trees on the rows of a program; its score is the sum over its rows.
 ///
 ///   score(p) = sum over rows r of p, trees t of leaf_t(r)
-///   each round grows one tree on  g = dL/ds(p), h = d2L/ds(p)^2,  both shared by all rows of p; scores start at 0
+///   each round grows one tree on  g = dL/ds(p), h = d2L/ds(p)^2,  both shared by all rows of p
+///   scores start at 0
 ///
-/// Paper:       Ansor, OSDI 2020, 5.2 (model and loss); XGBoost, KDD 2016 (gain, leaf values); LightGBM, NIPS 2017 (histograms).
+/// Paper:       Ansor, OSDI 2020, 5.2 (model and loss); XGBoost, KDD 2016 (gain, leaf values); LightGBM, NIPS
+///              2017 (histograms).
 /// Models:      CostModel, PersistentCostModel.
 /// Shapes:      P programs, R rows, D columns. Units: y is throughput / best of task, in [0, 1].
-/// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows * trees * depth),
-///              about one nanosecond a step.
-/// Determinism: bit-identical for equal options and data at any number of threads; only ranking objectives use the seed.
-/// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with a stop on the training
-///              error, so that fitting a thousand programs again after each round of measuring takes some 50 ms. The depth is
-///              TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the learning rate 0.1 (0.2): every row of a program takes the
-///              whole step, so a program of five rows moves five times as far, and 0.2 overshoots.
-///              min_child_weight, gamma and lambda mean what they mean in XGBoost.
-/// A program whose y is 0 has weight 0 under SummedOverStatements and only serves ranking objectives and Squared.
-/// A NaN fed to predict counts as below every threshold.
+/// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows *
+///              trees * depth), about one nanosecond a step.
+/// Determinism: bit-identical for equal options and data at any number of threads; only ranking objectives
+///              use the seed.
+/// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with a
+///              stop on the training error, so that fitting a thousand programs again after each round of
+///              measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the
+///              learning rate 0.1 (0.2): every row of a program takes the whole step, so a program of five
+///              rows moves five times as far, and 0.2 overshoots. min_child_weight, gamma and lambda mean
+///              what they mean in XGBoost.
+/// A program whose y is 0 has weight 0 under SummedOverStatements and only serves ranking objectives and
+/// Squared. A NaN fed to predict counts as below every threshold.
 struct Gbdt {
-  unsigned rounds = 100;               ///< trees at most, at least 1
-  unsigned max_depth = 6;              ///< of a tree, 1 to 15
-  float learning_rate = 0.1F;          ///< share of each tree's step taken, in (0, 1]
-  float min_child_weight = 0;          ///< least sum of hessians of a leaf, at least 0
-  float gamma = 1e-4F;                 ///< least gain of a split, at least 0
-  float lambda = 1;                    ///< L2 penalty on leaf values, at least 0
-  unsigned max_bins = 256;             ///< of a column, 2 to 256
+  unsigned rounds = 100;       ///< trees at most, at least 1
+  unsigned max_depth = 6;      ///< of a tree, 1 to 15
+  float learning_rate = 0.1F;  ///< share of each tree's step taken, in (0, 1]
+  float min_child_weight = 0;  ///< least sum of hessians of a leaf, at least 0
+  float gamma = 1e-4F;         ///< least gain of a split, at least 0
+  float lambda = 1;            ///< L2 penalty on leaf values, at least 0
+  unsigned max_bins = 256;     ///< of a column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
-  unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
-  unsigned early_stopping_rounds = 0;  ///< stop when the weighted training error has not fallen for so many; 0: never
+  unsigned pairs_per_program = 8;  ///< drawn by ranking objectives each round, at least 1
+  unsigned early_stopping_rounds = 0;  ///< stop once the training error has not fallen for so many; 0: never
   unsigned threads = 0;                ///< 0: all the machine has
   std::uint64_t seed = 43;
 
@@ -70,7 +74,8 @@ struct Gbdt {
     }
     if (x.rows() > 0 && x.columns() != ensemble.columns) {
       throw std::invalid_argument("models::Gbdt::predict: rows of " + std::to_string(x.columns()) +
-                                  " features, but the model was trained on " + std::to_string(ensemble.columns) +
+                                  " features, but the model was trained on " +
+                                  std::to_string(ensemble.columns) +
                                   "; use the featurizer it was trained with");
     }
     // A thread must find about a millisecond of work to be worth starting.
@@ -83,19 +88,21 @@ struct Gbdt {
     });
   }
 
-  /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are negative or not
-  /// finite, and features that are NaN.
+  /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are
+  /// negative or not finite, and features that are NaN.
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     check_options();
     check_fit_sizes("models::Gbdt", x, y.size(), group.size());
     for (std::size_t p = 0; p < y.size(); ++p) {
       if (!std::isfinite(y[p]) || y[p] < 0) {
-        throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " + std::to_string(p) +
+        throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " +
+                                    std::to_string(p) +
                                     "; labels are throughput / best of task, 0 for a failed candidate");
       }
     }
     if (x.columns() > gbdt::Ensemble::most_columns) {
-      throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) + " columns; at most 65535 are supported");
+      throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) +
+                                  " columns; at most 65535 are supported");
     }
     if (x.rows() == 0) {  // a batch without rows may also lack columns, which must not count as a width
       ensemble = {};
@@ -109,17 +116,21 @@ struct Gbdt {
   }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const { gbdt::save(ensemble, out, feature_schema); }
+  void save(std::ostream& out, std::uint64_t feature_schema) const {
+    gbdt::save(ensemble, out, feature_schema);
+  }
   void load(std::istream& in, std::uint64_t feature_schema) { ensemble = gbdt::load(in, feature_schema); }
 
  private:
   void check_options() const {
     const auto refuse = [](const char* what, auto value, const char* range) {
-      throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " + range);
+      throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) +
+                                  "; choose " + range);
     };
     if (rounds == 0) refuse("rounds", rounds, "at least 1");
     if (max_depth == 0 || max_depth > gbdt::Ensemble::most_depth) refuse("max_depth", max_depth, "1 to 15");
-    if (!(learning_rate > 0 && learning_rate <= 1)) refuse("learning_rate", learning_rate, "a value in (0, 1]");
+    if (!(learning_rate > 0 && learning_rate <= 1))
+      refuse("learning_rate", learning_rate, "a value in (0, 1]");
     if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
     if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
     if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
@@ -139,8 +150,9 @@ struct Gbdt {
   }
 
   // Grows trees into `builder`; returns how many of them to keep.
-  std::size_t boost(std::span<const std::uint32_t> offsets, const gbdt::BinnedRows& data, std::span<const float> y,
-                    std::span<const std::uint32_t> group, ThreadTeam& team, gbdt::EnsembleBuilder& builder) const {
+  std::size_t boost(std::span<const std::uint32_t> offsets, const gbdt::BinnedRows& data,
+                    std::span<const float> y, std::span<const std::uint32_t> group, ThreadTeam& team,
+                    gbdt::EnsembleBuilder& builder) const {
     const std::size_t programs = y.size();
     const auto groups = gbdt::RankingGroups::of(programs, group);
     const Rng rng(seed);
@@ -148,8 +160,12 @@ struct Gbdt {
     std::vector<gbdt::Slope> slope(programs);
     std::vector<gbdt::PackedSum> of_program(programs), of_row(data.rows);
     std::vector<float> row_value(data.rows);
-    gbdt::TreeGrower grower(data, {.max_depth = max_depth, .learning_rate = learning_rate,
-                                   .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}}, team);
+    gbdt::TreeGrower grower(
+        data,
+        {.max_depth = max_depth,
+         .learning_rate = learning_rate,
+         .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}},
+        team);
     double least_error = std::numeric_limits<double>::infinity();
     std::size_t best_round = 0;
     for (std::size_t round = 0; round < rounds; ++round) {
@@ -157,11 +173,13 @@ struct Gbdt {
       const gbdt::Quanta quanta = gbdt::pack_slopes(slope, offsets, of_program);
       std::fill(of_row.begin(), of_row.end(), gbdt::PackedSum{0});
       for (std::size_t p = 0; p < programs; ++p) {
-        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) of_row[data.distinct_of[r]] += of_program[p];
+        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
+          of_row[data.distinct_of[r]] += of_program[p];
       }
       builder.add(grower.grow(of_row, quanta, row_value));
       for (std::size_t p = 0; p < programs; ++p) {
-        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) score[p] += row_value[data.distinct_of[r]];
+        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
+          score[p] += row_value[data.distinct_of[r]];
       }
       if (early_stopping_rounds == 0) continue;
       if (const double error = training_error(score, y); error < least_error) {

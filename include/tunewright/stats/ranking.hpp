@@ -13,21 +13,23 @@
 #include <string>
 #include <vector>
 
-/// How good a cost model is, defined once. Everywhere: `prediction` are scores, larger is better; `truth` is throughput /
-/// best of the task (or any throughput), larger is better, 0 for a failed program; n programs of one task unless stated. Sizes
-/// that differ and values that are NaN throw `std::invalid_argument`. Minus infinity is a legal score.
+/// How good a cost model is, defined once. Everywhere: `prediction` are scores, larger is better; `truth` is
+/// throughput / best of the task (or any throughput), larger is better, 0 for a failed program; n programs of
+/// one task unless stated. Sizes that differ and values that are NaN throw `std::invalid_argument`. Minus
+/// infinity is a legal score.
 namespace tunewright::stats {
 
 namespace ranking_detail {
 
 inline void check(std::span<const float> prediction, std::span<const float> truth) {
   if (prediction.size() != truth.size()) {
-    throw std::invalid_argument(std::to_string(prediction.size()) + " predictions for " + std::to_string(truth.size()) +
-                                " true values; give one of each a program");
+    throw std::invalid_argument(std::to_string(prediction.size()) + " predictions for " +
+                                std::to_string(truth.size()) + " true values; give one of each a program");
   }
   for (std::size_t i = 0; i < truth.size(); ++i) {
     if (std::isnan(prediction[i]) || std::isnan(truth[i])) {
-      throw std::invalid_argument("program " + std::to_string(i) + " has a value that is not a number; score what cannot be "
+      throw std::invalid_argument("program " + std::to_string(i) +
+                                  " has a value that is not a number; score what cannot be "
                                   "described minus infinity");
     }
   }
@@ -39,7 +41,8 @@ inline void check_k(std::size_t k) {
 
 /// Programs by descending prediction; among equal predictions the worst program first, so that a model
 /// that tells nothing apart cannot look good by the order of the records.
-inline std::vector<std::uint32_t> by_prediction(std::span<const float> prediction, std::span<const float> truth) {
+inline std::vector<std::uint32_t> by_prediction(std::span<const float> prediction,
+                                                std::span<const float> truth) {
   std::vector<std::uint32_t> order(truth.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -53,7 +56,8 @@ inline std::vector<std::uint32_t> by_prediction(std::span<const float> predictio
 inline std::vector<double> mean_ranks(std::span<const float> values) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
@@ -77,8 +81,8 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return truth.empty() ? 0 : std::sqrt(sum / static_cast<double>(truth.size()));
 }
 
-/// Coefficient of determination, 1 - sum (p - y)^2 / sum (y - mean y)^2. As in TenSet 1 where the truth hardly varies (the
-/// divisor is below 1e-6).
+/// Coefficient of determination, 1 - sum (p - y)^2 / sum (y - mean y)^2. As in TenSet 1 where the truth
+/// hardly varies (the divisor is below 1e-6).
 [[nodiscard]] inline double r2(std::span<const float> prediction, std::span<const float> truth) {
   ranking_detail::check(prediction, truth);
   const double n = static_cast<double>(truth.size());
@@ -89,31 +93,35 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return total < 1e-6 ? 1 : 1 - off * off * n / total;
 }
 
-/// Share of the pairs with different truth that the model puts in the right order; a pair of equal scores is half right. 0.5,
-/// the value of a guess, where no pair differs.
+/// Share of the pairs with different truth that the model puts in the right order; a pair of equal scores is
+/// half right. 0.5, the value of a guess, where no pair differs.
 ///
-/// Deviates: TenSet's code also counts pairs of equal truth (right when the scores tie or fall the other way), which rewards the order
-///           of the records; without ties in the truth and in the scores the numbers are the same.
+/// Deviates: TenSet's code also counts pairs of equal truth (right when the scores tie or fall the other
+///           way), which rewards the order of the records; without ties in the truth and in the scores the
+///           numbers are the same.
 /// Cost:     O(n log n), by counting in a Fenwick tree over the ranks of the scores.
-[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth) {
+[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction,
+                                              std::span<const float> truth) {
   ranking_detail::check(prediction, truth);
   const std::size_t n = truth.size();
   std::vector<float> scores(prediction.begin(), prediction.end());
   std::sort(scores.begin(), scores.end());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<std::uint32_t> tree(scores.size() + 1, 0);
-  const auto count_below = [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
-    std::uint64_t count = 0;
-    for (; rank > 0; rank &= rank - 1) count += tree[rank];
-    return count;
-  };
+  const auto count_below =
+      [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
+        std::uint64_t count = 0;
+        for (; rank > 0; rank &= rank - 1) count += tree[rank];
+        return count;
+      };
   const auto rank_of = [&scores](float score) {
     return static_cast<std::size_t>(std::lower_bound(scores.begin(), scores.end(), score) - scores.begin());
   };
 
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return truth[a] < truth[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return truth[a] < truth[b]; });
   std::uint64_t pairs = 0, twice_right = 0;
   for (std::size_t begin = 0; begin < n;) {
     std::size_t end = begin;
@@ -123,23 +131,26 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
     }
     pairs += static_cast<std::uint64_t>(begin) * (end - begin);
     for (; begin < end; ++begin) {
-      for (std::size_t i = rank_of(prediction[order[begin]]) + 1; i < tree.size(); i += i & (~i + 1)) ++tree[i];
+      for (std::size_t i = rank_of(prediction[order[begin]]) + 1; i < tree.size(); i += i & (~i + 1))
+        ++tree[i];
     }
   }
   return pairs == 0 ? 0.5 : 0.5 * static_cast<double>(twice_right) / static_cast<double>(pairs);
 }
 
-/// The same over several tasks: only pairs within a task are compared, tasks weigh as many programs as they have. group [n].
+/// The same over several tasks: only pairs within a task are compared, tasks weigh as many programs as they
+/// have. group [n].
 [[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth,
                                               std::span<const std::uint32_t> group) {
   if (group.size() != truth.size()) {
-    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " + std::to_string(truth.size()) +
-                                " programs; give one a program");
+    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " +
+                                std::to_string(truth.size()) + " programs; give one a program");
   }
   ranking_detail::check(prediction, truth);
   std::vector<std::uint32_t> order(truth.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
+  std::sort(order.begin(), order.end(),
+            [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
   double sum = 0;
   for (std::size_t begin = 0; begin < order.size();) {
     std::vector<float> p, y;
@@ -154,9 +165,11 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return truth.empty() ? 0.5 : sum / static_cast<double>(truth.size());
 }
 
-/// What measuring the k best predicted programs would find: best true throughput among them / best of all, in [0, 1]. All
-/// programs when there are fewer than k; 1 where every program failed, as there is nothing to lose. TenSet calls it peak score.
-[[nodiscard]] inline double top_k_score(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+/// What measuring the k best predicted programs would find: best true throughput among them / best of all, in
+/// [0, 1]. All programs when there are fewer than k; 1 where every program failed, as there is nothing to
+/// lose. TenSet calls it peak score.
+[[nodiscard]] inline double top_k_score(std::span<const float> prediction, std::span<const float> truth,
+                                        std::size_t k) {
   ranking_detail::check(prediction, truth);
   ranking_detail::check_k(k);
   const auto order = ranking_detail::by_prediction(prediction, truth);
@@ -168,8 +181,10 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return best > 0 ? found / best : 1;
 }
 
-/// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score, which Ansor's model reports with k = 32.
-[[nodiscard]] inline double average_top_k_score(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+/// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score, which Ansor's model reports with k =
+/// 32.
+[[nodiscard]] inline double average_top_k_score(std::span<const float> prediction,
+                                                std::span<const float> truth, std::size_t k) {
   ranking_detail::check(prediction, truth);
   ranking_detail::check_k(k);
   const auto order = ranking_detail::by_prediction(prediction, truth);
@@ -183,14 +198,17 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return sum / static_cast<double>(k);
 }
 
-/// |k best predicted and k truly best| / k, with k at most n; 1 for no programs. Programs as good as the k-th truly best one belong to the truly best.
-[[nodiscard]] inline double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
+/// |k best predicted and k truly best| / k, with k at most n; 1 for no programs. Programs as good as the k-th
+/// truly best one belong to the truly best.
+[[nodiscard]] inline double recall(std::span<const float> prediction, std::span<const float> truth,
+                                   std::size_t k) {
   ranking_detail::check(prediction, truth);
   ranking_detail::check_k(k);
   k = std::min(k, truth.size());
   if (k == 0) return 1;
   std::vector<float> sorted(truth.begin(), truth.end());
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(k - 1), sorted.end(), std::greater<>{});
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(k - 1), sorted.end(),
+                   std::greater<>{});
   const auto order = ranking_detail::by_prediction(prediction, truth);
   std::size_t hits = 0;
   for (std::size_t i = 0; i < k; ++i) hits += truth[order[i]] >= sorted[k - 1] ? 1U : 0U;
@@ -211,27 +229,29 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return pp > 0 && yy > 0 ? py / std::sqrt(pp * yy) : 0;
 }
 
-/// One task of a network, for scores over a network: n programs, how often the task occurs, and their true latencies.
+/// One task of a network, for scores over a network: n programs, how often the task occurs, and their true
+/// latencies.
 struct RankedTask {
   std::span<const float> prediction;  ///< [n]
   std::span<const float> latency_s;   ///< [n], infinite for a failed program
   double weight = 1;                  ///< occurrences in the network
 };
 
-/// Latency of a network if every task ran its best program, over that with the best of the k predicted best (TenSet; TLP,
-/// ASPLOS 2023, eq. 2):
+/// Latency of a network if every task ran its best program, over that with the best of the k predicted best
+/// (TenSet; TLP, ASPLOS 2023, eq. 2):
 ///
 ///   sum_t w_t min_i L_t,i / sum_t w_t min_{i among the k best predicted} L_t,i
 ///
-/// A task of whose k programs all failed counts 1e5 times its best latency, which is TenSet's floor of 1e-5 for labels. Tasks
-/// without a valid program are left out; 1 if none is left.
+/// A task of whose k programs all failed counts 1e5 times its best latency, which is TenSet's floor of 1e-5
+/// for labels. Tasks without a valid program are left out; 1 if none is left.
 [[nodiscard]] inline double network_top_k_score(std::span<const RankedTask> tasks, std::size_t k) {
   ranking_detail::check_k(k);
   double least = 0, found = 0;
   for (const RankedTask& task : tasks) {
     ranking_detail::check(task.prediction, task.latency_s);
     std::vector<float> speed(task.latency_s.size());
-    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(),
+                   [](float latency) { return -latency; });
     const auto order = ranking_detail::by_prediction(task.prediction, speed);
     double best = std::numeric_limits<double>::infinity(), best_of_k = best;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -245,13 +265,15 @@ struct RankedTask {
   return found > 0 ? least / found : 1;
 }
 
-/// How good a *set* of programs is (a draft stage's pick) when the model after it errs: latency of a network if every task ran its
-/// best program, over that with the k-th best of the chosen ones (Pruner, ASPLOS 2025, Best-k).
+/// How good a *set* of programs is (a draft stage's pick) when the model after it errs: latency of a network
+/// if every task ran its best program, over that with the k-th best of the chosen ones (Pruner, ASPLOS 2025,
+/// Best-k).
 ///
 ///   sum_t w_t min_i L_t,i / sum_t w_t (k-th smallest L_t,i among the `chosen` best predicted)
 ///
 /// k = 1 asks whether the best survived the draft. Failures and empty tasks as in network_top_k_score.
-[[nodiscard]] inline double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen, std::size_t k) {
+[[nodiscard]] inline double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen,
+                                                 std::size_t k) {
   ranking_detail::check_k(k);
   if (k > chosen) {
     throw std::invalid_argument("the " + std::to_string(k) + "-th best of " + std::to_string(chosen) +
@@ -264,10 +286,12 @@ struct RankedTask {
     const double best = static_cast<double>(*std::min_element(task.latency_s.begin(), task.latency_s.end()));
     if (std::isinf(best)) continue;
     std::vector<float> speed(task.latency_s.size());
-    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(),
+                   [](float latency) { return -latency; });
     const auto order = ranking_detail::by_prediction(task.prediction, speed);
     std::vector<double> kept;
-    for (std::size_t i = 0; i < std::min(chosen, order.size()); ++i) kept.push_back(static_cast<double>(task.latency_s[order[i]]));
+    for (std::size_t i = 0; i < std::min(chosen, order.size()); ++i)
+      kept.push_back(static_cast<double>(task.latency_s[order[i]]));
     std::sort(kept.begin(), kept.end());
     least += task.weight * best;
     found += task.weight * std::min(kept[std::min(k, kept.size()) - 1], 1e5 * best);

@@ -39,7 +39,8 @@ Session make_session(std::size_t programs, std::uint64_t seed) {
     const double a = rng.uniform(), b = rng.uniform();
     for (std::size_t r = 0; r < rows; ++r) {
       const auto row = session.x.append_row();
-      for (std::size_t c = 3; c < row.size(); ++c) row[c] = rng.below(4) == 0 ? static_cast<float>(rng.below(c * 5)) : 0.0F;
+      for (std::size_t c = 3; c < row.size(); ++c)
+        row[c] = rng.below(4) == 0 ? static_cast<float>(rng.below(c * 5)) : 0.0F;
       row[0] = static_cast<float>(a);
       row[1] = static_cast<float>(b);
       row[2] = r == 0 ? 1.0F : 0.0F;
@@ -69,7 +70,8 @@ TEST_CASE("one tree of two leaves, by hand") {
   // y = 0, 0, 1, 1: the split after 2 gains 4/3 - 4/5 = 0.5333; leaves are -G / (H + 1): 0 / 3 and 2 / 3.
   const FeatureBatch x = column({1, 2, 3, 4});
   const std::vector<float> y{0, 0, 1, 1};
-  Gbdt model{.rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
+  Gbdt model{
+      .rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
   model.fit(x, y, {});
   const auto score = predicted(model, column({1, 2, 2.4F, 2.6F, 3, 100}));  // the threshold is 2.5
   CHECK(score[0] == 0);
@@ -95,7 +97,8 @@ TEST_CASE("one tree of two leaves, by hand") {
     for (const float s : predicted(model, x)) CHECK(s == doctest::Approx(0.4));
   }
   SUBCASE("the learning rate scales leaves, the second tree starts from them") {
-    // First round: 0 and 0.5 * 2/3 = 1/3. Then g = 0, 0, -2/3, -2/3: leaf 0.5 * (4/3) / 3 = 2/9; 1/3 + 2/9 = 5/9.
+    // First round: 0 and 0.5 * 2/3 = 1/3. Then g = 0, 0, -2/3, -2/3: leaf 0.5 * (4/3) / 3 = 2/9; 1/3 + 2/9 =
+    // 5/9.
     model.rounds = 2;
     model.learning_rate = 0.5F;
     model.gamma = 0;
@@ -105,8 +108,8 @@ TEST_CASE("one tree of two leaves, by hand") {
 }
 
 TEST_CASE("summed over statements: rows share the gradient of their program") {
-  // One program, two equal rows, y = 0.8. Every row has g = -0.8 * 0.8 and h = 0.8: leaf = rate * 1.28 / 1.6 = rate * 0.8, and
-  // the program scores twice that.
+  // One program, two equal rows, y = 0.8. Every row has g = -0.8 * 0.8 and h = 0.8: leaf = rate * 1.28 / 1.6
+  // = rate * 0.8, and the program scores twice that.
   FeatureBatch x(1);
   x.append_program(std::vector<float>{1, 1});
   const std::vector<float> y{0.8F};
@@ -121,7 +124,8 @@ TEST_CASE("summed over statements: rows share the gradient of their program") {
 
 TEST_CASE("it learns what it is shown, under every objective") {
   const Session train = make_session(1500, 1), test = make_session(500, 2);
-  for (const auto objective : {Objective::Squared, Objective::SummedOverStatements, Objective::RankPairwise, Objective::LambdaRank}) {
+  for (const auto objective : {Objective::Squared, Objective::SummedOverStatements, Objective::RankPairwise,
+                               Objective::LambdaRank}) {
     Gbdt model{.rounds = 60, .objective = objective, .threads = 1};
     model.fit(train.x, train.y, train.group);
     const auto score = predicted(model, test.x);
@@ -232,16 +236,19 @@ TEST_CASE("misuse is named") {
   const std::vector<float> y{0.5F, 1};
   Gbdt model{.rounds = 2, .threads = 1};
   std::vector<float> score(2);
-  CHECK_THROWS_WITH_AS(model.fit(x, std::vector<float>{1}, {}), "models::Gbdt::fit: 1 labels for 2 programs; pass one y a program, 0 for a failed one",
+  CHECK_THROWS_WITH_AS(model.fit(x, std::vector<float>{1}, {}),
+                       "models::Gbdt::fit: 1 labels for 2 programs; pass one y a program, 0 for a failed one",
                        std::invalid_argument);
   CHECK_THROWS_AS(model.fit(x, y, std::vector<std::uint32_t>{0}), std::invalid_argument);
-  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, std::numeric_limits<float>::quiet_NaN()}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, std::numeric_limits<float>::quiet_NaN()}, {}),
+                  std::invalid_argument);
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, -1}, {}), std::invalid_argument);
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1, infinity}, {}), std::invalid_argument);
   model.fit(x, y, {});
   const auto before = model.ensemble;
   CHECK_THROWS_WITH_AS(model.fit(column({1, std::numeric_limits<float>::quiet_NaN()}), y, {}),
-                       "models::Gbdt::fit: feature 0 of row 1 is not a number; leave a program that cannot be described without rows",
+                       "models::Gbdt::fit: feature 0 of row 1 is not a number; leave a program that cannot "
+                       "be described without rows",
                        std::invalid_argument);
   CHECK(model.ensemble == before);
   score.resize(1);
@@ -249,11 +256,13 @@ TEST_CASE("misuse is named") {
   FeatureBatch wide(2);
   wide.append_program(std::vector<float>{1, 2});
   CHECK_THROWS_WITH_AS(model.predict(wide, score),
-                       "models::Gbdt::predict: rows of 2 features, but the model was trained on 1; use the featurizer it was trained with",
+                       "models::Gbdt::predict: rows of 2 features, but the model was trained on 1; use the "
+                       "featurizer it was trained with",
                        std::invalid_argument);
-  for (const Gbdt& wrong : {Gbdt{.rounds = 0}, Gbdt{.max_depth = 0}, Gbdt{.max_depth = 16}, Gbdt{.learning_rate = 0},
-                            Gbdt{.learning_rate = 1.5F}, Gbdt{.min_child_weight = -1}, Gbdt{.gamma = -1}, Gbdt{.lambda = -1},
-                            Gbdt{.max_bins = 1}, Gbdt{.max_bins = 257}, Gbdt{.pairs_per_program = 0}}) {
+  for (const Gbdt& wrong :
+       {Gbdt{.rounds = 0}, Gbdt{.max_depth = 0}, Gbdt{.max_depth = 16}, Gbdt{.learning_rate = 0},
+        Gbdt{.learning_rate = 1.5F}, Gbdt{.min_child_weight = -1}, Gbdt{.gamma = -1}, Gbdt{.lambda = -1},
+        Gbdt{.max_bins = 1}, Gbdt{.max_bins = 257}, Gbdt{.pairs_per_program = 0}}) {
     Gbdt copy = wrong;
     CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);
   }
@@ -292,7 +301,8 @@ TEST_CASE("a model that does not fit is refused and nothing changes") {
   refused("", 7);
   refused("something else entirely", 7);
   refused("tunewright-gbdt 2" + text.substr(17), 7);
-  for (std::size_t length = 0; length + 4 < text.size(); length += 1 + text.size() / 40) refused(text.substr(0, length), 7);
+  for (std::size_t length = 0; length + 4 < text.size(); length += 1 + text.size() / 40)
+    refused(text.substr(0, length), 7);
   const std::string head = "tunewright-gbdt 1 feature_schema 7 columns 2 used 1 trees 1 nodes 3 ";
   std::istringstream sound(head + "1  0 1  0.5 0 1  1 1 1  2 1 2 end");
   Gbdt by_hand;

@@ -20,35 +20,41 @@
 
 namespace tunewright::models::gbdt {
 
-/// A column that can be split on. Its bins are numbered `first_bin .. first_bin + bins` among those of all columns.
+/// A column that can be split on. Its bins are numbered `first_bin .. first_bin + bins` among those of all
+/// columns.
 struct Column {
-  std::uint32_t source = 0;       ///< column of the feature batch
+  std::uint32_t source = 0;  ///< column of the feature batch
   std::uint32_t first_bin = 0;
   std::uint32_t bins = 0;
   std::uint32_t common_bin = 0;   ///< the bin (counted over all columns) that holds most rows
   std::vector<float> thresholds;  ///< [bins - 1]
 };
 
-/// The rows of a feature batch as trees see them: what cannot matter is gone. R = rows of the batch, U = distinct rows,
-/// F = columns kept, B = bins in all.
+/// The rows of a feature batch as trees see them: what cannot matter is gone. R = rows of the batch, U =
+/// distinct rows, F = columns kept, B = bins in all.
 ///
-/// - Constant columns are dropped, and of columns that order all rows alike only the first is kept: their splits are the same.
-/// - Rows that are equal bin by bin are one row: they share every leaf. Programs of a search share many statements.
-/// - A row lists only the bins that are not the common one of their column. Descriptions of programs are mostly zeros
-///   (absent buffers, unused annotations); a histogram gets the share of the common bin by subtraction.
+/// - Constant columns are dropped, and of columns that order all rows alike only the first is kept: their
+///   splits are the same.
+/// - Rows that are equal bin by bin are one row: they share every leaf. Programs of a search share many
+///   statements.
+/// - A row lists only the bins that are not the common one of their column. Descriptions of programs are
+///   mostly zeros (absent buffers, unused annotations); a histogram gets the share of the common bin by
+///   subtraction.
 ///
 /// Both layouts are kept: lists by row to fill histograms, bytes by column to part the rows at a split.
 struct BinnedRows {
-  std::vector<Column> columns;               ///< [F]
-  std::uint32_t bins = 0;                    ///< B
-  std::size_t rows = 0;                      ///< U
-  std::vector<std::uint8_t> by_column;       ///< (F, U) bin within the column
-  std::vector<std::size_t> list_offsets;     ///< [U + 1]
-  std::vector<std::uint16_t> lists;          ///< bins over all columns, ascending within a row; used when B <= 65536
-  std::vector<std::uint32_t> long_lists;     ///< the same for larger B
-  std::vector<std::uint32_t> distinct_of;    ///< [R] the distinct row of each row
+  std::vector<Column> columns;            ///< [F]
+  std::uint32_t bins = 0;                 ///< B
+  std::size_t rows = 0;                   ///< U
+  std::vector<std::uint8_t> by_column;    ///< (F, U) bin within the column
+  std::vector<std::size_t> list_offsets;  ///< [U + 1]
+  std::vector<std::uint16_t> lists;  ///< bins over all columns, ascending within a row; used when B <= 65536
+  std::vector<std::uint32_t> long_lists;   ///< the same for larger B
+  std::vector<std::uint32_t> distinct_of;  ///< [R] the distinct row of each row
 
-  [[nodiscard]] const std::uint8_t* column_bins(std::size_t f) const noexcept { return by_column.data() + f * rows; }
+  [[nodiscard]] const std::uint8_t* column_bins(std::size_t f) const noexcept {
+    return by_column.data() + f * rows;
+  }
 };
 
 namespace binned_rows_detail {
@@ -56,7 +62,7 @@ namespace binned_rows_detail {
 /// Bins `width` neighbouring columns starting at `first`: one pass over the batch reads whole cache lines.
 struct Block {
   static constexpr std::size_t width = 16;
-  std::vector<Column> columns;               // those kept, bins unnumbered
+  std::vector<Column> columns;                  // those kept, bins unnumbered
   std::vector<std::vector<std::uint8_t>> bins;  // [R] each
 };
 
@@ -68,8 +74,9 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
   for (std::size_t r = 0; r < rows; ++r, source += x.columns()) {
     for (std::size_t c = 0; c < columns; ++c) {
       if (source[c] != source[c]) {
-        throw std::invalid_argument("models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " + std::to_string(r) +
-                                    " is not a number; leave a program that cannot be described without rows");
+        throw std::invalid_argument(
+            "models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " + std::to_string(r) +
+            " is not a number; leave a program that cannot be described without rows");
       }
       scratch[c * rows + r] = source[c];
     }
@@ -78,7 +85,8 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
   std::vector<std::uint8_t> bins(rows);
   for (std::size_t c = 0; c < columns; ++c) {
     const std::span<const float> values = std::span(scratch).subspan(c * rows, rows);
-    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; })) continue;
+    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; }))
+      continue;
     ColumnBins cut = binner.cut(values, max_bins, bins);
     if (cut.thresholds.empty()) continue;
     Column column;
@@ -87,7 +95,8 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
     column.thresholds = std::move(cut.thresholds);
     std::array<std::uint32_t, ColumnBinner::most_bins> counts{};
     for (const std::uint8_t bin : bins) ++counts[bin];
-    column.common_bin = static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    column.common_bin =
+        static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
     block.columns.push_back(std::move(column));
     block.bins.push_back(bins);
   }
@@ -106,8 +115,8 @@ inline std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexce
   return mix64(state ^ word);
 }
 
-/// `representative[i]` = the first of `n` byte strings that equals string i. The hash only names suspects, so neither byte order
-/// nor collisions show in the result.
+/// `representative[i]` = the first of `n` byte strings that equals string i. The hash only names suspects, so
+/// neither byte order nor collisions show in the result.
 inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length, auto&& bytes_of,
                                               const std::vector<std::uint64_t>& hashes) {
   std::size_t slots = 16;
@@ -127,13 +136,14 @@ inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length,
 }
 
 template <class Id>
-void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const std::vector<std::uint32_t>& kept,
-                std::vector<Id>& lists, ThreadTeam& team) {
+void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row,
+                const std::vector<std::uint32_t>& kept, std::vector<Id>& lists, ThreadTeam& team) {
   const std::size_t width = out.columns.size();
   constexpr std::size_t chunk = 1024;
   const std::size_t chunks = (out.rows + chunk - 1) / chunk;
   const auto each_row = [&](std::size_t part, auto&& visit) {
-    for (std::size_t u = part * chunk; u < std::min(out.rows, (part + 1) * chunk); ++u) visit(u, by_row.data() + kept[u] * width);
+    for (std::size_t u = part * chunk; u < std::min(out.rows, (part + 1) * chunk); ++u)
+      visit(u, by_row.data() + kept[u] * width);
   };
   std::vector<std::uint32_t> first(width), common(width);
   for (std::size_t f = 0; f < width; ++f) {
@@ -165,7 +175,8 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
 
 }  // namespace binned_rows_detail
 
-/// Bins a batch. Throws `std::invalid_argument` for a feature that is NaN. Determinism: the same at any number of threads.
+/// Bins a batch. Throws `std::invalid_argument` for a feature that is NaN. Determinism: the same at any
+/// number of threads.
 [[nodiscard]] inline BinnedRows bin_rows(const FeatureBatch& x, std::size_t max_bins, ThreadTeam& team) {
   namespace detail = binned_rows_detail;
   const std::size_t rows = x.rows();
@@ -192,8 +203,10 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
       std::move(block.bins.begin(), block.bins.end(), std::back_inserter(bins));
     }
     std::vector<std::uint64_t> hashes(bins.size());
-    team.for_each(bins.size(), [&](std::size_t c, unsigned) { hashes[c] = detail::hash_bytes(bins[c].data(), rows); });
-    const auto first = detail::first_equal(bins.size(), rows, [&](std::size_t c) { return bins[c].data(); }, hashes);
+    team.for_each(bins.size(),
+                  [&](std::size_t c, unsigned) { hashes[c] = detail::hash_bytes(bins[c].data(), rows); });
+    const auto first = detail::first_equal(
+        bins.size(), rows, [&](std::size_t c) { return bins[c].data(); }, hashes);
     for (std::size_t c = 0; c < bins.size(); ++c) {
       if (first[c] != c) continue;
       candidates[c].first_bin = out.bins;
@@ -213,9 +226,11 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
     for (std::size_t f = 0; f < width; ++f) {
       for (std::size_t r = begin; r < end; ++r) by_row[r * width + f] = columns[f][r];
     }
-    for (std::size_t r = begin; r < end; ++r) hashes[r] = detail::hash_bytes(by_row.data() + r * width, width);
+    for (std::size_t r = begin; r < end; ++r)
+      hashes[r] = detail::hash_bytes(by_row.data() + r * width, width);
   });
-  const auto first = detail::first_equal(rows, width, [&](std::size_t r) { return by_row.data() + r * width; }, hashes);
+  const auto first = detail::first_equal(
+      rows, width, [&](std::size_t r) { return by_row.data() + r * width; }, hashes);
   std::vector<std::uint32_t> kept;  // [U] row of the batch
   for (std::size_t r = 0; r < rows; ++r) {
     if (first[r] == r) {

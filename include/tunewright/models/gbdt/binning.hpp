@@ -14,26 +14,29 @@
 
 namespace tunewright::models::gbdt {
 
-/// A column's values cut into at most 256 bins: bin(v) = number of thresholds below v, so `v > thresholds[b]` says that v
-/// lies beyond bin b. R = rows.
+/// A column's values cut into at most 256 bins: bin(v) = number of thresholds below v, so `v > thresholds[b]`
+/// says that v lies beyond bin b. R = rows.
 struct ColumnBins {
   std::vector<float> thresholds;  ///< ascending, one less than bins; empty for a constant column
   [[nodiscard]] std::size_t bins() const noexcept { return thresholds.size() + 1; }
 };
 
-/// Turns columns of floats into bins. An object is scratch space for one thread, to be used for one column after another.
+/// Turns columns of floats into bins. An object is scratch space for one thread, to be used for one column
+/// after another.
 ///
-/// A column with at most `max_bins` distinct values gets one bin a value: nothing is lost, and most columns of a program's
-/// description are like that. Others are cut so that bins hold about equally many rows, a frequent value alone
-/// in its bin. Where values of neighbouring bins differ, the threshold lies half-way: new values between them go to the nearer.
+/// A column with at most `max_bins` distinct values gets one bin a value: nothing is lost, and most columns
+/// of a program's description are like that. Others are cut so that bins hold about equally many rows, a
+/// frequent value alone in its bin. Where values of neighbouring bins differ, the threshold lies half-way:
+/// new values between them go to the nearer.
 ///
-/// Cost: distinct values by hashing, one probe a row; otherwise a radix sort of at most `sorted_rows` rows and eight
+/// Cost: distinct values by hashing, one probe a row; otherwise a radix sort of at most `sorted_rows` rows
+///       and eight
 /// comparisons a row. Determinism: a function of the column and `max_bins`.
 class ColumnBinner {
  public:
   static constexpr std::size_t most_bins = 256;
-  /// Quantiles of longer columns are those of evenly spaced rows: with 32,768 of them a bin's share of the rows is off by
-  /// about 1 part in 11 of itself (standard deviation), well below what moves a split.
+  /// Quantiles of longer columns are those of evenly spaced rows: with 32,768 of them a bin's share of the
+  /// rows is off by about 1 part in 11 of itself (standard deviation), well below what moves a split.
   static constexpr std::size_t sorted_rows = 32768;
 
   /// Writes the bin of every value and returns the thresholds. No value may be NaN.
@@ -90,18 +93,21 @@ class ColumnBinner {
     for (std::size_t rank = 0; rank < order_.size(); ++rank) {
       bin_of_[order_[rank]] = static_cast<std::uint8_t>(rank);
       if (rank > 0) {
-        column.thresholds.push_back(between(to_float(distinct_[order_[rank - 1]]), to_float(distinct_[order_[rank]])));
+        column.thresholds.push_back(
+            between(to_float(distinct_[order_[rank - 1]]), to_float(distinct_[order_[rank]])));
       }
     }
     if (column.thresholds.empty()) {
       std::fill(bins.begin(), bins.end(), std::uint8_t{0});
       return column;
     }
-    for (std::size_t row = 0; row < values.size(); ++row) bins[row] = bin_of_[table_[slot_of(to_key(values[row]))]];
+    for (std::size_t row = 0; row < values.size(); ++row)
+      bins[row] = bin_of_[table_[slot_of(to_key(values[row]))]];
     return column;
   }
 
-  ColumnBins cut_by_quantile(std::span<const float> values, std::size_t max_bins, std::span<std::uint8_t> bins) {
+  ColumnBins cut_by_quantile(std::span<const float> values, std::size_t max_bins,
+                             std::span<std::uint8_t> bins) {
     const std::size_t wanted = std::min(values.size(), sorted_rows);
     keys_.resize(wanted);
     for (std::size_t i = 0; i < wanted; ++i) keys_[i] = to_key(values[i * values.size() / wanted]);
@@ -114,7 +120,8 @@ class ColumnBinner {
       while (end < wanted && keys_[end] == keys_[begin]) ++end;
       filled += end - begin;
       std::size_t next_end = end;  // of the run after this one, looked at only as far as it matters
-      while (next_end < wanted && keys_[next_end] == keys_[end] && (next_end - end) * bins_left < rows_left) ++next_end;
+      while (next_end < wanted && keys_[next_end] == keys_[end] && (next_end - end) * bins_left < rows_left)
+        ++next_end;
       const bool next_is_heavy = (next_end - end) * bins_left >= rows_left;
       if (end < wanted && (filled * bins_left >= rows_left || next_is_heavy)) {
         column.thresholds.push_back(between(to_float(keys_[begin]), to_float(keys_[end])));
@@ -131,7 +138,8 @@ class ColumnBinner {
     std::copy(column.thresholds.begin(), column.thresholds.end(), table.begin());
     for (std::size_t row = 0; row < values.size(); ++row) {
       std::size_t bin = 0;
-      for (std::size_t step = most_bins / 2; step > 0; step /= 2) bin += table[bin + step - 1] < values[row] ? step : 0;
+      for (std::size_t step = most_bins / 2; step > 0; step /= 2)
+        bin += table[bin + step - 1] < values[row] ? step : 0;
       bins[row] = static_cast<std::uint8_t>(bin);
     }
     return column;

@@ -21,10 +21,10 @@ namespace tunewright::models::gbdt {
 
 /// Trees laid out for prediction: one array, eight bytes a node.
 ///
-/// An inner node sends a row on to `left` or, when its feature is above the threshold, to `left + 1`. A leaf is its own left
-/// child; its threshold is its value and its feature a slot that holds minus infinity, so rows that arrive early just stay. Every
-/// row then takes the same number of steps through a tree, without a branch to mispredict, and eight rows walk at once
-/// to hide the latency of each other's loads.
+/// An inner node sends a row on to `left` or, when its feature is above the threshold, to `left + 1`. A leaf
+/// is its own left child; its threshold is its value and its feature a slot that holds minus infinity, so
+/// rows that arrive early just stay. Every row then takes the same number of steps through a tree, without a
+/// branch to mispredict, and eight rows walk at once to hide the latency of each other's loads.
 struct Ensemble {
   static constexpr unsigned most_depth = 15;  ///< keeps node numbers within a tree in 16 bits
   static constexpr std::size_t most_columns = 65535;
@@ -48,17 +48,19 @@ struct Ensemble {
 
   bool operator==(const Ensemble&) const = default;
 
-  /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last - first].
-  /// Scores do not depend on which other programs are asked for.
+  /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last -
+  /// first]. Scores do not depend on which other programs are asked for.
   void predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const;
 };
 
 /// Collects grown trees. Thresholds come from the bins, nodes are numbered level by level.
 class EnsembleBuilder {
  public:
-  explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns) : data_(&data), column_of_(data.bins) {
+  explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns)
+      : data_(&data), column_of_(data.bins) {
     for (std::size_t f = 0; f < data.columns.size(); ++f) {
-      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins, static_cast<std::uint32_t>(f));
+      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins,
+                  static_cast<std::uint32_t>(f));
     }
     ensemble_.columns = columns;
   }
@@ -79,7 +81,8 @@ class EnsembleBuilder {
       }
       const Column& column = data_->columns[column_of_[node.id]];
       ensemble_.nodes.push_back({column.thresholds[node.id - column.first_bin],
-                                 static_cast<std::uint16_t>(column_of_[node.id]), static_cast<std::uint16_t>(order.size())});
+                                 static_cast<std::uint16_t>(column_of_[node.id]),
+                                 static_cast<std::uint16_t>(order.size())});
       order.push_back(node.left);
       order.push_back(node.left + 1);
     }
@@ -102,7 +105,8 @@ class EnsembleBuilder {
       ensemble_.used_columns.push_back(data_->columns[f].source);
     }
     const auto none = static_cast<std::uint16_t>(ensemble_.used_columns.size());
-    for (Ensemble::Node& node : ensemble_.nodes) node.feature = node.feature == leaf ? none : place[node.feature];
+    for (Ensemble::Node& node : ensemble_.nodes)
+      node.feature = node.feature == leaf ? none : place[node.feature];
     return std::move(ensemble_);
   }
 
@@ -119,12 +123,13 @@ inline constexpr std::size_t lanes = 8;
 
 // Leaf values of eight rows, which lie `stride` apart, added to sums [8].
 template <std::size_t... Lane>
-inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows, std::size_t stride, float* sums,
-                 std::index_sequence<Lane...>) {
+inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows, std::size_t stride,
+                 float* sums, std::index_sequence<Lane...>) {
   std::array<std::uint32_t, lanes> at{};
   for (; depth != 0; --depth) {
-    ((at[Lane] = nodes[at[Lane]].left +
-                 static_cast<std::uint32_t>(rows[Lane * stride + nodes[at[Lane]].feature] > nodes[at[Lane]].threshold)),
+    ((at[Lane] =
+          nodes[at[Lane]].left + static_cast<std::uint32_t>(rows[Lane * stride + nodes[at[Lane]].feature] >
+                                                            nodes[at[Lane]].threshold)),
      ...);
   }
   ((sums[Lane] += nodes[at[Lane]].threshold), ...);
@@ -132,9 +137,11 @@ inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* 
 
 }  // namespace ensemble_detail
 
-inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const {
+inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::size_t last,
+                              std::span<float> score) const {
   constexpr std::size_t lanes = ensemble_detail::lanes;
-  constexpr std::size_t block = 64;  // rows: with some 100 used columns they stay in the first-level cache beside a tree
+  constexpr std::size_t block =
+      64;  // rows: with some 100 used columns they stay in the first-level cache beside a tree
   const std::size_t used = used_columns.size(), stride = used + 1;
   std::vector<float> packed(block * stride, -std::numeric_limits<float>::infinity());  // (block, used + 1)
   std::array<float, block> sums;
@@ -155,8 +162,8 @@ inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::siz
     sums.fill(0);
     for (const Tree& tree : trees) {
       for (std::size_t r = 0; r < rows; r += lanes) {
-        ensemble_detail::walk(nodes.data() + tree.first, tree.depth, packed.data() + r * stride, stride, sums.data() + r,
-                              std::make_index_sequence<lanes>{});
+        ensemble_detail::walk(nodes.data() + tree.first, tree.depth, packed.data() + r * stride, stride,
+                              sums.data() + r, std::make_index_sequence<lanes>{});
       }
     }
     for (std::size_t r = 0; r < rows; ++r) {

@@ -13,12 +13,13 @@
 
 namespace tunewright::models::gbdt {
 
-/// What trees are grown to lower. s = a program's score, the sum over its rows; y = its label. Every row of a program gets
-/// its program's gradient g and hessian h.
+/// What trees are grown to lower. s = a program's score, the sum over its rows; y = its label. Every row of a
+/// program gets its program's gradient g and hessian h.
 enum class Objective : std::uint8_t {
   /// 1/2 (s - y)^2:  g = s - y,  h = 1. With one row a program this is ordinary regression.
   Squared,
-  /// 1/2 y (s - y)^2:  g = (s - y) y,  h = y. Ansor's loss (OSDI 2020, 5.2): slow programs matter less, failed ones not at all.
+  /// 1/2 y (s - y)^2:  g = (s - y) y,  h = y. Ansor's loss (OSDI 2020, 5.2): slow programs matter less,
+  /// failed ones not at all.
   SummedOverStatements,
   /// Sum over pairs of one task with y_i > y_j of log(1 + exp(s_j - s_i)) (RankNet, ICML 2005).
   RankPairwise,
@@ -48,7 +49,8 @@ struct RankingGroups {
       std::sort(out.members.begin(), out.members.end(),
                 [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
       for (std::size_t i = 1; i < programs; ++i) {
-        if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
+        if (group[out.members[i]] != group[out.members[i - 1]])
+          out.offsets.push_back(static_cast<std::uint32_t>(i));
       }
     }
     if (programs > 0) out.offsets.push_back(static_cast<std::uint32_t>(programs));
@@ -64,12 +66,13 @@ inline void summed_slopes(std::span<const float> score, std::span<const float> y
   for (std::size_t p = 0; p < y.size(); ++p) out[p] = {(score[p] - y[p]) * y[p], y[p]};
 }
 
-/// Slopes of one group, added to `out`. Every program meets up to `pairs_per_program` others drawn by `rng`; a group small
-/// enough for all its pairs gets all of them, each once. Pairs are scaled so that one drawn pair stands for those left out,
-/// and the whole by 1 / (programs - 1), which keeps hessians, and with them the meaning of lambda and
-/// min_child_weight, independent of the size of a task.
-inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score, std::span<const float> y,
-                           bool by_ndcg, unsigned pairs_per_program, Rng rng, std::span<Slope> out) {
+/// Slopes of one group, added to `out`. Every program meets up to `pairs_per_program` others drawn by `rng`;
+/// a group small enough for all its pairs gets all of them, each once. Pairs are scaled so that one drawn
+/// pair stands for those left out, and the whole by 1 / (programs - 1), which keeps hessians, and with them
+/// the meaning of lambda and min_child_weight, independent of the size of a task.
+inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score,
+                           std::span<const float> y, bool by_ndcg, unsigned pairs_per_program, Rng rng,
+                           std::span<Slope> out) {
   const std::size_t n = members.size();
   if (n < 2) return;
   std::vector<float> discount;  // by position in `members`
@@ -84,7 +87,8 @@ inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<con
     };
     descending(score);
     discount.resize(n);
-    for (std::size_t rank = 0; rank < n; ++rank) discount[order[rank]] = 1.0F / std::log2(static_cast<float>(rank) + 2.0F);
+    for (std::size_t rank = 0; rank < n; ++rank)
+      discount[order[rank]] = 1.0F / std::log2(static_cast<float>(rank) + 2.0F);
     descending(y);
     best_dcg = 0;
     for (std::size_t rank = 0; rank < n; ++rank) {
@@ -100,7 +104,8 @@ inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<con
       // A pair of average importance weighs about one, as without NDCG: the learning rate keeps its meaning.
       weight *= gain * std::abs(discount[i] - discount[j]) / best_dcg * static_cast<float>(n);
     }
-    const float wrong = 1.0F / (1.0F + std::exp(score[members[i]] - score[members[j]]));  // probability given to j over i
+    const float wrong =
+        1.0F / (1.0F + std::exp(score[members[i]] - score[members[j]]));  // probability given to j over i
     const float hessian = std::max(wrong * (1.0F - wrong), 1e-6F) * weight;
     out[members[i]].gradient -= wrong * weight;
     out[members[j]].gradient += wrong * weight;
@@ -124,8 +129,9 @@ inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<con
 }
 
 /// Slopes of every program. `round` only varies which pairs a ranking objective draws.
-inline void slopes(Objective objective, std::span<const float> score, std::span<const float> y, const RankingGroups& groups,
-                   unsigned pairs_per_program, const Rng& rng, std::uint64_t round, std::span<Slope> out) {
+inline void slopes(Objective objective, std::span<const float> score, std::span<const float> y,
+                   const RankingGroups& groups, unsigned pairs_per_program, const Rng& rng,
+                   std::uint64_t round, std::span<Slope> out) {
   switch (objective) {
     case Objective::Squared: return squared_slopes(score, y, out);
     case Objective::SummedOverStatements: return summed_slopes(score, y, out);
@@ -134,8 +140,10 @@ inline void slopes(Objective objective, std::span<const float> score, std::span<
   }
   std::fill(out.begin(), out.end(), Slope{});
   for (std::size_t g = 0; g + 1 < groups.offsets.size(); ++g) {
-    const auto members = std::span(groups.members).subspan(groups.offsets[g], groups.offsets[g + 1] - groups.offsets[g]);
-    ranking_slopes(members, score, y, objective == Objective::LambdaRank, pairs_per_program, rng.split(round).split(g), out);
+    const auto members =
+        std::span(groups.members).subspan(groups.offsets[g], groups.offsets[g + 1] - groups.offsets[g]);
+    ranking_slopes(members, score, y, objective == Objective::LambdaRank, pairs_per_program,
+                   rng.split(round).split(g), out);
   }
 }
 

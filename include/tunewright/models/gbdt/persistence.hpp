@@ -18,7 +18,8 @@
 
 namespace tunewright::models::gbdt {
 
-/// Text format of an ensemble: words separated by white space, floats in the shortest form that reads back as the same bits.
+/// Text format of an ensemble: words separated by white space, floats in the shortest form that reads back as
+/// the same bits.
 ///
 ///   tunewright-gbdt 1
 ///   feature_schema S columns D used U trees T nodes N
@@ -27,12 +28,14 @@ namespace tunewright::models::gbdt {
 ///   N times: threshold feature left
 ///   end
 inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feature_schema) {
-  std::string text = "tunewright-gbdt 1\nfeature_schema " + std::to_string(feature_schema) + " columns " +
-                     std::to_string(ensemble.columns) + " used " + std::to_string(ensemble.used_columns.size()) + " trees " +
-                     std::to_string(ensemble.trees.size()) + " nodes " + std::to_string(ensemble.nodes.size()) + '\n';
+  std::string text =
+      "tunewright-gbdt 1\nfeature_schema " + std::to_string(feature_schema) + " columns " +
+      std::to_string(ensemble.columns) + " used " + std::to_string(ensemble.used_columns.size()) + " trees " +
+      std::to_string(ensemble.trees.size()) + " nodes " + std::to_string(ensemble.nodes.size()) + '\n';
   for (const std::uint32_t column : ensemble.used_columns) text += std::to_string(column) + ' ';
   text += '\n';
-  for (const Ensemble::Tree& tree : ensemble.trees) text += std::to_string(tree.first) + ' ' + std::to_string(tree.depth) + '\n';
+  for (const Ensemble::Tree& tree : ensemble.trees)
+    text += std::to_string(tree.first) + ' ' + std::to_string(tree.depth) + '\n';
   for (const Ensemble::Node& node : ensemble.nodes) {
     char digits[32];
     text.append(digits, std::to_chars(digits, digits + sizeof digits, node.threshold).ptr);
@@ -41,13 +44,16 @@ inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feat
   text += "end\n";
   out.write(text.data(), static_cast<std::streamsize>(text.size()));
   out.flush();
-  if (!out) throw std::runtime_error("models::Gbdt::save: the stream refused the data; is the disk full or the file not writable?");
+  if (!out)
+    throw std::runtime_error(
+        "models::Gbdt::save: the stream refused the data; is the disk full or the file not writable?");
 }
 
 namespace persistence_detail {
 
 [[noreturn]] inline void refuse(const std::string& why) {
-  throw std::runtime_error("models::Gbdt::load: " + why + "; train the model again or give the file that save wrote");
+  throw std::runtime_error("models::Gbdt::load: " + why +
+                           "; train the model again or give the file that save wrote");
 }
 
 template <class T>
@@ -62,7 +68,8 @@ T read(std::istream& in, const char* what) {
 
 inline void expect(std::istream& in, std::string_view wanted) {
   std::string word;
-  if (!(in >> word) || word != wanted) refuse("'" + word + "' stands where '" + std::string(wanted) + "' should be");
+  if (!(in >> word) || word != wanted)
+    refuse("'" + word + "' stands where '" + std::string(wanted) + "' should be");
 }
 
 // Every walk must end in a leaf within `depth` steps, whatever the file says: predict does not look.
@@ -73,16 +80,20 @@ inline void check(const Ensemble& ensemble) {
   }
   for (std::size_t t = 0; t < ensemble.trees.size(); ++t) {
     const std::size_t first = ensemble.trees[t].first;
-    const std::size_t end = t + 1 < ensemble.trees.size() ? ensemble.trees[t + 1].first : ensemble.nodes.size();
-    if ((t == 0 && first != 0) || end <= first || end > ensemble.nodes.size() || ensemble.trees[t].depth > Ensemble::most_depth) {
+    const std::size_t end =
+        t + 1 < ensemble.trees.size() ? ensemble.trees[t + 1].first : ensemble.nodes.size();
+    if ((t == 0 && first != 0) || end <= first || end > ensemble.nodes.size() ||
+        ensemble.trees[t].depth > Ensemble::most_depth) {
       refuse("tree " + std::to_string(t) + " has no sound extent");
     }
     std::vector<std::uint32_t> level(end - first, 0);
     for (std::size_t i = 0; i < level.size(); ++i) {
       const Ensemble::Node& node = ensemble.nodes[first + i];
-      const bool sound = node.feature < leaf ? node.left > i && node.left + 1U < level.size() && !std::isnan(node.threshold)
-                                             : node.feature == leaf && node.left == i && std::isfinite(node.threshold);
-      if (!sound || level[i] > ensemble.trees[t].depth) refuse("node " + std::to_string(i) + " of tree " + std::to_string(t) + " is not sound");
+      const bool sound = node.feature < leaf
+                             ? node.left > i && node.left + 1U < level.size() && !std::isnan(node.threshold)
+                             : node.feature == leaf && node.left == i && std::isfinite(node.threshold);
+      if (!sound || level[i] > ensemble.trees[t].depth)
+        refuse("node " + std::to_string(i) + " of tree " + std::to_string(t) + " is not sound");
       if (node.feature < leaf) level[node.left] = level[node.left + 1U] = level[i] + 1;
     }
   }
@@ -91,7 +102,8 @@ inline void check(const Ensemble& ensemble) {
 
 }  // namespace persistence_detail
 
-/// Reads what `save` wrote. Throws `std::runtime_error` for another feature schema and for anything malformed.
+/// Reads what `save` wrote. Throws `std::runtime_error` for another feature schema and for anything
+/// malformed.
 [[nodiscard]] inline Ensemble load(std::istream& in, std::uint64_t feature_schema) {
   using namespace persistence_detail;
   expect(in, "tunewright-gbdt");
@@ -100,8 +112,8 @@ inline void check(const Ensemble& ensemble) {
   }
   expect(in, "feature_schema");
   if (const auto stored = read<std::uint64_t>(in, "feature schema"); stored != feature_schema) {
-    refuse("the model was trained on feature schema " + std::to_string(stored) + ", but this featurizer has " +
-           std::to_string(feature_schema));
+    refuse("the model was trained on feature schema " + std::to_string(stored) +
+           ", but this featurizer has " + std::to_string(feature_schema));
   }
   Ensemble ensemble;
   expect(in, "columns");

@@ -19,12 +19,17 @@ namespace tunewright::models::gbdt {
 
 /// Sum of gradients (upper half, signed) and of hessians (lower half, below 2^31), both counted in quanta.
 ///
-/// Integers, because their sums do not depend on the order: histograms may be filled in any order by any number of
-/// threads and subtracted from each other, and every bit stays the same. And one 64-bit addition does both.
+/// Integers, because their sums do not depend on the order: histograms may be filled in any order by any
+/// number of threads and subtracted from each other, and every bit stays the same. And one 64-bit addition
+/// does both.
 using PackedSum = std::int64_t;
 
-[[nodiscard]] inline std::int32_t gradient_quanta(PackedSum sum) noexcept { return static_cast<std::int32_t>(sum >> 32); }
-[[nodiscard]] inline std::int32_t hessian_quanta(PackedSum sum) noexcept { return static_cast<std::int32_t>(sum & 0x7fffffff); }
+[[nodiscard]] inline std::int32_t gradient_quanta(PackedSum sum) noexcept {
+  return static_cast<std::int32_t>(sum >> 32);
+}
+[[nodiscard]] inline std::int32_t hessian_quanta(PackedSum sum) noexcept {
+  return static_cast<std::int32_t>(sum & 0x7fffffff);
+}
 
 /// What one quantum stands for. Powers of two, so that round numbers stay exact.
 struct Quanta {
@@ -32,20 +37,25 @@ struct Quanta {
   double hessian = 1;
 };
 
-/// Packs the slopes of programs for their rows. `rows_of[p]` = number of rows of program p. The quanta are the smallest with
-/// which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far below the noise of a measurement.
-inline Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t> offsets, std::span<PackedSum> out) {
+/// Packs the slopes of programs for their rows. `rows_of[p]` = number of rows of program p. The quanta are
+/// the smallest with which no sum over any rows can overflow: about 2^-30 of the sum of all magnitudes, far
+/// below the noise of a measurement.
+inline Quanta pack_slopes(std::span<const Slope> slopes, std::span<const std::uint32_t> offsets,
+                          std::span<PackedSum> out) {
   double gradients = 0, hessians = 0;
   for (std::size_t p = 0; p < slopes.size(); ++p) {
     const double rows = offsets[p + 1] - offsets[p];
     gradients += rows * std::abs(static_cast<double>(slopes[p].gradient));
     hessians += rows * static_cast<double>(slopes[p].hessian);
   }
-  const auto quantum = [](double sum) { return sum > 0 ? std::exp2(std::max(std::ceil(std::log2(sum)) - 30, -900.0)) : 1.0; };
+  const auto quantum = [](double sum) {
+    return sum > 0 ? std::exp2(std::max(std::ceil(std::log2(sum)) - 30, -900.0)) : 1.0;
+  };
   const Quanta quanta{quantum(gradients), quantum(hessians)};
   const double per_gradient = 1 / quanta.gradient, per_hessian = 1 / quanta.hessian;
   for (std::size_t p = 0; p < slopes.size(); ++p) {
-    const auto gradient = static_cast<PackedSum>(std::nearbyint(static_cast<double>(slopes[p].gradient) * per_gradient));
+    const auto gradient =
+        static_cast<PackedSum>(std::nearbyint(static_cast<double>(slopes[p].gradient) * per_gradient));
     auto hessian = static_cast<PackedSum>(static_cast<double>(slopes[p].hessian) * per_hessian + 0.5);
     if (slopes[p].hessian > 0) hessian = std::max<PackedSum>(hessian, 1);
     out[p] = gradient * (PackedSum{1} << 32) + hessian;
@@ -60,7 +70,8 @@ struct SplitRules {
   float min_child_weight = 0;  ///< least sum of hessians on either side; never below one quantum
 };
 
-/// A split `bin <= id | bin > id` of the column that `id` belongs to. `gain` is minus infinity where there is none.
+/// A split `bin <= id | bin > id` of the column that `id` belongs to. `gain` is minus infinity where there is
+/// none.
 struct Split {
   float gain = -std::numeric_limits<float>::infinity();  ///< in quanta, the parent's share not yet taken off
   std::uint32_t id = 0;                                  ///< bin over all columns
@@ -71,15 +82,18 @@ struct Split {
 ///
 ///   gain = G_l^2 / (H_l + lambda) + G_r^2 / (H_r + lambda) - G^2 / (H + lambda)
 ///
-/// (XGBoost, KDD 2016, eq. 7 without its factor 1/2, as its code has it.) Equal gains go to the first column, then to the lowest bin.
+/// (XGBoost, KDD 2016, eq. 7 without its factor 1/2, as its code has it.) Equal gains go to the first column,
+/// then to the lowest bin.
 ///
-/// A large node has a histogram over all bins. A small one touches few of them, so it is `scan`ned by visiting only those: the
-/// cost is then in proportion to its rows, which is what makes deep trees on a thousand programs cheap.
+/// A large node has a histogram over all bins. A small one touches few of them, so it is `scan`ned by
+/// visiting only those: the cost is then in proportion to its rows, which is what makes deep trees on a
+/// thousand programs cheap.
 class SplitFinder {
  public:
   explicit SplitFinder(const BinnedRows& data) : data_(&data), column_of_(data.bins) {
     for (std::size_t f = 0; f < data.columns.size(); ++f) {
-      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins, static_cast<std::uint32_t>(f));
+      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins,
+                  static_cast<std::uint32_t>(f));
     }
     sums_.resize(data.bins + 4);
     ids_.resize(data.bins + 4);
@@ -100,14 +114,16 @@ class SplitFinder {
     visit_rows(rows, packed, [histogram](auto id, PackedSum value) { histogram[id] += Sign * value; });
   }
 
-  /// Best split among columns [first, last) given the histogram and the sum over the node. Fills in the common bins.
+  /// Best split among columns [first, last) given the histogram and the sum over the node. Fills in the
+  /// common bins.
   Split scan_histogram(PackedSum* histogram, PackedSum total, std::size_t first, std::size_t last) {
     count_ = 0;
     for (std::size_t f = first; f < last; ++f) {
       const Column& column = data_->columns[f];
       histogram[column.common_bin] = 0;
       PackedSum listed = 0;
-      for (std::uint32_t id = column.first_bin; id < column.first_bin + column.bins; ++id) listed += histogram[id];
+      for (std::uint32_t id = column.first_bin; id < column.first_bin + column.bins; ++id)
+        listed += histogram[id];
       histogram[column.common_bin] = total - listed;
       PackedSum left = 0;
       for (std::uint32_t id = column.first_bin; id + 1 < column.first_bin + column.bins; ++id) {
@@ -196,10 +212,12 @@ class SplitFinder {
     const std::int32_t hessian = hessian_quanta(left);
     sums_[count_] = left;
     ids_[count_] = id;
-    count_ += static_cast<std::size_t>(worth & (hessian >= least_hessian_) & (hessian_quanta(total) - hessian >= least_hessian_));
+    count_ += static_cast<std::size_t>(worth & (hessian >= least_hessian_) &
+                                       (hessian_quanta(total) - hessian >= least_hessian_));
   }
 
-  // Four candidates at once: gains decide the cost of small nodes, and compilers do not vectorise this at -O2.
+  // Four candidates at once: gains decide the cost of small nodes, and compilers do not vectorise this at
+  // -O2.
   Split best_of_considered(PackedSum total) {
     using Float4 = float __attribute__((vector_size(16)));
     using Int4 = std::int32_t __attribute__((vector_size(16)));
@@ -215,9 +233,11 @@ class SplitFinder {
       std::memcpy(&low, &sums_[i], 16);
       std::memcpy(&high, &sums_[i + 2], 16);
       constexpr bool little = std::endian::native == std::endian::little;
-      const Int4 evens = __builtin_shufflevector(low, high, 0, 2, 4, 6), odds = __builtin_shufflevector(low, high, 1, 3, 5, 7);
+      const Int4 evens = __builtin_shufflevector(low, high, 0, 2, 4, 6),
+                 odds = __builtin_shufflevector(low, high, 1, 3, 5, 7);
       const Int4 g = little ? odds : evens, h = little ? evens : odds;
-      const Float4 g_left = __builtin_convertvector(g, Float4), g_right = __builtin_convertvector(gradient - g, Float4);
+      const Float4 g_left = __builtin_convertvector(g, Float4),
+                   g_right = __builtin_convertvector(gradient - g, Float4);
       const Float4 h_left = __builtin_convertvector(h, Float4) + lambda;
       const Float4 h_right = __builtin_convertvector(hessian - h, Float4) + lambda;
       const Float4 gain = (g_left * g_left * h_right + g_right * g_right * h_left) / (h_left * h_right);
@@ -243,11 +263,11 @@ class SplitFinder {
   std::vector<std::uint32_t> column_of_;  // [B]
   float lambda_ = 1;
   std::int32_t least_hessian_ = 1;
-  std::vector<PackedSum> sums_;           // [B] candidates of the node: what would go left
-  std::vector<std::uint32_t> ids_;        // [B]
+  std::vector<PackedSum> sums_;     // [B] candidates of the node: what would go left
+  std::vector<std::uint32_t> ids_;  // [B]
   std::size_t count_ = 0;
-  std::vector<PackedSum> sparse_;         // [B] all zero between calls
-  std::vector<std::uint8_t> touched_;     // [B] all zero between calls
+  std::vector<PackedSum> sparse_;      // [B] all zero between calls
+  std::vector<std::uint8_t> touched_;  // [B] all zero between calls
   std::vector<std::uint32_t> touched_ids_;
 };
 

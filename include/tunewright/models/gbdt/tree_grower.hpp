@@ -18,9 +18,9 @@ namespace tunewright::models::gbdt {
 
 /// Node of a grown tree. Children are neighbours: `left` and `left + 1`. A leaf has `left` = 0.
 struct GrownNode {
-  std::uint32_t id = 0;    ///< bin over all columns: rows at or below it go left
+  std::uint32_t id = 0;  ///< bin over all columns: rows at or below it go left
   std::uint32_t left = 0;
-  float value = 0;         ///< of a leaf
+  float value = 0;  ///< of a leaf
 };
 
 struct GrowthRules {
@@ -33,10 +33,10 @@ struct GrowthRules {
 ///
 ///   leaf value = -learning_rate * G / (H + lambda)
 ///
-/// With a limit on the depth alone, the order in which nodes are split does not change the tree. So nodes near the
-/// root are split one by one with all threads on each, and the subtrees below are grown depth first, each by one
-/// thread, while their rows are in its cache. Of two siblings only the smaller gets its histogram from rows; the other's is what the
-/// parent has left. Nodes of few rows have none at all (see SplitFinder).
+/// With a limit on the depth alone, the order in which nodes are split does not change the tree. So nodes
+/// near the root are split one by one with all threads on each, and the subtrees below are grown depth first,
+/// each by one thread, while their rows are in its cache. Of two siblings only the smaller gets its histogram
+/// from rows; the other's is what the parent has left. Nodes of few rows have none at all (see SplitFinder).
 ///
 /// Cost:        O(depth * listed bins of all rows), and O(B) for each node that touches most bins.
 /// Memory:      histograms of one path from the root a thread: 8 * B * depth * threads bytes.
@@ -44,13 +44,21 @@ struct GrowthRules {
 class TreeGrower {
  public:
   TreeGrower(const BinnedRows& data, const GrowthRules& rules, ThreadTeam& team)
-      : data_(&data), rules_(rules), team_(&team), workers_(team.threads(), Worker(data)), rows_(data.rows), spare_(data.rows) {
+      : data_(&data),
+        rules_(rules),
+        team_(&team),
+        workers_(team.threads(), Worker(data)),
+        rows_(data.rows),
+        spare_(data.rows) {
     const std::size_t listed = data.rows == 0 ? 0 : data.list_offsets[data.rows];
-    bins_a_row_ = data.rows == 0 ? 1.0 : std::max(1.0, static_cast<double>(listed) / static_cast<double>(data.rows));
+    bins_a_row_ =
+        data.rows == 0 ? 1.0 : std::max(1.0, static_cast<double>(listed) / static_cast<double>(data.rows));
   }
 
-  /// Grows a tree. packed [U]: sums of each distinct row. Writes the leaf value of every distinct row to row_value [U].
-  std::vector<GrownNode> grow(std::span<const PackedSum> packed, const Quanta& quanta, std::span<float> row_value) {
+  /// Grows a tree. packed [U]: sums of each distinct row. Writes the leaf value of every distinct row to
+  /// row_value [U].
+  std::vector<GrownNode> grow(std::span<const PackedSum> packed, const Quanta& quanta,
+                              std::span<float> row_value) {
     packed_ = packed.data();
     quanta_ = quanta;
     row_value_ = row_value.data();
@@ -58,7 +66,8 @@ class TreeGrower {
     std::iota(rows_.begin(), rows_.end(), std::uint32_t{0});
 
     std::vector<GrownNode> tree(1);
-    Work root{.end = static_cast<std::uint32_t>(data_->rows), .total = std::accumulate(packed.begin(), packed.end(), PackedSum{0})};
+    Work root{.end = static_cast<std::uint32_t>(data_->rows),
+              .total = std::accumulate(packed.begin(), packed.end(), PackedSum{0})};
     std::vector<Work> open;
     if (team_->threads() > 1 && worth_sharing(root) && may_split(root)) {
       share_root(root);
@@ -71,9 +80,10 @@ class TreeGrower {
       open.push_back(std::move(root));
     }
 
-    std::sort(open.begin(), open.end(), [](const Work& a, const Work& b) {  // the longest first: threads end together
-      return a.size() != b.size() ? a.size() > b.size() : a.begin < b.begin;
-    });
+    std::sort(open.begin(), open.end(),
+              [](const Work& a, const Work& b) {  // the longest first: threads end together
+                return a.size() != b.size() ? a.size() > b.size() : a.begin < b.begin;
+              });
     std::vector<std::vector<GrownNode>> subtrees(open.size());
     team_->for_each(open.size(), [&](std::size_t i, unsigned worker) {
       subtrees[i] = grow_subtree(std::move(open[i]), workers_[worker]);
@@ -115,14 +125,18 @@ class TreeGrower {
     }
   };
 
-  std::span<const std::uint32_t> rows_of(const Work& work) const { return std::span(rows_).subspan(work.begin, work.size()); }
+  std::span<const std::uint32_t> rows_of(const Work& work) const {
+    return std::span(rows_).subspan(work.begin, work.size());
+  }
   double listed_bins(const Work& work) const { return bins_a_row_ * work.size(); }
   bool may_split(const Work& work) const { return work.depth < rules_.max_depth && work.size() > 1; }
-  // A histogram costs some operations for each of all bins, visiting touched bins about as many for each listed bin.
+  // A histogram costs some operations for each of all bins, visiting touched bins about as many for each
+  // listed bin.
   bool worth_histogram(const Work& work) const { return listed_bins(work) > data_->bins; }
   // Below, waking the team costs more than it saves.
   bool worth_sharing(const Work& work) const {
-    return worth_histogram(work) && listed_bins(work) > 65536 && work.size() > data_->rows / (4 * team_->threads());
+    return worth_histogram(work) && listed_bins(work) > 65536 &&
+           work.size() > data_->rows / (4 * team_->threads());
   }
 
   // The split of a node if it is worth taking.
@@ -168,8 +182,15 @@ class TreeGrower {
     tree[work.node].id = work.split.id;
     tree[work.node].left = first_child;
     tree.resize(tree.size() + 2);
-    return {Work{.node = first_child, .begin = work.begin, .end = left_end, .depth = work.depth + 1, .total = work.split.left},
-            Work{.node = first_child + 1, .begin = left_end, .end = work.end, .depth = work.depth + 1,
+    return {Work{.node = first_child,
+                 .begin = work.begin,
+                 .end = left_end,
+                 .depth = work.depth + 1,
+                 .total = work.split.left},
+            Work{.node = first_child + 1,
+                 .begin = left_end,
+                 .end = work.end,
+                 .depth = work.depth + 1,
                  .total = work.total - work.split.left}};
   }
 
@@ -182,9 +203,9 @@ class TreeGrower {
       Work work = std::move(worker.stack.back());
       worker.stack.pop_back();
       if (!work.scanned && may_split(work)) {
-        work.split = work.histogram
-                         ? worker.finder.scan_histogram(work.histogram.get(), work.total, 0, data_->columns.size())
-                         : worker.finder.scan_rows(rows_of(work), packed_, work.total);
+        work.split = work.histogram ? worker.finder.scan_histogram(work.histogram.get(), work.total, 0,
+                                                                   data_->columns.size())
+                                    : worker.finder.scan_rows(rows_of(work), packed_, work.total);
       }
       if (!accepts(work)) {
         worker.give_back(std::move(work.histogram));
@@ -211,7 +232,8 @@ class TreeGrower {
     return tree;
   }
 
-  static void append_subtree(std::vector<GrownNode>& tree, std::uint32_t at, const std::vector<GrownNode>& subtree) {
+  static void append_subtree(std::vector<GrownNode>& tree, std::uint32_t at,
+                             const std::vector<GrownNode>& subtree) {
     // Node 0 of the subtree takes the place kept for it; the others are moved behind the tree.
     const auto shift = static_cast<std::uint32_t>(tree.size()) - 1;
     const auto moved = [shift](GrownNode node) {
@@ -234,7 +256,9 @@ class TreeGrower {
       while (f_at < data_->columns.size() && data_->columns[f_at].first_bin < bin) ++f_at;
       return part == parts ? data_->columns.size() : f_at;
     };
-    team_->for_each(parts, [&](std::size_t part, unsigned worker) { f(part, boundary(part), boundary(part + 1), worker); });
+    team_->for_each(parts, [&](std::size_t part, unsigned worker) {
+      f(part, boundary(part), boundary(part + 1), worker);
+    });
   }
 
   // Histograms of equal parts of the rows, still to be added up.
@@ -243,7 +267,8 @@ class TreeGrower {
     for (Histogram& part : parts) part = workers_[0].take_histogram(data_->bins);
     team_->for_each(parts.size(), [&](std::size_t i, unsigned) {
       const std::size_t begin = i * work.size() / parts.size(), end = (i + 1) * work.size() / parts.size();
-      workers_[i].finder.template add_rows<1>(rows_of(work).subspan(begin, end - begin), packed_, parts[i].get());
+      workers_[i].finder.template add_rows<1>(rows_of(work).subspan(begin, end - begin), packed_,
+                                              parts[i].get());
     });
     return parts;
   }
@@ -262,7 +287,8 @@ class TreeGrower {
         if (large != nullptr) large->histogram[bin] -= sum;
       }
       SplitFinder& finder = workers_[worker].finder;
-      if (may_split(small)) found[part].first = finder.scan_histogram(parts[0].get(), small.total, first, last);
+      if (may_split(small))
+        found[part].first = finder.scan_histogram(parts[0].get(), small.total, first, last);
       if (large != nullptr && may_split(*large)) {
         found[part].second = finder.scan_histogram(large->histogram.get(), large->total, first, last);
       }

@@ -72,8 +72,10 @@ TEST_CASE("a frequent value has a bin of its own") {
 
 TEST_CASE("rows are freed of what cannot matter") {
   FeatureBatch x(5);
-  // column 0 varies; 1 is constant; 2 orders rows as 0 does; 3 is mostly zero; 4 orders them the other way round
-  for (const auto& row : {std::vector<float>{1, 9, 10, 0, -1}, {2, 9, 20, 0, -2}, {1, 9, 10, 0, -1}, {3, 9, 21, 7, -3}}) {
+  // column 0 varies; 1 is constant; 2 orders rows as 0 does; 3 is mostly zero; 4 orders them the other way
+  // round
+  for (const auto& row :
+       {std::vector<float>{1, 9, 10, 0, -1}, {2, 9, 20, 0, -2}, {1, 9, 10, 0, -1}, {3, 9, 21, 7, -3}}) {
     x.append_program(row);
   }
   ThreadTeam team(1);

@@ -14,8 +14,9 @@ using models::gbdt::Slope;
 
 namespace {
 
-std::vector<Slope> slopes_of(Objective objective, const std::vector<float>& score, const std::vector<float>& y,
-                             const std::vector<std::uint32_t>& group = {}, unsigned pairs = 8) {
+std::vector<Slope> slopes_of(Objective objective, const std::vector<float>& score,
+                             const std::vector<float>& y, const std::vector<std::uint32_t>& group = {},
+                             unsigned pairs = 8) {
   std::vector<Slope> out(y.size(), Slope{99, 99});
   models::gbdt::slopes(objective, score, y, RankingGroups::of(y.size(), group), pairs, Rng(1), 0, out);
   return out;
@@ -60,8 +61,9 @@ TEST_CASE("pairwise: programs of different tasks never meet") {
 }
 
 TEST_CASE("lambda: pairs weigh what a swap changes in NDCG") {
-  // Ranks by score: program 0 first, 1 second. Gains 2^y - 1: 0 and 1. Ideal DCG: 1 / log2(2) = 1.
-  // |delta NDCG| = |1/log2(2) - 1/log2(3)| * 1 = 0.36907; times n = 2: 0.73814. The model is wrong with p = 1/(1 + e^-1).
+  // Ranks by score: program 0 first, 1 second. Gains 2^y - 1: 0 and 1. Ideal DCG: 1 / log2(2) = 1. |delta
+  // NDCG| = |1/log2(2) - 1/log2(3)| * 1 = 0.36907; times n = 2: 0.73814. The model is wrong with p = 1/(1 +
+  // e^-1).
   const auto slope = slopes_of(Objective::LambdaRank, {1, 0}, {0, 1});
   const double weight = 2 * (1 - 1 / std::log2(3.0)), wrong = 1 / (1 + std::exp(-1.0));
   CHECK(weight == doctest::Approx(0.73814).epsilon(1e-4));
@@ -91,7 +93,8 @@ TEST_CASE("ranking gradients of a task add up to nothing, sampled or not") {
 }
 
 TEST_CASE("sampled pairs estimate all pairs") {
-  // One program against 400 others that are all better: its gradient is 1/2 with all pairs, and every sample agrees.
+  // One program against 400 others that are all better: its gradient is 1/2 with all pairs, and every sample
+  // agrees.
   std::vector<float> score(401, 0.0F), y(401, 1.0F);
   y[0] = 0;
   const auto all = slopes_of(Objective::RankPairwise, score, y, {}, 300);
@@ -99,7 +102,8 @@ TEST_CASE("sampled pairs estimate all pairs") {
   double mean = 0;
   for (std::uint64_t round = 0; round < 200; ++round) {
     std::vector<Slope> out(401);
-    models::gbdt::slopes(Objective::RankPairwise, score, y, RankingGroups::of(401, {}), 8, Rng(2), round, out);
+    models::gbdt::slopes(Objective::RankPairwise, score, y, RankingGroups::of(401, {}), 8, Rng(2), round,
+                         out);
     mean += static_cast<double>(out[0].gradient) / 200;
   }
   // Standard error: 8 of its 16 meetings are drawn by others, sqrt(8) / 32 / sqrt(200) = 0.006; five of them.

@@ -26,7 +26,8 @@ struct OneColumn {
 
   explicit OneColumn(const std::vector<Slope>& slopes) {
     FeatureBatch x(1);
-    for (std::size_t i = 0; i < slopes.size(); ++i) x.append_program(std::vector<float>{static_cast<float>(i + 1)});
+    for (std::size_t i = 0; i < slopes.size(); ++i)
+      x.append_program(std::vector<float>{static_cast<float>(i + 1)});
     ThreadTeam team(1);
     data = bin_rows(x, 256, team);
     packed.resize(slopes.size());
@@ -58,7 +59,8 @@ TEST_CASE("packed sums add and subtract gradients and hessians at once") {
 }
 
 TEST_CASE("the best split by hand") {
-  // Squared error at s = 0 of y = 0, 0, 1, 1: g = 0, 0, -1, -1, h = 1. lambda = 1, G^2 / (H + lambda) of all is 4/5.
+  // Squared error at s = 0 of y = 0, 0, 1, 1: g = 0, 0, -1, -1, h = 1. lambda = 1, G^2 / (H + lambda) of all
+  // is 4/5.
   //   after 1: 0/2 + 4/4 - 4/5 =  0.2
   //   after 2: 0/3 + 4/3 - 4/5 =  0.5333
   //   after 3: 1/4 + 1/2 - 4/5 = -0.05
