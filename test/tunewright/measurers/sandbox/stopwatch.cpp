@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/sandbox/stopwatch.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <thread>
+#include <vector>
+
+using namespace tunewright;
+using namespace tunewright::measurers;
+using namespace tunewright::measurers::sandbox;
+
+namespace {
+
+void wait_us(int microseconds) {
+  const auto start = std::chrono::steady_clock::now();
+  while (std::chrono::steady_clock::now() - start < std::chrono::microseconds(microseconds)) {
+  }
+}
+
+}  // namespace
+
+TEST_CASE("calls that fill a repeat") {
+  CHECK(calls_filling(2e-3, 1e-3) == 2);
+  CHECK(calls_filling(2e-3, 0.9e-3) == 3);
+  CHECK(calls_filling(2e-3, 1) == 1);
+  CHECK(calls_filling(0, 1e-3) == 1);
+  CHECK(calls_filling(2e-3, 1e-15) == 1'000'000);
+  CHECK(calls_filling(2e-3, 0) == 1000);
+}
+
+TEST_CASE("a repeat lasts as long as asked for, even when the estimate was far off") {
+  Protocol protocol;
+  protocol.min_repeat_seconds = 1e-3;
+  protocol.repeats_min = protocol.repeats_max = 3;
+  protocol.budget_seconds = 10;
+  for (const double estimate : {20e-6, 50e-6, 1.0}) {
+    const Series series = one_series(
+        protocol, 0, estimate, [] { wait_us(50); }, [] {});
+    CHECK(series.repeats.size() == 3);
+    CHECK(series.calls * series.repeats[0] >= 0.79e-3);
+    for (const double seconds : series.repeats) CHECK(seconds >= 49e-6);
+  }
+}
+
+TEST_CASE("a noisy series is taken again, once") {
+  Protocol protocol;
+  protocol.warmup_calls = 0;
+  protocol.min_repeat_seconds = 0;
+  protocol.repeats_min = 2;
+  protocol.repeats_max = 4;
+  protocol.wanted_spread = protocol.noisy_spread = 0;  // never satisfied
+  int calls = 0;
+  const Series series = time_kernel(
+      protocol, 0, 1e-6, [&] { wait_us(10 * (1 + ++calls % 3)); }, [] {});
+  CHECK(calls == 8);
+  CHECK(series.repeats.size() == 4);
+  CHECK(series.stopped == StopReason::Budget);
+}
+
+TEST_CASE("flushing happens before each repeat and is not timed") {
+  Protocol protocol;
+  protocol.flush_cache = true;
+  protocol.repeats_min = protocol.repeats_max = 4;
+  protocol.warmup_calls = 0;
+  protocol.noisy_spread = 1e9;
+  int flushes = 0;
+  int calls = 0;
+  const Series series = time_kernel(
+      protocol, 0, 1e-5, [&] { ++calls; },
+      [&] {
+        ++flushes;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      });
+  CHECK(flushes == 4);
+  CHECK(calls == 4);
+  CHECK(series.spread() >= 0);
+  CHECK(stats::median(series.repeats) < 1e-3);
+  evict(std::vector<char>(1000));
+}
+
+TEST_CASE("raw repeats and their summary") {
+  const std::vector<double> repeats{3, 1, 2};
+  const Timing timing = timing_of(repeats, 7, StopReason::Precise);
+  CHECK(timing.repeats == std::vector<Seconds>{Seconds(3), Seconds(1), Seconds(2)});
+  CHECK(timing.median == Seconds(2));
+  CHECK(timing.median_absolute_deviation == Seconds(1));
+  CHECK(timing.calls_per_repeat == 7);
+}
