@@ -56,7 +56,7 @@ struct Gbdt {
   float lambda = 1;            ///< L2 penalty on leaf values, at least 0
   unsigned max_bins = 256;     ///< of a column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
-  unsigned pairs_per_program = 8;  ///< drawn by ranking objectives each round, at least 1
+  unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
   unsigned early_stopping_rounds = 0;  ///< stop once the training error has not fallen for so many; 0: never
   unsigned threads = 0;                ///< 0: all the machine has
   std::uint64_t seed = 43;
