@@ -161,15 +161,15 @@ struct State {
 
 /// Compiles loop nests with LLVM in this process and measures them in a worker process.
 ///
-/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as
-/// in tuning for all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing
+/// Compilation runs on the processors that measuring leaves free, at the same time; when it leaves none, as in
+/// tuning for all cores, batches are compiled and measured in turns of `turn` candidates, so that nothing
 /// disturbs the timing.
 ///
-/// Models:     StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
-/// Units:      latencies are seconds a call, `Outcome::compile_time` is that of one thread.
-/// Cost:       a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
+/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
+/// Cost:        a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
-/// Example:    examples/03_measuring_honestly.cpp
+/// Example:     examples/03_measuring_honestly.cpp shows the protocol and the faults.
 struct OrcJit {
   Protocol protocol = {};
   codegen::CompileOptions compile = {};

@@ -7,22 +7,21 @@
 
 namespace tunewright::measurers {
 
-/// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts
-/// `min_repeat_seconds`; the latency is the median of the repeats.
+/// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts `min_repeat_seconds`;
+/// the latency is the median of the repeats.
 ///
 ///   check      one call on poisoned outputs, compared with the reference; it also touches every page
 ///   warm up    `warmup_calls` calls
-///   calibrate  calls per repeat from the last warm-up call; the first repeat is redone with more calls if it
-///   was too short repeat     until (median absolute deviation) <= wanted_spread * median, at least
-///   `repeats_min`, at most `repeats_max`
-///              repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is taken once
-///              more, and the calmer one is kept
+///   calibrate  calls a repeat, from the last call; the first repeat is redone if it turns out too short
+///   repeat     until (median absolute deviation) <= wanted_spread * median, at least `repeats_min`, at most
+///              `repeats_max` repeats or `budget_seconds`; a series whose spread is above `noisy_spread` is
+///              taken once more, and the calmer one is kept
 ///
-/// Follows the time evaluator of Ansor (doi:10.5555/3488766.3488815) and the re-measuring of TenSet.
-/// Deviates: medians where they take means; stops when precise, which a tuner turns into more trials a
-/// second; a call slower than `far_slower_factor` times the best so far is not repeated; flushing evicts
-/// every buffer, Ansor keeps the first. Cost: about 10 ms for a kernel under 0.4 ms, about 5 calls for one
-/// above 2 ms.
+/// Paper:     Ansor, OSDI 2020, doi:10.5555/3488766.3488815 (time evaluator); TenSet (measuring again).
+/// Deviates:  medians where they take means; stops when precise, which a tuner turns into more trials a
+///            second; a kernel slower than `far_slower_factor` times the best so far is timed once; flushing
+///            evicts every buffer, Ansor keeps the first.
+/// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 20 ms.
 struct Protocol {
   unsigned warmup_calls = 1;  ///< on top of the checked call; skipped for kernels above `budget_seconds`
   double min_repeat_seconds = 2e-3;  ///< a repeat lasts at least so long

@@ -88,24 +88,25 @@ class SharedTask {
   std::vector<Tensor> tensors_;
 };
 
-/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere
-/// costs itself only.
+/// Runs, checks and times kernels in a child process, so that one that crashes, hangs or writes anywhere costs
+/// itself only.
 ///
-/// | what the kernel does                          | outcome | |
-/// --------------------------------------------- | ----------------------------------------------------------
-/// | | reads or writes next to a buffer              | `OutOfBounds`: guard pages trap, red zones are
-/// compared    | | writes to an input                            | `OutOfBounds`: inputs are read-only | |
-/// dies of any other signal, exits, throws       | `RunError` | | leaves elements unwritten or wrong |
-/// `WrongResult`                                              | | does not end within `run_timeout_seconds`
-/// | `RunTimeout`                                               | | vanishes without a word | `Unknown` |
+/// | what the kernel does                    | outcome                                                  |
+/// | --------------------------------------- | -------------------------------------------------------- |
+/// | reads or writes next to a buffer        | `OutOfBounds`: guard pages trap, red zones are compared  |
+/// | writes to an input                      | `OutOfBounds`: inputs are read-only                      |
+/// | dies of any other signal, exits, throws | `RunError`                                               |
+/// | leaves elements unwritten or wrong      | `WrongResult`                                            |
+/// | outlasts `run_timeout_seconds`          | `RunTimeout`                                             |
+/// | vanishes without a word                 | `Unknown`                                                |
 ///
 /// The worker is reused until one of these breaks it and is then replaced. Inputs are the same fresh contents
 /// for each kernel, because none can change them; outputs and workspace are poisoned before the checked call.
 ///
 /// Construct it early, before the process has threads (see `sandbox::Zygote`); functions measured as native
 /// kernels see the program's globals as they were then. Not for use from two threads at a time. Throws
-/// `std::runtime_error` or `std::system_error` when there is no measuring at all. Cost: a fork when made; per
-/// kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
+/// `std::runtime_error` or `std::system_error` when there is no measuring at all.
+/// Cost: a fork when made; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
 class Sandbox {
  public:
   explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_unique<sandbox::Zygote>(std::move(parts))) {}

@@ -31,5 +31,6 @@ TEST_CASE("what cannot be measured is refused") {
   Target gpu;
   gpu.kind = DeviceKind::Gpu;
   CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(gpu)), std::invalid_argument);
-  CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(host_target(), {.repeats = 0})), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(measurers::peak_flops_per_second(host_target(), {.repeats = 0})),
+                  std::invalid_argument);
 }

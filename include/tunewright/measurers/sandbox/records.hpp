@@ -23,9 +23,8 @@ struct Request {
     SetTask,  ///< replaces buffers and expected values, drops all kernels
     Measure,  ///< loads, checks and times a kernel, then drops it
     Keep,     ///< loads and checks a kernel and keeps it as the next number, starting at 0
-    Repeat,   ///< one repeat of kept kernel `kernel` with `calls` calls after one unmeasured call; 0 calls:
-              ///< calibrate
-    Drop,     ///< forgets the kept kernels
+    Repeat,  ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after one that is not timed
+    Drop,    ///< forgets the kept kernels
   };
   Kind kind = Kind::Measure;
   std::uint32_t kernel = 0;

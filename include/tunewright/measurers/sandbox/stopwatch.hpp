@@ -82,6 +82,11 @@ template <class Call, class Flush>
 template <class Call, class Flush>
 [[nodiscard]] Series time_kernel(const Protocol& protocol, double best_seconds, double first_call_seconds,
                                  const Call& call, const Flush& flush) {
+  // The checked call ran on cold caches and fresh pages, which may double its time but no more than that.
+  if (best_seconds > 0 && first_call_seconds > protocol.budget_seconds &&
+      first_call_seconds > 4 * protocol.far_slower_factor * best_seconds) {
+    return {{first_call_seconds}, 1, StopReason::FarSlower};
+  }
   double estimate = first_call_seconds;
   if (first_call_seconds < protocol.budget_seconds) {
     for (unsigned i = 0; i < protocol.warmup_calls; ++i) estimate = seconds_of(1, call);

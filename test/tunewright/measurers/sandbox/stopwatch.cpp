@@ -80,6 +80,18 @@ TEST_CASE("flushing happens before each repeat and is not timed") {
   evict(std::vector<char>(1000));
 }
 
+TEST_CASE("a kernel that is hopelessly slow is called no second time") {
+  int calls = 0;
+  const auto call = [&] { ++calls; };
+  const Protocol protocol;
+  const Series series = time_kernel(protocol, 1e-3, 1.0, call, [] {});
+  CHECK(calls == 0);
+  CHECK(series.stopped == StopReason::FarSlower);
+  CHECK(series.repeats == std::vector<double>{1.0});
+  static_cast<void>(time_kernel(protocol, 0, 1.0, call, [] {}));
+  CHECK(calls > 0);
+}
+
 TEST_CASE("raw repeats and their summary") {
   const std::vector<double> repeats{3, 1, 2};
   const Timing timing = timing_of(repeats, 7, StopReason::Precise);
