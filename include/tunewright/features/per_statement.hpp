@@ -45,12 +45,12 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 /// Determinism: a pure function of program and target, whatever `threads` is. All values are finite.
 /// Cost: about (accesses * dimensions * loops) additions a statement; microseconds a program.
 ///
-/// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once.
-/// Regions are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the
-/// region itself, not the first dimension covered whole. A statement outside all loops touches the bytes of
-/// its elements. Fused and divided loop indices move by their average, not by a constant. Of a hoisted guard
-/// only the unguarded side is described, since the other one holds the same statements. The workload
-/// embedding is left to other featurizers.
+/// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions
+/// are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the region
+/// itself, not the first dimension covered whole. A statement outside all loops touches the bytes of its elements.
+/// Fused and divided loop indices move by their average, not by a constant, and a loop that moves an access in
+/// several dimensions has the largest stride of them. Of a hoisted guard only the unguarded side is described,
+/// since the other one holds the same statements. The workload embedding is left to other featurizers.
 struct PerStatement {
   unsigned threads = 1;  ///< worker threads of `extract`
 
