@@ -175,6 +175,12 @@ class Sandbox {
     sandbox::Request request;
     request.kind = sandbox::Request::Kind::Repeat;
     request.protocol = protocol;
+    // Threads of libraries (OpenBLAS for 27 ms) look for more work before they sleep, and would take time from
+    // the kernel whose turn is next.
+    const bool foreign_threads =
+        threads_ > 1 && std::any_of(kernels.begin(), kernels.end(),
+                                    [](const auto& kernel) { return kernel.native != nullptr; });
+    request.settle_seconds = foreign_threads ? 0.03 : 0;
     for (unsigned round = 0; round < rounds; ++round) {
       for (std::size_t turn = 0; turn < entries.size(); ++turn) {
         Entry& entry = entries[(turn + round) % entries.size()];

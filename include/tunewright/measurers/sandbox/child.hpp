@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,7 @@ class Child {
     std::vector<GuardedBuffer> workspace;
     std::vector<std::shared_ptr<const GuardedBuffer>> packed;
     const codegen::tunewright_runtime* runtime = nullptr;
+    bool native = false;
     double checked_call_seconds = 0;
   };
   struct Packed {
@@ -140,12 +143,21 @@ class Child {
       }
       case Request::Kind::Repeat: {
         const Bound& bound = kept_.at(request.kernel);
-        const double estimate = seconds_of(1, [&] { call(bound); });
+        pin(bound.native);
+        std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
+        // Enough to bring the clock and the caches back to where repeated calls have them.
+        double estimate = 0;
+        double spent = 0;
+        do {
+          estimate = seconds_of(1, [&] { call(bound); });
+          spent += estimate;
+        } while (spent < 0.5 * request.protocol.min_repeat_seconds);
         Series series;
-        series.calls = request.calls != 0 ? request.calls
-                       : request.protocol.flush_cache
-                           ? 1
-                           : calls_filling(request.protocol.min_repeat_seconds, estimate);
+        series.calls = request.calls;
+        if (request.calls == 0) {
+          series.calls =
+              request.protocol.flush_cache ? 1 : calls_filling(request.protocol.min_repeat_seconds, estimate);
+        }
         flush(request.protocol, bound);
         series.repeats.push_back(seconds_of(series.calls, [&] { call(bound); }) / series.calls);
         report(series, reply);
@@ -217,7 +229,8 @@ class Child {
     }
     for (const codegen::KernelBuffer& buffer : kernel.buffers)
       bound.arguments.push_back(address(buffer, bound));
-    pin(kernel.native != nullptr);
+    bound.native = kernel.native != nullptr;
+    pin(bound.native);
     bound.runtime = runtime();
     return bound;
   }

@@ -32,6 +32,7 @@ struct Request {
   std::uint32_t threads = 1;     ///< of `SetTask`
   std::bitset<1024> processors;  ///< of `SetTask`: where to run; none: anywhere
   double best_seconds = 0;
+  double settle_seconds = 0;  ///< of `Repeat`: idle time before it
   Protocol protocol;
 };
 
