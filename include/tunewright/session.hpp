@@ -26,9 +26,10 @@
 
 namespace tunewright {
 
-/// One task being searched, round by round: `ask` for candidates, measure them here or anywhere, `tell` what came out.
+/// One task being searched, round by round: `ask` for candidates, measure them here or anywhere, `tell` what
+/// came out.
 ///
-///   pool  = explorer.explore(space, task, rank, seeds)   // [P]    rank: the draft if there is one, else the model
+///   pool  = explorer.explore(space, task, rank, seeds)   // [P]    rank: the draft, or else the model
 ///   pool  = filter.keep(pool)                            //        static limits, learned validity
 ///   x     = featurizer.extract(pool)                     // (R, D) in P programs
 ///   score = model.predict(x)                             // [P]    larger is better
@@ -36,11 +37,15 @@ namespace tunewright {
 ///   runs  = measurer.measure(space.lower(batch))         // [B]    Timing or Failure
 ///   history.append; filter.learn; adaptation.update(model)
 ///
-/// Until the model has learned from a valid measurement, batches are drawn directly from the space, unless a draft can rank.
-/// A model with a member `trained() -> bool` says itself whether it has learned, so a pretrained one is used at once.
+/// Until the model has learned from a valid measurement, batches are drawn directly from the space, unless a
+/// draft can rank. A model with a member `trained() -> bool` says itself whether it has learned, so a
+/// pretrained one is used at once.
 ///
-/// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training data.
-/// Determinism: (seed, task, history) decide the next batch; `ask` without `tell` repeats itself unless the explorer keeps state.
+/// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training
+/// data.
+///
+/// Determinism: (seed, task, history) decide the next batch; `ask` without `tell` repeats itself unless the
+/// explorer keeps state.
 template <class Recipe>
 class Session {
   static_assert(check_recipe<Recipe>());
@@ -52,6 +57,7 @@ class Session {
 
   Session(Parts<Recipe>& parts, Task task)
       : parts_(parts), task_(std::move(task)), task_hash_(stable_hash(task_)), explorer_(parts.explorer) {
+    if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) compiler_ = parts_.measurer.identity();
     parts_.training.forget(task_hash_);
   }
 
@@ -60,32 +66,42 @@ class Session {
   [[nodiscard]] unsigned round() const noexcept { return round_; }
   [[nodiscard]] const ReasonCounts& rejected() const noexcept { return rejected_; }
 
-  /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when it never did.
+  /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when
+  /// it never did.
   [[nodiscard]] Batch ask(std::size_t n) {
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
-    const bool guided = has_draft || model_has_learned();  // a model without data would only dress up random choice
+    const bool guided =
+        has_draft || model_has_learned();  // a model without data would only dress up random choice
     std::vector<Config> pool;
     if (guided) {
-      const auto rank = [this](std::span<const Config> configs, std::span<float> score) { rank_all(configs, score); };
+      const auto rank = [this](std::span<const Config> configs, std::span<float> score) {
+        rank_all(configs, score);
+      };
       const std::vector<Config> seeds = history_.fastest(max_seeds);
       Rng explore_rng = rng.split(explore_stream);
-      pool = keep(explorer_.explore(
-          parts_.space, task_,
-          Guidance<Config>{.rank = rank, .seeds = seeds, .measured = history_.keys(), .wanted = n, .threads = parts_.threads},
-          explore_rng));
+      pool = keep(explorer_.explore(parts_.space, task_,
+                                    Guidance<Config>{.rank = rank,
+                                                     .seeds = seeds,
+                                                     .measured = history_.keys(),
+                                                     .wanted = n,
+                                                     .threads = parts_.threads},
+                                    explore_rng));
     }
     if (pool.size() < n) draw_into(pool, n, rng.split(draw_stream));
     if (pool.empty() && history_.size() == 0) {
-      throw std::invalid_argument("the search space gave no feasible configuration for task '" + task_.name +
-                                  "'; check its shapes against the space, or loosen the limits of the target");
+      throw std::invalid_argument(
+          "the search space gave no feasible configuration for task '" + task_.name +
+          "'; check its shapes against the space, or loosen the limits of the target");
     }
     std::vector<std::size_t> chosen(std::min(n, pool.size()));
     std::iota(chosen.begin(), chosen.end(), std::size_t{0});
     if (guided) {
       const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, pool);  // (R, D) in P programs
-      std::vector<float> score(pool.size());                                       // [P]
-      if (model_has_learned()) parts_.model.predict(x, score);
-      else rank_all(pool, score);
+      std::vector<float> score(pool.size());                                        // [P]
+      if (model_has_learned())
+        parts_.model.predict(x, score);
+      else
+        rank_all(pool, score);
       Rng select_rng = rng.split(select_stream);
       chosen = parts_.sampler.select(std::as_const(parts_.model), x, score, n, select_rng);  // [B]
       samplers::check_selection(chosen, pool.size(), n);
@@ -98,8 +114,10 @@ class Session {
     return batch;
   }
 
-  /// Lowers and measures a batch with the measurer of the recipe; `sink` sees each outcome as soon as it is known.
-  [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
+  /// Lowers and measures a batch with the measurer of the recipe; `sink` sees each outcome as soon as it is
+  /// known.
+  [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch,
+                                             const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       if (const auto* best = history_.best()) parts_.measurer.note_best(task_, Seconds(best->cost_s()));
     }
@@ -112,10 +130,10 @@ class Session {
     ++round_;
   }
 
-  /// Takes measurements over from a journal. Returns how many were not, by reason. The search goes on after the last round
-  /// recorded, as if these trials had been measured now.
+  /// Takes measurements over from a journal. Returns how many were not, by reason. The search goes on after
+  /// the last round recorded, as if these trials had been measured now.
   ReasonCounts recall(std::span<const Record> records) {
-    auto found = spaces::decode_records(parts_.space, task_, records, compiler());
+    auto found = spaces::decode_records(parts_.space, task_, records, compiler_);
     if (!found.batch.empty()) {
       round_ = found.batch.back().round + 1;
       learn(found.batch, found.outcomes, true);
@@ -124,9 +142,16 @@ class Session {
   }
 
   [[nodiscard]] Record record(const Candidate<Config>& candidate, const Outcome& outcome) const {
-    return {.task = task_hash_, .target = stable_hash(task_.target), .task_name = task_.name,
-            .target_name = task_.target.name, .key = candidate.key, .config = parts_.space.encode(candidate.config),
-            .compiler = compiler(), .outcome = outcome, .seed = parts_.seed, .round = candidate.round,
+    return {.task = task_hash_,
+            .target = stable_hash(task_.target),
+            .task_name = task_.name,
+            .target_name = task_.target.name,
+            .key = candidate.key,
+            .config = parts_.space.encode(candidate.config),
+            .compiler = compiler_,
+            .outcome = outcome,
+            .seed = parts_.seed,
+            .round = candidate.round,
             .slot = candidate.slot};
   }
 
@@ -136,18 +161,19 @@ class Session {
   static constexpr std::size_t max_seeds = 512;  // more than any explorer starts from
 
   [[nodiscard]] bool model_has_learned() const {
-    if constexpr (requires { { parts_.model.trained() } -> std::convertible_to<bool>; }) return parts_.model.trained();
-    else return history_.valid() > 0;
-  }
-
-  [[nodiscard]] std::string compiler() const {
-    if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) return parts_.measurer.identity();
-    else return {};
+    if constexpr (requires {
+                    { parts_.model.trained() } -> std::convertible_to<bool>;
+                  })
+      return parts_.model.trained();
+    else
+      return history_.valid() > 0;
   }
 
   void rate(std::span<const Config> configs, std::span<float> score) const {
-    if constexpr (has_draft) parts_.draft.score(parts_.space, task_, configs, score);
-    else std::as_const(parts_.model).predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
+    if constexpr (has_draft)
+      parts_.draft.score(parts_.space, task_, configs, score);
+    else
+      std::as_const(parts_.model).predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
   }
 
   // Scores `configs`; what the filter rejects gets -infinity.
@@ -193,28 +219,33 @@ class Session {
 
   void learn(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
     if (batch.size() != outcomes.size()) {
-      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) + " outcomes for a batch of " +
-                                  std::to_string(batch.size()) + "; give one a candidate, in the same order");
+      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) +
+                                  " outcomes for a batch of " + std::to_string(batch.size()) +
+                                  "; give one a candidate, in the same order");
     }
     std::vector<Config> configs;
     std::vector<double> costs_s;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!history_.append({batch[i], outcomes[i], recalled})) {
-        throw std::invalid_argument("Session::tell: candidate " + to_hex(batch[i].key) + " was told before; tell each once");
+        throw std::invalid_argument("Session::tell: candidate " + to_hex(batch[i].key) +
+                                    " was told before; tell each once");
       }
       configs.push_back(batch[i].config);
       costs_s.push_back(cost_s(outcomes[i]));
     }
     const std::span<const Config> seen = configs;
     parts_.training.add(task_hash_, parts_.featurizer.extract(parts_.space, task_, seen), costs_s);
-    if constexpr (LearningFilterFor<typename Recipe::filter, Space>) parts_.filter.learn(parts_.space, task_, seen, outcomes);
+    if constexpr (LearningFilterFor<typename Recipe::filter, Space>)
+      parts_.filter.learn(parts_.space, task_, seen, outcomes);
     const TrainingSet::Data data = parts_.training.assemble();
-    parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y), std::span<const std::uint32_t>(data.group));
+    parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y),
+                             std::span<const std::uint32_t>(data.group));
   }
 
   Parts<Recipe>& parts_;
   Task task_;
   std::uint64_t task_hash_;
+  std::string compiler_;  // as the measurer names it
   typename Recipe::explorer explorer_;
   History<Config> history_;
   ReasonCounts rejected_;

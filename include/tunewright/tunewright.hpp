@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything that needs nothing but the standard library. Spaces, measurers and models that build on LLVM, Boost, Eigen or
-// JSON have headers of their own.
+// Everything that needs nothing but the standard library. Spaces, measurers and models that build on LLVM,
+// Boost, Eigen or JSON have headers of their own.
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The poorest types that satisfy the contracts, composed and run: the loop asks for no more than the concepts say.
+// The poorest types that satisfy the contracts, composed and run: the loop asks for no more than the concepts
+// say.
 #include "tunewright/tuner.hpp"
 
 #include <doctest/doctest.h>
@@ -35,12 +36,18 @@ class Program {
 struct Space {
   using config_type = Config;
   using program_type = Program;
-  std::optional<Config> sample(const Task&, Rng& rng) const { return Config(static_cast<int>(rng.below(100))); }
-  std::optional<Config> mutate(const Task&, const Config& config, Rng&) const { return Config((config.value() + 1) % 100); }
+  std::optional<Config> sample(const Task&, Rng& rng) const {
+    return Config(static_cast<int>(rng.below(100)));
+  }
+  std::optional<Config> mutate(const Task&, const Config& config, Rng&) const {
+    return Config((config.value() + 1) % 100);
+  }
   bool feasible(const Task&, const Config&) const { return true; }
   std::uint64_t key(const Config& config) const { return static_cast<std::uint64_t>(config.value()); }
   std::string encode(const Config& config) const { return std::to_string(config.value()); }
-  std::optional<Config> decode(const Task&, std::string_view text) const { return Config(std::stoi(std::string(text))); }
+  std::optional<Config> decode(const Task&, std::string_view text) const {
+    return Config(std::stoi(std::string(text)));
+  }
   Program lower(const Task&, const Config& config) const { return Program(config.value()); }
 };
 static_assert(SearchSpace<Space>);
@@ -74,7 +81,8 @@ struct Draft {
 static_assert(DraftModelFor<Draft, Space>);
 
 struct Explorer {
-  std::vector<Config> explore(const Space& space, const Task& task, const Guidance<Config>& guidance, Rng& rng) {
+  std::vector<Config> explore(const Space& space, const Task& task, const Guidance<Config>& guidance,
+                              Rng& rng) {
     std::vector<Config> pool;
     KeySet known = guidance.measured;
     for (std::size_t i = 0; i < guidance.wanted; ++i) {
@@ -89,7 +97,8 @@ struct Explorer {
 static_assert(ExplorerFor<Explorer, Space>);
 
 struct Sampler {
-  std::vector<std::size_t> select(const Model&, const FeatureBatch&, std::span<const float> score, std::size_t n, Rng&) {
+  std::vector<std::size_t> select(const Model&, const FeatureBatch&, std::span<const float> score,
+                                  std::size_t n, Rng&) {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < std::min(n, score.size()); ++i) chosen.push_back(i);
     return chosen;
@@ -107,7 +116,8 @@ struct Filter {
 static_assert(FilterFor<Filter, Space>);
 
 struct Adaptation {
-  void update(Model& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+  void update(Model& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
     model.fit(x, y, group);
   }
 };
@@ -144,7 +154,8 @@ struct Poorest {
 
 TEST_CASE("a tuner of the poorest parts runs") {
   Tuner<Poorest> tuner{{.measurer = Measurer(1), .threads = 2}};
-  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, {.trials = 40, .batch = 10});
+  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr},
+                             {.trials = 40, .batch = 10});
   CHECK(run.history.size() == 40);
   CHECK(run.best() != nullptr);
 }
@@ -154,6 +165,7 @@ TEST_CASE("without a draft as well") {
     using draft = drafts::None;
   };
   Tuner<Recipe> tuner{{.measurer = Measurer(1)}};
-  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, {.trials = 40, .batch = 10});
+  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr},
+                             {.trials = 40, .batch = 10});
   CHECK(run.history.size() == 40);
 }

@@ -16,7 +16,8 @@ static_assert(SamplerFor<samplers::Random, models::Random>);
 static_assert(!SamplerFor<samplers::TopK, int>);
 
 struct NarrowPositions {
-  std::vector<unsigned> select(const models::Random&, const FeatureBatch&, std::span<const float>, std::size_t, Rng&);
+  std::vector<unsigned> select(const models::Random&, const FeatureBatch&, std::span<const float>,
+                               std::size_t, Rng&);
 };
 static_assert(!SamplerFor<NarrowPositions, models::Random>);
 

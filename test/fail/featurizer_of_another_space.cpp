@@ -5,7 +5,9 @@
 #include "tunewright/tuner.hpp"
 
 struct DescribesIntegers {
-  tunewright::FeatureBatch extract(const toy::Space&, const tunewright::Task&, std::span<const int>) const { return {}; }
+  tunewright::FeatureBatch extract(const toy::Space&, const tunewright::Task&, std::span<const int>) const {
+    return {};
+  }
   tunewright::FeatureSchema schema() const { return {}; }
 };
 

@@ -5,7 +5,9 @@
 #include "tunewright/tuner.hpp"
 
 struct Counts {
-  tunewright::Kept keep(const toy::Space&, const tunewright::Task&, std::span<const toy::Tiles>) { return {}; }
+  tunewright::Kept keep(const toy::Space&, const tunewright::Task&, std::span<const toy::Tiles>) {
+    return {};
+  }
 };
 
 struct Recipe : toy::Evolution {

@@ -4,8 +4,6 @@
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 
-
-
 struct Recipe : toy::Evolution {
 #ifdef TUNEWRIGHT_SHOULD_FAIL
   using measurer = tunewright::measurers::Function<int>;

@@ -10,7 +10,8 @@ namespace {
 
 const auto by_cost_refusing_deep = [](std::span<const toy::Tiles> configs, std::span<float> score) {
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    score[i] = configs[i][2] == 7 ? -std::numeric_limits<float>::infinity() : static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+    score[i] = configs[i][2] == 7 ? -std::numeric_limits<float>::infinity()
+                                  : static_cast<float>(1e-3 / toy::cost_s(configs[i]));
   }
 };
 
@@ -32,14 +33,16 @@ TEST_CASE_TEMPLATE("pools are distinct, unmeasured, and at least as large as wan
     Explorer explorer;
     for (unsigned round = 0; round < 3; ++round) {  // state of earlier rounds must not matter
       Rng rng = Rng(seed).split(round);
-      const Guidance<toy::Tiles> guidance{.rank = by_cost_refusing_deep, .seeds = seeds, .measured = measured, .wanted = 24};
+      const Guidance<toy::Tiles> guidance{
+          .rank = by_cost_refusing_deep, .seeds = seeds, .measured = measured, .wanted = 24};
       const auto pool = explorer.explore(space, toy::task(), guidance, rng);
       CHECK(pool.size() >= 24);
       KeySet keys;
       for (const auto& tiles : pool) {
         CHECK(keys.insert(space.key(tiles)).second);
         CHECK(measured.count(space.key(tiles)) == 0);
-        if constexpr (!std::same_as<Explorer, explorers::Uniform>) CHECK(tiles[2] != 7);  // Uniform ranks nothing
+        if constexpr (!std::same_as<Explorer, explorers::Uniform>)
+          CHECK(tiles[2] != 7);  // Uniform ranks nothing
       }
     }
   }
@@ -62,10 +65,12 @@ TEST_CASE_TEMPLATE("the same generator gives the same pool at any number of thre
 TEST_CASE_TEMPLATE("a used-up space gives an empty pool", Explorer, EXPLORERS) {
   const toy::Space space;
   KeySet measured;
-  for (const auto& tiles : spaces::draw(space, toy::task(), 5000, {}, 1, Rng(1))) measured.insert(space.key(tiles));
+  for (const auto& tiles : spaces::draw(space, toy::task(), 5000, {}, 1, Rng(1)))
+    measured.insert(space.key(tiles));
   REQUIRE(measured.size() == 4096);
   Explorer explorer;
   Rng rng(1);
-  const Guidance<toy::Tiles> guidance{.rank = by_cost_refusing_deep, .seeds = {}, .measured = measured, .wanted = 16};
+  const Guidance<toy::Tiles> guidance{
+      .rank = by_cost_refusing_deep, .seeds = {}, .measured = measured, .wanted = 16};
   CHECK(explorer.explore(space, toy::task(), guidance, rng).empty());
 }

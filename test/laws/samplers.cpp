@@ -20,7 +20,9 @@ TEST_CASE_TEMPLATE("min(n, P) distinct positions in range, for any scores", Samp
       for (int kind = 0; kind < 3; ++kind) {
         std::vector<float> score(pool);
         for (float& one : score) {
-          one = kind == 0 ? static_cast<float>(draw.uniform()) : kind == 1 ? 0.5F : -std::numeric_limits<float>::infinity();
+          one = kind == 0   ? static_cast<float>(draw.uniform())
+                : kind == 1 ? 0.5F
+                            : -std::numeric_limits<float>::infinity();
         }
         Rng rng(draw());
         const auto chosen = Sampler{}.select(models::Random{}, {}, score, n, rng);

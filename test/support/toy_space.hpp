@@ -18,8 +18,8 @@
 
 namespace toy {
 
-/// A table of 8^4 = 4096 configurations that looks like tiling a matmul: four exponents of two, each 0 to 7 (tile rows, tile
-/// columns, tile depth, unroll).
+/// A table of 8^4 = 4096 configurations that looks like tiling a matmul: four exponents of two, each 0 to 7
+/// (tile rows, tile columns, tile depth, unroll).
 using Tiles = std::array<int, 4>;
 
 struct Program {
@@ -31,8 +31,8 @@ struct Program {
 ///
 ///   1 ms * (1 + sum_i weight_i * (tile_i - best_i)^2),   weight = (0.5, 0.4, 0.2, 0.1), best = (3, 4, 5, 2)
 ///
-/// The only optimum is (3, 4, 5, 2) with 1 ms. Tiles with rows + columns > 12 exceed a static limit; depth 0 with unroll 7
-/// crashes when run.
+/// The only optimum is (3, 4, 5, 2) with 1 ms. Tiles with rows + columns > 12 exceed a static limit; depth 0
+/// with unroll 7 crashes when run.
 inline constexpr Tiles best{3, 4, 5, 2};
 inline double cost_s(const Tiles& tiles) {
   constexpr std::array weight{0.5, 0.4, 0.2, 0.1};
@@ -53,13 +53,16 @@ struct Space {
     for (int& tile : tiles) tile = static_cast<int>(rng.below(values));
     return tiles;
   }
-  [[nodiscard]] std::optional<Tiles> mutate(const tunewright::Task&, Tiles tiles, tunewright::Rng& rng) const {
+  [[nodiscard]] std::optional<Tiles> mutate(const tunewright::Task&, Tiles tiles,
+                                            tunewright::Rng& rng) const {
     int& tile = tiles[rng.below(4)];
     tile += rng.below(2) == 0 ? -1 : 1;
     if (tile < 0 || tile >= values) return std::nullopt;
     return tiles;
   }
-  [[nodiscard]] bool feasible(const tunewright::Task&, const Tiles& tiles) const { return tiles[0] + tiles[1] <= limit; }
+  [[nodiscard]] bool feasible(const tunewright::Task&, const Tiles& tiles) const {
+    return tiles[0] + tiles[1] <= limit;
+  }
   [[nodiscard]] std::string_view why_infeasible(const tunewright::Task& task, const Tiles& tiles) const {
     return feasible(task, tiles) ? "" : "tile too large";
   }
@@ -82,12 +85,15 @@ struct Space {
     }
     return tiles;
   }
-  [[nodiscard]] Program lower(const tunewright::Task&, const Tiles& tiles) const { return {tiles, key(tiles)}; }
+  [[nodiscard]] Program lower(const tunewright::Task&, const Tiles& tiles) const {
+    return {tiles, key(tiles)};
+  }
 };
 
 /// The four exponents and their squares, one row a configuration.
 struct Features {
-  [[nodiscard]] tunewright::FeatureBatch extract(const Space&, const tunewright::Task&, std::span<const Tiles> configs) const {
+  [[nodiscard]] tunewright::FeatureBatch extract(const Space&, const tunewright::Task&,
+                                                 std::span<const Tiles> configs) const {
     tunewright::FeatureBatch batch(8);
     for (const Tiles& tiles : configs) {
       const std::span<float> row = batch.append_row();
@@ -101,7 +107,8 @@ struct Features {
   }
   [[nodiscard]] tunewright::FeatureSchema schema() const {
     tunewright::FeatureSchema schema{"toy tiles", 1, {}};
-    for (int i = 0; i < 8; ++i) schema.columns.push_back({"tile" + std::to_string(i), "log2", "Exponent or its square."});
+    for (int i = 0; i < 8; ++i)
+      schema.columns.push_back({"tile" + std::to_string(i), "log2", "Exponent or its square."});
     return schema;
   }
 };
@@ -124,7 +131,8 @@ struct Linear {
 
   void fit(const tunewright::FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t>) {
     const std::size_t n = x.columns() + 1;
-    std::vector<std::vector<double>> a(n, std::vector<double>(n + 1));  // normal equations, right-hand side last
+    std::vector<std::vector<double>> a(n,
+                                       std::vector<double>(n + 1));  // normal equations, right-hand side last
     for (std::size_t i = 0; i < n; ++i) a[i][i] = ridge;
     for (std::size_t p = 0; p < x.programs(); ++p) {
       if (y[p] == 0) continue;
@@ -160,11 +168,17 @@ inline tunewright::Outcome outcome(const Tiles& tiles) {
 }
 
 struct Measurer : tunewright::measurers::Function<Program> {
-  Measurer() : Function{[](const tunewright::Task&, const Program& program) { return outcome(program.tiles); }} {}
+  Measurer()
+      : Function{[](const tunewright::Task&, const Program& program) { return outcome(program.tiles); }} {}
 };
 
 inline tunewright::Task task(std::string name = "toy 128", std::uint64_t workload = 128) {
-  return {.name = std::move(name), .workload_hash = workload, .flops = 2e6, .weight = 1, .target = {}, .graph = nullptr};
+  return {.name = std::move(name),
+          .workload_hash = workload,
+          .flops = 2e6,
+          .weight = 1,
+          .target = {},
+          .graph = nullptr};
 }
 
 }  // namespace toy

@@ -24,7 +24,8 @@ std::vector<std::uint64_t> keys(const auto& batch) {
 }
 
 struct ByFirstTile {
-  void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<float> score) const {
+  void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
+             std::span<float> score) const {
     for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]);
   }
 };
@@ -76,8 +77,10 @@ TEST_CASE("a model that says it has learned is used at once") {
   };
   Parts<Recipe> parts;
   Session<Recipe> untrained(parts, toy::task());
-  CHECK(std::none_of(untrained.ask(4).begin(), untrained.ask(4).end(), [](const auto& c) { return c.config == toy::best; }));
-  parts.model.weights = {-3, -3.2, -2, -0.4, 0.5, 0.4, 0.2, 0.1, 17.3};  // the cost of the table, in milliseconds
+  CHECK(std::none_of(untrained.ask(4).begin(), untrained.ask(4).end(),
+                     [](const auto& c) { return c.config == toy::best; }));
+  parts.model.weights = {-3,  -3.2, -2,  -0.4, 0.5,
+                         0.4, 0.2,  0.1, 17.3};  // the cost of the table, in milliseconds
   Session<Recipe> trained(parts, toy::task());
   CHECK(trained.ask(4).front().config == toy::best);
 }
@@ -99,12 +102,15 @@ TEST_CASE("a learning filter is told every outcome and keeps out what it learned
     Kept keep(const toy::Space&, const Task&, std::span<const toy::Tiles> pool) const {
       Kept kept;
       for (std::size_t i = 0; i < pool.size(); ++i) {
-        if (pool[i][3] <= largest) kept.indices.push_back(i);
-        else ++kept.rejected["unrolled too far"];
+        if (pool[i][3] <= largest)
+          kept.indices.push_back(i);
+        else
+          ++kept.rejected["unrolled too far"];
       }
       return kept;
     }
-    void learn(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<const Outcome> outcomes) {
+    void learn(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
+               std::span<const Outcome> outcomes) {
       CHECK(configs.size() == outcomes.size());
       told += configs.size();
       largest = 2;
@@ -140,8 +146,9 @@ TEST_CASE("telling what does not fit is refused with the numbers") {
   Session<toy::RandomSearch> session(parts, toy::task());
   const auto batch = session.ask(4);
   auto outcomes = measured(batch);
-  CHECK_THROWS_WITH_AS(session.tell(batch, std::span(outcomes).first(3)), doctest::Contains("3 outcomes for a batch of 4"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(session.tell(batch, std::span(outcomes).first(3)),
+                       doctest::Contains("3 outcomes for a batch of 4"), std::invalid_argument);
   session.tell(batch, outcomes);
-  CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("told before"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("told before"),
+                       std::invalid_argument);
 }

@@ -35,8 +35,8 @@ TEST_CASE("a guided search finds the optimum of the table in two rounds, random 
   }
 }
 
-TEST_CASE_TEMPLATE("the same seed gives the same history with 1 and with 2 threads, another seed another one", Recipe,
-                   toy::RandomSearch, toy::Evolution, toy::Anneal) {
+TEST_CASE_TEMPLATE("the same seed gives the same history with 1 and with 2 threads, another seed another one",
+                   Recipe, toy::RandomSearch, toy::Evolution, toy::Anneal) {
   const auto one = history_of<Recipe>(7, 1);
   CHECK(one.size() == 96);
   CHECK(one == history_of<Recipe>(7, 2));
@@ -59,7 +59,9 @@ TEST_CASE("no candidate is measured twice and none over a static limit is measur
 
 TEST_CASE("a space that is used up ends the run") {
   struct Tiny : toy::Space {
-    std::optional<toy::Tiles> sample(const Task&, Rng& rng) const { return toy::Tiles{static_cast<int>(rng.below(5)), 0, 0, 0}; }
+    std::optional<toy::Tiles> sample(const Task&, Rng& rng) const {
+      return toy::Tiles{static_cast<int>(rng.below(5)), 0, 0, 0};
+    }
   };
   struct Recipe : recipes::Random<Tiny, toy::Measurer> {};
   Tuner<Recipe> tuner;
@@ -70,8 +72,10 @@ TEST_CASE("a space that is used up ends the run") {
 
 TEST_CASE("an empty space gets an error that names the task and the remedy") {
   Tuner<toy::RandomSearch> tuner{{.space = {.limit = -1}}};
-  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task("toy 0x0"), {.trials = 10}), doctest::Contains("toy 0x0"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("loosen"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task("toy 0x0"), {.trials = 10}), doctest::Contains("toy 0x0"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)tuner.run(toy::task(), {.trials = 10}), doctest::Contains("loosen"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("an impossible budget is refused before anything is measured") {
@@ -123,7 +127,8 @@ TEST_CASE("observers see start, every measurement, every round, and the end; a l
   } log;
   std::size_t seen = 0;
   Tuner<toy::RandomSearch> tuner{{.seed = 9}};
-  (void)tuner.run(toy::task(), {.trials = 10, .batch = 4}, log, [&](const auto& history) { seen = history.size(); });
+  (void)tuner.run(toy::task(), {.trials = 10, .batch = 4}, log,
+                  [&](const auto& history) { seen = history.size(); });
   CHECK(log.events == "start 1 2 3 all trials used");
   CHECK(log.records == 10);
   CHECK(seen == 10);

@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <stdexcept>
-#include <string>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/require.hpp"
 
 namespace tunewright::adaptations {
 
@@ -13,8 +12,8 @@ namespace tunewright::adaptations {
 ///
 ///   fit when  (candidates now) - (candidates at the last fit)  >=  min_growth * (candidates at the last fit)
 ///
-/// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive training and
-/// keeps the total training time linear in the trials.
+/// `min_growth` = 0 fits after every batch, as Ansor does; 0.2 is what Ansor and MetaSchedule call adaptive
+/// training and keeps the total training time linear in the trials.
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020.
 /// Models:      AdaptationFor<M> for every CostModel M.
@@ -27,11 +26,9 @@ struct Refit {
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
 
   template <CostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    if (!(min_growth >= 0)) {
-      throw std::invalid_argument("Refit: min_growth is " + std::to_string(min_growth) +
-                                  "; it is a share, 0 to fit after every batch");
-    }
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
     const bool shrunk = y.size() < fitted_candidates;  // another session's data
     const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
     if (!shrunk && growth < min_growth * static_cast<double>(fitted_candidates)) return;

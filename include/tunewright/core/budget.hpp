@@ -14,12 +14,13 @@
 
 namespace tunewright {
 
-/// How much one task may cost. Trials taken over from a journal count; seconds count from the start of the run.
+/// How much one task may cost. Trials taken over from a journal count; seconds count from the start of the
+/// run.
 struct Budget {
-  std::size_t trials = 1000;                                  ///< measurements, failed ones included
-  std::size_t batch = 64;                                     ///< measurements a round
-  Seconds time{std::numeric_limits<double>::infinity()};      ///< checked between rounds
-  std::size_t patience_trials = 0;                            ///< stop after so many without a new best; 0: never
+  std::size_t trials = 1000;                              ///< measurements, failed ones included
+  std::size_t batch = 64;                                 ///< measurements a round
+  Seconds time{std::numeric_limits<double>::infinity()};  ///< checked between rounds
+  std::size_t patience_trials = 0;                        ///< stop after so many without a new best; 0: never
   bool operator==(const Budget&) const = default;
 };
 
@@ -39,8 +40,10 @@ enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 
 /// Throws `std::invalid_argument` for a budget that allows nothing.
 inline void check(const Budget& budget) {
-  if (budget.trials == 0) throw std::invalid_argument("budget: 0 trials allow no measurement; give at least 1");
-  if (budget.batch == 0) throw std::invalid_argument("budget: a batch of 0 measures nothing; give at least 1 (64 is usual)");
+  if (budget.trials == 0)
+    throw std::invalid_argument("budget: 0 trials allow no measurement; give at least 1");
+  if (budget.batch == 0)
+    throw std::invalid_argument("budget: a batch of 0 measures nothing; give at least 1 (64 is usual)");
   if (!(budget.time > Seconds(0))) {
     throw std::invalid_argument("budget: time is " + std::to_string(budget.time.count()) +
                                 " s; give a positive time or leave it out");
@@ -48,8 +51,8 @@ inline void check(const Budget& budget) {
 }
 
 /// Why a run that has come so far must stop before the next round, if it must.
-[[nodiscard]] inline std::optional<Stop> exhausted(const Budget& budget, std::size_t trials, std::size_t trials_since_best,
-                                                   Seconds elapsed) {
+[[nodiscard]] inline std::optional<Stop> exhausted(const Budget& budget, std::size_t trials,
+                                                   std::size_t trials_since_best, Seconds elapsed) {
   if (trials >= budget.trials) return Stop::Trials;
   if (elapsed >= budget.time) return Stop::Time;
   if (budget.patience_trials != 0 && trials_since_best >= budget.patience_trials) return Stop::Patience;

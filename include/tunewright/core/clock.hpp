@@ -9,7 +9,8 @@
 
 namespace tunewright {
 
-/// Where time comes from: always an argument, so that a replayed study runs on recorded time and tests on made-up time.
+/// Where time comes from: always an argument, so that a replayed study runs on recorded time and tests on
+/// made-up time.
 using Clock = std::function<Seconds()>;
 
 /// Seconds since an arbitrary moment, never going back.
@@ -22,7 +23,8 @@ using Clock = std::function<Seconds()>;
   return [] { return Seconds(std::chrono::system_clock::now().time_since_epoch()); };
 }
 
-/// A clock that moves only when told. Copies share one time, so a measurer can drive the clock a budget reads.
+/// A clock that moves only when told. Copies share one time, so a measurer can drive the clock a budget
+/// reads.
 class VirtualClock {
  public:
   void advance(Seconds by) const noexcept { *now_ += by; }

@@ -49,7 +49,9 @@ class History {
  public:
   [[nodiscard]] std::size_t size() const noexcept { return trials_.size(); }
   [[nodiscard]] const std::vector<Trial<Config>>& trials() const& noexcept { return trials_; }
-  [[nodiscard]] std::vector<Trial<Config>> trials() && noexcept { return std::move(trials_); }  // for loops over a temporary
+  [[nodiscard]] std::vector<Trial<Config>> trials() && noexcept {
+    return std::move(trials_);
+  }  // for loops over a temporary
   [[nodiscard]] const KeySet& keys() const noexcept { return keys_; }
   [[nodiscard]] bool contains(std::uint64_t key) const { return keys_.count(key) != 0; }
   [[nodiscard]] std::size_t valid() const noexcept { return valid_; }
@@ -74,8 +76,22 @@ class History {
     return true;
   }
 
-  /// Up to `count` valid configurations, fastest first. O(size log size).
+  /// Up to `count` valid trials, fastest first. O(size log size).
+  [[nodiscard]] std::vector<Trial<Config>> fastest_trials(std::size_t count) const {
+    std::vector<Trial<Config>> trials;
+    for (const std::size_t index : by_cost(count)) trials.push_back(trials_[index]);
+    return trials;
+  }
+
+  /// Their configurations only.
   [[nodiscard]] std::vector<Config> fastest(std::size_t count) const {
+    std::vector<Config> configs;
+    for (const std::size_t index : by_cost(count)) configs.push_back(trials_[index].candidate.config);
+    return configs;
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const {
     std::vector<std::size_t> order(trials_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -83,12 +99,10 @@ class History {
       const double cost_b = trials_[b].cost_s();
       return cost_a != cost_b ? cost_a < cost_b : a < b;
     });
-    std::vector<Config> configs;
-    for (std::size_t i = 0; i < std::min(count, valid_); ++i) configs.push_back(trials_[order[i]].candidate.config);
-    return configs;
+    order.resize(std::min(count, valid_));
+    return order;
   }
 
- private:
   std::vector<Trial<Config>> trials_;
   KeySet keys_;
   std::size_t valid_ = 0;

@@ -8,9 +8,9 @@
 
 namespace tunewright {
 
-/// Observer that turns Ctrl-C into an orderly end: the first one lets the batch finish and the run return what it found, the
-/// second one kills the process as usual. It holds while the object lives; one object at a time. Once asked for, the end
-/// holds for every later run that is given the object.
+/// Observer that turns Ctrl-C into an orderly end: the first one lets the batch finish and the run return
+/// what it found, the second one kills the process as usual. It holds while the object lives; one object at a
+/// time. Once asked for, the end holds for every later run that is given the object.
 ///
 ///   Interrupt interrupt;
 ///   tuner.run(task, budget, journal, interrupt);
@@ -18,12 +18,14 @@ class Interrupt {
  public:
   /// Throws `std::logic_error` while another one lives.
   Interrupt() {
-    if (active_ != 0) throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
+    if (active_ != 0)
+      throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
     active_ = 1;
     requested_ = 0;
     struct sigaction action {};
     action.sa_handler = &Interrupt::handle;
-    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
+    action.sa_flags =
+        static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGINT, &action, &previous_);
   }

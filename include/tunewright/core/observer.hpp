@@ -20,12 +20,12 @@ namespace tunewright {
 struct RunStatus {
   Task task{};
   Budget budget{};
-  std::size_t trials = 0;    ///< measured and recalled
-  std::size_t recalled = 0;  ///< of these, taken over from journals
-  std::size_t rounds = 0;    ///< finished now
+  std::size_t trials = 0;                                ///< measured and recalled
+  std::size_t recalled = 0;                              ///< of these, taken over from journals
+  std::size_t rounds = 0;                                ///< finished now
   std::array<std::size_t, fault_names.size()> faults{};  ///< failed trials by `Fault`
   std::optional<Seconds> best{};
-  Seconds elapsed{0};     ///< since the start of the run, by its clock
+  Seconds elapsed{0};       ///< since the start of the run, by its clock
   ReasonCounts rejected{};  ///< candidates the filter dropped; one that comes up again counts again
   ReasonCounts unusable{};  ///< records of a journal that were not taken over
 
@@ -47,15 +47,13 @@ struct RunStatus {
 
 /// Observers are any objects with some of these members; `run()` calls what it finds, in the order given.
 ///
-/// | member                                | called                                                                    |
-/// | ------------------------------------- | ------------------------------------------------------------------------- |
-/// | `recall(task) -> vector<Record>`      | once before the search: measurements to take over instead of repeating    |
-/// | `on_start(status)`                    | after recalling, before the first round                                   |
-/// | `on_record(record, status)`           | after every measurement, as soon as it is known; not for recalled ones    |
-/// | `on_round(status)`                    | after every round, when the model has been updated                        |
-/// | `should_stop() -> bool`               | before every round; true ends the run with what was found                 |
-/// | `on_stop(status, stop)`               | once at the end, unless an exception ends the run                         |
-/// | `operator()(history)`                 | with `on_round`; a lambda is an observer                                  |
+/// - `recall(task) -> vector<Record>`: once before the search: measurements to take over, not to repeat.
+/// - `on_start(status)`: after recalling, before the first round.
+/// - `on_record(record, status)`: after every measurement, as soon as it is known; not for recalled ones.
+/// - `on_round(status)`: after every round, when the model has been updated.
+/// - `should_stop() -> bool`: before every round; true ends the run with what was found.
+/// - `on_stop(status, stop)`: once at the end, unless an exception ends the run.
+/// - `operator()(history)`: with `on_round`; a lambda is an observer.
 namespace observers {
 
 template <class O>
@@ -63,28 +61,37 @@ concept Recalls = requires(O& observer, const Task& task) {
   { observer.recall(task) } -> std::same_as<std::vector<Record>>;
 };
 template <class O>
-concept SeesStart = requires(O& observer, const RunStatus& status) { observer.on_start(status); };
+concept SeesStart = requires(O& observer, const RunStatus& status) {
+  observer.on_start(status);
+};
 template <class O>
-concept SeesRecords =
-    requires(O& observer, const Record& record, const RunStatus& status) { observer.on_record(record, status); };
+concept SeesRecords = requires(O& observer, const Record& record, const RunStatus& status) {
+  observer.on_record(record, status);
+};
 template <class O>
-concept SeesRounds = requires(O& observer, const RunStatus& status) { observer.on_round(status); };
+concept SeesRounds = requires(O& observer, const RunStatus& status) {
+  observer.on_round(status);
+};
 template <class O>
 concept MayStop = requires(O& observer) {
   { observer.should_stop() } -> std::convertible_to<bool>;
 };
 template <class O>
-concept SeesStop = requires(O& observer, const RunStatus& status, Stop stop) { observer.on_stop(status, stop); };
+concept SeesStop = requires(O& observer, const RunStatus& status, Stop stop) {
+  observer.on_stop(status, stop);
+};
 
 /// Something `run()` would call; an object without any hook is most likely a mistake.
 template <class O, class History>
-concept Observer = Recalls<O> || SeesStart<O> || SeesRecords<O> || SeesRounds<O> || MayStop<O> || SeesStop<O> ||
-                   std::invocable<O&, const History&>;
+concept Observer = Recalls<O> || SeesStart<O> || SeesRecords<O> || SeesRounds<O> || MayStop<O> ||
+    SeesStop<O> || std::invocable<O&, const History&>;
 
 template <class O>
 std::vector<Record> recall(O& observer, const Task& task) {
-  if constexpr (Recalls<O>) return observer.recall(task);
-  else return {};
+  if constexpr (Recalls<O>)
+    return observer.recall(task);
+  else
+    return {};
 }
 template <class O>
 void start(O& observer, const RunStatus& status) {
@@ -101,8 +108,10 @@ void round(O& observer, const RunStatus& status, const History& history) {
 }
 template <class O>
 bool wants_stop(O& observer) {
-  if constexpr (MayStop<O>) return observer.should_stop();
-  else return false;
+  if constexpr (MayStop<O>)
+    return observer.should_stop();
+  else
+    return false;
 }
 template <class O>
 void stop(O& observer, const RunStatus& status, Stop why) {

@@ -15,9 +15,10 @@
 
 namespace tunewright {
 
-/// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a log file.
+/// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a
+/// log file.
 ///
-///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 3 failed: 2 run_timeout, 1 wrong_result | 42 s, 2 min left
+///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 42 s, 2 min left
 ///
 /// Time is that of the run's clock.
 struct Progress {
@@ -33,7 +34,8 @@ struct Progress {
   void on_start(const RunStatus& status) {
     shown_at.reset();
     shown_columns = 0;
-    if (status.recalled > 0) say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
+    if (status.recalled > 0)
+      say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
     for (const auto& [reason, count] : status.unusable) {
       say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
     }
@@ -47,8 +49,8 @@ struct Progress {
 
   /// The line, with an estimate of the time left if asked for.
   [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true) {
-    std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" + std::to_string(status.budget.trials) +
-                       " trials | ";
+    std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" +
+                       std::to_string(status.budget.trials) + " trials | ";
     if (status.best) {
       text += "best " + duration(*status.best);
       if (status.task.flops > 0) {
@@ -71,7 +73,8 @@ struct Progress {
     return text;
   }
 
-  /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the first trial.
+  /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the
+  /// first trial.
   [[nodiscard]] static std::optional<Seconds> time_left(const RunStatus& status) {
     const std::size_t measured = status.trials - status.recalled;
     if (measured == 0 || status.trials > status.budget.trials) return std::nullopt;
@@ -86,7 +89,8 @@ struct Progress {
     shown_at = status.elapsed;
     if (!in_place) return say(line(status));
     const std::string text = line(status).substr(0, columns);
-    *out << '\r' << text << std::string(shown_columns > text.size() ? shown_columns - text.size() : 0, ' ') << std::flush;
+    *out << '\r' << text << std::string(shown_columns > text.size() ? shown_columns - text.size() : 0, ' ')
+         << std::flush;
     shown_columns = text.size();
   }
 

@@ -8,7 +8,8 @@
 
 namespace tunewright {
 
-/// One measurement as text and numbers, independent of any search space: what journals hold and observers see.
+/// One measurement as text and numbers, independent of any search space: what journals hold and observers
+/// see.
 struct Record {
   std::uint64_t task = 0;    ///< `stable_hash(Task)`
   std::uint64_t target = 0;  ///< `stable_hash(Target)`

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -38,16 +37,18 @@ class TrainingSet {
       throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
                                   std::to_string(cost_s.size()) + " costs; give one cost a program");
     }
-    Part& part = parts_[task];
+    auto found = find(task);
+    if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}});
+    Part& part = *found;
     part.x.append(x);
     part.cost_s.insert(part.cost_s.end(), cost_s.begin(), cost_s.end());
     size_ += cost_s.size();
   }
 
   void forget(std::uint64_t task) {
-    const auto part = parts_.find(task);
+    const auto part = find(task);
     if (part == parts_.end()) return;
-    size_ -= part->second.cost_s.size();
+    size_ -= part->cost_s.size();
     parts_.erase(part);
   }
 
@@ -56,7 +57,7 @@ class TrainingSet {
   [[nodiscard]] Data assemble() const {
     Data data;
     std::uint32_t group = 0;
-    for (const auto& [task, part] : parts_) {
+    for (const Part& part : parts_) {
       data.x.append(part.x);
       double best = std::numeric_limits<double>::infinity();
       for (const double cost : part.cost_s) best = std::min(best, cost);
@@ -70,10 +71,15 @@ class TrainingSet {
 
  private:
   struct Part {
+    std::uint64_t task = 0;
     FeatureBatch x;
     std::vector<double> cost_s;
   };
-  std::map<std::uint64_t, Part> parts_;
+  [[nodiscard]] std::vector<Part>::iterator find(std::uint64_t task) {
+    return std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.task == task; });
+  }
+
+  std::vector<Part> parts_;  // in order of their first candidate
   std::size_t size_ = 0;
 };
 

@@ -38,15 +38,16 @@ struct JournalContents {
   std::size_t lines = 0;
 };
 
-/// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing file is empty.
-/// Throws `std::runtime_error` when the file exists and cannot be read.
+/// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing
+/// file is empty. Throws `std::runtime_error` when the file exists and cannot be read.
 [[nodiscard]] inline JournalContents read_journal(const std::string& path) {
   JournalContents contents;
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return contents;
   std::ifstream file(path, std::ios::binary);
   if (!file || S_ISDIR(status.st_mode)) {
-    throw std::runtime_error("cannot read journal '" + path + "'; name a readable file, or one that does not exist yet");
+    throw std::runtime_error("cannot read journal '" + path +
+                             "'; name a readable file, or one that does not exist yet");
   }
   for (std::string line; std::getline(file, line);) {
     ++contents.lines;
@@ -55,31 +56,33 @@ struct JournalContents {
       contents.records.push_back(from_line(line));
     } catch (const std::exception& error) {
       const bool cut = file.eof();  // the last line has no newline: its writer was killed
-      contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
+      contents.bad.push_back(
+          {contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
     }
   }
   return contents;
 }
 
-/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the same task:
+/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the
+/// same task:
 ///
 ///   data::Journal journal{{.path = "matmul.jsonl"}};
-///   tuner.run(task, {.trials = 500}, journal);      // killed at trial 300 and started again, it measures 200
+///   tuner.run(task, {.trials = 500}, journal);   // killed after 300 and started again, it measures 200
 ///
-/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the line being
-/// written, and the next writer begins on a fresh line. Several tasks may share a file. A file that holds only other tasks
-/// is taken for a mistake.
+/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
+/// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
+/// that holds only other tasks is taken for a mistake, unless `many_tasks` says that it is not.
 ///
-/// Deviates: `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a crash of
-///           the machine can lose more.
+/// `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a
+/// crash of the machine can lose more.
 class Journal {
  public:
   struct Options {
     std::string path;
-    bool many_tasks = false;               ///< the file is meant for several tasks, so one without records is no mistake
-    bool sync_each_line = false;           ///< wait until the disk has it: survives a crash of the machine
-    Clock clock = calendar_seconds();      ///< time stamps; nothing is decided by them
-    std::ostream* warnings = &std::clog;   ///< told once about lines that were skipped; null to be quiet
+    bool many_tasks = false;  ///< the file is meant for several tasks, so one without records is no mistake
+    bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
+    Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
+    std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
   };
 
   /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written.
@@ -93,7 +96,8 @@ class Journal {
     char last = '\n';
     if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
   }
-  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
+  Journal(Journal&& other) noexcept
+      : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
   Journal& operator=(Journal&&) = delete;
   ~Journal() {
     if (fd_ >= 0) ::close(fd_);
@@ -120,9 +124,9 @@ class Journal {
     }
     if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
       const Record& other = contents.records.front();
-      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
-                               other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
-                               task.target.name + "' (" + to_hex(stable_hash(task)) +
+      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name +
+                               "' on '" + other.target_name + "' (" + to_hex(other.task) + "), not to '" +
+                               task.name + "' on '" + task.target.name + "' (" + to_hex(stable_hash(task)) +
                                "); give this task a journal of its own, or say that it is for many tasks");
     }
     return own;
@@ -146,7 +150,8 @@ class Journal {
   void warn(const JournalContents& contents) const {
     constexpr std::size_t shown = 3;
     std::ostream& out = *options_.warnings;
-    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines << " lines skipped";
+    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines
+        << " lines skipped";
     for (std::size_t i = 0; i < contents.bad.size() && i < shown; ++i) {
       out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
     }
@@ -158,8 +163,8 @@ class Journal {
   int fd_ = -1;
 };
 
-/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)` restores its
-/// configuration.
+/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)`
+/// restores its configuration.
 [[nodiscard]] inline std::optional<Record> best_record(const std::string& path, const Task& task) {
   std::optional<Record> best;
   for (Record& record : read_journal(path).records) {

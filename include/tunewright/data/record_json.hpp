@@ -19,19 +19,28 @@ inline constexpr int record_schema = 1;
 
 /// One line of JSON without its newline. Numbers keep every bit; text that is not UTF-8 is repaired.
 ///
-///   {"schema":1,"task":"<16 hex>","task_name":"matmul 1024","target":"<16 hex>","target_name":"...","key":"<16 hex>",
-///    "config":"...","compiler":"...","seed":7,"round":3,"slot":12,"time":1.7e9,"compile_s":0.013,"run_s":0.2,
+///   {"schema":1,"task":"<16 hex>","task_name":"matmul 1024","target":"<16 hex>","target_name":"...",
+///    "key":"<16 hex>","config":"...","compiler":"...","seed":7,"round":3,"slot":12,"time":1.7e9,
+///    "compile_s":0.013,"run_s":0.2,
 ///    "median_s":1e-3,"mad_s":1e-6,"calls":10,"stopped":"precise","repeats_s":[...]}
 ///
-/// A failure has "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON readers of other
-/// languages round integers beyond 2^53.
+/// A failure has "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON
+/// readers of other languages round integers beyond 2^53.
 [[nodiscard]] inline std::string to_line(const Record& record) {
-  nlohmann::ordered_json json{
-      {"schema", record_schema},       {"task", to_hex(record.task)},          {"task_name", record.task_name},
-      {"target", to_hex(record.target)}, {"target_name", record.target_name},  {"key", to_hex(record.key)},
-      {"config", record.config},       {"compiler", record.compiler},          {"seed", record.seed},
-      {"round", record.round},         {"slot", record.slot},                  {"time", record.timestamp.count()},
-      {"compile_s", record.outcome.compile_time.count()}, {"run_s", record.outcome.run_time.count()}};
+  nlohmann::ordered_json json{{"schema", record_schema},
+                              {"task", to_hex(record.task)},
+                              {"task_name", record.task_name},
+                              {"target", to_hex(record.target)},
+                              {"target_name", record.target_name},
+                              {"key", to_hex(record.key)},
+                              {"config", record.config},
+                              {"compiler", record.compiler},
+                              {"seed", record.seed},
+                              {"round", record.round},
+                              {"slot", record.slot},
+                              {"time", record.timestamp.count()},
+                              {"compile_s", record.outcome.compile_time.count()},
+                              {"run_s", record.outcome.run_time.count()}};
   if (const Failure* failure = record.outcome.failure()) {
     json["fault"] = name(failure->fault);
     json["detail"] = failure->detail;
@@ -109,7 +118,8 @@ inline Fault fault(const std::string& text) {
   record.outcome.compile_time = record_json::seconds(json, "compile_s");
   record.outcome.run_time = record_json::seconds(json, "run_s");
   if (json.contains("fault")) {
-    record.outcome.result = Failure{record_json::fault(json.at("fault").get<std::string>()), json.at("detail").get<std::string>()};
+    record.outcome.result = Failure{record_json::fault(json.at("fault").get<std::string>()),
+                                    json.at("detail").get<std::string>()};
     return record;
   }
   Timing timing;

@@ -13,14 +13,13 @@ namespace tunewright {
 
 /// Ranks configurations before there is any measurement: cheaper than the cost model, never trained.
 ///
-/// `score(space, task, configs, score)` writes one number a configuration, larger is better, -infinity for hopeless ones.
-/// Explorers then rank by the draft instead of the model. `drafts::None` takes the stage out.
+/// `score(space, task, configs, score)` writes one number a configuration, larger is better, -infinity for
+/// hopeless ones. Explorers then rank by the draft instead of the model. `drafts::None` takes the stage out.
 ///
-/// Semantics the compiler cannot see: equal configurations get equal scores, whatever else is in the call; `score` may be
-/// called from several threads at once.
+/// Semantics the compiler cannot see: equal configurations get equal scores, whatever else is in the call;
+/// `score` may be called from several threads at once.
 template <class D, class S>
-concept DraftModelFor =
-    SearchSpace<S> &&
+concept DraftModelFor = SearchSpace<S> &&
     (std::same_as<D, drafts::None> ||
      requires(const D& draft, const S& space, const Task& task, std::span<const config_t<S>> configs,
               std::span<float> score) { draft.score(space, task, configs, score); });

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/explorers/archive.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -23,41 +23,44 @@ namespace tunewright::explorers {
 ///   P(accept new after old) = 1 if new >= old, else exp((new - old) / (T + 1e-5))
 ///   result                  = the best unmeasured candidates any chain has seen
 ///
-/// Chains go on in the next round where they ended in this one. The walk ends early once `patience_steps` in a row bring
-/// nothing into the result.
+/// Chains go on in the next round where they ended in this one. The walk ends early once `patience_steps` in
+/// a row bring nothing into the result.
 ///
-/// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; parameters of AutoTVM's released code.
+/// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; parameters of AutoTVM.
 /// Models:      ExplorerFor<S> for every SearchSpace S.
 /// Shapes:      C = chains. Result [`elite_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most C * (steps + 1) rankings, usually far fewer; candidates met again are not ranked again.
-/// Determinism: every chain has a generator for every step: same result at any number of threads. A session resumed from a
-///              journal starts its chains anew.
+/// Cost:        at most C * (steps + 1) rankings, usually far fewer: what is met again is not ranked again.
+/// Determinism: every chain has a generator for every step: same result at any number of threads. A session
+///              resumed from a journal starts its chains anew.
 /// Deviates:    candidates of negative score are kept, because scores of some models are ranks around zero.
 struct Annealing {
-  std::size_t chains = 128;       ///< at least 1
-  std::size_t steps = 500;        ///< a round, at least 1
+  std::size_t chains = 128;         ///< at least 1
+  std::size_t steps = 500;          ///< a round, at least 1
   std::size_t patience_steps = 50;  ///< at least 1
-  double first_temperature = 1;   ///< in units of the score
+  double first_temperature = 1;     ///< in units of the score
   double last_temperature = 0;
   double elite_factor = 1;  ///< candidates returned for each one wanted, at least 1
 
-  std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
+  std::vector<std::string>
+      chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
 
   template <SearchSpace S>
-  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
-                                                 Rng& rng) {
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
+                                                 const Guidance<config_t<S>>& guidance, Rng& rng) {
     check_options();
     Archive<S> archive(space, guidance);
     std::vector<std::size_t> chain = start(space, task, archive, guidance, rng.split(0));  // positions, [C]
     if (chain.empty()) return {};
     archive.score_added();
 
-    const auto wanted = static_cast<std::size_t>(std::ceil(elite_factor * static_cast<double>(guidance.wanted)));
+    const auto wanted =
+        static_cast<std::size_t>(std::ceil(elite_factor * static_cast<double>(guidance.wanted)));
     std::vector<std::size_t> elite = archive.best(wanted);
     std::size_t barren = 0;
     for (std::size_t step = 0; step < steps && barren < patience_steps; ++step) {
       const std::size_t known = archive.size();
-      const std::vector<std::size_t> proposal = propose(space, task, archive, chain, guidance.threads, rng.split(2 * step + 1));
+      const std::vector<std::size_t> proposal =
+          propose(space, task, archive, chain, guidance.threads, rng.split(2 * step + 1));
       archive.score_added();
       accept(archive, chain, proposal, temperature(step), rng.split(2 * step + 2));
       if (archive.size() == known) {
@@ -85,9 +88,11 @@ struct Annealing {
                                  const Guidance<config_t<S>>& guidance, const Rng& rng) const {
     std::vector<std::size_t> chain;
     for (const std::string& text : chain_ends) {
-      if (auto config = space.decode(task, text); config && chain.size() < chains) chain.push_back(archive.add(*std::move(config)));
+      if (auto config = space.decode(task, text); config && chain.size() < chains)
+        chain.push_back(archive.add(*std::move(config)));
     }
-    for (auto& config : spaces::draw(space, task, chains - chain.size(), guidance.measured, guidance.threads, rng)) {
+    for (auto& config :
+         spaces::draw(space, task, chains - chain.size(), guidance.measured, guidance.threads, rng)) {
       chain.push_back(archive.add(std::move(config)));
     }
     return chain;
@@ -96,7 +101,8 @@ struct Annealing {
   // One neighbour a chain; a chain whose mutation is not legal stays where it is.
   template <SearchSpace S>
   static std::vector<std::size_t> propose(const S& space, const Task& task, Archive<S>& archive,
-                                          const std::vector<std::size_t>& chain, unsigned threads, const Rng& rng) {
+                                          const std::vector<std::size_t>& chain, unsigned threads,
+                                          const Rng& rng) {
     std::vector<std::optional<config_t<S>>> moved(chain.size());
     parallel_parts(threads, chain.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t c = begin; c < end; ++c) {
@@ -112,8 +118,8 @@ struct Annealing {
   }
 
   template <SearchSpace S>
-  static void accept(const Archive<S>& archive, std::vector<std::size_t>& chain, const std::vector<std::size_t>& proposal,
-                     double temperature, Rng rng) {
+  static void accept(const Archive<S>& archive, std::vector<std::size_t>& chain,
+                     const std::vector<std::size_t>& proposal, double temperature, Rng rng) {
     for (std::size_t c = 0; c < chain.size(); ++c) {
       const double gain = double{archive.score(proposal[c])} - double{archive.score(chain[c])};
       const double luck = rng.uniform();
@@ -123,17 +129,13 @@ struct Annealing {
   }
 
   void check_options() const {
-    const auto demand = [](bool holds, const char* option, double value, const char* range) {
-      if (!holds) {
-        throw std::invalid_argument(std::string("Annealing: ") + option + " is " + std::to_string(value) + "; give " + range);
-      }
-    };
-    demand(chains >= 1, "chains", static_cast<double>(chains), "at least 1");
-    demand(steps >= 1, "steps", static_cast<double>(steps), "at least 1");
-    demand(patience_steps >= 1, "patience_steps", static_cast<double>(patience_steps), "at least 1");
-    demand(first_temperature >= 0, "first_temperature", first_temperature, "0 or more");
-    demand(last_temperature >= 0, "last_temperature", last_temperature, "0 or more");
-    demand(elite_factor >= 1, "elite_factor", elite_factor, "at least 1");
+    constexpr const char* policy = "Annealing";
+    require(chains >= 1, policy, "chains", static_cast<double>(chains), "at least 1");
+    require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
+    require(patience_steps >= 1, policy, "patience_steps", static_cast<double>(patience_steps), "at least 1");
+    require(first_temperature >= 0, policy, "first_temperature", first_temperature, "0 or more");
+    require(last_temperature >= 0, policy, "last_temperature", last_temperature, "0 or more");
+    require(elite_factor >= 1, policy, "elite_factor", elite_factor, "at least 1");
   }
 };
 

@@ -14,8 +14,8 @@
 
 namespace tunewright::explorers {
 
-/// Every configuration one exploration came across, each scored once: explorers move about in positions of it, and the best
-/// of it are what they return. N = configurations held.
+/// Every configuration one exploration came across, each scored once: explorers move about in positions of
+/// it, and the best of it are what they return. N = configurations held.
 template <SearchSpace S>
 class Archive {
  public:
@@ -52,7 +52,8 @@ class Archive {
            guidance_.measured.count(keys_[position]) == 0;
   }
 
-  /// Up to `count` eligible positions, best first; equal scores go by key, so the order of discovery does not matter.
+  /// Up to `count` eligible positions, best first; equal scores go by key, so the order of discovery does not
+  /// matter.
   [[nodiscard]] std::vector<std::size_t> best(std::size_t count) const {
     std::vector<std::size_t> order;
     for (std::size_t i = 0; i < size(); ++i) {
@@ -78,9 +79,9 @@ class Archive {
  private:
   const S& space_;
   const Guidance<Config>& guidance_;
-  std::vector<Config> configs_;         // [N]
-  std::vector<std::uint64_t> keys_;     // [N]
-  std::vector<float> score_;            // [N] after `score_added`
+  std::vector<Config> configs_;      // [N]
+  std::vector<std::uint64_t> keys_;  // [N]
+  std::vector<float> score_;         // [N] after `score_added`
   std::unordered_map<std::uint64_t, std::size_t> position_;
 };
 

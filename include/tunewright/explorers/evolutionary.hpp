@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/explorers/archive.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -27,8 +27,8 @@ namespace tunewright::explorers {
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
 /// Models:      ExplorerFor<S> for every SearchSpace S.
 /// Shapes:      result [`elite_factor` * wanted + `unbred_factor` * wanted] at most, distinct, best first.
-/// Cost:        at most population * (generations + 1) rankings and as many mutations; candidates met again are not ranked
-///              again.
+/// Cost:        at most population * (generations + 1) rankings and as many mutations; what is met again is
+///              not ranked again.
 /// Determinism: every slot of every generation has its own generator: same result at any number of threads.
 /// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost;
 ///              Ansor hands its random candidates to the final choice separately, here they end the pool.
@@ -42,15 +42,16 @@ struct Evolutionary {
   unsigned max_tries = 10;             ///< parents tried until a mutation is legal, at least 1
 
   template <SearchSpace S>
-  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
-                                                 Rng& rng) const {
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
+                                                 const Guidance<config_t<S>>& guidance, Rng& rng) const {
     check_options();
     Archive<S> archive(space, guidance);
     std::vector<std::size_t> current;  // positions in the archive, [population]
     const auto seeds = std::min(guidance.seeds.size(), share(measured_share, population));
     for (std::size_t i = 0; i < seeds; ++i) current.push_back(archive.add(guidance.seeds[i]));
     const std::size_t first_random = archive.size();
-    for (auto& config : spaces::draw(space, task, population - seeds, guidance.measured, guidance.threads, rng.split(0))) {
+    for (auto& config :
+         spaces::draw(space, task, population - seeds, guidance.measured, guidance.threads, rng.split(0))) {
       current.push_back(archive.add(std::move(config)));
     }
     const std::size_t end_random = archive.size();
@@ -75,7 +76,8 @@ struct Evolutionary {
  private:
   template <SearchSpace S>
   std::vector<std::size_t> breed(const S& space, const Task& task, Archive<S>& archive,
-                                 const std::vector<std::size_t>& parents, unsigned threads, const Rng& rng) const {
+                                 const std::vector<std::size_t>& parents, unsigned threads,
+                                 const Rng& rng) const {
     std::vector<double> wheel;  // running sums of max(score, 0), [parents]
     double sum = 0;
     for (const std::size_t parent : parents) {
@@ -113,17 +115,14 @@ struct Evolutionary {
   }
 
   void check_options() const {
-    const auto demand = [](bool holds, const char* option, double value, const char* range) {
-      if (!holds) {
-        throw std::invalid_argument(std::string("Evolutionary: ") + option + " is " + std::to_string(value) + "; give " + range);
-      }
-    };
-    demand(population >= 2, "population", static_cast<double>(population), "at least 2");
-    demand(mutation_probability >= 0 && mutation_probability <= 1, "mutation_probability", mutation_probability, "0 to 1");
-    demand(measured_share >= 0 && measured_share <= 1, "measured_share", measured_share, "0 to 1");
-    demand(elite_factor >= 1, "elite_factor", elite_factor, "at least 1");
-    demand(unbred_factor >= 0, "unbred_factor", unbred_factor, "at least 0");
-    demand(max_tries >= 1, "max_tries", max_tries, "at least 1");
+    constexpr const char* policy = "Evolutionary";
+    require(population >= 2, policy, "population", static_cast<double>(population), "at least 2");
+    require(mutation_probability >= 0 && mutation_probability <= 1, policy, "mutation_probability",
+            mutation_probability, "0 to 1");
+    require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
+    require(elite_factor >= 1, policy, "elite_factor", elite_factor, "at least 1");
+    require(unbred_factor >= 0, policy, "unbred_factor", unbred_factor, "at least 0");
+    require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
   }
 };
 

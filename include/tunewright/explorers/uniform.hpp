@@ -15,9 +15,10 @@ struct Uniform {
   std::size_t pool = 0;  ///< candidates considered a round; at least the size of the batch is taken
 
   template <SearchSpace S>
-  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task, const Guidance<config_t<S>>& guidance,
-                                                 Rng& rng) const {
-    return spaces::draw(space, task, std::max(pool, guidance.wanted), guidance.measured, guidance.threads, rng);
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
+                                                 const Guidance<config_t<S>>& guidance, Rng& rng) const {
+    return spaces::draw(space, task, std::max(pool, guidance.wanted), guidance.measured, guidance.threads,
+                        rng);
   }
 };
 

@@ -19,7 +19,8 @@ struct FeatureColumn {
   bool operator==(const FeatureColumn&) const = default;
 };
 
-/// What the columns of a `FeatureBatch` are. Weights are stored with the name and version and refuse to load for others.
+/// What the columns of a `FeatureBatch` are. Weights are stored with the name and version and refuse to load
+/// for others.
 struct FeatureSchema {
   std::string name;
   unsigned version = 1;  ///< grows with every change of meaning or order
@@ -29,17 +30,18 @@ struct FeatureSchema {
 
 /// Describes configurations by numbers.
 ///
-/// `extract(space, task, configs)` gives one program a configuration, in order: N programs of any number of rows, each as
-/// wide as `schema().columns`. A configuration that cannot be described gives a program without rows; it then ranks last.
+/// `extract(space, task, configs)` gives one program a configuration, in order: N programs of any number of
+/// rows, each as wide as `schema().columns`. A configuration that cannot be described gives a program without
+/// rows; it then ranks last.
 ///
-/// Semantics the compiler cannot see: every value is finite; the rows of one configuration do not depend on the others of the
-/// call; equal configurations give equal rows; `extract` may be called from several threads at once.
+/// Semantics the compiler cannot see: every value is finite; the rows of one configuration do not depend on
+/// the others of the call; equal configurations give equal rows; `extract` may be called from several threads
+/// at once.
 template <class F, class S>
-concept FeaturizerFor =
-    SearchSpace<S> &&
+concept FeaturizerFor = SearchSpace<S> &&
     requires(const F& featurizer, const S& space, const Task& task, std::span<const config_t<S>> configs) {
-      { featurizer.extract(space, task, configs) } -> std::same_as<FeatureBatch>;  // (R, D) in N programs
-      { featurizer.schema() } -> std::convertible_to<FeatureSchema>;               // D columns
-    };
+  { featurizer.extract(space, task, configs) } -> std::same_as<FeatureBatch>;  // (R, D) in N programs
+  { featurizer.schema() } -> std::convertible_to<FeatureSchema>;               // D columns
+};
 
 }  // namespace tunewright

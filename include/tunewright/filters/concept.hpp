@@ -21,20 +21,23 @@ struct Kept {
 
 /// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
 ///
-/// `keep(space, task, pool)` judges each candidate by itself: the verdict does not depend on the rest of the pool. It is
-/// asked both while exploring (rejected candidates rank -infinity) and before sampling, from several threads at once.
+/// `keep(space, task, pool)` judges each candidate by itself: the verdict does not depend on the rest of the
+/// pool. It is asked both while exploring (rejected candidates rank -infinity) and before sampling, from
+/// several threads at once.
 ///
 /// Optional hook, found by detection: `learn(space, task, configs, outcomes)` after every batch.
 template <class F, class S>
-concept FilterFor = SearchSpace<S> && requires(const F& filter, const S& space, const Task& task,
-                                               std::span<const config_t<S>> pool) {
+concept FilterFor = SearchSpace<S> &&
+    requires(const F& filter, const S& space, const Task& task, std::span<const config_t<S>> pool) {
   { filter.keep(space, task, pool) } -> std::same_as<Kept>;
 };
 
 /// Refinement: learns from what was measured.
 template <class F, class S>
-concept LearningFilterFor =
-    FilterFor<F, S> && requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
-                                std::span<const Outcome> outcomes) { filter.learn(space, task, configs, outcomes); };
+concept LearningFilterFor = FilterFor<F, S> &&
+    requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
+             std::span<const Outcome> outcomes) {
+  filter.learn(space, task, configs, outcomes);
+};
 
 }  // namespace tunewright

@@ -7,8 +7,8 @@
 
 namespace tunewright::filters {
 
-/// Keeps what the space itself calls feasible: limits that can be checked without compiling, such as registers, stack and
-/// shared memory bytes, threads a block, unrolled statements.
+/// Keeps what the space itself calls feasible: limits that can be checked without compiling, such as
+/// registers, stack and shared memory bytes, threads a block, unrolled statements.
 ///
 /// Counts by `space.why_infeasible(task, config)` where the space has it, else under "infeasible".
 /// Cost: one `why_infeasible` or `feasible` a candidate.
@@ -19,8 +19,10 @@ struct StaticLimits {
     for (std::size_t i = 0; i < pool.size(); ++i) {
       if constexpr (requires { std::string(space.why_infeasible(task, pool[i])); }) {
         const std::string reason(space.why_infeasible(task, pool[i]));  // answers `feasible` too, in one go
-        if (reason.empty()) kept.indices.push_back(i);
-        else ++kept.rejected[reason];
+        if (reason.empty())
+          kept.indices.push_back(i);
+        else
+          ++kept.rejected[reason];
       } else if (space.feasible(task, pool[i])) {
         kept.indices.push_back(i);
       } else {

@@ -12,7 +12,8 @@
 
 namespace tunewright::measurers {
 
-/// Measures by calling a function: known costs in tests, or any way of running programs that the library does not know.
+/// Measures by calling a function: known costs in tests, or any way of running programs that the library does
+/// not know.
 ///
 ///   Function<MyProgram> measurer{[](const Task&, const MyProgram& program) { return Outcome{...}; }};
 ///

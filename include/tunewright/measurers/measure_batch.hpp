@@ -15,11 +15,13 @@
 
 namespace tunewright::measurers {
 
-/// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is an
-/// `InvalidSchedule` and never reaches the measurer. `sink` (may be empty) sees every outcome, as early as the measurer allows.
+/// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
+/// an `InvalidSchedule` and never reaches the measurer. `sink` (may be empty) sees every outcome, as early as
+/// the measurer allows.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
-                                                 std::span<const Candidate<config_t<S>>> batch, const OutcomeSink& sink) {
+                                                 std::span<const Candidate<config_t<S>>> batch,
+                                                 const OutcomeSink& sink) {
   std::vector<Outcome> outcomes(batch.size());
   std::vector<program_t<S>> programs;  // [L <= B]
   std::vector<std::size_t> origin;     // [L], positions in the batch
@@ -42,8 +44,9 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   constexpr bool streams = StreamingMeasurerFor<M, program_t<S>>;
   std::vector<Outcome> runs;  // [L]
   if constexpr (streams) {
-    runs = measurer.measure(task, std::span<const program_t<S>>(programs),
-                            OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), run); }));
+    runs =
+        measurer.measure(task, std::span<const program_t<S>>(programs),
+                         OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), run); }));
   } else {
     runs = measurer.measure(task, std::span<const program_t<S>>(programs));
   }

@@ -18,8 +18,8 @@
 
 namespace tunewright::measurers {
 
-/// Answers from recorded measurements instead of running anything, and lets a virtual clock pass the time they took, so that
-/// a study of search policies is exact, repeatable and needs no hardware.
+/// Answers from recorded measurements instead of running anything, and lets a virtual clock pass the time
+/// they took, so that a study of search policies is exact, repeatable and needs no hardware.
 ///
 ///   Replay<Program> replay{.key = [](const Program& p) { return p.key; }};
 ///   replay.load(data::read_journal("table.jsonl").records);
@@ -31,8 +31,9 @@ namespace tunewright::measurers {
 /// Cost:        one look-up a program. Determinism: bit-identical.
 template <class P>
 struct Replay {
-  std::function<std::uint64_t(const P&)> key;  ///< canonical key of a program, as `space.key` gave it when recording
-  VirtualClock clock{};                        ///< passes compile and run time of every answer
+  std::function<std::uint64_t(const P&)>
+      key;               ///< canonical key of a program, as `space.key` gave it when recording
+  VirtualClock clock{};  ///< passes compile and run time of every answer
 
   /// Adds records of any tasks; of several of one candidate the first counts.
   void load(std::span<const Record> records) {
@@ -42,14 +43,16 @@ struct Replay {
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const P> programs,
                                              const OutcomeSink& sink = {}) const {
-    if (!key) throw std::invalid_argument("measurers::Replay cannot tell programs apart; set its member `key`");
+    if (!key)
+      throw std::invalid_argument("measurers::Replay cannot tell programs apart; set its member `key`");
     std::vector<Outcome> outcomes;
     for (const P& program : programs) {
       const std::uint64_t program_key = key(program);
       const auto answer = answers.find(place(stable_hash(task), program_key));
-      outcomes.push_back(answer != answers.end()
-                             ? answer->second
-                             : Outcome{.result = Failure{Fault::Unknown, "no record of candidate " + to_hex(program_key)}});
+      outcomes.push_back(
+          answer != answers.end()
+              ? answer->second
+              : Outcome{.result = Failure{Fault::Unknown, "no record of candidate " + to_hex(program_key)}});
       clock.advance(outcomes.back().compile_time + outcomes.back().run_time);
       if (sink) sink(outcomes.size() - 1, outcomes.back());
     }

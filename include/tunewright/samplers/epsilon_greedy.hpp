@@ -7,15 +7,15 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/samplers/concept.hpp"
 
 namespace tunewright::samplers {
 
-/// Measures the best-scored candidates and a few random others of the pool, so that a model that is wrong finds out.
+/// Measures the best-scored candidates and a few random others of the pool, so that a model that is wrong
+/// finds out.
 ///
 ///   random = floor(epsilon * n)       the first n - random by score, then `random` of the rest of the pool
 ///
@@ -23,27 +23,28 @@ namespace tunewright::samplers {
 /// Models:      SamplerFor<M> for every CostModel M.
 /// Shapes:      score [P]; result [min(n, P)], greedy part first.
 /// Cost:        O(P log P).
-/// Deviates:    Ansor draws the random part from its random first population; here it comes from whatever the explorer put
-///              into the pool beyond the greedy part. A candidate scored -infinity is chosen only when nothing else is left.
+/// Deviates:    Ansor draws the random part from its random first population; here it comes from whatever the
+///              explorer put into the pool beyond the greedy part. A candidate scored -infinity is chosen
+///              only when nothing else is left.
 struct EpsilonGreedy {
   double epsilon = 0.05;  ///< share of the batch chosen at random, in [0, 1]
 
   template <CostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,
-                                                Rng& rng) const {
-    if (!(epsilon >= 0 && epsilon <= 1)) {
-      throw std::invalid_argument("EpsilonGreedy: epsilon is " + std::to_string(epsilon) + "; give a share, 0 to 1");
-    }
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
+                                                std::size_t n, Rng& rng) const {
+    require(epsilon >= 0 && epsilon <= 1, "EpsilonGreedy", "epsilon", epsilon, "a share, 0 to 1");
     std::vector<std::size_t> order(score.size());  // by score, of equals the earlier first
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return score[a] != score[b] ? score[a] > score[b] : a < b;
+    });
     const std::size_t count = std::min(n, order.size());
     // The nudge keeps 0.1 * 30 at 3, whatever its rounding.
     const auto random = static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(count) + 1e-9));
     const std::size_t greedy = count - random;
-    const auto hopeless = std::find_if(order.begin() + static_cast<std::ptrdiff_t>(greedy), order.end(),
-                                       [&](std::size_t i) { return !(score[i] > -std::numeric_limits<float>::infinity()); });
+    const auto hopeless =
+        std::find_if(order.begin() + static_cast<std::ptrdiff_t>(greedy), order.end(),
+                     [&](std::size_t i) { return !(score[i] > -std::numeric_limits<float>::infinity()); });
     rng.shuffle(std::span<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(greedy), hopeless));
     order.resize(count);
     return order;

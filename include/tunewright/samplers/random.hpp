@@ -18,8 +18,8 @@ namespace tunewright::samplers {
 /// Cost:        O(P).
 struct Random {
   template <CostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,
-                                                Rng& rng) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
+                                                std::size_t n, Rng& rng) const {
     std::vector<std::size_t> order(score.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     rng.shuffle(std::span(order));

@@ -18,8 +18,8 @@ namespace tunewright::samplers {
 /// Cost:        O(P log n). Determinism: no randomness.
 struct TopK {
   template <CostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score, std::size_t n,
-                                                Rng&) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
+                                                std::size_t n, Rng&) const {
     std::vector<std::size_t> order(score.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     const std::size_t count = std::min(n, order.size());

@@ -17,40 +17,39 @@ using config_t = typename S::config_type;
 template <class S>
 using program_t = typename S::program_type;
 
-/// What may be tried for a task: a set of configurations that can be drawn, changed, checked, named and lowered.
+/// What may be tried for a task: a set of configurations that can be drawn, changed, checked, named and
+/// lowered.
 ///
-/// | member                       | owes                                                                               |
-/// | ---------------------------- | ---------------------------------------------------------------------------------- |
-/// | `config_type`                | a copyable value holding every decision                                            |
-/// | `program_type`               | what a measurer takes                                                              |
-/// | `sample(task, rng)`          | a random configuration, or nothing if this draw led nowhere; throws only when the  |
-/// |                              | space has no configuration at all                                                  |
-/// | `mutate(task, config, rng)`  | a neighbour of `config`, or nothing if the change was not legal                    |
-/// | `feasible(task, config)`     | static limits only: no compiler, no device                                         |
-/// | `key(config)`                | canonical: equal for configurations that mean the same program, the same in every  |
-/// |                              | run and on every platform; `StableHash` gives such keys                            |
-/// | `encode(config)`             | one line of text from which `decode` restores an equal configuration               |
-/// | `decode(task, text)`         | the configuration, or nothing if `text` does not belong to this task               |
-/// | `lower(task, config)`        | the program; an exception is recorded as `Fault::InvalidSchedule`                  |
+/// - `config_type`: a copyable value holding every decision.
+/// - `program_type`: what a measurer takes.
+/// - `sample(task, rng)`: a random configuration, or nothing if this draw led nowhere. Throws only when the
+///   space has no configuration at all.
+/// - `mutate(task, config, rng)`: a neighbour of `config`, or nothing if the change was not legal.
+/// - `feasible(task, config)`: static limits only, no compiler, no device.
+/// - `key(config)`: canonical: equal for configurations that mean the same program, the same in every run and
+///   on every platform. `StableHash` gives such keys.
+/// - `encode(config)`: one line of text from which `decode` restores an equal configuration.
+/// - `decode(task, text)`: the configuration, or nothing if `text` does not belong to this task.
+/// - `lower(task, config)`: the program. An exception is recorded as `Fault::InvalidSchedule`.
 ///
-/// Semantics the compiler cannot see: `sample` and `mutate` depend on nothing but their arguments, so equal generators give
-/// equal configurations; const members may be called from several threads at once; `decode(task, encode(c))` has the key
-/// of `c`; `mutate` of a feasible configuration is feasible with useful probability.
+/// Semantics the compiler cannot see: `sample` and `mutate` depend on nothing but their arguments, so equal
+/// generators give equal configurations; const members may be called from several threads at once;
+/// `decode(task, encode(c))` has the key of `c`; `mutate` of a feasible configuration is feasible with useful
+/// probability.
 ///
-/// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for a configuration
-/// that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it.
+/// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for
+/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it.
 template <class S>
-concept SearchSpace =
-    std::copyable<config_t<S>> &&
+concept SearchSpace = std::copyable<config_t<S>> &&
     requires(const S& space, const Task& task, const config_t<S>& config, std::string_view text, Rng& rng) {
-      typename S::program_type;
-      { space.sample(task, rng) } -> std::same_as<std::optional<config_t<S>>>;
-      { space.mutate(task, config, rng) } -> std::same_as<std::optional<config_t<S>>>;
-      { space.feasible(task, config) } -> std::same_as<bool>;
-      { space.key(config) } -> std::same_as<std::uint64_t>;
-      { space.encode(config) } -> std::same_as<std::string>;
-      { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
-      { space.lower(task, config) } -> std::same_as<program_t<S>>;
-    };
+  typename S::program_type;
+  { space.sample(task, rng) } -> std::same_as<std::optional<config_t<S>>>;
+  { space.mutate(task, config, rng) } -> std::same_as<std::optional<config_t<S>>>;
+  { space.feasible(task, config) } -> std::same_as<bool>;
+  { space.key(config) } -> std::same_as<std::uint64_t>;
+  { space.encode(config) } -> std::same_as<std::string>;
+  { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
+  { space.lower(task, config) } -> std::same_as<program_t<S>>;
+};
 
 }  // namespace tunewright

@@ -26,10 +26,11 @@ struct DecodedRecords {
   ReasonCounts unusable;                 // why the others are not among them
 };
 
-/// Reads the configurations of `records` that belong to `task` and were compiled by `compiler`. Of several records of one
-/// candidate the first in the order given counts.
+/// Reads the configurations of `records` that belong to `task` and were compiled by `compiler`. Of several
+/// records of one candidate the first in the order given counts.
 template <SearchSpace S>
-[[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task, std::span<const Record> records,
+[[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task,
+                                                         std::span<const Record> records,
                                                          const std::string& compiler) {
   DecodedRecords<config_t<S>> decoded;
   std::vector<Candidate<config_t<S>>> found;

@@ -28,7 +28,8 @@ RunStatus half_way() {
 TEST_CASE("the line says task, trials, best, rate, faults by class, time and time left") {
   // 2e9 flops in 10 ms are 200 GFLOP/s; 50 trials took 50 s, so 40 more take 40 s.
   CHECK(Progress::line(half_way()) ==
-        "matmul | 60/100 trials | best 10 ms, 200.0 GFLOP/s | 3 failed: 1 wrong_result, 2 run_timeout | 50 s, 40 s left");
+        "matmul | 60/100 trials | best 10 ms, 200.0 GFLOP/s | 3 failed: 1 wrong_result, 2 run_timeout | 50 "
+        "s, 40 s left");
 }
 
 TEST_CASE("before the first valid trial there is no best and no estimate") {

@@ -35,11 +35,11 @@ TEST_CASE("each task is a group with a best of its own") {
   set.add(3, programs({5}), std::array{1.0});
   set.add(9, programs({6}), std::array{5.0});
   const TrainingSet::Data data = set.assemble();
-  CHECK(data.y == std::vector<float>{1.0F, 0.5F, 0.25F, 1.0F});
-  CHECK(data.group == std::vector<std::uint32_t>{0, 1, 1, 1});
+  CHECK(data.y == std::vector<float>{0.5F, 0.25F, 1.0F, 1.0F});
+  CHECK(data.group == std::vector<std::uint32_t>{0, 0, 0, 1});
   CHECK(data.x.programs() == 4);
-  CHECK(data.x.program(0)[0] == 5);
-  CHECK(data.x.program(3)[0] == 6);
+  CHECK(data.x.program(0)[0] == 1);
+  CHECK(data.x.program(3)[0] == 5);
 }
 
 TEST_CASE("a task with failures only has labels of zero") {
@@ -60,6 +60,6 @@ TEST_CASE("a task can be forgotten") {
 
 TEST_CASE("costs that do not match the programs are refused") {
   TrainingSet set;
-  CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}), doctest::Contains("2 programs but 1 costs"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}),
+                       doctest::Contains("2 programs but 1 costs"), std::invalid_argument);
 }

@@ -15,13 +15,22 @@ namespace {
 
 Record record(const Task& task, const toy::Tiles& tiles, unsigned slot = 0) {
   const toy::Space space;
-  return {.task = stable_hash(task), .target = stable_hash(task.target), .task_name = task.name,
-          .target_name = task.target.name, .key = space.key(tiles), .config = space.encode(tiles), .compiler = "",
-          .outcome = toy::outcome(tiles), .seed = 7, .round = 0, .slot = slot};
+  return {.task = stable_hash(task),
+          .target = stable_hash(task.target),
+          .task_name = task.name,
+          .target_name = task.target.name,
+          .key = space.key(tiles),
+          .config = space.encode(tiles),
+          .compiler = "",
+          .outcome = toy::outcome(tiles),
+          .seed = 7,
+          .round = 0,
+          .slot = slot};
 }
 
 data::Journal::Options options(const std::string& path, std::ostream* warnings = nullptr) {
-  return {.path = path, .sync_each_line = true, .clock = [] { return Seconds(1234.5); }, .warnings = warnings};
+  return {
+      .path = path, .sync_each_line = true, .clock = [] { return Seconds(1234.5); }, .warnings = warnings};
 }
 
 void append_text(const std::string& path, const std::string& text) {
@@ -50,8 +59,8 @@ TEST_CASE("cut, garbage and foreign-version lines are skipped, counted and named
   const support::TemporaryFolder folder;
   const std::string path = folder.file("j.jsonl");
   const std::string good = data::to_line(record(toy::task(), {1, 1, 1, 1}));
-  append_text(path, good + "\n" + std::string("\x00\xffgarbage", 9) + "\n\n" + good.substr(0, 100) + "\n{\"schema\":99}\n" + good +
-                        "\n" + good.substr(0, 40));
+  append_text(path, good + "\n" + std::string("\x00\xffgarbage", 9) + "\n\n" + good.substr(0, 100) +
+                        "\n{\"schema\":99}\n" + good + "\n" + good.substr(0, 40));
   const auto contents = data::read_journal(path);
   CHECK(contents.records.size() == 2);
   CHECK(contents.lines == 7);
@@ -91,7 +100,8 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
   CHECK(contents.bad[0].number == 3);
 }
 
-TEST_CASE("several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
+TEST_CASE(
+    "several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
   const support::TemporaryFolder folder;
   const Task a = toy::task("matmul 64", 64);
   const Task b = toy::task("matmul 96", 96);
@@ -104,7 +114,8 @@ TEST_CASE("several tasks share a file; a file of other tasks only is a mistake t
   CHECK(journal.recall(b).size() == 1);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("matmul 64"), std::runtime_error);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("conv 7"), std::runtime_error);
-  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"),
+                       std::runtime_error);
 }
 
 TEST_CASE("the same workload on another target is another task") {
@@ -119,11 +130,15 @@ TEST_CASE("the same workload on another target is another task") {
 TEST_CASE("a path that cannot be written gets an error with the path, the cause and the remedy") {
   const support::TemporaryFolder folder;
   const std::string missing = folder.file("no/such/folder/j.jsonl");
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains(missing.c_str()), std::runtime_error);
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("No such file"), std::runtime_error);
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("create the folder"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains(missing.c_str()),
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("No such file"),
+                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("create the folder"),
+                       std::runtime_error);
   CHECK_THROWS_AS(data::Journal(options(folder.path())), std::runtime_error);
-  CHECK_THROWS_WITH_AS((void)data::read_journal(folder.path()), doctest::Contains("readable file"), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_journal(folder.path()), doctest::Contains("readable file"),
+                       std::runtime_error);
   CHECK(data::read_journal(missing).records.empty());
 }
 

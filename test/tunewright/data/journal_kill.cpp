@@ -24,16 +24,19 @@ namespace {
 
 constexpr std::size_t trials = 400;
 
-// Takes its time, so that kills meet it in every state, and writes down by itself which measurement it has completed.
+// Takes its time, so that kills meet it in every state, and writes down by itself which measurement it has
+// completed.
 struct Witnessed {
   int fd = -1;
-  std::vector<Outcome> measure(const Task&, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) const {
+  std::vector<Outcome> measure(const Task&, std::span<const toy::Program> programs,
+                               const OutcomeSink& sink = {}) const {
     std::vector<Outcome> outcomes;
     for (const toy::Program& program : programs) {
       std::this_thread::sleep_for(std::chrono::microseconds(600));
       outcomes.push_back(toy::outcome(program.tiles));
       if (sink) sink(outcomes.size() - 1, outcomes.back());
-      const std::string line = to_hex(program.key) + "\n";  // after the journal: whatever stands here must stand there
+      const std::string line =
+          to_hex(program.key) + "\n";  // after the journal: whatever stands here must stand there
       if (::write(fd, line.data(), line.size()) < 0) ::_exit(3);
     }
     return outcomes;
@@ -49,7 +52,8 @@ struct Witnessed {
 }
 
 // Starts a tuner and kills it after `life`; returns whether it had finished before.
-bool live_for(std::chrono::microseconds life, const std::string& journal_path, const std::string& witness_path) {
+bool live_for(std::chrono::microseconds life, const std::string& journal_path,
+              const std::string& witness_path) {
   const pid_t child = ::fork();
   if (child == 0) tune(journal_path, witness_path);
   std::this_thread::sleep_for(life);
@@ -94,5 +98,6 @@ TEST_CASE("killed twenty times at random moments, a tuner repeats nothing and lo
     CHECK(times == 1);
     CHECK(recorded.count(std::stoull(key, nullptr, 16)) == 1);  // none lost
   }
-  MESSAGE(kills << " kills, " << contents.bad.size() << " torn lines, " << measured.size() << " measurements witnessed");
+  MESSAGE(kills << " kills, " << contents.bad.size() << " torn lines, " << measured.size()
+                << " measurements witnessed");
 }

@@ -8,12 +8,22 @@ using namespace tunewright;
 namespace {
 
 Record timed() {
-  Record record{.task = 0xfedcba9876543210, .target = 1, .task_name = "matmul \"8x8\"\n", .target_name = "cpu",
-                .key = 0xffffffffffffffff, .config = "[[1,2],\"x\"]", .compiler = "llvm 19", .outcome = {},
-                .seed = 0xffffffffffffffff, .round = 3, .slot = 12};
+  Record record{.task = 0xfedcba9876543210,
+                .target = 1,
+                .task_name = "matmul \"8x8\"\n",
+                .target_name = "cpu",
+                .key = 0xffffffffffffffff,
+                .config = "[[1,2],\"x\"]",
+                .compiler = "llvm 19",
+                .outcome = {},
+                .seed = 0xffffffffffffffff,
+                .round = 3,
+                .slot = 12};
   record.timestamp = Seconds(1.7e9 + 0.125);
-  record.outcome.result = Timing{.repeats = {Seconds(0.1), Seconds(1.0 / 3), Seconds(5e-324)}, .median = Seconds(0.1),
-                                 .median_absolute_deviation = Seconds(1e-17), .calls_per_repeat = 7,
+  record.outcome.result = Timing{.repeats = {Seconds(0.1), Seconds(1.0 / 3), Seconds(5e-324)},
+                                 .median = Seconds(0.1),
+                                 .median_absolute_deviation = Seconds(1e-17),
+                                 .calls_per_repeat = 7,
                                  .stopped = StopReason::FarSlower};
   record.outcome.compile_time = Seconds(0.013);
   record.outcome.run_time = Seconds(0.2);

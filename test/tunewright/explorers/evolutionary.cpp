@@ -10,7 +10,8 @@ using namespace tunewright;
 namespace {
 
 const auto by_cost = [](std::span<const toy::Tiles> configs, std::span<float> score) {
-  for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+  for (std::size_t i = 0; i < configs.size(); ++i)
+    score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
 };
 
 }  // namespace
@@ -49,14 +50,15 @@ TEST_CASE("with no positive score parents are drawn uniformly, and what is refus
   const KeySet measured;
   const Guidance<toy::Tiles> guidance{.rank = refuse_odd, .seeds = {}, .measured = measured, .wanted = 32};
   Rng rng(1);
-  const auto pool = explorers::Evolutionary{.population = 128}.explore(toy::Space{}, toy::task(), guidance, rng);
+  const auto pool =
+      explorers::Evolutionary{.population = 128}.explore(toy::Space{}, toy::task(), guidance, rng);
   CHECK(pool.size() >= 64);
   for (const auto& tiles : pool) CHECK(tiles[0] % 2 == 0);
 }
 
 TEST_CASE("parents are chosen in proportion to their score") {
-  // Two kinds of parents, scores 3 and 1, nothing mutates: three quarters of the copies are of the first kind. What cannot be
-  // seen in the result is seen in what mutation is asked for.
+  // Two kinds of parents, scores 3 and 1, nothing mutates: three quarters of the copies are of the first
+  // kind. What cannot be seen in the result is seen in what mutation is asked for.
   struct Spying : toy::Space {
     mutable std::size_t good = 0;
     mutable std::size_t all = 0;

@@ -10,7 +10,8 @@
 using namespace tunewright;
 
 TEST_CASE("every candidate is equally likely, whatever its score") {
-  // 2 of 5 in 4,000 draws: 1,600 expected each, standard deviation 31. Five of them beyond 4.5 deviations: under 1 in 29,000.
+  // 2 of 5 in 4,000 draws: 1,600 expected each, standard deviation 31. Five of them beyond 4.5 deviations:
+  // under 1 in 29,000.
   std::vector<int> count(5);
   const std::vector<float> score{9, 1, 1, 1, 0};
   Rng rng(11);

@@ -31,6 +31,8 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
   CHECK(decoded.batch[2].config == toy::Tiles{1, 1, 1, 1});
   CHECK(decoded.batch[2].round == 1);
   CHECK(decoded.outcomes.size() == 3);
-  CHECK(decoded.unusable == ReasonCounts{
-            {"measured twice", 1}, {"not in the search space", 1}, {"another compiler", 1}, {"another task", 1}});
+  CHECK(decoded.unusable == ReasonCounts{{"measured twice", 1},
+                                         {"not in the search space", 1},
+                                         {"another compiler", 1},
+                                         {"another task", 1}});
 }

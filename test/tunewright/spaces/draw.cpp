@@ -14,7 +14,8 @@ TEST_CASE("draws are distinct and leave out what is excluded") {
   KeySet keys;
   for (const auto& tiles : first) keys.insert(space.key(tiles));
   CHECK(keys.size() == 200);
-  for (const auto& tiles : spaces::draw(space, toy::task(), 200, keys, 1, Rng(1))) CHECK(keys.count(space.key(tiles)) == 0);
+  for (const auto& tiles : spaces::draw(space, toy::task(), 200, keys, 1, Rng(1)))
+    CHECK(keys.count(space.key(tiles)) == 0);
 }
 
 TEST_CASE("draws are the same at any number of threads") {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace tunewright {
+
+/// The check of a policy's option: throws `std::invalid_argument` naming policy, option, value and the range
+/// to stay in unless `holds`.
+inline void require(bool holds, const char* policy, const char* option, double value, const char* range) {
+  if (holds) return;
+  std::string message = policy;
+  for (const char* part : {": ", option, " is "}) message += part;
+  message += std::to_string(value);
+  for (const char* part : {"; give ", range}) message += part;
+  throw std::invalid_argument(message);
+}
+
+}  // namespace tunewright
