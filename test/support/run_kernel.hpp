@@ -107,11 +107,16 @@ inline std::vector<std::vector<double>> sample_arguments(const loops::LoopNest& 
   return arguments;
 }
 
-/// Largest difference between the compiled nest and the interpreted one, relative to 1 + magnitude; infinite when memory
+/// What the interpreter makes of the arguments.
+inline std::vector<std::vector<double>> interpreted(const loops::LoopNest& nest, std::vector<std::vector<double>> arguments) {
+  loops::interpret(nest, arguments);
+  return arguments;
+}
+
+/// Largest difference between the compiled nest and what is expected, relative to 1 + magnitude; infinite when memory
 /// outside the buffers was written or a NaN appears on one side only.
-inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler& compiler, std::vector<std::vector<double>> arguments) {
-  std::vector<std::vector<double>> expected = arguments;
-  loops::interpret(nest, expected);
+inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler& compiler, std::vector<std::vector<double>> arguments,
+                             const std::vector<std::vector<double>>& expected) {
   if (!run_kernel(compiler.compile(nest), arguments)) return std::numeric_limits<double>::infinity();
   double worst = 0;
   for (std::size_t a = 0; a < arguments.size(); ++a) {
@@ -126,7 +131,8 @@ inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler&
   return worst;
 }
 inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler& compiler) {
-  return compiled_error(nest, compiler, sample_arguments(nest));
+  const auto arguments = sample_arguments(nest);
+  return compiled_error(nest, compiler, arguments, interpreted(nest, arguments));
 }
 
 }  // namespace tunewright::test

@@ -332,6 +332,11 @@ class LoopEmitter : public StatementEmitter {
     if (first == tile.loops.end() || plan_.of(*s).target.offset.uses((*first)->var)) return std::nullopt;
     std::optional<Affine> at;
     if (!elements_of(tile.loops, *s, at)) return std::nullopt;
+    tile.partial = lanes_ > 1 && at->uniform();
+    for (const loops::Loop* l : tile.loops) {
+      const bool vectorised = l->kind == loops::LoopKind::Vectorized && plan_.extent(l->var) > 1;
+      tile.partial = tile.partial || (vectorised && !plan_.of(*s).target.offset.uses(l->var));
+    }
     return tile;
   }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@ namespace tunewright::codegen::detail {
 struct RegisterTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
+  bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
   std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
 };
 
@@ -110,7 +112,7 @@ class StatementEmitter : public ExpressionEmitter {
       llvm::AllocaInst* slot = stack_slot(register_type, program::size_in_bytes(type) * lanes_);
       tile.registers[{at.constant, lanes_}] = slot;
       llvm::Value* initial = widen(identity(s.op->combiner, type));
-      if (!fresh && !(lanes_ > 1 && at.uniform())) {
+      if (!fresh && !tile.partial) {
         const Conditions c = target_conditions(s);
         if (!c.never) initial = load(s.target, at, {c.uniform, c.lanes});
       }
@@ -121,6 +123,7 @@ class StatementEmitter : public ExpressionEmitter {
   /// Writes the tile's registers back.
   void close_tile(const RegisterTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
+    std::set<std::int64_t> written;
     for_each_element(tile.loops, s, [&] {
       const Conditions c = target_conditions(s);
       if (c.never) return;
@@ -128,9 +131,10 @@ class StatementEmitter : public ExpressionEmitter {
         const Affine at = affine(plan_.of(s).target.offset);
         llvm::AllocaInst* slot = tile.registers.at({at.constant, lanes_});
         llvm::Value* value = builder_.CreateLoad(slot->getAllocatedType(), slot);
-        if (lanes_ > 1 && at.uniform()) {
-          value = across_lanes(s.op->combiner, value);
-          if (!fresh) value = combine(s.op->combiner, load(s.target, at, {}), value);
+        if (tile.partial) {
+          if (is_vector(value)) value = across_lanes(s.op->combiner, value);
+          const bool first = written.insert(at.constant).second;
+          if (!fresh || !first) value = combine(s.op->combiner, load(s.target, at, {}), value);
         }
         store(s.target, at, value, c.lanes);
       });

@@ -8,6 +8,7 @@
 
 #include "support/nest_builder.hpp"
 #include "support/run_kernel.hpp"
+#include "tunewright/loops/print.hpp"
 
 namespace {
 
@@ -26,6 +27,8 @@ Target target(Isa isa, unsigned threads = 2) {
   return t;
 }
 
+const codegen::CompileOptions options{.verify = true, .plan = {.max_unrolled_instances = 200}};
+
 /// Compiles for every instruction set this machine can run.
 template <class F>
 void for_each_isa(const F& f) {
@@ -33,8 +36,9 @@ void for_each_isa(const F& f) {
     if (isa == Isa::Avx2 && !__builtin_cpu_supports("avx2")) continue;
     if (isa == Isa::Avx512 && !__builtin_cpu_supports("avx512f")) continue;
     INFO("isa ", std::string(name(isa)));
-    codegen::LlvmCompiler compiler(target(isa), {.verify = true});
-    f(compiler);
+    static codegen::LlvmCompiler compilers[] = {codegen::LlvmCompiler(target(Isa::Sse42), options), codegen::LlvmCompiler(target(Isa::Avx2), options),
+                                               codegen::LlvmCompiler(target(Isa::Avx512), options)};
+    f(compilers[static_cast<std::size_t>(isa)]);
   }
 }
 
@@ -73,6 +77,48 @@ TEST_CASE("matmul of odd shapes in every type") {
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64, ScalarType::Int32, ScalarType::Int64}) {
     INFO(std::string(program::name(type)));
     check_all_kinds(matmul(3, 29, 7, type));
+  }
+}
+
+TEST_CASE("random schedules with tiles that do not divide") {
+  program::ComputeGraph plain = matmul(13, 37, 11);
+  program::ComputeGraph cached = matmul(7, 45, 9);
+  const auto c = cached.tensor(2);
+  cached.compute("D", {{"i", 7}, {"j", 45}}, [&](auto i) { return max(c(i[0], i[1]), 0.0); });
+  program::ComputeGraph conv;  // 3 x 3, padding 1, stride 2 along w
+  const auto x = conv.input("x", {6, 9, 5});
+  const auto w = conv.input("w", {3, 3, 5, 21});
+  const auto y = conv.reduce("y", {{"h", 6}, {"w", 5}, {"o", 21}}, {{"kh", 3}, {"kw", 3}, {"c", 5}}, Combiner::Sum, [&](auto i, auto r) {
+    const IndexExpr h = i[0] + r[0] - 1;
+    const IndexExpr v = 2 * i[1] + r[1] - 1;
+    return select(in_bounds(h, 6) && in_bounds(v, 9), x(h, v, r[2]), 0.0) * w(r[0], r[1], r[2], i[2]);
+  });
+  program::ComputeGraph conv_cached = conv;
+  conv_cached.compute("z", {{"h", 6}, {"w", 5}, {"o", 21}}, [&](auto i) { return y(i[0], i[1], i[2]) + Expr(1.0); });
+  program::ComputeGraph nchw;  // the vectorised axis is the padded one
+  const auto p = nchw.input("p", {3, 9, 17});
+  nchw.reduce("m", {{"c", 3}, {"h", 5}, {"w", 9}}, {{"kh", 3}, {"kw", 3}}, Combiner::Max, [&](auto i, auto r) {
+    const IndexExpr h = 2 * i[1] + r[0] - 1;
+    const IndexExpr v = 2 * i[2] + r[1] - 1;
+    return select(in_bounds(h, 9) && in_bounds(v, 17), p(i[0], h, v), -100.0);
+  });
+  static constexpr std::uint64_t rounds = 20;
+  for (std::uint64_t seed = 0; seed < rounds; ++seed) {
+    INFO("seed ", seed);
+    const auto run = [&](const program::ComputeGraph& g, bool with_tile) {
+      const loops::LoopNest nest = test::random_nest(g, with_tile, seed);
+      INFO(loops::to_string(nest));
+      const auto arguments = test::sample_arguments(nest);
+      const auto expected = test::interpreted(nest, arguments);
+      for_each_isa([&](codegen::LlvmCompiler& compiler) {
+        CHECK(test::compiled_error(nest, compiler, arguments, expected) < 1e-5);
+      });
+    };
+    run(plain, false);
+    run(cached, true);
+    run(conv, false);
+    run(conv_cached, true);
+    run(nchw, false);
   }
 }
 
