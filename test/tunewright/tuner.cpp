@@ -144,3 +144,25 @@ TEST_CASE("an observer can end a run") {
   CHECK(run.stop == Stop::Requested);
   CHECK(run.history.size() == 20);
 }
+
+TEST_CASE("finalists are measured once more and come back in their new order") {
+  struct Drifting : toy::Measurer {
+    std::vector<Outcome> confirm(const Task&, std::span<const toy::Program> programs) {
+      std::vector<Outcome> outcomes(programs.size());
+      for (std::size_t i = 0; i < programs.size(); ++i) {  // the one that seemed the slowest is the fastest
+        outcomes[i].result =
+            Timing{.repeats = {}, .median = Seconds(static_cast<double>(programs.size() - i))};
+      }
+      return outcomes;
+    }
+  };
+  struct Recipe : recipes::Random<toy::Space, Drifting> {};
+  Tuner<Recipe> tuner;
+  const auto run = tuner.run(toy::task(), {.trials = 50, .batch = 25});
+  const auto before = run.history.fastest_trials(3);
+  const auto after = tuner.confirm(toy::task(), run, 3);
+  REQUIRE(after.size() == 3);
+  CHECK(after[0].candidate.key == before[2].candidate.key);
+  CHECK(after[0].cost_s() == 1.0);
+  CHECK(after[2].candidate.key == run.best()->candidate.key);
+}

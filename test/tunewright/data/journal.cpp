@@ -116,6 +116,9 @@ TEST_CASE(
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("conv 7"), std::runtime_error);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"),
                        std::runtime_error);
+  data::Journal::Options shared = options(journal.path());
+  shared.many_tasks = true;
+  CHECK(data::Journal(shared).recall(c).empty());
 }
 
 TEST_CASE("the same workload on another target is another task") {
