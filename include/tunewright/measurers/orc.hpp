@@ -26,6 +26,7 @@
 
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
+#include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
@@ -37,7 +38,7 @@
 
 namespace tunewright::measurers {
 
-/// Parts of a worker that loads object files with LLVM ORC.
+/// Parts of a worker that loads object files with LLVM ORC and runs parallel loops on pinned threads.
 [[nodiscard]] inline WorkerParts orc_worker_parts() {
   WorkerParts parts;
   // Made with the first object file, that is in the worker: the tuner's own process never needs it.
@@ -49,6 +50,10 @@ namespace tunewright::measurers {
     kernel.object = std::make_shared<const std::vector<char>>(object.begin(), object.end());
     auto loaded = std::make_shared<codegen::LoadedKernel>(linker->load(kernel));
     return {loaded->function(), loaded};
+  };
+  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
+    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
+    return {team->runtime(), team};
   };
   return parts;
 }
