@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
@@ -93,8 +93,7 @@ class Session {
           "the search space gave no feasible configuration for task '" + task_.name +
           "'; check its shapes against the space, or loosen the limits of the target");
     }
-    std::vector<std::size_t> chosen(std::min(n, pool.size()));
-    std::iota(chosen.begin(), chosen.end(), std::size_t{0});
+    std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));
     if (guided) {
       const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, pool);  // (R, D) in P programs
       std::vector<float> score(pool.size());                                        // [P]

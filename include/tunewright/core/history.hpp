@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/outcome.hpp"
 
 namespace tunewright {
@@ -92,15 +92,12 @@ class History {
 
  private:
   [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const {
-    std::vector<std::size_t> order(trials_.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      const double cost_a = trials_[a].cost_s();
-      const double cost_b = trials_[b].cost_s();
-      return cost_a != cost_b ? cost_a < cost_b : a < b;
-    });
-    order.resize(std::min(count, valid_));
-    return order;
+    return first_in_order(positions(trials_.size()), std::min(count, valid_),
+                          [&](std::size_t a, std::size_t b) {
+                            const double cost_a = trials_[a].cost_s();
+                            const double cost_b = trials_[b].cost_s();
+                            return cost_a != cost_b ? cost_a < cost_b : a < b;
+                          });
   }
 
   std::vector<Trial<Config>> trials_;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/explorers/concept.hpp"
 
 namespace tunewright::explorers {
@@ -59,13 +60,9 @@ class Archive {
     for (std::size_t i = 0; i < size(); ++i) {
       if (eligible(i)) order.push_back(i);
     }
-    const std::size_t kept = std::min(count, order.size());
-    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(kept), order.end(),
-                      [&](std::size_t a, std::size_t b) {
-                        return score_[a] != score_[b] ? score_[a] > score_[b] : keys_[a] < keys_[b];
-                      });
-    order.resize(kept);
-    return order;
+    return first_in_order(std::move(order), count, [&](std::size_t a, std::size_t b) {
+      return score_[a] != score_[b] ? score_[a] > score_[b] : keys_[a] < keys_[b];
+    });
   }
 
   /// The configurations at `positions`, moved out; the archive is used up.

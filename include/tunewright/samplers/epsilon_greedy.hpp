@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/samplers/concept.hpp"
 
@@ -33,11 +33,9 @@ struct EpsilonGreedy {
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng& rng) const {
     require(epsilon >= 0 && epsilon <= 1, "EpsilonGreedy", "epsilon", epsilon, "a share, 0 to 1");
-    std::vector<std::size_t> order(score.size());  // by score, of equals the earlier first
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return score[a] != score[b] ? score[a] > score[b] : a < b;
-    });
+    std::vector<std::size_t> order = first_in_order(
+        positions(score.size()), score.size(),
+        [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
     const std::size_t count = std::min(n, order.size());
     // The nudge keeps 0.1 * 30 at 3, whatever its rounding.
     const auto random = static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(count) + 1e-9));

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/samplers/concept.hpp"
 
 namespace tunewright::samplers {
@@ -20,8 +20,7 @@ struct Random {
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng& rng) const {
-    std::vector<std::size_t> order(score.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order = positions(score.size());
     rng.shuffle(std::span(order));
     order.resize(std::min(n, order.size()));
     return order;

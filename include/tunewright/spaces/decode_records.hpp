@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/spaces/concept.hpp"
@@ -50,9 +49,7 @@ template <SearchSpace S>
       outcomes.push_back(&record.outcome);
     }
   }
-  std::vector<std::size_t> order(found.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  const auto order = first_in_order(positions(found.size()), found.size(), [&](std::size_t a, std::size_t b) {
     return std::tie(found[a].round, found[a].slot, a) < std::tie(found[b].round, found[b].slot, b);
   });
   for (const std::size_t i : order) {

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace tunewright {
+
+/// The positions 0, 1, ..., n - 1.
+[[nodiscard]] inline std::vector<std::size_t> positions(std::size_t n) {
+  std::vector<std::size_t> all(n);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+/// The `count` first of `among` in the order `before`, sorted. `before` must order any two different positions one way
+/// or the other, so that there is one result on every platform. O(N log count).
+///
+/// Not a template: every policy sorts positions by something, and one sort compiled is enough.
+[[nodiscard]] inline std::vector<std::size_t> first_in_order(
+    std::vector<std::size_t> among, std::size_t count,
+    const std::function<bool(std::size_t, std::size_t)>& before) {
+  const std::size_t kept = std::min(count, among.size());
+  std::partial_sort(among.begin(), among.begin() + static_cast<std::ptrdiff_t>(kept), among.end(),
+                    std::cref(before));
+  among.resize(kept);
+  return among;
+}
+
+}  // namespace tunewright
