@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/codegen/export.hpp"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/nest_builder.hpp"
+#include "tunewright/codegen/llvm.hpp"
+
+namespace {
+
+using namespace tunewright;
+using loops::IndexExpr;
+using loops::LoopKind;
+
+struct Folder {
+  std::filesystem::path path = std::filesystem::temp_directory_path() / ("tunewright-export-" + std::to_string(::getpid()));
+  Folder() { std::filesystem::create_directory(path); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path); }
+};
+
+/// y = exp(A W) with W packed in columns of 4, of which the last is not full, and a workspace for A W.
+program::ComputeGraph graph() {
+  program::ComputeGraph g;
+  const auto a = g.input("A", {3, 2});
+  const auto w = g.constant("W", {2, 6});
+  const auto product = g.reduce("product", {{"i", 3}, {"j", 6}}, {{"k", 2}}, program::Combiner::Sum,
+                                [&](auto i, auto r) { return a(i[0], r[0]) * w(r[0], i[1]); });
+  g.compute("y", {{"i", 3}, {"j", 6}}, [&](auto i) { return cast(exp(cast(product(i[0], i[1]), program::ScalarType::Float64)), program::ScalarType::Float32); });
+  return g;
+}
+
+codegen::Kernel kernel() {
+  loops::LoopNest nest = test::plain_nest(graph(), LoopKind::Vectorized, LoopKind::Parallel);
+  nest.name = "dense_exp";
+  nest.buffers[1].packing = {{1, 4, 2}, {0, 1, 2}, {1, 1, 4}};
+  Target target;
+  target.threads = 2;
+  return codegen::compile(nest, target);
+}
+
+TEST_CASE("a plain C program links the object file and calls the kernel") {
+  if (std::system("cc --version > /dev/null 2>&1") != 0) return;
+  const Folder folder;
+  const codegen::ExportedKernel files = codegen::export_kernel(kernel(), codegen::argument_shapes(graph()), folder.path, "dense layer");
+  CHECK(files.header.filename() == "dense_exp.h");
+  std::ofstream(folder.path / "main.c") << R"(
+#include "dense_exp.h"
+#include <math.h>
+#include <stdio.h>
+
+static _Alignas(64) float A[3][2] = {{1, 0}, {0, 1}, {1, -1}};
+static _Alignas(64) float y[3][6];
+static _Alignas(64) char packed[1024], workspace[1024];
+static int parts = 0;
+
+static void in_parts(const struct tunewright_runtime* self, int64_t count, void (*body)(void*, int64_t, int64_t), void* context) {
+  for (int64_t i = 0; i < count; ++i, ++*(int*)self->state) body(context, i, i + 1);
+}
+
+int main(void) {
+  const float W[2][6] = {{0, 1, 2, 3, 4, 5}, {5, 4, 3, 2, 1, 0}};
+  void* buffers[dense_exp_buffer_count] = {0};
+  buffers[dense_exp_A] = A;
+  buffers[dense_exp_W] = packed;
+  buffers[dense_exp_y] = y;
+  buffers[dense_exp_product] = workspace;
+  if (dense_exp_buffer_bytes[dense_exp_W] != 2 * 2 * 4 * sizeof(float)) return 1;
+  dense_exp_pack_W(&W[0][0], (float*)packed);
+  const struct tunewright_runtime runtime = {in_parts, &parts};
+  const struct tunewright_runtime* runtimes[] = {&tunewright_serial_runtime, &runtime};
+  for (int r = 0; r < 2; ++r) {
+    dense_exp(buffers, runtimes[r]);
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 6; ++j) {
+        const double want = exp(A[i][0] * W[0][j] + A[i][1] * W[1][j]);
+        if (fabs(y[i][j] - want) > 1e-5 * want) return 2;
+        y[i][j] = 0;
+      }
+    }
+  }
+  return parts > 0 ? 0 : 3;
+}
+)";
+  const std::string at = folder.path.string();
+  REQUIRE(std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " +
+                       files.object.string() + " -lm").c_str()) == 0);
+  CHECK(std::system((at + "/program").c_str()) == 0);
+}
+
+TEST_CASE("misuse is named") {
+  const Folder folder;
+  const codegen::Kernel compiled = kernel();
+  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, {}, folder.path), "kernel 'kernel' has no object file; export a compiled one",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, {}, folder.path), "kernel 'dense_exp' has 3 arguments, 0 shapes were given",
+                       std::invalid_argument);
+  codegen::Kernel badly_named = compiled;
+  badly_named.symbol = "2d conv";
+  CHECK_THROWS_AS(codegen::export_kernel(badly_named, codegen::argument_shapes(graph()), folder.path), std::invalid_argument);
+  CHECK_THROWS_AS(codegen::export_kernel(compiled, codegen::argument_shapes(graph()), folder.path / "missing"), std::runtime_error);
+}
+
+}  // namespace
