@@ -31,7 +31,7 @@
 namespace tunewright::bench {
 
 /// Buffers in the order of `codegen::Kernel`: inputs and constants in tensor order, then outputs.
-using Run = std::function<void(void* const* buffers)>;
+using LibraryCall = std::function<void(void* const* buffers)>;
 
 struct LibraryKernel {
   std::string library;
@@ -42,8 +42,8 @@ namespace detail {
 
 inline constexpr std::size_t max_library_kernels = 160;
 
-inline std::vector<Run>& library_runs() {
-  static std::vector<Run> runs;
+inline std::vector<LibraryCall>& library_runs() {
+  static std::vector<LibraryCall> runs;
   return runs;
 }
 
@@ -60,16 +60,16 @@ constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_function
 }  // namespace detail
 
 /// Enters a library's function for the outputs of `graph` into the table.
-inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<const program::ComputeGraph>& graph, Run run) {
+inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<const program::ComputeGraph>& graph, LibraryCall call) {
   static constexpr auto functions = detail::slot_functions(std::make_index_sequence<detail::max_library_kernels>{});
-  std::vector<Run>& runs = detail::library_runs();
+  std::vector<LibraryCall>& runs = detail::library_runs();
   if (runs.size() == functions.size()) throw std::length_error("the table of library kernels is full");
   const loops::LoopNest plain = loops::lower(schedule::Schedule{graph, {}});
   LibraryKernel entry{std::move(library), {}};
   entry.kernel.symbol = entry.library;
   for (const loops::BufferId id : plain.arguments) entry.kernel.buffers.push_back({plain.buffers[id]});
   entry.kernel.native = functions[runs.size()];
-  runs.push_back(std::move(run));
+  runs.push_back(std::move(call));
   return entry;
 }
 
@@ -82,7 +82,7 @@ struct Product {
   std::int64_t k = 1;
 };
 
-inline Run eigen_product(Product p) {
+inline LibraryCall eigen_product(Product p) {
   return [p](void* const* buffers) {
     using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
     const auto* a = static_cast<const float*>(buffers[0]);
@@ -96,7 +96,7 @@ inline Run eigen_product(Product p) {
 }
 
 #ifdef TUNEWRIGHT_BENCH_HAS_OPENBLAS
-inline Run openblas_product(Product p) {
+inline LibraryCall openblas_product(Product p) {
   return [p](void* const* buffers) {
     const auto m = static_cast<blasint>(p.m);
     const auto n = static_cast<blasint>(p.n);
@@ -158,7 +158,7 @@ class DnnlKernel {
   std::shared_ptr<State> state_;
 };
 
-inline Run dnnl_product(Product p) {
+inline LibraryCall dnnl_product(Product p) {
   return DnnlKernel([p](const dnnl::engine& engine) {
     using md = dnnl::memory::desc;
     const auto type = dnnl::memory::data_type::f32;
@@ -178,7 +178,7 @@ struct Convolution {
   bool depthwise = false;
 };
 
-inline Run dnnl_convolution(Convolution s) {
+inline LibraryCall dnnl_convolution(Convolution s) {
   return DnnlKernel([s](const dnnl::engine& engine) {
     using md = dnnl::memory::desc;
     using tag = dnnl::memory::format_tag;
@@ -200,7 +200,7 @@ inline Run dnnl_convolution(Convolution s) {
   });
 }
 
-inline Run dnnl_softmax(std::int64_t rows, std::int64_t columns) {
+inline LibraryCall dnnl_softmax(std::int64_t rows, std::int64_t columns) {
   return DnnlKernel([rows, columns](const dnnl::engine& engine) {
     const dnnl::memory::desc data({rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ab);
     const dnnl::softmax_forward::primitive_desc primitive(
@@ -211,7 +211,7 @@ inline Run dnnl_softmax(std::int64_t rows, std::int64_t columns) {
 
 #endif
 
-inline Run eigen_softmax(std::int64_t rows, std::int64_t columns) {
+inline LibraryCall eigen_softmax(std::int64_t rows, std::int64_t columns) {
   return [rows, columns](void* const* buffers) {
     const auto* x = static_cast<const float*>(buffers[0]);
     auto* y = static_cast<float*>(buffers[1]);

@@ -72,6 +72,33 @@ class LimitCheck {
 
 }  // namespace detail
 
+namespace detail {
+/// Iterations of the first parallel loop found; 1 where there is none.
+inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
+  for (const Node& node : body) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      if (loop->kind == LoopKind::Parallel) return nest.variables[loop->var].extent;
+      if (const std::int64_t inner = parallel_extent(nest, loop->body); inner > 1) return inner;
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      if (const std::int64_t inner = parallel_extent(nest, branch->then); inner > 1) return inner;
+    }
+  }
+  return 1;
+}
+}  // namespace detail
+
+/// Share of their time that `threads` threads work on the last nest of the program (its output), when iterations of the
+/// parallel loop take equally long: n / (threads * ceil(n / threads)).
+[[nodiscard]] inline double thread_utilisation(const LoopNest& nest, unsigned threads) {
+  if (nest.body.empty() || threads <= 1) return 1;
+  const auto* last = std::get_if<Loop>(&nest.body.back().content);
+  if (last == nullptr) return 1.0 / threads;
+  const std::int64_t n =
+      last->kind == LoopKind::Parallel ? nest.variables[last->var].extent : detail::parallel_extent(nest, last->body);
+  const auto t = static_cast<std::int64_t>(threads);
+  return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
+}
+
 /// The first limit the nest exceeds, in words, or an empty string.
 [[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits = {}) {
   return detail::LimitCheck(nest, target, limits).run();

@@ -54,18 +54,28 @@ using schedule::UnrollLimit;
   return static_cast<double>(padded - extent) / static_cast<double>(padded);
 }
 
-/// Candidate sizes of one tile part: divisors of `extent` up to `cap`, and sizes that leave at most `max_waste` idle.
-[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, double max_waste) {
-  std::vector<std::int64_t> sizes;
-  const std::int64_t limit = std::min(extent, cap);
-  for (std::int64_t f = 1; f <= limit; ++f) {
-    if (extent % f == 0 || (f <= 64 && waste(extent, f) <= max_waste)) sizes.push_back(f);
-    if (f > 64 && f * f > extent && extent % f != 0) {  // beyond the root only co-divisors are left
-      for (std::int64_t q = extent / f; q >= 1; --q) {
-        if (extent % q == 0 && extent / q <= limit && extent / q > f) sizes.push_back(extent / q);
-      }
-      break;
-    }
+/// Divisors of `extent` up to `cap`, ascending.
+[[nodiscard]] inline std::vector<std::int64_t> divisors_up_to(std::int64_t extent, std::int64_t cap) {
+  std::vector<std::int64_t> small;
+  std::vector<std::int64_t> large;
+  for (std::int64_t d = 1; d * d <= extent; ++d) {
+    if (extent % d != 0) continue;
+    if (d <= cap) small.push_back(d);
+    if (d != extent / d && extent / d <= cap) large.push_back(extent / d);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+/// Candidate sizes of one tile part: divisors of `extent` up to `cap`; where these are few, or `imperfect` is asked for, also
+/// sizes up to 64 that leave at most an eighth of the last tile idle.
+[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, bool imperfect) {
+  constexpr double max_waste = 0.125;     // a tile that idles more hardly ever wins
+  constexpr std::size_t few_divisors = 3;  // primes have two
+  std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
+  if (!imperfect && (sizes.size() >= few_divisors || extent <= 4)) return sizes;
+  for (std::int64_t size = 2; size <= std::min<std::int64_t>({extent, cap, 64}); ++size) {
+    if (extent % size != 0 && waste(extent, size) <= max_waste) sizes.push_back(size);
   }
   return sizes;
 }
@@ -74,31 +84,39 @@ using schedule::UnrollLimit;
   return values[static_cast<std::size_t>(rng.below(values.size()))];
 }
 
+/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
+/// costs as much as a whole one.
+[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
+                                                     std::int64_t width, Rng& rng) {
+  constexpr double imperfect_share = 0.25;  // six or fourteen rows can be worth an idle rest
+  if (width > 1 && rng.uniform() < 0.95) {
+    std::vector<std::int64_t> whole;
+    for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
+      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125)) whole.push_back(size);
+    }
+    if (!whole.empty()) return pick(whole, rng);
+  }
+  return pick(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+}
+
 /// Draws the factors of one split, innermost first. `vectors_left` is how many vectors the register tile of the stage may
 /// still grow by; it is divided by what this split takes.
 inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_left, Rng& rng) {
-  constexpr double max_waste = 0.12;  // a tile that idles more hardly ever wins
-  constexpr double imperfect_share = 0.25;
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const bool innermost = part + 1 == split.factors.size();
     std::int64_t cap = innermost && split.max_innermost > 0 ? split.max_innermost : rest;
-    const bool in_registers = innermost && split.inner != LoopKind::Serial;
-    const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
-    if (in_registers) cap = std::min(cap, vectors_left * width);
-    std::vector<std::int64_t> sizes = tile_sizes(rest, std::max<std::int64_t>(cap, 1), rng.uniform() < imperfect_share ? max_waste : 0.0);
-    if (in_registers && width > 1) {
-      // Whole vectors where the extent has them: a part of a vector costs as much as a whole one.
-      std::vector<std::int64_t> whole;
-      for (std::int64_t size = width; size <= std::min(cap, rest); size += width) {
-        if (waste(rest, size) <= max_waste) whole.push_back(size);
-      }
-      if (!whole.empty() && rng.uniform() < 0.9) sizes = std::move(whole);
+    std::int64_t size = 1;
+    if (innermost && split.inner != LoopKind::Serial) {
+      const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
+      cap = std::min(cap, vectors_left * width);
+      size = draw_register_part(split, rest, cap, width, rng);
+      vectors_left = std::max<std::int64_t>(vectors_left / program::ceil_div(size, width), 1);
+    } else {
+      size = pick(tile_sizes(rest, cap, false), rng);
     }
-    const std::int64_t size = pick(sizes, rng);
     split.factors[part] = size;
     rest = program::ceil_div(rest, size);
-    if (in_registers) vectors_left = std::max<std::int64_t>(vectors_left / program::ceil_div(size, width), 1);
   }
 }
 

@@ -37,7 +37,7 @@ struct DefinedSketch {
 /// that differs between runs; it is called once a task, and what it throws comes out of the first `sample`.
 template <class Define>
 [[nodiscard]] SketchSpace<DefinedSketch<Define>> scheduled(Define define) {
-  return {.generator = {std::move(define)}, .max_tries = 16};
+  return SketchSpace<DefinedSketch<Define>>{.generator = {std::move(define)}};
 }
 
 /// As a type, for a recipe's `space` slot; `Define` must be default-constructible (a struct with a call operator).

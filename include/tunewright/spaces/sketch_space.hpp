@@ -45,14 +45,22 @@ struct SketchSpace {
   using program_type = loops::LoopNest;
 
   Generator generator = {};
-  unsigned max_tries = 16;  ///< draws of decisions before a sample is given up
+  unsigned max_tries = 24;       ///< draws of decisions before a sample is given up
+  double min_utilisation = 0.8;  ///< share of the threads' time that is used, below which a draw is repeated
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     const std::vector<config_type>& all = sketches(task);
     for (unsigned attempt = 0; attempt < max_tries; ++attempt) {
       config_type config = all[static_cast<std::size_t>(rng.below(all.size()))];
       decisions::draw_all(config.steps, task.target, rng);
-      if (feasible(task, config)) return config;
+      try {
+        const loops::LoopNest nest = loops::lower(config);
+        // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take what comes.
+        const bool picky = attempt + 4 < max_tries;
+        if (picky && loops::thread_utilisation(nest, task.target.threads) < min_utilisation) continue;
+        if (loops::exceeded_limit(nest, task.target).empty()) return config;
+      } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
+      }
     }
     return std::nullopt;
   }
