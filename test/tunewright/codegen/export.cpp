@@ -7,7 +7,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "support/nest_builder.hpp"
 #include "tunewright/codegen/llvm.hpp"
@@ -39,7 +41,6 @@ program::ComputeGraph graph() {
 
 codegen::Kernel kernel() {
   loops::LoopNest nest = test::plain_nest(graph(), LoopKind::Vectorized, LoopKind::Parallel);
-  nest.name = "dense_exp";
   nest.buffers[1].packing = {{1, 4, 2}, {0, 1, 2}, {1, 1, 4}};
   Target target;
   target.threads = 2;
@@ -49,10 +50,11 @@ codegen::Kernel kernel() {
 TEST_CASE("a plain C program links the object file and calls the kernel") {
   if (std::system("cc --version > /dev/null 2>&1") != 0) return;
   const Folder folder;
-  const codegen::ExportedKernel files = codegen::export_kernel(kernel(), codegen::argument_shapes(graph()), folder.path, "dense layer");
+  const codegen::ExportedKernel files = codegen::export_kernel(kernel(), "dense exp", folder.path / "kernels", "dense layer");
+  CHECK(files.symbol == "dense_exp");
   CHECK(files.header.filename() == "dense_exp.h");
   std::ofstream(folder.path / "main.c") << R"(
-#include "dense_exp.h"
+#include "kernels/dense_exp.h"
 #include <math.h>
 #include <stdio.h>
 
@@ -97,15 +99,16 @@ int main(void) {
 
 TEST_CASE("misuse is named") {
   const Folder folder;
-  const codegen::Kernel compiled = kernel();
-  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, {}, folder.path), "kernel 'kernel' has no object file; export a compiled one",
+  codegen::Kernel compiled = kernel();
+  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path), "kernel 'kernel' has no object file; export a compiled one",
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, {}, folder.path), "kernel 'dense_exp' has 3 arguments, 0 shapes were given",
+  std::ofstream(folder.path / "file") << "not a folder";
+  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path / "file"), std::runtime_error);
+  compiled.symbol = "other";
+  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path), "the object file of kernel 'other' does not define it",
                        std::invalid_argument);
-  codegen::Kernel badly_named = compiled;
-  badly_named.symbol = "2d conv";
-  CHECK_THROWS_AS(codegen::export_kernel(badly_named, codegen::argument_shapes(graph()), folder.path), std::invalid_argument);
-  CHECK_THROWS_AS(codegen::export_kernel(compiled, codegen::argument_shapes(graph()), folder.path / "missing"), std::runtime_error);
+  compiled.object = std::make_shared<const std::vector<char>>(100, 'x');
+  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path), std::invalid_argument);
 }
 
 }  // namespace
