@@ -304,6 +304,10 @@ struct OrcJit {
 
   /// Makes the sandbox ready for kernels of `task`.
   void prepare(const Task& task) {
+    if (processors.empty()) {
+      throw std::invalid_argument(
+          "measurers::OrcJit has no processors to run on; give its member `processors` at least one");
+    }
     const std::uint64_t key = stable_hash(task);
     auto known = std::find_if(state->tasks.begin(), state->tasks.end(),
                               [&](const auto& entry) { return entry.key == key; });

@@ -26,9 +26,9 @@ struct Protocol {
   unsigned warmup_calls = 1;  ///< on top of the checked call; skipped for kernels above `budget_seconds`
   double min_repeat_seconds = 2e-3;  ///< a repeat lasts at least so long
   unsigned repeats_min = 5;          ///< at least 1
-  unsigned repeats_max = 15;         ///< at most `repeats_limit`
-  double wanted_spread = 0.01;       ///< share of the median
-  double noisy_spread = 0.05;        ///< share of the median above which a series is taken again
+  unsigned repeats_max = 12;         ///< at most `repeats_limit`
+  double wanted_spread = 0.02;       ///< share of the median
+  double noisy_spread = 0.1;         ///< share of the median above which a series is taken again
   double budget_seconds = 0.15;      ///< of repeats; checked after each, so one repeat always completes
   bool flush_cache = false;          ///< evict the buffers before each repeat, which is then a single call
   double far_slower_factor = 4;      ///< over the best so far; infinity measures every kernel in full

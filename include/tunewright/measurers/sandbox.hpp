@@ -278,8 +278,9 @@ class Sandbox {
       case sandbox::Reply::Kind::Done: break;
       case sandbox::Reply::Kind::Failed:
         answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
-        // What else such a kernel wrote to is not known.
-        if (answer.reply.fault == Fault::OutOfBounds) end_worker(Seconds(0));
+        // What else such a kernel wrote to, or left half done, is not known.
+        if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError)
+          end_worker(Seconds(0));
         break;
       case sandbox::Reply::Kind::Crashed:
       case sandbox::Reply::Kind::Exited:

@@ -2,7 +2,9 @@
 #include "tunewright/measurers/orc.hpp"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -164,6 +166,39 @@ TEST_CASE("kernels that are there already are measured like candidates") {
   CHECK(measurer.measure_kernel(task, kernel).valid());
 }
 
+TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
+  OrcJit measurer = quick();
+  measurer.processors = {0, 0};  // two threads, also on a machine with one processor
+  measurer.protocol.run_timeout_seconds = 0.5;
+  const Task task = matmul_task(16, 16, 16, 2);
+  const codegen::Kernel right =
+      measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));
+  codegen::Kernel wrong = right;
+  wrong.object = nullptr;
+  const auto expect = [&](codegen::tunewright_kernel function, const char* fault) {
+    wrong.native = function;
+    CHECK(fault_of(measurer.measure_kernel(task, wrong)) == fault);
+    CHECK(fault_of(measurer.measure_kernel(task, right)) == "none");
+  };
+  expect(
+      [](void* const*, const codegen::tunewright_runtime* runtime) {
+        runtime->parallel_for(
+            runtime, 2, [](void*, std::int64_t, std::int64_t end) { end == 2 ? std::abort() : void(); },
+            nullptr);
+      },
+      "run_error");
+  expect(
+      [](void* const*, const codegen::tunewright_runtime* runtime) {
+        runtime->parallel_for(
+            runtime, 2,
+            [](void*, std::int64_t, std::int64_t end) {
+              while (end == 2) ::pause();
+            },
+            nullptr);
+      },
+      "run_timeout");
+}
+
 TEST_CASE("a compilation that took too long is a fault of its own") {
   OrcJit measurer = quick();
   measurer.protocol.compile_timeout_seconds = 1e-9;
@@ -185,4 +220,12 @@ TEST_CASE("a task without a graph cannot be measured") {
   task.name = "table";
   CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>(1))),
                        doctest::Contains("no graph"), std::invalid_argument);
+}
+
+TEST_CASE("a measurer without processors cannot measure") {
+  OrcJit measurer = quick();
+  measurer.processors.clear();
+  const Task task = matmul_task(8, 8, 8);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest_of(task)})),
+                       doctest::Contains("no processors"), std::invalid_argument);
 }
