@@ -85,7 +85,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
 int main(int argc, char** argv) {
   const Settings settings = take_options(argc, argv);
   const std::vector<bench::KernelCase> cases = bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
-  bench::KernelTuner tuner{{.seed = 1, .threads = 2}};
+  bench::KernelTuner tuner = bench::kernel_tuner(1);
   for (const bench::KernelCase& kernel_case : cases) {
     benchmark::RegisterBenchmark(kernel_case.name.c_str(),
                                  [&](benchmark::State& state) { tune_and_compare(state, kernel_case, settings, tuner); })

@@ -21,6 +21,11 @@ namespace tunewright::bench {
 using KernelTuner = Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>>;
 using KernelRun = Run<schedule::Schedule>;
 
+/// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one.
+inline KernelTuner kernel_tuner(std::uint64_t seed) {
+  return KernelTuner{{.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = host_target().threads}};
+}
+
 /// Medians of kernels measured in turns. `library` is the fastest one that ran.
 struct Comparison {
   double tuned_s = 0;

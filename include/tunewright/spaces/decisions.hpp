@@ -84,6 +84,19 @@ using schedule::UnrollLimit;
   return values[static_cast<std::size_t>(rng.below(values.size()))];
 }
 
+/// Draws one of `sizes` with probability proportional to its size: larger innermost parts amortise more, and a uniform choice
+/// among divisors would mostly give small ones.
+[[nodiscard]] inline std::int64_t pick_large(const std::vector<std::int64_t>& sizes, Rng& rng) {
+  std::uint64_t total = 0;
+  for (const std::int64_t size : sizes) total += static_cast<std::uint64_t>(size);
+  std::uint64_t draw = rng.below(total);
+  for (const std::int64_t size : sizes) {
+    if (draw < static_cast<std::uint64_t>(size)) return size;
+    draw -= static_cast<std::uint64_t>(size);
+  }
+  return sizes.back();
+}
+
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
 /// costs as much as a whole one.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
@@ -94,9 +107,9 @@ using schedule::UnrollLimit;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
       if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125)) whole.push_back(size);
     }
-    if (!whole.empty()) return pick(whole, rng);
+    if (!whole.empty()) return pick_large(whole, rng);
   }
-  return pick(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+  return pick_large(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
 }
 
 /// Draws the factors of one split, innermost first. `vectors_left` is how many vectors the register tile of the stage may
@@ -113,7 +126,9 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_
       size = draw_register_part(split, rest, cap, width, rng);
       vectors_left = std::max<std::int64_t>(vectors_left / program::ceil_div(size, width), 1);
     } else {
-      size = pick(tile_sizes(rest, cap, false), rng);
+      // A single inner part belongs to a reduction: the longer, the fewer times a register tile is stored.
+      const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
+      size = split.factors.size() == 1 && rng.uniform() < 0.5 ? pick_large(sizes, rng) : pick(sizes, rng);
     }
     split.factors[part] = size;
     rest = program::ceil_div(rest, size);

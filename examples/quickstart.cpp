@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tunes five kernels on this machine and compares them with plain loops and with the libraries people use.
+//
+//   bash examples/quickstart.sh                      sets everything up and runs this
+//   quickstart --output FOLDER --trials N            leaves a journal, a plot and exported kernels in FOLDER
+//
+// Run it again with the same folder and it goes on from its journal.
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "../bench/tune_kernel.hpp"
+#include "tunewright/codegen/export.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/measurers/peak.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+struct Options {
+  std::filesystem::path output = "quickstart-output";
+  std::size_t trials = 320;
+};
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--help") {
+      std::cout << "usage: quickstart [--output FOLDER] [--trials N]\n";
+      std::exit(0);
+    }
+    if (i + 1 == argc || (argument != "--output" && argument != "--trials")) {
+      throw std::invalid_argument("'" + argument + "' is not an option with a value; see --help");
+    }
+    const std::string value = argv[++i];
+    if (argument == "--output") options.output = value;
+    else options.trials = std::stoul(value);
+  }
+  return options;
+}
+
+/// Observer that keeps how the best latency fell, for the plot.
+struct Curve {
+  std::vector<std::pair<double, double>> points = {};  ///< seconds, best latency so far
+  void on_record(const Record&, const RunStatus& status) {
+    if (status.best) points.emplace_back(status.elapsed.count(), status.best->count());
+  }
+};
+
+void write_plot(const std::filesystem::path& folder, const std::map<std::string, Curve>& curves) {
+  std::ofstream script(folder / "best_so_far.gnuplot");
+  script << "set terminal svg size 900,540\nset output 'best_so_far.svg'\nset xlabel 'seconds'\n"
+            "set ylabel 'speed of the best so far, share of the final one'\nset yrange [0:1.05]\nset key bottom right\nplot ";
+  bool first = true;
+  for (const auto& [name, curve] : curves) {
+    if (curve.points.empty()) continue;
+    std::ofstream data(folder / (name + ".curve"));
+    for (const auto& [seconds, best] : curve.points) data << seconds << ' ' << curve.points.back().second / best << '\n';
+    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name << "' noenhanced";
+    first = false;
+  }
+  script << '\n';
+  script.close();
+  if (first) return;
+  const std::string command = "cd '" + folder.string() + "' && gnuplot best_so_far.gnuplot";
+  if (std::system(command.c_str()) != 0) std::cerr << "no plot: gnuplot is missing or failed; its script is in " << folder << '\n';
+}
+
+std::string milliseconds(std::optional<double> seconds) {
+  if (!seconds) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", *seconds * 1e3);
+  return text;
+}
+
+std::string faults(const RunStatus& status) {
+  std::string text;
+  for (std::size_t f = 0; f < status.faults.size(); ++f) {
+    if (status.faults[f] != 0) text += (text.empty() ? "" : ", ") + std::to_string(status.faults[f]) + " " + std::string(fault_names[f]);
+  }
+  return text.empty() ? "none" : text;
+}
+
+int run(const Options& options) {
+  const std::vector<bench::KernelCase> cases = bench::quickstart_cases();  // before the measurer, see library_kernels.hpp
+  std::filesystem::create_directories(options.output);
+  const Target target = host_target();
+  bench::KernelTuner tuner = bench::kernel_tuner(1);
+  data::Journal journal{{.path = (options.output / "journal.jsonl").string(), .many_tasks = true}};
+  Interrupt interrupt;
+  std::map<std::string, Curve> curves;
+
+  std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads, std::string(name(target.isa)).c_str());
+  std::string table;
+  for (const bench::KernelCase& kernel_case : cases) {
+    const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
+    measurers::OrcJit& measurer = tuner.parts().measurer;
+    const Outcome naive = measurer.measure_kernel(task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
+    Curve& curve = curves[kernel_case.name];
+    const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
+    const std::vector<schedule::Schedule> best = bench::fastest(found, 4);
+    if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
+    const double peak = measurers::peak_flops_per_second(target);
+    const bench::Comparison result = bench::compare(measurer, task, kernel_case, best, 15);
+    codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name, options.output / "kernels");
+
+    const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
+    char row[400];
+    std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n", kernel_case.name.c_str(),
+                  milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
+                  milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
+                  result.library_s ? *result.library_s / result.tuned_s : 0.0, gflops(result.tuned_s),
+                  100 * task.flops / result.tuned_s / peak, found.status.trials, found.status.elapsed.count(),
+                  faults(found.status).c_str());
+    table += row;
+    for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
+    if (interrupt.should_stop()) break;
+  }
+  write_plot(options.output, curves);
+  std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms", "", "tuned ms", "faster",
+              "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
+  std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n", options.output.c_str());
+  return interrupt.should_stop() ? 130 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse(argc, argv));
+  } catch (const std::exception& error) {
+    std::cerr << "quickstart: " << error.what() << '\n';
+    return 1;
+  }
+}
