@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/run_kernel.hpp"
+#include "support/workloads.hpp"
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+/// Arguments of a kernel as numbers, constants in the order it asked for; outputs are filled in by the run.
+std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel, const reference::Tensors& inputs) {
+  std::vector<std::vector<double>> arguments;
+  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+    const loops::Buffer& layout = buffer.layout;
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
+    if (layout.role != loops::BufferRole::Input && layout.role != loops::BufferRole::Constant) continue;
+    const reference::Array& array = inputs[layout.tensor];
+    std::vector<double> row_major(array.size());
+    for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
+    codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
+  }
+  return arguments;
+}
+
+struct Tally {
+  std::size_t checked = 0;
+  std::size_t wrong = 0;
+};
+
+/// Compiles and runs one schedule and compares every output with the reference.
+void check(const Task& task, const schedule::Schedule& config, const reference::Tensors& inputs,
+           const reference::Tensors& expected, codegen::LlvmCompiler& compiler, Tally& tally) {
+  const loops::LoopNest nest = loops::lower(config);
+  const codegen::Kernel kernel = compiler.compile(nest);
+  std::vector<std::vector<double>> arguments = arguments_for(kernel, inputs);
+  bool right = test::run_kernel(kernel, arguments);
+  for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const loops::Buffer& layout = kernel.buffers[b].layout;
+    if (layout.role != loops::BufferRole::Output) continue;
+    reference::Array actual(layout.type, layout.shape);
+    for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
+    right = right && reference::compare(actual, expected[layout.tensor], reference::tolerance_for(*task.graph, layout.tensor)).passed;
+  }
+  ++tally.checked;
+  if (right) return;
+  ++tally.wrong;
+  MESSAGE(task.name << " on " << name(task.target.isa) << " is wrong:\n" << loops::to_string(nest));
+}
+
+/// `instances` random shapes of every operator, `schedules` random schedules each, on all instruction sets of the machine.
+Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
+  const spaces::MultiLevelTiling space;
+  Tally tally;
+  const Target host = host_target().with_threads(2);
+  for (const test::Workload& workload : test::workloads()) {
+    for (std::size_t i = 0; i < instances; ++i) {
+      Rng rng = Rng(seed).split(i);
+      const auto isa = std::min(host.isa, static_cast<Isa>(2 - static_cast<int>(i % 4) % 3));
+      const Task task = program::make_task(workload.name, workload.make(rng), host.with_isa(isa));
+      const reference::Tensors inputs = reference::random_inputs(*task.graph, rng);
+      const reference::Tensors expected = reference::evaluate(*task.graph, inputs);
+      codegen::LlvmCompiler compiler(task.target);
+      for (std::size_t s = 0; s < schedules; ++s) {
+        auto config = space.sample(task, rng);
+        if (!config) continue;
+        if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant)) config = std::move(mutant);
+        check(task, *config, inputs, expected, compiler, tally);
+      }
+    }
+  }
+  return tally;
+}
+
+TEST_CASE("random schedules of every operator compute what the reference does, odd shapes included") {
+  const Tally tally = check_all(11, 8, 1);
+  CHECK(tally.checked >= 2000);
+  CHECK(tally.wrong == 0);
+}
+
+}  // namespace
+
+TEST_SUITE_BEGIN("long");
+TEST_CASE("twenty thousand random schedules of every operator compute what the reference does") {
+  const Tally tally = check_all(60, 14, 2);
+  CHECK(tally.checked >= 20000);
+  CHECK(tally.wrong == 0);
+}
+TEST_SUITE_END();
