@@ -1,25 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sched.h>
-
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <new>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,6 +22,7 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/orc_compile_team.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/sandbox.hpp"
@@ -59,97 +50,6 @@ namespace tunewright::measurers {
 }
 
 namespace orc {
-
-/// A compiled candidate or the reason why there is none.
-struct Compiled {
-  std::variant<codegen::Kernel, Failure> result;
-  Seconds time{0};
-};
-
-/// Compiles nests [begin, end) on threads of its own; `wait` hands them out in order, each as soon as it is
-/// there. A compilation cannot be interrupted within a process; what bounds it is that the code generator
-/// keeps loops as loops beyond a fixed number of statements, and one that took longer than allowed is
-/// reported as such.
-class CompileTeam {
- public:
-  using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
-
-  /// One thread a compiler; on `processors` where any are given.
-  CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count,
-              double timeout_seconds, std::span<const int> processors)
-      : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
-    for (std::size_t t = 0; t < std::min(count, nests.size()); ++t) {
-      threads_.emplace_back([this, compiler = compilers[t].get(),
-                             allowed = std::vector<int>(processors.begin(), processors.end())] {
-        keep_to(allowed);
-        work(*compiler);
-      });
-    }
-  }
-  ~CompileTeam() { next_ = nests_.size(); }  // the threads end after what they are at
-
-  [[nodiscard]] Compiled wait(std::size_t position) {
-    std::unique_lock lock(mutex_);
-    ready_.wait(lock, [&] { return slots_[position].has_value() || failure_; });
-    if (failure_) std::rethrow_exception(failure_);
-    return std::move(*slots_[position]);
-  }
-  void wait_for_all() { threads_.clear(); }
-
- private:
-  static void keep_to(const std::vector<int>& processors) {
-    if (processors.empty()) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-    // Compiling elsewhere disturbs measuring but is not wrong, so a refusal is no error.
-    static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
-  }
-
-  void work(codegen::LlvmCompiler& compiler) {
-    for (std::size_t i = next_++; i < nests_.size(); i = next_++) {
-      std::optional<Compiled> compiled;
-      try {
-        compiled = compile(compiler, nests_[i]);
-      } catch (...) {
-        const std::lock_guard lock(mutex_);
-        failure_ = std::current_exception();
-        ready_.notify_all();
-        return;
-      }
-      const std::lock_guard lock(mutex_);
-      slots_[i] = std::move(compiled);
-      ready_.notify_all();
-    }
-  }
-
-  [[nodiscard]] Compiled compile(codegen::LlvmCompiler& compiler, const loops::LoopNest& nest) const {
-    const auto start = std::chrono::steady_clock::now();
-    Compiled compiled;
-    try {
-      compiled.result = compiler.compile(nest);
-    } catch (const std::bad_alloc&) {
-      throw;  // says nothing about the candidate
-    } catch (const std::exception& error) {
-      compiled.result = Failure{Fault::CompileError, error.what()};
-    }
-    compiled.time = std::chrono::steady_clock::now() - start;
-    if (compiled.time > timeout_) {
-      compiled.result =
-          Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
-    }
-    return compiled;
-  }
-
-  std::span<const loops::LoopNest> nests_;
-  Seconds timeout_;
-  std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;
-  std::condition_variable ready_;
-  std::vector<std::optional<Compiled>> slots_;
-  std::exception_ptr failure_;
-  std::vector<std::jthread> threads_;  // last: joined before the rest goes
-};
 
 /// What a measurer remembers between batches.
 struct State {
