@@ -11,7 +11,8 @@
 
 #include "tunewright/schedule/state.hpp"
 
-/// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything else.
+/// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything
+/// else.
 namespace tunewright::schedule {
 
 namespace detail {
@@ -19,9 +20,12 @@ namespace detail {
 inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
 
 inline std::vector<std::int64_t> followed_factors(const State& state, const FollowSplit& s) {
-  if (s.source >= state.split_factors.size() || s.parts < 1 || s.parts > state.split_factors[s.source].size()) {
-    throw ScheduleError(ScheduleFault::BadFactor, "a split cannot follow step " + std::to_string(s.source) + " with " +
-                                                      std::to_string(s.parts) + " inner parts; follow an earlier split and make at most as many");
+  if (s.source >= state.split_factors.size() || s.parts < 1 ||
+      s.parts > state.split_factors[s.source].size()) {
+    throw ScheduleError(ScheduleFault::BadFactor,
+                        "a split cannot follow step " + std::to_string(s.source) + " with " +
+                            std::to_string(s.parts) +
+                            " inner parts; follow an earlier split and make at most as many");
   }
   const std::vector<std::int64_t>& source = state.split_factors[s.source];
   std::vector<std::int64_t> factors(source.begin(), source.begin() + (s.parts - 1));
@@ -31,21 +35,25 @@ inline std::vector<std::int64_t> followed_factors(const State& state, const Foll
   return factors;
 }
 
-inline void apply_step(State& state, const FollowSplit& s) { split(state, s.stage, s.iter, followed_factors(state, s)); }
+inline void apply_step(State& state, const FollowSplit& s) {
+  split(state, s.stage, s.iter, followed_factors(state, s));
+}
 
 inline void apply_step(State& state, const Fuse& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.count < 1 || s.count > s.iters.size()) {
     throw ScheduleError(ScheduleFault::BadChoice, "cannot fuse " + std::to_string(s.count) + " of " +
-                                                      std::to_string(s.iters.size()) + " iterators of stage '" + stage.op->name + "'");
+                                                      std::to_string(s.iters.size()) +
+                                                      " iterators of stage '" + stage.op->name + "'");
   }
   const std::size_t first = live_position(stage, s.iters[0]);
   Relation relation;
   std::string fused_name;
   for (std::size_t i = 0; i < s.count; ++i) {
     if (live_position(stage, s.iters[i]) != first + i) {
-      throw ScheduleError(ScheduleFault::NotAdjacent, describe_iterator(stage, s.iters[i]) +
-                                                          " does not directly follow the one it is fused with; reorder first");
+      throw ScheduleError(ScheduleFault::NotAdjacent,
+                          describe_iterator(stage, s.iters[i]) +
+                              " does not directly follow the one it is fused with; reorder first");
     }
     if (stage.iterators[s.iters[i]].kind != stage.iterators[s.iters[0]].kind) {
       throw ScheduleError(ScheduleFault::MixedKinds, describe_iterator(stage, s.iters[i]) +
@@ -74,7 +82,8 @@ inline void apply_step(State& state, const Reorder& s) {
   std::vector<std::size_t> sorted = places;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
-    throw ScheduleError(ScheduleFault::BadOrder, "an iterator of stage '" + stage.op->name + "' is named twice in a reorder");
+    throw ScheduleError(ScheduleFault::BadOrder,
+                        "an iterator of stage '" + stage.op->name + "' is named twice in a reorder");
   }
   for (std::size_t i = 0; i < sorted.size(); ++i) stage.order[sorted[i]] = s.order[i];
 }
@@ -83,11 +92,12 @@ inline void apply_step(State& state, const Annotate& s) {
   Stage& stage = computed_stage(state, s.stage);
   live_position(stage, s.iter);
   Iterator& iterator = stage.iterators[s.iter];
-  const bool may_carry_reduction = s.kind == LoopKind::Serial || s.kind == LoopKind::Unrolled || s.kind == LoopKind::Vectorized ||
-                                   s.kind == LoopKind::ThreadX;
+  const bool may_carry_reduction = s.kind == LoopKind::Serial || s.kind == LoopKind::Unrolled ||
+                                   s.kind == LoopKind::Vectorized || s.kind == LoopKind::ThreadX;
   if (iterator.kind == AxisKind::Reduction && !may_carry_reduction) {
-    throw ScheduleError(ScheduleFault::BadAnnotation, describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +
-                                                          std::string(schedule::name(s.kind)) + "; use rfactor first");
+    throw ScheduleError(ScheduleFault::BadAnnotation,
+                        describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +
+                            std::string(schedule::name(s.kind)) + "; use rfactor first");
   }
   iterator.annotation = s.kind;
 }
@@ -95,7 +105,8 @@ inline void apply_step(State& state, const Annotate& s) {
 inline void apply_step(State& state, const UnrollLimit& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) {
-    throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) + " of stage '" + stage.op->name +
+    throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) +
+                                                      " of stage '" + stage.op->name +
                                                       "' is not one of its choices");
   }
   stage.unroll_limit = s.choices[s.selected];
@@ -104,23 +115,26 @@ inline void apply_step(State& state, const UnrollLimit& s) {
 inline void apply_step(State& state, const ComputeLocation& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.selected >= s.choices.size()) {
-    throw ScheduleError(ScheduleFault::BadChoice, "location " + std::to_string(s.selected) + " of stage '" + stage.op->name +
-                                                      "' is not one of its choices");
+    throw ScheduleError(ScheduleFault::BadChoice, "location " + std::to_string(s.selected) + " of stage '" +
+                                                      stage.op->name + "' is not one of its choices");
   }
   const Location& location = s.choices[s.selected];
   const bool is_output = s.stage < state.graph->size() && state.graph->consumers(s.stage).empty();
   if (location.kind != Location::Kind::Root && is_output) {
-    throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' is an output and must stay at the root");
+    throw ScheduleError(ScheduleFault::BadLocation,
+                        "'" + stage.op->name + "' is an output and must stay at the root");
   }
   if (location.kind == Location::Kind::Inline && stage.op->has_reduction()) {
-    throw ScheduleError(ScheduleFault::NotInlineable, "'" + stage.op->name + "' reduces and cannot be inlined");
+    throw ScheduleError(ScheduleFault::NotInlineable,
+                        "'" + stage.op->name + "' reduces and cannot be inlined");
   }
   if (location.kind == Location::Kind::At) {
     live_position(computed_stage(state, location.stage), location.iter);
     TensorId up = location.stage;  // following attachments from the target must not lead back here
     for (std::size_t hops = 0; hops <= state.stages.size(); ++hops) {
       if (up == s.stage) {
-        throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' cannot be computed inside itself");
+        throw ScheduleError(ScheduleFault::BadLocation,
+                            "'" + stage.op->name + "' cannot be computed inside itself");
       }
       if (state.stages[up].location.kind != Location::Kind::At) break;
       up = state.stages[up].location.stage;
@@ -142,7 +156,8 @@ inline void apply_step(State& state, const CacheWrite& s) {
   Operator cached = *stage.op;
   cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
-  const TensorId cache = add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
+  const TensorId cache =
+      add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
   Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
   copy.op = std::make_shared<const Operator>(copy_operator(original->name, *original, cache));
   reset_iterators(copy);
@@ -160,11 +175,12 @@ inline void apply_step(State& state, const CacheRead& s) {
     return program::load(cache, node->type, node->indices);
   });
   if (!reads) {
-    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" + source.op->name +
-                                                         "', so there is nothing to cache");
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" +
+                                                         source.op->name + "', so there is nothing to cache");
   }
   consumer.op = std::make_shared<const Operator>(std::move(redirected));
-  Operator copy = copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
+  Operator copy =
+      copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
   add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
 }
 
@@ -172,7 +188,8 @@ inline void apply_step(State& state, const Rfactor& s) {
   Stage& stage = computed_stage(state, s.stage);
   live_position(stage, s.iter);
   if (stage.iterators[s.iter].kind != AxisKind::Reduction) {
-    throw ScheduleError(ScheduleFault::NotReduction, describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
+    throw ScheduleError(ScheduleFault::NotReduction,
+                        describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
   }
   const std::shared_ptr<const Operator> op = stage.op;
   const std::size_t rank = op->rank();
@@ -192,21 +209,26 @@ inline void apply_step(State& state, const Rfactor& s) {
   };
   for (program::Var a = 0; a < rank; ++a) {
     if (stage.position(a) == stage.order.size()) {
-      throw ScheduleError(ScheduleFault::AlreadyScheduled, "rfactor of '" + op->name + "' must come before its spatial axes are split");
+      throw ScheduleError(ScheduleFault::AlreadyScheduled,
+                          "rfactor of '" + op->name + "' must come before its spatial axes are split");
     }
     value[a] = IndexExpr::variable(a);
   }
   add_axis(s.iter, AxisKind::Spatial);
   for (const IterId iter : stage.order) {
-    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter) add_axis(iter, AxisKind::Reduction);
+    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter)
+      add_axis(iter, AxisKind::Reduction);
   }
   const auto range_of = [&](program::Var v) { return program::Range{0, partial.axes[v].extent - 1}; };
   propagate_values(stage, extent, value, range_of);
   partial.body = program::substitute_indices(
       op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
-  for (std::size_t a = rank; a < op->axes.size(); ++a) {
-    if (value[a].range(range_of).max < op->axes[a].extent) continue;
-    partial.body = program::select(program::in_bounds(value[a], op->axes[a].extent), partial.body,
+  // What a split leaves idle past the end of its parent must not count, neither beyond an axis nor a second
+  // time.
+  for (const Relation& relation : stage.relations) {
+    const IterId parent = relation.parents[0];
+    if (relation.parents.size() > 1 || value[parent].range(range_of).max < extent[parent]) continue;
+    partial.body = program::select(program::in_bounds(value[parent], extent[parent]), partial.body,
                                    program::constant(program::identity(op->combiner), op->type));
   }
   if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
@@ -214,7 +236,8 @@ inline void apply_step(State& state, const Rfactor& s) {
   Operator final_op = *op;
   final_op.axes.resize(rank);
   final_op.axes.push_back({stage.iterators[s.iter].name, extent[s.iter], AxisKind::Reduction});
-  const TensorId rf = add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
+  const TensorId rf =
+      add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
   final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
   Stage& reduced = state.stages[s.stage];
   reduced.op = std::make_shared<const Operator>(std::move(final_op));
@@ -225,21 +248,23 @@ inline void apply_step(State& state, const Pack& s) {
   computed_stage(state, s.consumer);
   const Stage& source = state.stage(s.tensor);
   if (source.op->role != program::Role::Constant && source.op->role != program::Role::Computed) {
-    throw ScheduleError(ScheduleFault::NotPackable, "'" + source.op->name +
-                                                        "' is an input and arrives as it is; pack a constant, or a cache_read of it");
+    throw ScheduleError(
+        ScheduleFault::NotPackable,
+        "'" + source.op->name + "' is an input and arrives as it is; pack a constant, or a cache_read of it");
   }
   state.packs.push_back(s);
 }
 
 inline void apply_step(State& state, const Tensorize& s) {
   live_position(computed_stage(state, s.stage), s.iter);
-  throw ScheduleError(ScheduleFault::Unsupported, "no tensor instruction is named '" + s.intrinsic + "' on this target");
+  throw ScheduleError(ScheduleFault::Unsupported,
+                      "no tensor instruction is named '" + s.intrinsic + "' on this target");
 }
 
 }  // namespace detail
 
-/// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a few hundred
-/// nanoseconds; steps that make stages copy an operator.
+/// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a
+/// few hundred nanoseconds; steps that make stages copy an operator.
 inline void apply(State& state, const Step& step) {
   std::vector<std::int64_t> factors;
   if (const auto* s = std::get_if<Split>(&step)) factors = s->factors;

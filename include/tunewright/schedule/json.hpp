@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -9,10 +13,12 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/schedule/kinds.hpp"
 #include "tunewright/schedule/step.hpp"
 
-/// Steps as JSON: an array of arrays, each headed by the primitive's name and followed by its fields in declaration order,
-/// e.g. `["split", 2, 0, [4, 8], 128, 64]`. Enumerations are written by name.
+/// Steps as JSON: an array of arrays, each headed by the primitive's name and followed by its fields in
+/// declaration order, e.g. `["split", 2, 0, [4, 8], 128, 64, "serial"]`. Enumerations are written by name, a
+/// location as "root", "inline" or `[stage, iterator]`.
 namespace tunewright::schedule {
 
 namespace detail {
@@ -22,19 +28,39 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
+[[noreturn]] inline void refuse_json(const nlohmann::json& json, const std::string& wanted) {
+  throw ScheduleError(ScheduleFault::Malformed, "'" + json.dump() + "' where " + wanted + " belongs");
+}
+
 template <class Enum>
-Enum enum_from_name(std::string_view text) {
-  for (int value = 0; value < 64; ++value) {
-    const auto candidate = static_cast<Enum>(value);
-    constexpr int count = std::is_same_v<Enum, LoopKind> ? 11 : 6;
-    if (value >= count) break;
-    if (schedule::name(candidate) == text) return candidate;
+[[nodiscard]] Enum enum_from_name(const nlohmann::json& json) {
+  const auto& names = []() -> const auto& {
+    if constexpr (std::is_same_v<Enum, LoopKind>)
+      return loop_kind_names;
+    else
+      return scope_names;
   }
-  throw ScheduleError(ScheduleFault::BadAnnotation, "'" + std::string(text) + "' is not a known loop kind or memory scope");
+  ();
+  for (std::size_t value = 0; json.is_string() && value < names.size(); ++value) {
+    if (names[value] == json.get_ref<const std::string&>()) return static_cast<Enum>(value);
+  }
+  refuse_json(json,
+              std::is_same_v<Enum, LoopKind> ? "the name of a loop kind" : "the name of a memory scope");
 }
 
 template <class T>
-nlohmann::json field_to_json(const T& value) {
+[[nodiscard]] T integer_from_json(const nlohmann::json& json) {
+  if (!json.is_number_integer()) refuse_json(json, "an integer");
+  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<T>::max()}) {
+    refuse_json(json, "a smaller integer");
+  }
+  if (!json.is_number_unsigned() && std::is_unsigned_v<T>)
+    refuse_json(json, "an integer that is not negative");
+  return json.get<T>();
+}
+
+template <class T>
+[[nodiscard]] nlohmann::json field_to_json(const T& value) {
   if constexpr (std::is_same_v<T, Location>) {
     if (value.kind == Location::Kind::Root) return "root";
     if (value.kind == Location::Kind::Inline) return "inline";
@@ -50,34 +76,61 @@ nlohmann::json field_to_json(const T& value) {
   }
 }
 
+[[nodiscard]] inline Location location_from_json(const nlohmann::json& json) {
+  if (json == "root") return {Location::Kind::Root, 0, 0};
+  if (json == "inline") return {Location::Kind::Inline, 0, 0};
+  if (!json.is_array() || json.size() != 2) refuse_json(json, "\"root\", \"inline\" or [stage, iterator]");
+  return {Location::Kind::At, integer_from_json<TensorId>(json[0]), integer_from_json<IterId>(json[1])};
+}
+
 template <class T>
 void field_from_json(const nlohmann::json& json, T& value) {
   if constexpr (std::is_same_v<T, Location>) {
-    if (json.is_string()) {
-      value.kind = json.get_ref<const std::string&>() == "inline" ? Location::Kind::Inline : Location::Kind::Root;
-    } else {
-      value = {Location::Kind::At, json.at(0).get<TensorId>(), json.at(1).get<IterId>()};
-    }
+    value = location_from_json(json);
   } else if constexpr (std::is_enum_v<T>) {
-    value = enum_from_name<T>(json.get_ref<const std::string&>());
+    value = enum_from_name<T>(json);
   } else if constexpr (is_vector<T>) {
+    if (!json.is_array()) refuse_json(json, "an array");
     value.clear();
     for (const nlohmann::json& element : json) field_from_json(element, value.emplace_back());
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (!json.is_boolean()) refuse_json(json, "true or false");
+    value = json.get<bool>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!json.is_string()) refuse_json(json, "a string");
+    value = json.get<std::string>();
   } else {
-    json.get_to(value);
+    value = integer_from_json<T>(json);
   }
 }
 
+/// A default step of the primitive called `tag`.
 template <std::size_t I = 0>
-Step step_named(std::string_view tag) {
+[[nodiscard]] Step step_named(std::string_view tag) {
   if constexpr (I == std::variant_size_v<Step>) {
-    throw ScheduleError(ScheduleFault::Unsupported, "'" + std::string(tag) + "' is not a scheduling primitive");
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "'" + std::string(tag) + "' is not a scheduling primitive");
   } else {
     Step step(std::in_place_index<I>);
     std::string_view name;
     describe(step, [&](std::string_view own, auto&...) { name = own; });
     return name == tag ? step : step_named<I + 1>(tag);
   }
+}
+
+[[nodiscard]] inline Step step_from_json(const nlohmann::json& row) {
+  if (!row.is_array() || row.empty() || !row[0].is_string()) {
+    refuse_json(row, "a step, [name, field, ..]");
+  }
+  Step step = step_named(row[0].get_ref<const std::string&>());
+  describe(step, [&](std::string_view tag, auto&... fields) {
+    if (row.size() != 1 + sizeof...(fields)) {
+      refuse_json(row, std::string(tag) + " with " + std::to_string(sizeof...(fields)) + " fields");
+    }
+    std::size_t field = 0;
+    (field_from_json(row[++field], fields), ...);
+  });
+  return step;
 }
 
 }  // namespace detail
@@ -95,16 +148,12 @@ Step step_named(std::string_view tag) {
   return array;
 }
 
-/// Throws `ScheduleError` for an unknown primitive and `nlohmann::json::exception` for fields of the wrong type; whether
-/// the steps fit a program is found out by replaying them.
+/// Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for anything else that is not
+/// as `to_json` writes it). Whether the steps fit a program is found out by replaying them.
 [[nodiscard]] inline std::vector<Step> steps_from_json(const nlohmann::json& array) {
+  if (!array.is_array()) detail::refuse_json(array, "an array of steps");
   std::vector<Step> steps;
-  for (const nlohmann::json& row : array) {
-    Step step = detail::step_named(row.at(0).get_ref<const std::string&>());
-    std::size_t field = 0;
-    describe(step, [&](std::string_view, auto&... fields) { (detail::field_from_json(row.at(++field), fields), ...); });
-    steps.push_back(std::move(step));
-  }
+  for (const nlohmann::json& row : array) steps.push_back(detail::step_from_json(row));
   return steps;
 }
 

@@ -17,7 +17,8 @@
 
 namespace tunewright::schedule {
 
-/// A program and the steps that schedule it: the candidate of a search. A regular value; copying shares the graph.
+/// A program and the steps that schedule it: the candidate of a search. A regular value; copying shares the
+/// graph.
 struct Schedule {
   std::shared_ptr<const ComputeGraph> graph;
   std::vector<Step> steps;
@@ -39,10 +40,11 @@ struct Schedule {
 
 namespace detail {
 inline void hash_field(StableHash& h, const std::string& text) { h.add(std::string_view(text)); }
-inline void hash_field(StableHash& h, const Location& l) { h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter); }
+inline void hash_field(StableHash& h, const Location& l) {
+  h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter);
+}
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-void hash_field(StableHash& h, T value) {
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void hash_field(StableHash& h, T value) {
   h.add(static_cast<std::int64_t>(value));
 }
 template <class T>
@@ -63,8 +65,8 @@ void hash_field(StableHash& h, const std::vector<T>& values) {
   return h.value();
 }
 
-/// Schedules a program by calling primitives. Each call appends a step and applies it, so misuse throws `ScheduleError` at
-/// the call. The functions return the iterators or stages they create.
+/// Schedules a program by calling primitives. Each call appends a step and applies it, so misuse throws
+/// `ScheduleError` at the call. The functions return the iterators or stages they create.
 class ScheduleBuilder {
  public:
   explicit ScheduleBuilder(std::shared_ptr<const ComputeGraph> graph)
@@ -84,16 +86,22 @@ class ScheduleBuilder {
   [[nodiscard]] const std::vector<IterId>& loops(TensorId stage) const { return state_.stage(stage).order; }
 
   std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors) {
-    const std::int64_t extent = iter < state_.stage(stage).op->axes.size() ? state_.stages[stage].op->axes[iter].extent : 0;
+    const Operator& op = *state_.stage(stage).op;
+    const std::int64_t extent = iter < op.axes.size() ? op.axes[iter].extent : 0;
     return append_split(stage, Split{stage, iter, std::move(factors), extent, -1, LoopKind::Serial});
   }
-  /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will become.
-  std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts, std::int64_t max_innermost = 64,
-                                  LoopKind inner = LoopKind::Serial) {
-    std::vector<std::int64_t> extents = extents_at_root(stage);
-    return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extents[iter], max_innermost, inner});
+  /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will
+  /// become.
+  std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts,
+                                  std::int64_t max_innermost = 64, LoopKind inner = LoopKind::Serial) {
+    const std::vector<std::int64_t> extents = extents_at_root(stage);
+    const std::int64_t extent =
+        iter < extents.size() ? extents[iter] : 0;  // an unknown iterator is refused by the split
+    return append_split(
+        stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
   }
-  std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
+  std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step,
+                                   std::uint32_t parts) {
     return append_split(stage, FollowSplit{stage, iter, source_step, parts});
   }
   /// Fuses a number of the outermost of `iters` that the search chooses.
@@ -124,7 +132,9 @@ class ScheduleBuilder {
   }
   void compute_inline(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Inline, 0, 0}}, 0}); }
   void compute_root(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Root, 0, 0}}, 0}); }
-  TensorId cache_write(TensorId stage, Scope scope = Scope::Local) { return append_stage(CacheWrite{stage, scope}); }
+  TensorId cache_write(TensorId stage, Scope scope = Scope::Local) {
+    return append_stage(CacheWrite{stage, scope});
+  }
   TensorId cache_read(TensorId tensor, TensorId consumer, Scope scope = Scope::Local) {
     return append_stage(CacheRead{tensor, consumer, scope});
   }
@@ -132,7 +142,9 @@ class ScheduleBuilder {
   void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
 
   /// Index the next step will have; what `follow_split` refers to.
-  [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
+  [[nodiscard]] std::uint32_t next_step() const noexcept {
+    return static_cast<std::uint32_t>(schedule_.steps.size());
+  }
 
   /// Extents of all iterators of a stage were it computed at the root.
   [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const {

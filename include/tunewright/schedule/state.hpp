@@ -26,7 +26,8 @@ struct Iterator {
   LoopKind annotation = LoopKind::Serial;
 };
 
-/// How iterators came from others: one parent and several children (split), or several parents and one child (fuse).
+/// How iterators came from others: one parent and several children (split), or several parents and one child
+/// (fuse).
 struct Relation {
   std::vector<IterId> parents;
   std::vector<IterId> children;
@@ -36,33 +37,38 @@ struct Relation {
 struct Stage {
   std::shared_ptr<const Operator> op;
   Scope scope = Scope::Global;
-  std::vector<Iterator> iterators;   ///< by IterId; the first ones are the axes of `op`
-  std::vector<IterId> order;         ///< the current loops, outermost first
-  std::vector<Relation> relations;   ///< in the order made
+  std::vector<Iterator> iterators;  ///< by IterId; the first ones are the axes of `op`
+  std::vector<IterId> order;        ///< the current loops, outermost first
+  std::vector<Relation> relations;  ///< in the order made
   Location location;
   std::int64_t unroll_limit = 0;
 
   [[nodiscard]] bool is_source() const noexcept { return op->role != program::Role::Computed; }
-  [[nodiscard]] bool is_untouched() const noexcept { return relations.empty() && location.kind == Location::Kind::Root; }
+  /// True when its loops are still its axes and it is at the root.
+  [[nodiscard]] bool is_untouched() const noexcept {
+    return relations.empty() && location.kind == Location::Kind::Root;
+  }
   /// Place of `iter` in `order`, or `order.size()`.
   [[nodiscard]] std::size_t position(IterId iter) const noexcept {
     return static_cast<std::size_t>(std::find(order.begin(), order.end(), iter) - order.begin());
   }
 };
 
-/// What steps lead to: stages with their loops and places. Extents of loops inside a consumer are only known after bound
-/// inference, so a state holds factors, not extents.
+/// What steps lead to: stages with their loops and places. Extents of loops inside a consumer are only known
+/// after bound inference, so a state holds factors, not extents.
 struct State {
   std::shared_ptr<const ComputeGraph> graph;
-  std::vector<Stage> stages;     ///< by TensorId
-  std::vector<TensorId> order;   ///< topological
+  std::vector<Stage> stages;    ///< by TensorId
+  std::vector<TensorId> order;  ///< topological
   std::vector<Pack> packs;
-  std::vector<std::vector<std::int64_t>> split_factors;  ///< by step index; empty for steps that are not splits
+  std::vector<std::vector<std::int64_t>>
+      split_factors;  ///< by step index; empty for steps that are not splits
 
   [[nodiscard]] const Stage& stage(TensorId id) const {
     if (id >= stages.size()) {
-      throw ScheduleError(ScheduleFault::UnknownStage, "there is no stage " + std::to_string(id) + "; this program has " +
-                                                           std::to_string(stages.size()));
+      throw ScheduleError(
+          ScheduleFault::UnknownStage,
+          "there is no stage " + std::to_string(id) + "; this program has " + std::to_string(stages.size()));
     }
     return stages[id];
   }
@@ -82,8 +88,8 @@ inline void reset_iterators(Stage& stage) {
 
 inline std::string describe_iterator(const Stage& stage, IterId iter) {
   return "iterator " + std::to_string(iter) +
-         (iter < stage.iterators.size() ? " ('" + stage.iterators[iter].name + "')" : std::string()) + " of stage '" +
-         stage.op->name + "'";
+         (iter < stage.iterators.size() ? " ('" + stage.iterators[iter].name + "')" : std::string()) +
+         " of stage '" + stage.op->name + "'";
 }
 
 inline std::size_t live_position(const Stage& stage, IterId iter) {
@@ -97,20 +103,31 @@ inline std::size_t live_position(const Stage& stage, IterId iter) {
 
 inline Stage& computed_stage(State& state, TensorId id) {
   if (state.stage(id).is_source()) {
-    throw ScheduleError(ScheduleFault::UnknownStage, "'" + state.stages[id].op->name +
-                                                         "' is an input or constant; only computed tensors have loops");
+    throw ScheduleError(
+        ScheduleFault::UnknownStage,
+        "'" + state.stages[id].op->name + "' is an input or constant; only computed tensors have loops");
   }
   return state.stages[id];
 }
 
+/// Bound of the product of the factors of one split; keeps all arithmetic on extents within 64 bits.
+inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
+
 inline void split(State& state, TensorId id, IterId iter, const std::vector<std::int64_t>& factors) {
   Stage& stage = computed_stage(state, id);
   const std::size_t at = live_position(stage, iter);
+  std::int64_t inner = 1;
   for (const std::int64_t factor : factors) {
     if (factor < 1) {
       throw ScheduleError(ScheduleFault::BadFactor, describe_iterator(stage, iter) + " cannot be split by " +
                                                         std::to_string(factor) + "; factors are at least 1");
     }
+    if (factor > max_split / inner) {
+      throw ScheduleError(
+          ScheduleFault::BadFactor,
+          describe_iterator(stage, iter) + ": its factors multiply to more than 2^31; no loop is as long");
+    }
+    inner *= factor;
   }
   Relation relation{{iter}, {}, factors};
   const std::string base = stage.iterators[iter].name;
@@ -120,13 +137,12 @@ inline void split(State& state, TensorId id, IterId iter, const std::vector<std:
     stage.iterators.push_back({base + "." + std::to_string(part), kind, LoopKind::Serial});
   }
   stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(at));
-  stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at), relation.children.begin(), relation.children.end());
+  stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at), relation.children.begin(),
+                     relation.children.end());
   stage.relations.push_back(std::move(relation));
 }
 
-/// Index of the axes of `stage` over expressions for its current loops, relative to the window the stage computes.
-/// `value[iter]` and `extent[iter]` are filled for every iterator; those of `order` must be filled already for values,
-/// those of axes for extents.
+/// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
 inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
   for (const Relation& r : stage.relations) {
     if (r.parents.size() == 1) {
@@ -136,7 +152,8 @@ inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& ext
         inner *= r.factors[c];
       }
       extent[r.children[0]] = program::ceil_div(extent[r.parents[0]], inner);
-      // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no idle loops.
+      // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no
+      // idle loops.
       if (extent[r.children[0]] == 1) {
         std::int64_t rest = extent[r.parents[0]];
         for (std::size_t c = r.factors.size(); c-- > 0;) {
@@ -153,9 +170,11 @@ inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& ext
   }
 }
 
+/// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
+/// `stage.order` are, which must be filled already.
 template <class RangeOf>
-void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
-                      const RangeOf& range_of) {
+void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent,
+                      std::vector<IndexExpr>& value, const RangeOf& range_of) {
   for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
     if (r->parents.size() == 1) {
       IndexExpr& sum = value[r->parents[0]];

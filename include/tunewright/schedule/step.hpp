@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -9,35 +10,36 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/core/hash.hpp"
 #include "tunewright/program/expr.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
-/// The primitives of scheduling, as data. A list of steps is the genome of the search: it is stored, mutated, transferred
-/// and turned into features. Steps that carry a decision also carry its domain, so that a mutator needs no analysis.
+/// The primitives of scheduling, as data. A list of steps is the genome of the search: it is stored, mutated,
+/// transferred and turned into features. Steps that carry a decision also carry its domain, so that a mutator
+/// needs no analysis.
 ///
-/// A stage is named by the tensor it computes. Iterators are numbered within their stage: axes first, then whatever splits
-/// and fuses create, in order; numbers never change meaning when a decision (a tile size, say) changes.
+/// A stage is named by the tensor it computes. Iterators are numbered within their stage: axes first, then
+/// whatever splits and fuses create, in order; numbers never change meaning when a decision (a tile size,
+/// say) changes.
 namespace tunewright::schedule {
 
 using program::TensorId;
 
 using IterId = std::uint32_t;
 
-/// Replaces `iter` by 1 + factors.size() nested iterators; the outermost part takes what the factors leave (rounded up, so
-/// factors need not divide).
+/// Replaces `iter` by 1 + factors.size() nested iterators; the outermost part takes what the factors leave
+/// (rounded up, so factors need not divide).
 struct Split {
   TensorId stage = 0;
   IterId iter = 0;
   std::vector<std::int64_t> factors;  ///< extents of the inner parts, outermost first
   std::int64_t extent = 0;            ///< domain: the extent the factors divide up
-  std::int64_t max_innermost = -1;    ///< domain: cap of the last factor, 0 for none; -1 when the factors are not a choice
-  LoopKind inner = LoopKind::Serial;  ///< domain: what the innermost part becomes; register tiles are bounded by it
+  std::int64_t max_innermost = -1;    ///< domain: cap of the last factor, 0: none; -1: no choice at all
+  LoopKind inner = LoopKind::Serial;  ///< domain: what the innermost part becomes; bounds register tiles
   bool operator==(const Split&) const = default;
 };
 
-/// A split that reuses the leading factors of an earlier `Split` step and gives the product of the others to its innermost
-/// part, so that one change of the source moves both.
+/// A split that reuses the leading factors of an earlier `Split` step and gives the product of the others to
+/// its innermost part, so that one change of the source moves both.
 struct FollowSplit {
   TensorId stage = 0;
   IterId iter = 0;
@@ -78,7 +80,8 @@ struct UnrollLimit {
   bool operator==(const UnrollLimit&) const = default;
 };
 
-/// Where a stage is computed: on its own, inside a loop of a consumer, or not at all (its expression is used in place).
+/// Where a stage is computed: on its own, inside a loop of a consumer, or not at all (its expression is used
+/// in place).
 struct Location {
   enum class Kind : std::uint8_t { Root, Inline, At };
   Kind kind = Kind::Root;
@@ -93,7 +96,8 @@ struct ComputeLocation {
   bool operator==(const ComputeLocation&) const = default;
 };
 
-/// Lets the stage write a new tensor in `scope` first and become a copy of it. The new tensor gets the next free number.
+/// Lets the stage write a new tensor in `scope` first and become a copy of it. The new tensor gets the next
+/// free number.
 struct CacheWrite {
   TensorId stage = 0;
   Scope scope = Scope::Local;
@@ -108,16 +112,17 @@ struct CacheRead {
   bool operator==(const CacheRead&) const = default;
 };
 
-/// Turns the reduction iterator `iter` into a spatial axis of a new stage that reduces over the others; the stage itself
-/// then reduces over that axis. The new tensor gets the next free number; its new axis comes last among the spatial ones.
+/// Turns the reduction iterator `iter` into a spatial axis of a new stage that reduces over the others; the
+/// stage itself then reduces over that axis. The new tensor gets the next free number; its new axis comes
+/// last among the spatial ones.
 struct Rfactor {
   TensorId stage = 0;
   IterId iter = 0;
   bool operator==(const Rfactor&) const = default;
 };
 
-/// Stores `tensor` in the order in which the loops of `consumer` visit it: ahead of time for a constant, by the copying
-/// stage for a cache.
+/// Stores `tensor` in the order in which the loops of `consumer` visit it: ahead of time for a constant, by
+/// the copying stage for a cache.
 struct Pack {
   TensorId tensor = 0;
   TensorId consumer = 0;
@@ -132,20 +137,35 @@ struct Tensorize {
   bool operator==(const Tensorize&) const = default;
 };
 
-using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite, CacheRead,
-                          Rfactor, Pack, Tensorize>;
+using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation,
+                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
-  UnknownStage, UnknownIterator, BadFactor, BadOrder, NotAdjacent, MixedKinds, AlreadyScheduled, NotInlineable,
-  BadLocation, NotReduction, BadAnnotation, BadChoice, NotPackable, Unsupported,
+  UnknownStage,
+  UnknownIterator,
+  BadFactor,  ///< below 1, beyond 2^31, or of a step that is no split
+  BadOrder,
+  NotAdjacent,
+  MixedKinds,        ///< spatial and reduction iterators in one fuse
+  AlreadyScheduled,  ///< a primitive that makes stages came after others on that stage
+  NotInlineable,
+  BadLocation,
+  NotReduction,
+  BadAnnotation,
+  BadChoice,  ///< the decision is not in its domain
+  NotPackable,
+  Unsupported,
+  Malformed,  ///< not a list of steps at all
 };
 
+inline constexpr std::array<std::string_view, 15> schedule_fault_names{
+    "unknown_stage",  "unknown_iterator",  "bad_factor",     "bad_order",    "not_adjacent",
+    "mixed_kinds",    "already_scheduled", "not_inlineable", "bad_location", "not_reduction",
+    "bad_annotation", "bad_choice",        "not_packable",   "unsupported",  "malformed"};
+
 [[nodiscard]] constexpr std::string_view name(ScheduleFault fault) noexcept {
-  constexpr std::string_view names[] = {"unknown_stage",     "unknown_iterator", "bad_factor",    "bad_order",    "not_adjacent",
-                                        "mixed_kinds",       "already_scheduled", "not_inlineable", "bad_location",
-                                        "not_reduction",     "bad_annotation",   "bad_choice",    "not_packable", "unsupported"};
-  return names[static_cast<std::size_t>(fault)];
+  return schedule_fault_names[static_cast<std::size_t>(fault)];
 }
 
 /// An illegal step, or a list of steps that does not fit together.
@@ -159,19 +179,23 @@ class ScheduleError : public std::invalid_argument {
   ScheduleFault fault_;
 };
 
-/// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order: the one description of a step's content,
-/// which hashing and the JSON form share.
+/// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order: the one description of a
+/// step's content, which hashing and the JSON form share.
 template <class F>
 auto describe(Step& step, const F& f) {
   struct Visitor {
     const F& f;
-    auto operator()(Split& s) const { return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost, s.inner); }
+    auto operator()(Split& s) const {
+      return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost, s.inner);
+    }
     auto operator()(FollowSplit& s) const { return f("follow_split", s.stage, s.iter, s.source, s.parts); }
     auto operator()(Fuse& s) const { return f("fuse", s.stage, s.iters, s.count, s.open); }
     auto operator()(Reorder& s) const { return f("reorder", s.stage, s.order); }
     auto operator()(Annotate& s) const { return f("annotate", s.stage, s.iter, s.kind); }
     auto operator()(UnrollLimit& s) const { return f("unroll_limit", s.stage, s.choices, s.selected); }
-    auto operator()(ComputeLocation& s) const { return f("compute_location", s.stage, s.choices, s.selected); }
+    auto operator()(ComputeLocation& s) const {
+      return f("compute_location", s.stage, s.choices, s.selected);
+    }
     auto operator()(CacheWrite& s) const { return f("cache_write", s.stage, s.scope); }
     auto operator()(CacheRead& s) const { return f("cache_read", s.tensor, s.consumer, s.scope); }
     auto operator()(Rfactor& s) const { return f("rfactor", s.stage, s.iter); }

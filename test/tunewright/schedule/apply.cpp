@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/schedule/apply.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/schedule_faults.hpp"
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace {
+
+using namespace tunewright;
+using namespace tunewright::schedule;
+using Iters = std::vector<IterId>;
+
+/// Tensors: A 0, B 1 (a constant), C 2 = A B, D 3 = relu(C).
+State matmul_relu() {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto a = g->input("A", {12, 7});
+  const auto b = g->constant("B", {7, 10});
+  program::operators::relu(*g, program::operators::matmul(*g, a, b));
+  return initial_state(std::move(g));
+}
+
+State after(std::vector<Step> steps) {
+  State state = matmul_relu();
+  for (const Step& step : steps) schedule::apply(state, step);
+  return state;
+}
+
+std::string fault(std::vector<Step> steps) {
+  return test::fault_of([&] { after(std::move(steps)); });
+}
+
+Location at(TensorId stage, IterId iter) { return {Location::Kind::At, stage, iter}; }
+constexpr Location inlined{Location::Kind::Inline, 0, 0};
+constexpr Location root{Location::Kind::Root, 0, 0};
+
+TEST_CASE("split") {
+  const State state = after({Split{2, 1, {5}}});
+  CHECK(state.stages[2].order == Iters{0, 3, 4, 2});
+  CHECK(state.stages[2].iterators[4].name == "j.1");
+  CHECK(state.split_factors == std::vector<std::vector<std::int64_t>>{{5}});
+  CHECK(fault({Split{7, 0, {2}}}) == "unknown_stage");
+  CHECK(fault({Split{0, 0, {2}}}) == "unknown_stage");
+  CHECK(fault({Split{2, 8, {2}}}) == "unknown_iterator");
+  CHECK(fault({Split{2, 1, {2}}, Split{2, 1, {2}}}) == "unknown_iterator");
+  CHECK(fault({Split{2, 1, {-3}}}) == "bad_factor");
+}
+
+TEST_CASE("follow_split takes the leading factors and the product of the rest") {
+  const std::vector<std::int64_t> source{2, 3, 4};
+  CHECK(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 1}}).split_factors[1] ==
+        std::vector<std::int64_t>{24});
+  CHECK(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 2}}).split_factors[1] ==
+        std::vector<std::int64_t>{2, 12});
+  const State state = after({Split{2, 1, source}, FollowSplit{3, 1, 0, 3}});
+  CHECK(state.split_factors[1] == source);
+  CHECK(state.stages[3].order == Iters{0, 2, 3, 4, 5});
+  CHECK(fault({Split{2, 1, source}, FollowSplit{3, 1, 0, 4}}) == "bad_factor");
+  CHECK(fault({Split{2, 1, source}, FollowSplit{3, 1, 0, 0}}) == "bad_factor");
+  CHECK(fault({Split{2, 1, source}, FollowSplit{3, 1, 1, 1}}) == "bad_factor");               // itself
+  CHECK(fault({Annotate{2, 0, LoopKind::Serial}, FollowSplit{3, 1, 0, 1}}) == "bad_factor");  // not a split
+}
+
+TEST_CASE("fuse") {
+  const State state = after({Fuse{2, {0, 1}, 2, false}});
+  CHECK(state.stages[2].order == Iters{3, 2});
+  CHECK(state.stages[2].iterators[3].name == "i@j");
+  CHECK(fault({Fuse{2, {0, 1}, 0, true}}) == "bad_choice");
+  CHECK(fault({Fuse{2, {0, 1}, 3, true}}) == "bad_choice");
+  CHECK(fault({Fuse{2, {}, 0, true}}) == "bad_choice");
+  CHECK(fault({Fuse{2, {1, 0}, 2, false}}) == "not_adjacent");
+  CHECK(fault({Fuse{2, {0, 2}, 2, false}}) == "not_adjacent");
+  CHECK(fault({Fuse{2, {1, 1}, 2, false}}) == "not_adjacent");
+  CHECK(fault({Fuse{2, {1, 2}, 2, false}}) == "mixed_kinds");
+  CHECK(fault({Fuse{2, {5}, 1, false}}) == "unknown_iterator");
+}
+
+TEST_CASE("numbers stay the same whatever is decided") {
+  // The number of fused loops and the factors are decisions; what comes after must not notice.
+  for (const std::uint32_t count : {1U, 2U}) {
+    for (const std::int64_t factor : {1, 2, 12}) {
+      const State state = after(
+          {Split{2, 0, {factor}}, Reorder{2, {3, 1, 4}}, Fuse{2, {3, 1}, count, true}, Split{2, 2, {2}}});
+      CHECK(state.stages[2].iterators.size() == 8);
+      CHECK(state.stages[2].order == (count == 2 ? Iters{5, 4, 6, 7} : Iters{5, 1, 4, 6, 7}));
+    }
+  }
+}
+
+TEST_CASE("reorder permutes the places of the named loops and leaves others alone") {
+  CHECK(after({Reorder{2, {2, 0}}}).stages[2].order == Iters{2, 1, 0});
+  CHECK(after({Reorder{2, {}}}).stages[2].order == Iters{0, 1, 2});
+  CHECK(fault({Reorder{2, {0, 0}}}) == "bad_order");
+  CHECK(fault({Reorder{2, {0, 3}}}) == "unknown_iterator");
+}
+
+TEST_CASE("annotate") {
+  CHECK(after({Annotate{2, 1, LoopKind::Vectorized}}).stages[2].iterators[1].annotation ==
+        LoopKind::Vectorized);
+  CHECK(after({Annotate{2, 2, LoopKind::Unrolled}}).stages[2].iterators[2].annotation == LoopKind::Unrolled);
+  CHECK(fault({Annotate{2, 2, LoopKind::Parallel}}) == "bad_annotation");
+  CHECK(fault({Annotate{2, 2, LoopKind::BlockX}}) == "bad_annotation");
+  CHECK(fault({Annotate{2, 4, LoopKind::Parallel}}) == "unknown_iterator");
+}
+
+TEST_CASE("unroll_limit") {
+  CHECK(after({UnrollLimit{2, {0, 16, 64}, 2}}).stages[2].unroll_limit == 64);
+  CHECK(fault({UnrollLimit{2, {0, 16}, 2}}) == "bad_choice");
+  CHECK(fault({UnrollLimit{2, {}, 0}}) == "bad_choice");
+  CHECK(fault({UnrollLimit{2, {-1}, 0}}) == "bad_choice");
+}
+
+TEST_CASE("compute_location") {
+  CHECK(after({ComputeLocation{2, {root, at(3, 1)}, 1}}).stages[2].location == at(3, 1));
+  CHECK(fault({ComputeLocation{2, {root}, 1}}) == "bad_choice");
+  CHECK(fault({ComputeLocation{2, {inlined}, 0}}) == "not_inlineable");
+  CHECK(fault({ComputeLocation{3, {inlined}, 0}}) == "bad_location");   // an output
+  CHECK(fault({ComputeLocation{3, {at(2, 0)}, 0}}) == "bad_location");  // an output
+  CHECK(fault({ComputeLocation{2, {at(2, 0)}, 0}}) == "bad_location");  // itself
+  CHECK(fault({ComputeLocation{2, {at(3, 5)}, 0}}) == "unknown_iterator");
+  CHECK(fault({ComputeLocation{2, {at(0, 0)}, 0}}) == "unknown_stage");  // inputs have no loops
+  CHECK(fault({CacheWrite{3, Scope::Local}, ComputeLocation{2, {at(4, 0)}, 0},
+               ComputeLocation{4, {at(2, 0)}, 0}}) == "bad_location");  // one inside the other and back
+}
+
+TEST_CASE("cache_write moves the computation to a new stage in front") {
+  const State state = after({CacheWrite{2, Scope::Local}});
+  REQUIRE(state.stages.size() == 5);
+  CHECK(state.order == std::vector<TensorId>{0, 1, 4, 2, 3});
+  CHECK(state.stages[4].op->name == "matmul.local");
+  CHECK(state.stages[4].op->has_reduction());
+  CHECK(state.stages[4].scope == Scope::Local);
+  CHECK_FALSE(state.stages[2].op->has_reduction());
+  CHECK(state.stages[2].op->body->tensor == 4);
+  CHECK(state.stages[2].order == Iters{0, 1});
+  CHECK(fault({Split{2, 0, {2}}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
+  CHECK(fault({ComputeLocation{2, {at(3, 0)}, 0}, CacheWrite{2, Scope::Local}}) == "already_scheduled");
+}
+
+TEST_CASE("cache_read puts a copy between a tensor and one reader") {
+  const State state = after({CacheRead{0, 2, Scope::Local}});
+  CHECK(state.order == std::vector<TensorId>{0, 1, 4, 2, 3});
+  CHECK(state.stages[4].op->name == "A.local");
+  CHECK(state.stages[4].op->shape() == std::vector<std::int64_t>{12, 7});
+  const auto reads = program::reads_of(*state.stages[2].op);
+  REQUIRE(reads.size() == 2);
+  CHECK(reads[0].tensor == 4);
+  CHECK(reads[1].tensor == 1);
+  CHECK(fault({CacheRead{0, 3, Scope::Local}}) == "unknown_stage");  // D does not read A
+  CHECK(fault({CacheRead{9, 2, Scope::Local}}) == "unknown_stage");
+  CHECK(fault({CacheRead{0, 1, Scope::Local}}) == "unknown_stage");  // B reads nothing
+}
+
+TEST_CASE("rfactor") {
+  // k = 7 in 3 parts of 3: two of the nine iterations are idle.
+  const State state = after({Split{2, 2, {3}}, Rfactor{2, 4}});
+  const Operator& partial = *state.stages[4].op;
+  CHECK(partial.name == "matmul.rf");
+  CHECK(partial.shape() == std::vector<std::int64_t>{12, 10, 3});  // i, j, k.1
+  REQUIRE(partial.axes.size() == 4);
+  CHECK(partial.axes[3].extent == 3);  // k.0
+  CHECK(partial.combiner == program::Combiner::Sum);
+  CHECK(partial.body->op == program::Op::Select);  // k < 7
+  const Operator& rest = *state.stages[2].op;
+  REQUIRE(rest.axes.size() == 3);
+  CHECK(rest.axes[2].extent == 3);
+  CHECK(rest.axes[2].kind == AxisKind::Reduction);
+  CHECK(state.stages[2].order == Iters{0, 1, 2});
+  CHECK(state.order == std::vector<TensorId>{0, 1, 4, 2, 3});
+
+  const State whole = after({Rfactor{2, 2}});  // nothing is left to reduce over
+  CHECK(whole.stages[4].op->combiner == program::Combiner::None);
+  CHECK(whole.stages[4].op->body->op == program::Op::Multiply);
+
+  CHECK(fault({Rfactor{2, 0}}) == "not_reduction");
+  CHECK(fault({Rfactor{2, 6}}) == "unknown_iterator");
+  CHECK(fault({Rfactor{3, 0}}) == "not_reduction");
+  CHECK(fault({Split{2, 0, {2}}, Rfactor{2, 2}}) == "already_scheduled");
+}
+
+TEST_CASE("pack and tensorize") {
+  CHECK(after({Pack{1, 2}}).packs == std::vector<Pack>{{1, 2}});
+  CHECK(fault({Pack{0, 2}}) == "not_packable");  // an input
+  CHECK(fault({Pack{1, 0}}) == "unknown_stage");
+  CHECK(fault({Pack{9, 2}}) == "unknown_stage");
+  CHECK(fault({Tensorize{2, 0, "amx"}}) == "unsupported");
+  CHECK(fault({Tensorize{2, 9, "amx"}}) == "unknown_iterator");
+}
+
+}  // namespace
