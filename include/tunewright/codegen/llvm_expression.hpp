@@ -24,7 +24,7 @@ class ExpressionEmitter : public MemoryEmitter {
     const StatementPlan& plan = plan_.of(s);
     accesses_ = clamped ? &plan.clamped_loads : &plan.loads;
     indices_ = clamped ? &plan.clamped_indices : &plan.indices;
-    known_.clear();
+    values_.clear();
     own_mask_ = mask;
     return value(*s.op->body, mask);
   }
@@ -100,10 +100,10 @@ class ExpressionEmitter : public MemoryEmitter {
     // Values under the statement's own mask are shared; those in the arm of a select are not valid elsewhere.
     const bool shared = mask.uniform == own_mask_.uniform && mask.lanes == own_mask_.lanes;
     if (shared) {
-      if (const auto found = known_.find(&e); found != known_.end()) return found->second;
+      if (const auto found = values_.find(&e); found != values_.end()) return found->second;
     }
     llvm::Value* result = fresh(e, mask);
-    if (shared) known_[&e] = result;
+    if (shared) values_[&e] = result;
     return result;
   }
 
@@ -212,7 +212,7 @@ class ExpressionEmitter : public MemoryEmitter {
   MathEmitter math_;
   const std::unordered_map<const program::ExprNode*, Access>* accesses_ = nullptr;
   const std::unordered_map<const program::ExprNode*, loops::IndexExpr>* indices_ = nullptr;
-  std::unordered_map<const program::ExprNode*, llvm::Value*> known_;
+  std::unordered_map<const program::ExprNode*, llvm::Value*> values_;
   Mask own_mask_;
 };
 

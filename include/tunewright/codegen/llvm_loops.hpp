@@ -123,15 +123,16 @@ class LoopEmitter : public StatementEmitter {
     auto* otherwise = branch.otherwise.empty() ? nullptr : llvm::BasicBlock::Create(context_, "else", function);
     auto* after = llvm::BasicBlock::Create(context_, "after", function);
     builder_.CreateCondBr(condition_value, then, otherwise != nullptr ? otherwise : after);
+    const Known before = known_;
     enter(then);
     emit_body(branch.then);
     builder_.CreateBr(after);
     if (otherwise != nullptr) {
-      enter(otherwise);
+      enter(otherwise, before);
       emit_body(branch.otherwise);
       builder_.CreateBr(after);
     }
-    enter(after);
+    enter(after, before);
   }
 
   void emit_loop(const loops::Loop& loop, bool fresh = false) {
@@ -195,6 +196,7 @@ class LoopEmitter : public StatementEmitter {
     } else {
       builder_.CreateBr(header);
     }
+    const Known known_before = known_;
     enter(header);
     llvm::PHINode* counter = builder_.CreatePHI(builder_.getInt64Ty(), 2);
     counter->addIncoming(begin, before);
@@ -207,7 +209,7 @@ class LoopEmitter : public StatementEmitter {
     counter->addIncoming(next, builder_.GetInsertBlock());
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), header, after);
     after->moveAfter(builder_.GetInsertBlock());
-    enter(after);
+    enter(after, known_before);
   }
 
   /// A vectorised loop too long to unroll: a loop over full vectors, then the rest.
@@ -256,7 +258,8 @@ class LoopEmitter : public StatementEmitter {
     llvm::BasicBlock* resume = builder_.GetInsertBlock();
     const std::int64_t saved_stack_bytes = std::exchange(stack_bytes_, 0);
     const std::vector<llvm::Value*> saved_pointers = pointers_;
-    enter(llvm::BasicBlock::Create(context_, "entry", body));
+    const Known saved_known = known_;
+    enter(llvm::BasicBlock::Create(context_, "entry", body), {});
     for (std::size_t c = 0; c < captured.size(); ++c) {
       llvm::Value* slot = builder_.CreateConstGEP1_64(word, body->getArg(0), c);
       llvm::LoadInst* inner = builder_.CreateAlignedLoad(outer[c]->getType(), slot, llvm::Align(8));
@@ -267,7 +270,7 @@ class LoopEmitter : public StatementEmitter {
     for (std::size_t c = 0; c < captured.size(); ++c) *captured[c] = outer[c];
     pointers_ = saved_pointers;
     stack_bytes_ = saved_stack_bytes;
-    enter(resume);
+    enter(resume, saved_known);
   }
 
   // ---- register tiles

@@ -86,10 +86,7 @@ class MemoryEmitter : public ValueEmitter {
     }
   }
 
-  void forget_memory() final {
-    loaded_.clear();
-    bases_.clear();
-  }
+  void forget_memory() final { loaded_.clear(); }
 
   [[nodiscard]] llvm::AllocaInst* stack_slot(llvm::Type* type, std::uint64_t alignment) {
     llvm::IRBuilder<>::InsertPointGuard guard(builder_);
@@ -121,7 +118,7 @@ class MemoryEmitter : public ValueEmitter {
     llvm::Type* type = memory_type(nest_.buffers[id].type);
     llvm::Value* pointer = pointers_[id];
     if (llvm::Value* sum = sum_of_terms(at)) {
-      llvm::Value*& base = bases_[{id, sum}];
+      llvm::Value*& base = known_.addresses[{id, sum}];
       if (base == nullptr) base = builder_.CreateGEP(type, pointer, sum);
       pointer = base;
     }
@@ -206,7 +203,6 @@ class MemoryEmitter : public ValueEmitter {
   std::vector<llvm::MDNode*> scopes_;
   std::vector<llvm::MDNode*> noalias_;
   std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*> loaded_;
-  std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> bases_;
   llvm::GlobalVariable* zeros_ = nullptr;
 };
 

@@ -61,10 +61,11 @@ class StatementEmitter : public ExpressionEmitter {
     auto* inside = llvm::BasicBlock::Create(context_, "holds", function);
     auto* after = llvm::BasicBlock::Create(context_, "after", function);
     builder_.CreateCondBr(condition, inside, after);
+    const Known before = known_;
     enter(inside);
     then();
     builder_.CreateBr(after);
-    enter(after);
+    enter(after, before);
   }
 
   /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of asking for

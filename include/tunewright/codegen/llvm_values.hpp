@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <map>
 #include <string>
 #include <tuple>
@@ -88,7 +89,7 @@ class ValueEmitter {
     if (auto* constant = llvm::dyn_cast<llvm::Constant>(v)) {
       return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_), constant);
     }
-    llvm::Value*& splat = splats_[{v, lanes_}];
+    llvm::Value*& splat = known_.splats[{v, lanes_}];
     if (splat == nullptr) splat = builder_.CreateVectorSplat(lanes_, v);
     return splat;
   }
@@ -125,7 +126,7 @@ class ValueEmitter {
     if (a.terms.empty()) return nullptr;
     std::vector<std::pair<std::int64_t, llvm::Value*>> key;
     for (const Affine::Term& t : a.terms) key.emplace_back(t.coefficient, t.value);
-    llvm::Value*& sum = sums_[key];
+    llvm::Value*& sum = known_.sums[key];
     if (sum != nullptr) return sum;
     for (const Affine::Term& t : a.terms) {
       llvm::Value* term = t.coefficient == 1 ? t.value : builder_.CreateNSWMul(t.value, builder_.getInt64(static_cast<std::uint64_t>(t.coefficient)));
@@ -193,12 +194,22 @@ class ValueEmitter {
     return builder_.CreateAnd(a, b);
   }
 
-  /// Forgets values that may not be available after a change of basic block.
+  /// Values computed so far that can be used again.
+  struct Known {
+    std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats;
+    std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums;
+    std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*> quotients;  ///< and remainders
+    std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> addresses;
+  };
+  /// Goes on in a block that the current one dominates: what is known stays so.
   void enter(llvm::BasicBlock* block) {
     builder_.SetInsertPoint(block);
-    splats_.clear();
-    sums_.clear();
     forget_memory();
+  }
+  /// Goes on where only `known` is available.
+  void enter(llvm::BasicBlock* block, Known known) {
+    known_ = std::move(known);
+    enter(block);
   }
   virtual void forget_memory() = 0;
   ~ValueEmitter() = default;
@@ -210,6 +221,7 @@ class ValueEmitter {
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> builder_;
   std::vector<Binding> bindings_;
+  Known known_;
   unsigned lanes_ = 1;  ///< of the vectorised loop around; 1 in scalar code
   unsigned depth_ = 0;
 
@@ -279,18 +291,21 @@ class ValueEmitter {
 
   /// Floor quotient or remainder.
   [[nodiscard]] llvm::Value* divided(const loops::IndexExpr::Term& t) {
-    llvm::Value* x = emit(*t.numerator);
-    auto* divisor = llvm::ConstantInt::getSigned(x->getType(), t.divisor);
+    const Affine numerator = affine(*t.numerator);
     const bool quotient = t.kind == loops::IndexExpr::Kind::Quotient;
+    if (!numerator.uniform()) return divided(emit(numerator), t, quotient);
+    llvm::Value*& known = known_.quotients[{sum_of_terms(numerator), numerator.constant, t.divisor, quotient}];
+    if (known == nullptr) known = divided(emit(numerator), t, quotient);
+    return known;
+  }
+  [[nodiscard]] llvm::Value* divided(llvm::Value* x, const loops::IndexExpr::Term& t, bool quotient) {
+    auto* divisor = llvm::ConstantInt::getSigned(x->getType(), t.divisor);
     if (range(*t.numerator).min >= 0) return quotient ? builder_.CreateUDiv(x, divisor) : builder_.CreateURem(x, divisor);
     llvm::Value* remainder = builder_.CreateSRem(x, divisor);
     llvm::Value* negative = builder_.CreateICmpSLT(remainder, llvm::ConstantInt::get(x->getType(), 0));
     remainder = builder_.CreateSelect(negative, builder_.CreateAdd(remainder, divisor), remainder);
     return quotient ? builder_.CreateSDiv(builder_.CreateSub(x, remainder), divisor) : remainder;
   }
-
-  std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats_;
-  std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums_;
 };
 
 }  // namespace tunewright::codegen::detail

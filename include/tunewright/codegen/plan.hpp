@@ -25,7 +25,7 @@ class Unsupported : public std::runtime_error {
 };
 
 struct PlanOptions {
-  std::int64_t max_unrolled_instances = 4096;  ///< unrolled loops that would give more statements stay loops
+  std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
   std::int64_t max_unrolled_chunks = 16;       ///< vectors a vectorised loop is unrolled into; longer ones stay loops
 };
 
@@ -118,6 +118,7 @@ class Plan {
 
   struct Shape {
     std::int64_t instances = 0;  ///< statements emitted
+    std::int64_t targets = 1;    ///< vectors that one statement writes, at most
     bool straight = true;        ///< no loop is left
   };
 
@@ -126,6 +127,7 @@ class Plan {
     Shape total;
     const auto add = [&](const Shape& part) {
       total.instances += part.instances;
+      total.targets = std::max(total.targets, part.targets);
       total.straight = total.straight && part.straight;
     };
     for (loops::Node& node : body) {
@@ -152,28 +154,39 @@ class Plan {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
     if (count == 1) return shape;
+    bool moves = false;
+    for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
+    const auto repeat = [&](std::int64_t times) {
+      shape.instances *= times;
+      if (moves) shape.targets *= times;
+      return shape;
+    };
     if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit) loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Unrolled) {
-      if (shape.instances * count <= options_.max_unrolled_instances) {
-        shape.instances *= count;
-        return shape;
-      }
+      // More targets than registers gain nothing from straight-line code, which then takes long to compile.
+      const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
+      if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
       loop.kind = LoopKind::Serial;
     }
     if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
-      shape.instances *= static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size());
-      return shape;
+      return repeat(static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size()));
     }
     shape.straight = false;
     return shape;
   }
 
+  [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s) {
+    const auto [found, fresh] = target_offsets_.try_emplace(&s);
+    if (fresh) found->second = loops::store_offset(nest_, s);
+    return found->second;
+  }
+
   /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an update, which is
   /// then reduced across the vector), and conditions that all iterations share.
-  [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var) const {
+  [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var) {
     for (const loops::Node& node : body) {
       if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
-        const bool moves = loops::store_offset(nest_, *s).uses(var);
+        const bool moves = target_offset(*s).uses(var);
         if (s->kind == loops::Statement::Kind::Assign && !moves) return false;
         if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None) return false;
       } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -226,7 +239,7 @@ class Plan {
     const loops::Buffer& target = nest_.buffers[s.target];
     const std::size_t rank = target.shape.size();
     const std::vector<loops::IndexExpr> written(s.axis_values.begin(), s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
-    plan.target = {s.target, loops::store_offset(nest_, s), true};
+    plan.target = {s.target, target_offset(s), true};
     plan.target_holds_all = within_window(target, written);
     loops::Statement clamped = s;
     for (const loops::Guard& guard : s.guards) {
@@ -272,6 +285,7 @@ class Plan {
   const PlanOptions options_;
   loops::Var lane_variable_ = 0;
   loops::Var chunk_variable_ = 0;
+  std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
   std::unordered_map<const loops::Statement*, StatementPlan> statements_;
 };
 
