@@ -8,7 +8,9 @@
 //         when the fastest is not at least twice as fast as plain loops, or when a schedule computed anything
 //         wrong.
 
+#include <cstddef>
 #include <cstdio>
+#include <vector>
 
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
