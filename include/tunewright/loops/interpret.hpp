@@ -15,8 +15,8 @@
 
 #include "tunewright/loops/nest.hpp"
 
-/// Runs a loop nest statement by statement and checks every access: the verifier of lowering. Independent of every code
-/// generator, so that a wrong result can be told apart from wrong machine code.
+/// Runs a loop nest statement by statement and checks every access: the verifier of lowering. Independent of
+/// every code generator, so that a wrong result can be told apart from wrong machine code.
 namespace tunewright::loops {
 
 /// A nest that touches memory outside a buffer's window, reads what was never written, or cannot be run here.
@@ -53,17 +53,22 @@ namespace detail {
 class Interpreter {
  public:
   Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments)
-      : nest_(nest), values_(nest.variables.size(), 0), storage_(nest.buffers.size()), written_(nest.buffers.size()) {
+      : nest_(nest),
+        values_(nest.variables.size(), 0),
+        storage_(nest.buffers.size()),
+        written_(nest.buffers.size()) {
     if (arguments.size() != nest.arguments.size()) {
-      throw std::invalid_argument("loop nest '" + nest.name + "' has " + std::to_string(nest.arguments.size()) +
-                                  " arguments, " + std::to_string(arguments.size()) + " were given");
+      throw std::invalid_argument("loop nest '" + nest.name + "' has " +
+                                  std::to_string(nest.arguments.size()) + " arguments, " +
+                                  std::to_string(arguments.size()) + " were given");
     }
     for (std::size_t a = 0; a < arguments.size(); ++a) {
       const BufferId id = nest.arguments[a];
       const auto elements = static_cast<std::size_t>(nest.buffers[id].elements());
       if (arguments[a].size() != elements) {
-        throw std::invalid_argument("argument '" + nest.buffers[id].name + "' has " + std::to_string(arguments[a].size()) +
-                                    " elements; its layout holds " + std::to_string(elements));
+        throw std::invalid_argument("argument '" + nest.buffers[id].name + "' has " +
+                                    std::to_string(arguments[a].size()) + " elements; its layout holds " +
+                                    std::to_string(elements));
       }
       storage_[id] = &arguments[a];
       written_[id].assign(elements, nest.buffers[id].role != BufferRole::Output);
@@ -131,12 +136,14 @@ class Interpreter {
 
   std::size_t element(const Statement& s, const Place& p, const char* verb) const {
     const Buffer& buffer = nest_.buffers[p.buffer];
-    if (storage_[p.buffer] == nullptr) fail(s, std::string(verb) + " '" + buffer.name + "' before it is allocated");
+    if (storage_[p.buffer] == nullptr)
+      fail(s, std::string(verb) + " '" + buffer.name + "' before it is allocated");
     for (std::size_t d = 0; d < p.local.size(); ++d) {
       const std::int64_t index = value(p.local[d]);
       if (index < 0 || index >= buffer.shape[d]) {
-        fail(s, std::string(verb) + " '" + buffer.name + "' outside its window: index " + std::to_string(index) +
-                    " of dimension " + std::to_string(d) + " with extent " + std::to_string(buffer.shape[d]));
+        fail(s, std::string(verb) + " '" + buffer.name + "' outside its window: index " +
+                    std::to_string(index) + " of dimension " + std::to_string(d) + " with extent " +
+                    std::to_string(buffer.shape[d]));
       }
     }
     const std::int64_t offset = value(p.offset);
@@ -150,7 +157,8 @@ class Interpreter {
   double read(const Statement& s, const Place& p) const {
     const std::size_t at = element(s, p, "reads");
     if (!written_[p.buffer][at]) {
-      fail(s, "reads element " + std::to_string(at) + " of '" + nest_.buffers[p.buffer].name + "' before it is written");
+      fail(s, "reads element " + std::to_string(at) + " of '" + nest_.buffers[p.buffer].name +
+                  "' before it is written");
     }
     return (*storage_[p.buffer])[at];
   }
@@ -177,8 +185,16 @@ class Interpreter {
       case Op::Subtract: result = arg(0) - arg(1); break;
       case Op::Multiply: result = arg(0) * arg(1); break;
       case Op::Divide: result = arg(0) / arg(1); break;
-      case Op::Min: { const double a = arg(0), b = arg(1); result = a < b ? a : b; break; }
-      case Op::Max: { const double a = arg(0), b = arg(1); result = a > b ? a : b; break; }
+      case Op::Min: {
+        const double a = arg(0), b = arg(1);
+        result = a < b ? a : b;
+        break;
+      }
+      case Op::Max: {
+        const double a = arg(0), b = arg(1);
+        result = a > b ? a : b;
+        break;
+      }
       case Op::Less: result = truth(arg(0) < arg(1)); break;
       case Op::LessEqual: result = truth(arg(0) <= arg(1)); break;
       case Op::Equal: result = truth(arg(0) == arg(1)); break;
@@ -216,7 +232,8 @@ class Interpreter {
     active_.push_back(loop.var);
     const bool threads = loop.kind >= LoopKind::ThreadX && loop.kind <= LoopKind::ThreadZ;
     thread_depth_ += threads;
-    for (values_[loop.var] = 0; values_[loop.var] < nest_.variables[loop.var].extent; ++values_[loop.var]) run(loop.body);
+    for (values_[loop.var] = 0; values_[loop.var] < nest_.variables[loop.var].extent; ++values_[loop.var])
+      run(loop.body);
     thread_depth_ -= threads;
     active_.pop_back();
   }
@@ -231,7 +248,9 @@ class Interpreter {
   void run(const Branch& branch) { run(holds(branch.conditions) ? branch.then : branch.otherwise); }
 
   void run(const Barrier&) {
-    if (thread_depth_ > 0) throw InterpretError("loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
+    if (thread_depth_ > 0)
+      throw InterpretError("loop nest '" + nest_.name +
+                           "' has a barrier between threads that run one after the other");
   }
 
   void run(const Body& body) {
@@ -250,12 +269,14 @@ class Interpreter {
 
 }  // namespace detail
 
-/// Runs `nest` on `arguments`, one vector an entry of `nest.arguments`, each in the physical order of its layout
-/// (`codegen::pack` makes that order for packed constants). Float32 values are rounded after every operation. Statements
-/// run exactly where their guards hold. Outputs start as never written, whatever the vectors contain.
+/// Runs `nest` on `arguments`, one vector an entry of `nest.arguments`, each in the physical order of its
+/// layout (`codegen::pack` makes that order for packed constants). Float32 values are rounded after every
+/// operation. Statements run exactly where their guards hold. Outputs start as never written, whatever the
+/// vectors contain.
 ///
-/// Throws `std::invalid_argument` for wrong arguments and `InterpretError` for an access outside a window or a read of an
-/// element nothing has written. Cost: roughly a microsecond for each operation of a body; meant for small extents.
+/// Throws `std::invalid_argument` for wrong arguments and `InterpretError` for an access outside a window or
+/// a read of an element nothing has written. Cost: roughly a microsecond for each operation of a body; meant
+/// for small extents.
 inline void interpret(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Interpreter(nest, arguments).run();
 }

@@ -11,11 +11,13 @@
 /// Static limits: what can be told of a loop nest without compiling it.
 namespace tunewright::loops {
 
-/// Limits of a CPU candidate. They keep compile times and stacks bounded; what merely runs slowly is left to the search.
+/// Limits of a CPU candidate. They keep compile times and stacks bounded; what merely runs slowly is left to
+/// the search.
 struct CpuLimits {
-  std::int64_t max_local_bytes = 2 << 20;     ///< of all buffers a thread allocates inside its loops
+  std::int64_t max_local_bytes = 2 << 20;  ///< of all buffers a thread allocates inside its loops
   std::int64_t max_workspace_bytes = 1LL << 30;
-  std::int64_t max_unrolled_statements = 2048;  ///< copies of one statement made by unrolling and vector splitting
+  std::int64_t max_unrolled_statements =
+      2048;  ///< copies of one statement made by unrolling and vector splitting
   std::int64_t max_vector_extent = 1024;
 };
 
@@ -41,7 +43,8 @@ class LimitCheck {
         check(branch->otherwise, copies, in_loop, in_parallel);
       } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
         const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
-        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
+        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes)
+          exceeded_ = "local buffers too large";
         if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
       } else if (std::holds_alternative<Statement>(node.content)) {
         if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
@@ -87,20 +90,21 @@ inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
 }
 }  // namespace detail
 
-/// Share of their time that `threads` threads work on the last nest of the program (its output), when iterations of the
-/// parallel loop take equally long: n / (threads * ceil(n / threads)).
+/// Share of their time that `threads` threads work on the last nest of the program (its output), when
+/// iterations of the parallel loop take equally long: n / (threads * ceil(n / threads)).
 [[nodiscard]] inline double thread_utilisation(const LoopNest& nest, unsigned threads) {
   if (nest.body.empty() || threads <= 1) return 1;
   const auto* last = std::get_if<Loop>(&nest.body.back().content);
   if (last == nullptr) return 1.0 / threads;
-  const std::int64_t n =
-      last->kind == LoopKind::Parallel ? nest.variables[last->var].extent : detail::parallel_extent(nest, last->body);
+  const std::int64_t n = last->kind == LoopKind::Parallel ? nest.variables[last->var].extent
+                                                          : detail::parallel_extent(nest, last->body);
   const auto t = static_cast<std::int64_t>(threads);
   return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
 }
 
 /// The first limit the nest exceeds, in words, or an empty string.
-[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits = {}) {
+[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const Target& target,
+                                                     const CpuLimits& limits = {}) {
   return detail::LimitCheck(nest, target, limits).run();
 }
 

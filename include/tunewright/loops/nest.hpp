@@ -14,9 +14,9 @@
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
-/// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers read. GPUs and
-/// CPUs share it. A statement keeps its operator's body and binds the operator's axes to expressions over loop variables, so
-/// lowering never rebuilds bodies.
+/// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers
+/// read. GPUs and CPUs share it. A statement keeps its operator's body and binds the operator's axes to
+/// expressions over loop variables, so lowering never rebuilds bodies.
 namespace tunewright::loops {
 
 using program::IndexExpr;
@@ -27,15 +27,16 @@ using program::Var;
 using BufferId = std::uint32_t;
 
 using schedule::LoopKind;
-using schedule::Scope;
 using schedule::name;
+using schedule::Scope;
 
-/// Inputs, constants and outputs are the kernel's arguments; a temporary at the top level is workspace of the caller, one
-/// allocated inside a loop belongs to the thread that runs the loop.
+/// Inputs, constants and outputs are the kernel's arguments; a temporary at the top level is workspace of the
+/// caller, one allocated inside a loop belongs to the thread that runs the loop.
 enum class BufferRole : std::uint8_t { Input, Constant, Output, Temporary };
 
-/// One dimension of a packed buffer: `(local index of tensor dimension `dimension` div divisor) mod extent`; the outermost
-/// piece of a dimension never wraps. Pieces are listed outermost first and together determine the local index.
+/// One dimension of a packed buffer: `(local index of tensor dimension `dimension` div divisor) mod extent`;
+/// the outermost piece of a dimension never wraps. Pieces are listed outermost first and together determine
+/// the local index.
 struct PackedDimension {
   std::uint32_t dimension = 0;
   std::int64_t divisor = 1;
@@ -43,9 +44,9 @@ struct PackedDimension {
   bool operator==(const PackedDimension&) const = default;
 };
 
-/// Storage for a window of a tensor: the elements from `origin` on, `shape` of them in each dimension. Arguments hold the
-/// whole tensor, so their origin is zero. The window may reach beyond the tensor where tiles do not divide; what lies
-/// beyond is never used (for packed constants it is zero).
+/// Storage for a window of a tensor: the elements from `origin` on, `shape` of them in each dimension.
+/// Arguments hold the whole tensor, so their origin is zero. The window may reach beyond the tensor where
+/// tiles do not divide; what lies beyond is never used (for packed constants it is zero).
 struct Buffer {
   std::string name;
   TensorId tensor = 0;
@@ -76,23 +77,24 @@ struct Buffer {
 struct Guard {
   IndexExpr value;
   std::int64_t extent = 0;
-  bool below = false;  ///< check 0 <= value
-  bool above = true;   ///< check value < extent
+  bool below = false;      ///< check 0 <= value
+  bool above = true;       ///< check value < extent
   std::uint32_t axis = 0;  ///< the operator axis whose value this is, or `no_axis`
 
-  /// Of guards against the idle rest of an inner split. They must hold even where a statement may overcompute: the same
-  /// point is computed by another iteration as well.
+  /// Of guards against the idle rest of an inner split. They must hold even where a statement may
+  /// overcompute: the same point is computed by another iteration as well.
   static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
 };
 
 /// One store.
 ///
 ///   Assign      target[axes] = body
-///   Initialise  target[axes] = identity of the combiner              (`axis_values` of reduction axes are unused)
+///   Initialise  target[axes] = identity of the combiner         (`axis_values` of reduction axes are unused)
 ///   Update      target[axes] = combine(target[axes], body)
 ///
-/// With guards it happens only where all hold. A statement that writes a temporary may also be run where a guard of a
-/// spatial axis fails, as long as it does not touch memory outside its operands (`may_overcompute`): nobody reads the result.
+/// With guards it happens only where all hold. A statement that writes a temporary may also be run where a
+/// guard of a spatial axis fails, as long as it does not touch memory outside its operands
+/// (`may_overcompute`): nobody reads the result.
 struct Statement {
   enum class Kind : std::uint8_t { Assign, Initialise, Update };
   Kind kind = Kind::Assign;
@@ -110,7 +112,8 @@ struct Loop {
   Var var = 0;  ///< runs from 0 to its extent - 1
   LoopKind kind = LoopKind::Serial;
   bool reduction = false;  ///< iterates a reduction axis of the statements inside
-  std::int64_t unroll_limit = 0;  ///< serial loops inside with at most so many statement instances are unrolled too
+  /// Serial loops inside with at most so many statement instances are unrolled too.
+  std::int64_t unroll_limit = 0;
   Body body;
 };
 
@@ -158,13 +161,14 @@ struct LoopNest {
 };
 
 /// Value of an index expression over a statement's axes, as an expression over loop variables.
-[[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement, const IndexExpr& over_axes) {
+[[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement,
+                                          const IndexExpr& over_axes) {
   return over_axes.substitute([&](Var axis) -> const IndexExpr& { return statement.axis_values[axis]; },
                               [&](Var var) { return nest.range_of(var); });
 }
 
-/// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates `coordinates`, which
-/// are expressions over loop variables.
+/// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates
+/// `coordinates`, which are expressions over loop variables.
 [[nodiscard]] inline std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
                                                              std::vector<IndexExpr> coordinates) {
   for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
@@ -195,7 +199,8 @@ struct LoopNest {
 }
 
 /// Offset in elements, over loop variables, of what a `Load` in the body of `statement` reads.
-[[nodiscard]] inline IndexExpr load_offset(const LoopNest& nest, const Statement& statement, const program::ExprNode& load) {
+[[nodiscard]] inline IndexExpr load_offset(const LoopNest& nest, const Statement& statement,
+                                           const program::ExprNode& load) {
   const Buffer& buffer = nest.buffers[nest.buffer_of[load.tensor]];
   std::vector<IndexExpr> coordinates;
   coordinates.reserve(load.indices.size());
@@ -206,9 +211,10 @@ struct LoopNest {
 /// Offset in elements, over loop variables, of what `statement` writes.
 [[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
   const Buffer& buffer = nest.buffers[statement.target];
-  return flatten(buffer, physical_indices(nest, buffer, {statement.axis_values.begin(),
-                                                         statement.axis_values.begin() +
-                                                             static_cast<std::ptrdiff_t>(buffer.shape.size())}));
+  return flatten(buffer, physical_indices(nest, buffer,
+                                          {statement.axis_values.begin(),
+                                           statement.axis_values.begin() +
+                                               static_cast<std::ptrdiff_t>(buffer.shape.size())}));
 }
 
 }  // namespace tunewright::loops

@@ -11,9 +11,9 @@
 
 /// Hoists guards, so that the main body of a tiled loop nest runs without them.
 ///
-/// A guard of a statement depends on loops around it. Taken at its worst over the innermost loops it becomes a condition on
-/// the outer ones; the innermost loops are then emitted twice under a branch: without guards where the condition holds (all
-/// full tiles), with guards elsewhere (the boundary).
+/// A guard of a statement depends on loops around it. Taken at its worst over the innermost loops it becomes
+/// a condition on the outer ones; the innermost loops are then emitted twice under a branch: without guards
+/// where the condition holds (all full tiles), with guards elsewhere (the boundary).
 namespace tunewright::loops {
 
 namespace detail {
@@ -44,12 +44,14 @@ class Partition {
         result.push_back(std::move(node));
         continue;
       }
-      // An initialisation goes with the loop that follows it and updates the same buffer, so that both stay neighbours.
+      // An initialisation goes with the loop that follows it and updates the same buffer, so that both stay
+      // neighbours.
       std::size_t last = n;
-      if (const Statement* first = only_statement(node); first != nullptr && first->kind == Statement::Kind::Initialise &&
-                                                         n + 1 < body.size()) {
+      if (const Statement* first = only_statement(node);
+          first != nullptr && first->kind == Statement::Kind::Initialise && n + 1 < body.size()) {
         const Statement* next = only_statement(body[n + 1]);
-        if (next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target) last = n + 1;
+        if (next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target)
+          last = n + 1;
       }
       const Statement* guarded = only_statement(body[last]);
       std::vector<Guard> conditions;
@@ -102,8 +104,9 @@ class Partition {
     std::get<Statement>(current->content).guards.clear();
   }
 
-  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (unrolled or vectorized,
-  /// then reductions, or one plain loop where there are neither) and the condition can hold at all.
+  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (unrolled
+  /// or vectorized, then reductions, or one plain loop where there are neither) and the condition can hold at
+  /// all.
   bool is_hoisting_place(const Node& node, const Statement& statement) const {
     const std::vector<const Loop*> loops = perfect_loops(node);
     const auto is_inner = [](const Loop& loop) {
@@ -158,7 +161,8 @@ class Partition {
 
 }  // namespace detail
 
-/// Returns the nest with guards hoisted. Meaning is unchanged; code grows by at most one copy of each guarded tile.
+/// Returns the nest with guards hoisted. Meaning is unchanged; code grows by at most one copy of each guarded
+/// tile.
 [[nodiscard]] inline LoopNest partition(LoopNest nest) {
   detail::Partition(nest).run();
   return nest;

@@ -15,7 +15,8 @@ namespace tunewright::loops {
 namespace detail {
 
 [[nodiscard]] inline std::string number(double value) {
-  if (value == static_cast<double>(static_cast<std::int64_t>(value))) return std::to_string(static_cast<std::int64_t>(value));
+  if (value == static_cast<double>(static_cast<std::int64_t>(value)))
+    return std::to_string(static_cast<std::int64_t>(value));
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);
   return text;
@@ -35,7 +36,8 @@ class Printer {
     out_ = nest_.name + "(";
     for (std::size_t a = 0; a < nest_.arguments.size(); ++a) {
       const Buffer& buffer = nest_.buffers[nest_.arguments[a]];
-      out_ += (a == 0 ? "" : ", ") + std::string(buffer.role == BufferRole::Output ? "out " : "") + declaration(buffer);
+      out_ += (a == 0 ? "" : ", ") + std::string(buffer.role == BufferRole::Output ? "out " : "") +
+              declaration(buffer);
     }
     out_ += ")\n";
     print(nest_.body, 1);
@@ -63,12 +65,14 @@ class Printer {
     return buffer.name + indices(coordinates);
   }
 
-  [[nodiscard]] std::string expression(const Statement& s, const program::ExprNode& e, bool nested = true) const {
+  [[nodiscard]] std::string expression(const Statement& s, const program::ExprNode& e,
+                                       bool nested = true) const {
     using program::Op;
     const auto arg = [&](std::size_t i) { return expression(s, *e.args[i]); };
     const auto call = [&](std::string_view function) {
       std::string text = std::string(function) + "(";
-      for (std::size_t i = 0; i < e.args.size(); ++i) text += (i == 0 ? "" : ", ") + expression(s, *e.args[i], false);
+      for (std::size_t i = 0; i < e.args.size(); ++i)
+        text += (i == 0 ? "" : ", ") + expression(s, *e.args[i], false);
       return text + ")";
     };
     const auto infix = [&](std::string_view sign) {
@@ -163,7 +167,8 @@ class Printer {
   }
   void print(const Allocate& allocate, std::size_t depth) {
     const Buffer& buffer = nest_.buffers[allocate.buffer];
-    line(depth, "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " + indices(buffer.origin));
+    line(depth, "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " +
+                    indices(buffer.origin));
   }
   void print(const Branch& branch, std::size_t depth) {
     line(depth, "if " + condition(branch.conditions) + ":");
@@ -174,7 +179,8 @@ class Printer {
   }
   void print(const Barrier&, std::size_t depth) { line(depth, "barrier"); }
   void print(const Body& body, std::size_t depth) {
-    for (const Node& node : body) std::visit([&](const auto& content) { print(content, depth); }, node.content);
+    for (const Node& node : body)
+      std::visit([&](const auto& content) { print(content, depth); }, node.content);
   }
 
   const LoopNest& nest_;
@@ -190,7 +196,8 @@ class Printer {
 ///       for k in 0..64 reduction:
 ///         C[i, j] += A[i, k] * B[k, j]
 ///
-/// Indices are within each buffer's window. `if` marks guards that must hold, `where` guards a statement may ignore.
+/// Indices are within each buffer's window. `if` marks guards that must hold, `where` guards a statement may
+/// ignore.
 [[nodiscard]] inline std::string to_string(const LoopNest& nest) { return detail::Printer(nest).text(); }
 
 }  // namespace tunewright::loops

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/lower/pass.hpp"
+
+namespace tunewright::loops::detail {
+
+/// Writes the loops, statements and guards.
+class Emission : Pass {
+ public:
+  explicit Emission(Lowered& lowered) : Pass(lowered) {}
+
+  void run() {
+    for (const TensorId id : state_.order) {
+      if (!runs_at_root(id)) continue;
+      const BufferId buffer = nest_.buffer_of[id];
+      if (nest_.buffers[buffer].role == BufferRole::Temporary) nest_.body.push_back(Allocate{buffer});
+    }
+    for (const TensorId id : state_.order) {
+      if (runs_at_root(id)) emit_stage(id, nest_.body);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool runs_at_root(TensorId id) const {
+    return info_[id].live && state_.stages[id].location.kind != Location::Kind::At;
+  }
+
+  /// Appends the loops of a stage, with everything attached to it.
+  void emit_stage(TensorId id, Body& into) {
+    std::vector<Guard> outside = conditions_to_run(id);
+    Statement update = store(id);
+    std::optional<Statement> initialise;
+    if (update.kind == Statement::Kind::Update) initialise = initialisation(id, update);
+    add_inner_split_guards(id, update);
+    if (initialise) add_inner_split_guards(id, *initialise);
+    Body own;
+    emit_loops(id, 0, update, initialise, own);
+    if (!own.empty() && std::holds_alternative<Loop>(own.back().content)) {
+      std::get<Loop>(own.back().content).unroll_limit = state_.stages[id].unroll_limit;
+    }
+    if (outside.empty()) {
+      for (Node& node : own) into.push_back(std::move(node));
+    } else {
+      into.push_back(Branch{std::move(outside), std::move(own), {}});
+    }
+  }
+
+  /// A window that lies outside the tensor altogether computes nothing anybody reads.
+  [[nodiscard]] std::vector<Guard> conditions_to_run(TensorId id) const {
+    const StageInfo& info = info_[id];
+    std::vector<Guard> outside;
+    for (std::uint32_t d = 0; d < info.window.base.size(); ++d) {
+      const Range base = info.window.base[d].range(range_of());
+      const std::int64_t extent = info.op->axes[d].extent;
+      if (base.max >= extent) outside.push_back({info.window.base[d], extent, false, true, d});
+      if (base.min + info.window.extent[d] <= 0) {
+        outside.push_back(
+            {info.window.base[d] + IndexExpr(info.window.extent[d] - 1), extent, true, false, d});
+      }
+    }
+    return outside;
+  }
+
+  /// The statement of a stage, guarded where tiles reach beyond its axes.
+  [[nodiscard]] Statement store(TensorId id) const {
+    const StageInfo& info = info_[id];
+    Statement update;
+    update.op = info.op;
+    update.target = nest_.buffer_of[id];
+    update.axis_values = info.axis_values;
+    update.kind = info.op->has_reduction() ? Statement::Kind::Update : Statement::Kind::Assign;
+    update.may_overcompute = nest_.buffers[update.target].role == BufferRole::Temporary;
+    for (std::uint32_t a = 0; a < info.op->axes.size(); ++a) {
+      const Range range = info.axis_values[a].range(range_of());
+      const std::int64_t extent = info.op->axes[a].extent;
+      if (range.min < 0 || range.max >= extent) {
+        update.guards.push_back({info.axis_values[a], extent, range.min < 0, range.max >= extent, a});
+      }
+    }
+    return update;
+  }
+
+  /// The store of the identity that goes with `update`.
+  [[nodiscard]] Statement initialisation(TensorId id, const Statement& update) const {
+    Statement initialise = update;
+    initialise.kind = Statement::Kind::Initialise;
+    initialise.guards.clear();
+    for (const Guard& guard : update.guards) {
+      if (guard.axis < info_[id].op->rank() && !update.may_overcompute) initialise.guards.push_back(guard);
+    }
+    return initialise;
+  }
+
+  /// A split of a part that is itself a part of an axis must not run past its parent into the neighbouring
+  /// part: not twice into a sum, and not into another thread's part.
+  void add_inner_split_guards(TensorId id, Statement& statement) const {
+    const StageInfo& info = info_[id];
+    for (const schedule::Relation& r : state_.stages[id].relations) {
+      if (r.parents.size() != 1 || r.parents[0] < info.op->axes.size()) continue;
+      const bool reduction = state_.stages[id].iterators[r.parents[0]].kind == AxisKind::Reduction;
+      if (reduction && statement.kind == Statement::Kind::Initialise) continue;
+      const std::int64_t extent = info.extent[r.parents[0]];
+      if (info.value[r.parents[0]].range(range_of()).max >= extent) {
+        statement.guards.push_back({info.value[r.parents[0]], extent, false, true, Guard::no_axis});
+      }
+    }
+  }
+
+  void emit_loops(TensorId id, std::size_t place, const Statement& update,
+                  const std::optional<Statement>& initialise, Body& into) {
+    const Stage& stage = state_.stages[id];
+    const StageInfo& info = info_[id];
+    if (initialise && place == first_reduction(stage)) emit_initialisation(id, place, *initialise, into);
+    if (place == stage.order.size()) {
+      into.push_back(update);
+      return;
+    }
+    const IterId iter = stage.order[place];
+    const bool is_loop = info.var[iter].has_value();
+    Body inner;
+    Body& target = is_loop ? inner : into;
+    for (const TensorId child : info.attached[place]) target.push_back(Allocate{nest_.buffer_of[child]});
+    for (const TensorId child : info.attached[place]) emit_stage(child, target);
+    emit_loops(id, place + 1, update, initialise, target);
+    if (is_loop) into.push_back(make_loop(stage, info, iter, std::move(inner)));
+  }
+
+  static Loop make_loop(const Stage& stage, const StageInfo& info, IterId iter, Body body) {
+    Loop loop;
+    loop.var = *info.var[iter];
+    loop.kind = stage.iterators[iter].annotation;
+    // A stage inside another one's loops is already run by one of the threads.
+    const bool attached = stage.location.kind == Location::Kind::At;
+    if (loop.kind == LoopKind::Parallel && attached) loop.kind = LoopKind::Serial;
+    loop.reduction = stage.iterators[iter].kind == AxisKind::Reduction;
+    loop.body = std::move(body);
+    return loop;
+  }
+
+  static std::size_t first_reduction(const Stage& stage) {
+    std::size_t place = 0;
+    for (const IterId iter : stage.order) {
+      if (stage.iterators[iter].kind == AxisKind::Reduction) break;
+      ++place;
+    }
+    return place;
+  }
+
+  /// The spatial loops from `place` on, around a store of the identity.
+  void emit_initialisation(TensorId id, std::size_t place, const Statement& initialise, Body& into) const {
+    const Stage& stage = state_.stages[id];
+    const StageInfo& info = info_[id];
+    Body body;
+    body.push_back(initialise);
+    for (std::size_t p = stage.order.size(); p-- > place;) {
+      const IterId iter = stage.order[p];
+      if (!info.var[iter] || stage.iterators[iter].kind == AxisKind::Reduction) continue;
+      Body wrapped;
+      wrapped.push_back(make_loop(stage, info, iter, std::move(body)));
+      body = std::move(wrapped);
+    }
+    for (Node& node : body) into.push_back(std::move(node));
+  }
+};
+
+}  // namespace tunewright::loops::detail

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/lower/pass.hpp"
+
+namespace tunewright::loops::detail {
+
+/// Which stages there are and where they run: inlined producers are substituted into their readers, stages
+/// computed inside another one's loops are listed at those loops.
+class StagePlacement : Pass {
+ public:
+  explicit StagePlacement(Lowered& lowered) : Pass(lowered) {}
+
+  void run() {
+    inline_stages();
+    attach_stages();
+  }
+
+ private:
+  /// Substitutes inlined producers into the bodies of their consumers.
+  void inline_stages() {
+    for (const TensorId id : state_.order) {
+      const Stage& stage = state_.stages[id];
+      StageInfo& info = info_[id];
+      info.op = stage.op;
+      if (stage.is_source()) continue;
+      info.live = stage.location.kind != Location::Kind::Inline;
+      bool reads_inlined = false;
+      collect_reads(info.op->body, [&](TensorId read) { reads_inlined = reads_inlined || is_inlined(read); });
+      if (reads_inlined) {
+        Operator substituted = *stage.op;
+        const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
+        substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
+          if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
+          return program::substitute_indices(
+              info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; },
+              axis_range);
+        });
+        info.op = std::make_shared<const Operator>(std::move(substituted));
+      }
+      collect_reads(info.op->body, [&](TensorId read) {
+        if (std::find(info.reads.begin(), info.reads.end(), read) == info.reads.end())
+          info.reads.push_back(read);
+      });
+    }
+  }
+
+  [[nodiscard]] bool is_inlined(TensorId id) const {
+    return !state_.stages[id].is_source() && state_.stages[id].location.kind == Location::Kind::Inline;
+  }
+
+  template <class F>
+  static void collect_reads(const Expr& body, const F& f) {
+    program::visit(body, [&](const program::ExprNode& node) {
+      if (node.op == Op::Load) f(node.tensor);
+    });
+  }
+
+  void attach_stages() {
+    for (const TensorId id : state_.order) info_[id].attached.resize(state_.stages[id].order.size());
+    std::vector<TensorId> seen;  // in topological order; what reads a stage comes after it
+    for (const TensorId id : state_.order) {
+      seen.push_back(id);
+      const Location& location = state_.stages[id].location;
+      if (!info_[id].live || location.kind != Location::Kind::At) continue;
+      const Stage& target = state_.stages[location.stage];
+      const std::size_t place = target.position(location.iter);
+      const std::string what =
+          "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "'";
+      if (!info_[location.stage].live || place == target.order.size()) {
+        throw ScheduleError(ScheduleFault::BadLocation, what + " that no longer exists");
+      }
+      if (std::find(seen.begin(), seen.end(), location.stage) != seen.end()) {
+        throw ScheduleError(ScheduleFault::BadLocation, what + " which does not read it");
+      }
+      info_[location.stage].attached[place].push_back(id);
+    }
+  }
+};
+
+}  // namespace tunewright::loops::detail

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/lower/pass.hpp"
+
+namespace tunewright::loops::detail {
+
+/// Buffers, and how they are laid out.
+class StoragePlan : Pass {
+ public:
+  explicit StoragePlan(Lowered& lowered) : Pass(lowered) {}
+
+  void run() {
+    make_buffers();
+    pack_buffers();
+    keep_rows_apart();
+  }
+
+ private:
+  void make_buffers() {
+    nest_.buffer_of.assign(state_.stages.size(), LoopNest::no_buffer);
+    std::vector<BufferId> outputs;
+    std::vector<char> is_read(state_.stages.size(), 0);
+    for (const StageInfo& info : info_) {
+      if (!info.live) continue;
+      for (const TensorId read : info.reads) is_read[read] = 1;
+    }
+    for (TensorId id = 0; id < state_.stages.size(); ++id) {
+      const Stage& stage = state_.stages[id];
+      const StageInfo& info = info_[id];
+      if (!info.live && !stage.is_source()) continue;
+      const auto buffer = static_cast<BufferId>(nest_.buffers.size());
+      Buffer b;
+      b.name = stage.op->name;
+      b.tensor = id;
+      b.type = stage.op->type;
+      b.scope = stage.scope;
+      if (stage.is_source()) {
+        b.role = stage.op->role == program::Role::Constant ? BufferRole::Constant : BufferRole::Input;
+        b.shape = stage.op->shape();
+        b.origin.assign(b.shape.size(), IndexExpr(0));
+        nest_.arguments.push_back(buffer);
+      } else {
+        const bool is_output = is_read[id] == 0;
+        b.role = is_output ? BufferRole::Output : BufferRole::Temporary;
+        b.origin = info.window.base;
+        b.shape = is_output ? stage.op->shape() : std::vector<std::int64_t>{};
+        for (std::size_t d = b.shape.size(); d < info.op->rank(); ++d) {
+          // Where tiles do not divide the window the rest of the last tile is stored as well, unused.
+          b.shape.push_back(info.value[d].range(range_of()).max + 1);
+        }
+        if (is_output) outputs.push_back(buffer);
+      }
+      nest_.buffer_of[id] = buffer;
+      nest_.buffers.push_back(std::move(b));
+    }
+    nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
+  }
+
+  /// Rows a multiple of 512 bytes apart fall into few cache sets and evict each other while a tile walks down
+  /// a column; one cache line more keeps them apart.
+  void keep_rows_apart() {
+    for (Buffer& buffer : nest_.buffers) {
+      const auto element = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+      if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2)
+        continue;
+      if (state_.stages[buffer.tensor].location.kind != Location::Kind::At) continue;
+      if (buffer.shape.back() * element % 512 == 0) buffer.shape.back() += 64 / element;
+    }
+  }
+
+  void pack_buffers() {
+    for (const schedule::Pack& pack : state_.packs) {
+      const BufferId id = nest_.buffer_of[pack.tensor];
+      if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
+      Buffer& buffer = nest_.buffers[id];
+      if (buffer.role == BufferRole::Output) {
+        throw ScheduleError(ScheduleFault::NotPackable,
+                            "'" + buffer.name + "' is an output and keeps its layout");
+      }
+      const StageInfo& consumer = info_[pack.consumer];
+      const program::ExprNode* only = nullptr;
+      bool several = false;
+      for (const StageInfo& reader : info_) {
+        if (!reader.live) continue;
+        program::visit(reader.op->body, [&](const program::ExprNode& node) {
+          if (node.op != Op::Load || node.tensor != pack.tensor) return;
+          several = several || only != nullptr || &reader != &consumer;
+          only = &node;
+        });
+      }
+      if (only == nullptr || several) {
+        throw ScheduleError(ScheduleFault::NotPackable,
+                            "'" + buffer.name + "' must be read exactly once, by the stage it is packed for");
+      }
+      buffer.packing = packing_for(buffer, *only, pack.consumer);
+    }
+  }
+
+  /// Storage order that follows the consumer's loops; dimensions whose index is not a clean mixed-radix
+  /// number of loop variables stay whole and come first.
+  std::vector<PackedDimension> packing_for(const Buffer& buffer, const program::ExprNode& load,
+                                           TensorId consumer) const {
+    const StageInfo& info = info_[consumer];
+    std::vector<Var> loops = info.path;
+    for (const IterId iter : state_.stages[consumer].order) {
+      if (info.var[iter]) loops.push_back(*info.var[iter]);
+    }
+    struct Piece {
+      std::size_t place;
+      PackedDimension dimension;
+    };
+    std::vector<PackedDimension> whole;
+    std::vector<Piece> pieces;
+    for (std::uint32_t d = 0; d < load.indices.size(); ++d) {
+      const IndexExpr local =
+          load.indices[d].substitute([&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; },
+                                     range_of()) -
+          buffer.origin[d];
+      std::vector<Piece> own;
+      bool clean = local.constant() == 0;
+      for (const IndexExpr::Term& term : local.terms()) {
+        // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
+        const bool plain = term.kind == IndexExpr::Kind::Variable;
+        const std::optional<Var> var = plain ? std::optional<Var>(term.var) : term.numerator->as_variable();
+        const auto place = var ? std::find(loops.begin(), loops.end(), *var) : loops.end();
+        clean = clean && place != loops.end() && term.coefficient > 0;
+        IndexExpr::Term unit = term;
+        unit.coefficient = 1;
+        own.push_back({static_cast<std::size_t>(place - loops.begin()),
+                       {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
+      }
+      std::sort(own.begin(), own.end(),
+                [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+      std::int64_t expected = 1;
+      for (const Piece& piece : own) {
+        clean = clean && piece.dimension.divisor == expected;
+        expected *= piece.dimension.extent;
+      }
+      clean = clean && !own.empty() && expected >= buffer.shape[d];
+      if (clean) {
+        pieces.insert(pieces.end(), own.begin(), own.end());
+      } else {
+        whole.push_back({d, 1, buffer.shape[d]});
+      }
+    }
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+      if (a.place != b.place) return a.place < b.place;
+      if (a.dimension.divisor != b.dimension.divisor) return a.dimension.divisor > b.dimension.divisor;
+      return a.dimension.dimension < b.dimension.dimension;
+    });
+    for (const Piece& piece : pieces) whole.push_back(piece.dimension);
+    return whole;
+  }
+};
+
+}  // namespace tunewright::loops::detail

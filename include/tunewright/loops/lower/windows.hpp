@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/lower/pass.hpp"
+
+namespace tunewright::loops::detail {
+
+/// Bound inference: windows, loop extents and axis values of all stages, from the outputs to the inputs.
+///
+/// A stage at the root computes its whole tensor. A stage inside a loop of a consumer computes the window
+/// that the consumers inside that loop read: loop variables outside are symbols, those inside range over
+/// their extents. Splits divide the window, so outer tile loops of an attached stage vanish by themselves.
+class WindowInference : Pass {
+ public:
+  explicit WindowInference(Lowered& lowered) : Pass(lowered) {}
+
+  void run() {
+    for (auto id = state_.order.rbegin(); id != state_.order.rend(); ++id) {
+      if (info_[*id].live) infer(*id);
+    }
+  }
+
+ private:
+  /// True when `consumer` runs inside the loop at `place` of `target`: it is that stage, or attached below
+  /// it.
+  [[nodiscard]] bool is_inside(TensorId consumer, TensorId target, std::size_t place) const {
+    if (consumer == target) return true;
+    for (const Location* l = &state_.stages[consumer].location; l->kind == Location::Kind::At;
+         l = &state_.stages[l->stage].location) {
+      if (l->stage == target) return state_.stages[target].position(l->iter) >= place;
+    }
+    return false;
+  }
+
+  /// Window, loop extents and axis values of a stage whose consumers are done.
+  void infer(TensorId id) {
+    const Stage& stage = state_.stages[id];
+    StageInfo& info = info_[id];
+    const Operator& op = *info.op;
+    const std::size_t rank = op.rank();
+    if (stage.location.kind == Location::Kind::At) {
+      const StageInfo& target = info_[stage.location.stage];
+      const Stage& target_stage = state_.stages[stage.location.stage];
+      const std::size_t place = target_stage.position(stage.location.iter);
+      info.path = target.path;
+      for (std::size_t p = 0; p <= place; ++p) {
+        if (const auto var = target.var[target_stage.order[p]]) info.path.push_back(*var);
+      }
+      info.window = window_read_inside(id, stage.location.stage, place);
+    } else {
+      info.window.base.assign(rank, IndexExpr(0));
+      for (std::size_t a = 0; a < rank; ++a) info.window.extent.push_back(op.axes[a].extent);
+    }
+    const std::size_t count = stage.iterators.size();
+    info.extent.assign(count, 1);
+    info.value.assign(count, IndexExpr(0));
+    info.var.assign(count, std::nullopt);
+    for (std::size_t a = 0; a < op.axes.size(); ++a)
+      info.extent[a] = a < rank ? info.window.extent[a] : op.axes[a].extent;
+    schedule::detail::propagate_extents(stage, info.extent);
+    for (const IterId iter : stage.order) {
+      if (info.extent[iter] == 1) continue;
+      const auto var = static_cast<Var>(nest_.variables.size());
+      nest_.variables.push_back({stage.iterators[iter].name, info.extent[iter]});
+      info.var[iter] = var;
+      info.value[iter] = IndexExpr::variable(var);
+    }
+    schedule::detail::propagate_values(stage, info.extent, info.value, range_of());
+    for (std::size_t a = 0; a < op.axes.size(); ++a) {
+      info.axis_values.push_back(a < rank ? info.window.base[a] + info.value[a] : info.value[a]);
+    }
+  }
+
+  /// The part of tensor `id` that stages inside the loop at `place` of `target` read.
+  Window window_read_inside(TensorId id, TensorId target, std::size_t place) const {
+    const StageInfo& info = info_[id];
+    const std::size_t rank = info.op->rank();
+    std::vector<char> fixed(nest_.variables.size(), 0);
+    for (const Var v : info.path) fixed[v] = 1;
+    struct Reach {
+      bool seen = false;
+      bool whole = false;
+      IndexExpr base;
+      Range range;
+    };
+    std::vector<Reach> reach(rank);
+    for (const TensorId consumer : state_.order) {
+      const StageInfo& reader = info_[consumer];
+      if (!reader.live || std::find(reader.reads.begin(), reader.reads.end(), id) == reader.reads.end())
+        continue;
+      if (!is_inside(consumer, target, place)) {
+        throw ScheduleError(ScheduleFault::BadLocation,
+                            "'" + info.op->name + "' is also read by '" + reader.op->name +
+                                "', which runs outside the loop it is computed at");
+      }
+      program::visit(reader.op->body, [&](const program::ExprNode& node) {
+        if (node.op != Op::Load || node.tensor != id) return;
+        for (std::size_t d = 0; d < rank; ++d) {
+          const IndexExpr index = node.indices[d].substitute(
+              [&](Var axis) -> const IndexExpr& { return reader.axis_values[axis]; }, range_of());
+          IndexExpr base;
+          IndexExpr moving(index.constant());
+          bool mixed = false;
+          for (const IndexExpr::Term& term : index.terms()) {
+            const auto [uses_fixed, uses_inner] = variables_used(term, fixed);
+            mixed = mixed || (uses_fixed && uses_inner);
+            (uses_inner ? moving : base) += IndexExpr::from_term(term);
+          }
+          const Range range = moving.range(range_of());
+          Reach& r = reach[d];
+          if (!r.seen) {
+            r = {true, mixed, std::move(base), range};
+          } else if (mixed || !(r.base == base)) {
+            r.whole = true;
+          } else {
+            r.range = {std::min(r.range.min, range.min), std::max(r.range.max, range.max)};
+          }
+        }
+      });
+    }
+    Window window;
+    for (std::size_t d = 0; d < rank; ++d) {
+      const std::int64_t full = info.op->axes[d].extent;
+      const Reach& r = reach[d];
+      if (!r.seen || r.whole || r.range.extent() >= full) {
+        window.base.emplace_back(0);
+        window.extent.push_back(full);
+      } else {
+        window.base.push_back(r.base + IndexExpr(r.range.min));
+        window.extent.push_back(r.range.extent());
+      }
+    }
+    return window;
+  }
+
+  static std::pair<bool, bool> variables_used(const IndexExpr::Term& term, const std::vector<char>& fixed) {
+    if (term.kind == IndexExpr::Kind::Variable) {
+      const bool is_fixed = fixed[term.var] != 0;
+      return {is_fixed, !is_fixed};
+    }
+    std::pair<bool, bool> used{false, false};
+    for (const IndexExpr::Term& inner : term.numerator->terms()) {
+      const auto [f, i] = variables_used(inner, fixed);
+      used = {used.first || f, used.second || i};
+    }
+    return used;
+  }
+};
+
+}  // namespace tunewright::loops::detail
