@@ -12,12 +12,12 @@
 
 namespace tunewright::spaces {
 
-/// Derives sketches with a list of rules: from the last stage to the first, each rule that applies to a stage adds its
-/// derivations, so one derivation branches wherever several rules apply.
+/// Derives sketches with a list of rules: from the last stage to the first, each rule that applies to a stage
+/// adds its derivations, so one derivation branches wherever several rules apply.
 ///
-/// A rule is a type with `Answer meets(derivation, stage, target) const` and
-/// `void apply(derivation, stage, target, out) const`; see `spaces::tiling` for those of Ansor. A space with a rule of your
-/// own is `SketchSpace<RuleSketches<MyRule, tiling::SkipSource, ...>>`.
+/// A rule is a type with `Answer meets(derivation, stage, target) const` and `void apply(derivation, stage,
+/// target, out) const`; see `spaces::tiling` for those of Ansor. A space with a rule of your own is
+/// `SketchSpace<RuleSketches<MyRule, tiling::SkipSource, ...>>`.
 ///
 /// Paper: Zheng et al., Ansor, OSDI 2020, section 4.1.
 /// Cost:  some hundred microseconds a task, once.
@@ -52,16 +52,18 @@ struct RuleSketches {
 };
 
 /// Ansor's sketches for CPUs, plus copies of operands that stay in cache and constants packed ahead of time.
-using CpuTilingRules = RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::AddRfactor,
-                                    tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
-                                    tiling::ScheduleSimply>;
+using CpuTilingRules =
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::AddRfactor,
+                 tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
+                 tiling::ScheduleSimply>;
 
-/// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel, vectorized and
-/// unrolled loops.
+/// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel,
+/// vectorized and unrolled loops.
 ///
-/// Deviates from Ansor: the loops of the innermost tile are always unrolled and vectorized, and drawn so that the tile fits
-/// the register file; factors need not divide (at most an eighth of a tile idles); a stage with an elementwise reader is
-/// always fused with it; operands may be copied to a tile of their own; constants are stored in loop order.
+/// Deviates from Ansor: the loops of the innermost tile are always unrolled and vectorized, and drawn so that
+/// the tile fits the register file; factors need not divide (at most an eighth of a tile idles); a stage with
+/// an elementwise reader is always fused with it; operands may be copied to a tile of their own; constants
+/// are stored in loop order.
 using MultiLevelTiling = SketchSpace<CpuTilingRules>;
 
 }  // namespace tunewright::spaces

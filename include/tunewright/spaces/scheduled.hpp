@@ -11,10 +11,10 @@
 
 namespace tunewright::spaces {
 
-/// Sketches written by the user as one function: it calls primitives on a builder and leaves choices open with
-/// `choose_tile`, `choose_fuse`, `choose_location` and `choose_unroll_limit`.
+/// Sketches written by the user as one function: it calls primitives on a builder and leaves choices open
+/// with `choose_tile`, `choose_fuse`, `choose_location` and `choose_unroll_limit`.
 template <class Define>
-  requires std::invocable<const Define&, schedule::ScheduleBuilder&>
+requires std::invocable<const Define&, schedule::ScheduleBuilder&>
 struct DefinedSketch {
   Define define;
 
@@ -33,14 +33,16 @@ struct DefinedSketch {
 ///     s.parallel(c, i[0]);
 ///   });
 ///
-/// Everything `MultiLevelTiling` can do (sampling, mutation, journals) works on it. The function must not depend on anything
-/// that differs between runs; it is called once a task, and what it throws comes out of the first `sample`.
+/// Everything `MultiLevelTiling` can do (sampling, mutation, journals) works on it. The function must not
+/// depend on anything that differs between runs; it is called once a task, and what it throws comes out of
+/// the first `sample`.
 template <class Define>
 [[nodiscard]] SketchSpace<DefinedSketch<Define>> scheduled(Define define) {
   return SketchSpace<DefinedSketch<Define>>{.generator = {std::move(define)}};
 }
 
-/// As a type, for a recipe's `space` slot; `Define` must be default-constructible (a struct with a call operator).
+/// As a type, for a recipe's `space` slot; `Define` must be default-constructible (a struct with a call
+/// operator).
 template <class Define>
 using Scheduled = SketchSpace<DefinedSketch<Define>>;
 

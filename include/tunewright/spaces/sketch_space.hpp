@@ -17,8 +17,8 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
-#include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/lower.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/decisions.hpp"
 
@@ -32,8 +32,8 @@ concept SketchGenerator = requires(const G& generator, const Task& task) {
 
 /// The space of all ways to decide the open decisions of a generator's sketches.
 ///
-/// A configuration is a `schedule::Schedule`. Sketches are generated once a task and kept. Sampling draws a sketch uniformly
-/// and then every decision (`decisions::draw_all`); mutation changes one decision.
+/// A configuration is a `schedule::Schedule`. Sketches are generated once a task and kept. Sampling draws a
+/// sketch uniformly and then every decision (`decisions::draw_all`); mutation changes one decision.
 ///
 /// Models:      SearchSpace. Program: `loops::LoopNest`.
 /// Errors:      `std::invalid_argument` when the task has no graph or the generator finds no sketch.
@@ -55,7 +55,8 @@ struct SketchSpace {
       decisions::draw_all(config.steps, task.target, rng);
       try {
         const loops::LoopNest nest = loops::lower(config);
-        // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take what comes.
+        // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
+        // what comes.
         const bool picky = attempt + 4 < max_tries;
         if (picky && loops::thread_utilisation(nest, task.target.threads) < min_utilisation) continue;
         if (loops::exceeded_limit(nest, task.target).empty()) return config;
@@ -65,7 +66,8 @@ struct SketchSpace {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
+  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config,
+                                                  Rng& rng) const {
     config_type changed = config;
     if (!decisions::mutate_one(changed.steps, task.target, rng)) return std::nullopt;
     return changed;
@@ -83,12 +85,17 @@ struct SketchSpace {
     }
   }
 
-  [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
+  [[nodiscard]] std::uint64_t key(const config_type& config) const {
+    return schedule::stable_hash(config.steps);
+  }
 
-  [[nodiscard]] std::string encode(const config_type& config) const { return schedule::to_json(config.steps).dump(); }
+  [[nodiscard]] std::string encode(const config_type& config) const {
+    return schedule::to_json(config.steps).dump();
+  }
 
   [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
     try {
+      require_program(task);
       config_type config{task.graph, schedule::steps_from_json(nlohmann::json::parse(text))};
       (void)loops::lower(config);
       return config;
@@ -99,20 +106,29 @@ struct SketchSpace {
     }
   }
 
-  [[nodiscard]] program_type lower(const Task&, const config_type& config) const { return loops::lower(config); }
+  [[nodiscard]] program_type lower(const Task&, const config_type& config) const {
+    return loops::lower(config);
+  }
 
   /// The sketches of a task, generated at the first call.
   [[nodiscard]] const std::vector<config_type>& sketches(const Task& task) const {
     const std::lock_guard lock(cache->mutex);
     std::vector<config_type>& known = cache->by_workload[{task.workload_hash, stable_hash(task.target)}];
     if (known.empty()) {
-      if (task.graph == nullptr) {
-        throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
-      }
+      require_program(task);
       known = generator.sketches(task);
-      if (known.empty()) throw std::invalid_argument("the search space of task '" + task.name + "' is empty: no sketch could be derived");
+      if (known.empty())
+        throw std::invalid_argument("the search space of task '" + task.name +
+                                    "' is empty: no sketch could be derived");
     }
     return known;
+  }
+
+  /// Throws `std::invalid_argument` for a task without a graph.
+  static void require_program(const Task& task) {
+    if (task.graph != nullptr) return;
+    throw std::invalid_argument("task '" + task.name +
+                                "' has no program to schedule; make it with program::make_task");
   }
 
   /// Shared by copies of the space; filled by `sketches`.

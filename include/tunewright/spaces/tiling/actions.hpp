@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
+
+/// What sketch rules do to a stage: tile it, give its operands a layout of their own, or schedule it simply.
+namespace tunewright::spaces::tiling {
+
+/// Loops of a stage tiled as SSRSRS, and the steps that chose the sizes of its spatial axes.
+struct Tiled {
+  std::vector<std::vector<IterId>> spatial;    ///< [axis][level 0..3]
+  std::vector<std::vector<IterId>> reduction;  ///< [axis][level 0..1]
+  std::vector<std::uint32_t> split_steps;      ///< [axis]
+};
+
+inline constexpr std::size_t spatial_levels = 4;
+inline constexpr std::size_t reduction_levels = 2;
+
+/// Splits and reorders: S0 S1 R0 S2 R1 S3. The innermost spatial tile is meant for registers: its last axis
+/// is vectorized, the others are unrolled.
+inline Tiled tile(ScheduleBuilder& s, TensorId id) {
+  const std::size_t rank = s.state().stages[id].op->rank();
+  const std::size_t axes = s.state().stages[id].op->axes.size();
+  Tiled tiled;
+  for (IterId axis = 0; axis < axes; ++axis) {
+    if (axis < rank) {
+      tiled.split_steps.push_back(s.next_step());
+      const LoopKind inner = axis + 1 == rank ? LoopKind::Vectorized : LoopKind::Unrolled;
+      tiled.spatial.push_back(s.choose_tile(id, axis, spatial_levels - 1, 64, inner));
+    } else {
+      tiled.reduction.push_back(s.choose_tile(id, axis, reduction_levels - 1, 0));
+    }
+  }
+  std::vector<IterId> order;
+  const auto add = [&](const std::vector<std::vector<IterId>>& parts, std::size_t level) {
+    for (const std::vector<IterId>& axis : parts) order.push_back(axis[level]);
+  };
+  add(tiled.spatial, 0);
+  add(tiled.spatial, 1);
+  add(tiled.reduction, 0);
+  add(tiled.spatial, 2);
+  add(tiled.reduction, 1);
+  add(tiled.spatial, 3);
+  s.reorder(id, order);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    s.annotate(id, tiled.spatial[axis][3], axis + 1 == rank ? LoopKind::Vectorized : LoopKind::Unrolled);
+  }
+  if (axes > rank) s.choose_unroll_limit(id, {0, 16, 64, 512});
+  return tiled;
+}
+
+inline std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index) {
+  std::vector<IterId> iters;
+  for (const std::vector<IterId>& axis : parts) iters.push_back(axis[index]);
+  return iters;
+}
+
+/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by panel, in the
+/// order in which the tiles read it: its last dimension follows the tiling of that axis. Others keep their rows.
+inline void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
+                                  const std::vector<program::IndexExpr>& access, const Target& target) {
+  const auto last = static_cast<IterId>(s.state().stages[copy].op->rank() - 1);
+  const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
+  if (access.back().as_variable() == std::optional<program::Var>(vectorized_axis)) {
+    s.vectorize(copy, s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
+    s.pack(copy, id);
+  } else {
+    s.vectorize(copy, s.split(copy, last, {static_cast<std::int64_t>(target.vector_bytes() / 4)})[1]);
+  }
+}
+
+/// Gives the operands of a tiled stage a layout of their own: constants are packed ahead of time in the order
+/// of the loops, others may be copied, tile by tile, to where the copy stays in cache (or not at all:
+/// `Inline`).
+inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
+  const std::vector<program::Reads> all = program::reads_of(*s.state().stages[id].op);
+  if (!s.state().stages[id].op->has_reduction()) return;
+  for (const program::Reads& reads : all) {
+    const Stage& source = s.state().stages[reads.tensor];
+    if (!source.is_source() || reads.accesses.size() != 1) continue;
+    if (source.op->role == program::Role::Constant) {
+      if (readers(s.state(), reads.tensor).size() == 1) s.pack(reads.tensor, id);
+      continue;
+    }
+    const program::AccessPattern pattern =
+        program::access_pattern(*s.state().stages[id].op, reads.accesses[0]);
+    if (pattern.simple && !pattern.axis_missing) continue;  // every element is used once
+    const TensorId copy = s.cache_read(reads.tensor, id, Scope::Local);
+    std::vector<Location> choices{{Location::Kind::Inline, 0, 0}};
+    for (const Location& point : attach_points(s.state(), id)) {
+      if (!may_vanish(s, point)) choices.push_back(point);
+    }
+    s.choose_location(copy, std::move(choices));
+    schedule_operand_copy(s, copy, id, tiled, reads.accesses[0], target);
+  }
+}
+
+/// Parallel outer loops and a vectorized innermost one, for stages that are not tiled.
+inline void schedule_simply(Derivation& d, TensorId id, const Target& target) {
+  ScheduleBuilder& s = d.builder;
+  const program::Operator& op = *s.state().stages[id].op;
+  std::vector<IterId> outer;
+  const std::size_t rank = op.rank();
+  if (rank == 0) return;
+  const auto last = static_cast<IterId>(rank - 1);
+  for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
+  if (vectorizes_well(op) && op.axes[last].extent > 1) {
+    const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+    const std::vector<IterId> parts = s.split(id, last, {std::min(lanes, op.axes[last].extent)});
+    if (op.has_reduction()) {
+      std::vector<IterId> order = outer;
+      order.push_back(parts[0]);
+      for (IterId axis = static_cast<IterId>(rank); axis < op.axes.size(); ++axis) order.push_back(axis);
+      order.push_back(parts[1]);
+      s.reorder(id, order);
+    }
+    s.vectorize(id, parts[1]);
+    outer.push_back(parts[0]);
+  } else {
+    outer.push_back(last);
+  }
+  s.parallel(id, s.choose_fuse(id, outer));
+  if (op.has_reduction()) s.choose_unroll_limit(id, {0, 16, 64, 512});
+}
+
+}  // namespace tunewright::spaces::tiling

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+/// What sketch rules ask of a partly scheduled program: who reads a stage, where it may be computed, whether
+/// its loops suit vectors.
+namespace tunewright::spaces::tiling {
+
+using program::AxisKind;
+using program::TensorId;
+using schedule::IterId;
+using schedule::Location;
+using schedule::LoopKind;
+using schedule::ScheduleBuilder;
+using schedule::Scope;
+using schedule::Stage;
+using schedule::State;
+
+/// A partly scheduled program. `place` counts the stages still to visit: the next is `state.order[place -
+/// 1]`.
+struct Derivation {
+  ScheduleBuilder builder;
+  std::size_t place = 0;
+  std::vector<TensorId> cached;  ///< stages that already are a write cache
+};
+
+enum class Answer : std::uint8_t {
+  Skip,              ///< does not apply
+  Apply,             ///< applies; later rules are asked as well
+  ApplyAndSkipRest,  ///< applies, and no later rule may
+};
+
+/// Stages that read `id`, looking through inlined ones, in topological order.
+[[nodiscard]] inline std::vector<TensorId> readers(const State& state, TensorId id) {
+  std::vector<TensorId> found;
+  for (const TensorId other : state.order) {
+    const Stage& stage = state.stages[other];
+    if (stage.is_source()) continue;
+    bool reads = false;
+    program::visit(stage.op->body, [&](const program::ExprNode& node) {
+      reads = reads || (node.op == program::Op::Load && node.tensor == id);
+    });
+    if (!reads) continue;
+    if (stage.location.kind == Location::Kind::Inline) {
+      for (const TensorId further : readers(state, other)) found.push_back(further);
+    } else {
+      found.push_back(other);
+    }
+  }
+  std::sort(found.begin(), found.end(), [&](TensorId a, TensorId b) {
+    return std::find(state.order.begin(), state.order.end(), a) <
+           std::find(state.order.begin(), state.order.end(), b);
+  });
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+/// The only reader of `id` if it has the same shape and reads point by point (through inlined elementwise
+/// stages), else `id`.
+[[nodiscard]] inline TensorId elementwise_reader(const State& state, TensorId id) {
+  const std::vector<TensorId> all = readers(state, id);
+  if (all.size() != 1) return id;
+  const program::Operator& reader = *state.stages[all[0]].op;
+  const program::Operator& own = *state.stages[id].op;
+  if (reader.has_reduction() || reader.shape() != own.shape()) return id;
+  // Follow the chain of inlined stages from `id` to the reader; each hop must be elementwise.
+  TensorId at = id;
+  while (at != all[0]) {
+    TensorId next = at;
+    for (const TensorId other : state.order) {
+      const Stage& stage = state.stages[other];
+      if (stage.is_source()) continue;
+      for (const program::Reads& reads : program::reads_of(*stage.op)) {
+        if (reads.tensor == at) next = other;
+      }
+    }
+    if (next == at || !program::reads_elementwise(*state.stages[next].op, *state.stages[at].op, at))
+      return id;
+    at = next;
+  }
+  return all[0];
+}
+
+/// True when a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every
+/// stage between them is elementwise, cheap, and the only reader of the one before.
+[[nodiscard]] inline bool awaits_fusion(const State& state, TensorId id) {
+  const auto direct_readers = [&](TensorId of) {
+    std::vector<TensorId> found;
+    for (const TensorId other : state.order) {
+      if (state.stages[other].is_source()) continue;
+      for (const program::Reads& reads : program::reads_of(*state.stages[other].op)) {
+        if (reads.tensor == of) found.push_back(other);
+      }
+    }
+    return found;
+  };
+  for (TensorId tiled = 0; tiled < state.stages.size(); ++tiled) {
+    if (state.stages[tiled].is_source() || !program::needs_multi_level_tiling(*state.stages[tiled].op))
+      continue;
+    for (TensorId at = tiled;;) {
+      const std::vector<TensorId> next = direct_readers(at);
+      if (next.size() != 1 || state.stages[next[0]].op->has_reduction() ||
+          !program::reads_elementwise(*state.stages[next[0]].op, *state.stages[at].op, at)) {
+        break;
+      }
+      if (next[0] == id) return true;
+      if (!program::strictly_inlineable(*state.stages[next[0]].op)) break;
+      at = next[0];
+    }
+  }
+  return false;
+}
+
+/// Loops of `consumer` a producer may be computed at: after the parallel ones, spatial or the last outer
+/// reduction, never vectorized or unrolled, and not behind an inner reduction.
+[[nodiscard]] inline std::vector<Location> attach_points(const State& state, TensorId consumer) {
+  const Stage& stage = state.stages[consumer];
+  std::vector<Location> points;
+  bool in_reduction = false;
+  for (const IterId iter : stage.order) {
+    const schedule::Iterator& iterator = stage.iterators[iter];
+    if (iterator.annotation == LoopKind::Vectorized || iterator.annotation == LoopKind::Unrolled) break;
+    const bool reduction = iterator.kind == AxisKind::Reduction;
+    if (in_reduction && !reduction) break;
+    if (reduction && in_reduction)
+      points.pop_back();  // the innermost of neighbouring reductions stands for them
+    in_reduction = reduction;
+    points.push_back({Location::Kind::At, consumer, iter});
+  }
+  return points;
+}
+
+/// True when the loop of `l` is gone as soon as a larger number of loops is fused.
+[[nodiscard]] inline bool may_vanish(const ScheduleBuilder& s, const Location& l) {
+  for (const schedule::Step& step : s.schedule().steps) {
+    const auto* fuse = std::get_if<schedule::Fuse>(&step);
+    if (fuse != nullptr && fuse->stage == l.stage &&
+        std::find(fuse->iters.begin(), fuse->iters.end(), l.iter) != fuse->iters.end())
+      return true;
+  }
+  return false;
+}
+
+/// Where a stage that is not tiled itself may be computed: at the root, inside its reader, or wherever that
+/// may be computed.
+[[nodiscard]] inline std::vector<Location> location_choices(const Derivation& d, TensorId id) {
+  const State& state = d.builder.state();
+  std::vector<Location> choices{{Location::Kind::Root, 0, 0}};
+  const std::vector<TensorId> all = readers(state, id);
+  if (all.empty()) return choices;
+  const auto add = [&](const Location& l) {
+    if (!may_vanish(d.builder, l) && std::find(choices.begin(), choices.end(), l) == choices.end())
+      choices.push_back(l);
+  };
+  for (const Location& point : attach_points(state, all.back())) add(point);
+  for (const schedule::Step& step : d.builder.schedule().steps) {
+    const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+    if (location == nullptr || location->stage != all.back()) continue;
+    for (const Location& choice : location->choices) {
+      if (choice.kind == Location::Kind::At) add(choice);
+    }
+  }
+  return choices;
+}
+
+/// True when neighbouring values of the last spatial axis are neighbours in memory in every read that uses
+/// it.
+[[nodiscard]] inline bool vectorizes_well(const program::Operator& op) {
+  if (op.rank() == 0) return false;
+  const auto last = static_cast<program::Var>(op.rank() - 1);
+  bool well = true;
+  for (const program::Reads& reads : program::reads_of(op)) {
+    for (const auto& access : reads.accesses) {
+      for (std::size_t i = 0; i < access.size(); ++i) {
+        if (!access[i].uses(last)) continue;
+        well = well && i + 1 == access.size() && access[i].is_affine() && access[i].coefficient(last) == 1;
+      }
+    }
+  }
+  return well;
+}
+
+}  // namespace tunewright::spaces::tiling
