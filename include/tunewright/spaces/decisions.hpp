@@ -101,13 +101,13 @@ using schedule::UnrollLimit;
 /// costs as much as a whole one.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
                                                      std::int64_t width, Rng& rng) {
-  constexpr double imperfect_share = 0.25;  // six or fourteen rows can be worth an idle rest
+  constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
       if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125)) whole.push_back(size);
     }
-    if (!whole.empty()) return pick_large(whole, rng);
+    if (!whole.empty()) return pick(whole, rng);
   }
   return pick_large(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
 }
@@ -151,10 +151,11 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
     }
   }
   rng.shuffle(std::span(splits));
-  std::stable_sort(splits.begin(), splits.end(), [](const Split* a, const Split* b) {
-    return (a->inner == LoopKind::Vectorized) > (b->inner == LoopKind::Vectorized);
-  });
-  for (Split* split : splits) draw_tile(*split, target, budget_of(split->stage), rng);
+  for (const bool vectorized : {true, false}) {
+    for (Split* split : splits) {
+      if ((split->inner == LoopKind::Vectorized) == vectorized) draw_tile(*split, target, budget_of(split->stage), rng);
+    }
+  }
   for (Step& step : steps) {
     if (auto* fuse = std::get_if<Fuse>(&step); fuse != nullptr && fuse->open) fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
     if (auto* location = std::get_if<ComputeLocation>(&step)) {
