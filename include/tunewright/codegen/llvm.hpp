@@ -19,6 +19,7 @@
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/relax.hpp"
 
 /// Loop nest -> LLVM IR -> object file, for CPUs.
 ///
@@ -104,7 +105,7 @@ class LlvmCompiler {
   [[nodiscard]] static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
   [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context, Kernel* kernel) {
-    const loops::LoopNest nest = loops::partition(guarded);
+    const loops::LoopNest nest = loops::partition(loops::relax(guarded));
     const auto start = Clock::now();
     auto module = std::make_unique<llvm::Module>(nest.name, context);
     backend_.prepare(llvm::wrap(module.get()));
