@@ -26,7 +26,7 @@ namespace tunewright {
     const std::function<bool(std::size_t, std::size_t)>& before) {
   const std::size_t kept = std::min(count, among.size());
   std::partial_sort(among.begin(), among.begin() + static_cast<std::ptrdiff_t>(kept), among.end(),
-                    std::cref(before));
+                    [&before](std::size_t a, std::size_t b) { return before(a, b); });
   among.resize(kept);
   return among;
 }
