@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/simulated/machine.hpp"
+
+namespace tunewright::measurers {
+
+/// An analytic CPU: tells the latency of a loop nest without compiling or running it, for studies of search
+/// policies that must be exact, repeatable and quick.
+///
+///   measurers::Simulated machine;
+///   Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>> tuner{
+///       {.measurer = machine, .clock = machine.clock}};
+///
+/// Each statement costs what is longest, plus a quarter of the rest:
+///   pipes   arithmetic, loads and stores of the innermost unrolled and vectorized loops; operands are
+///           loaded once a tile, accumulators stay in registers while they fit, chains of updates wait;
+///   caches  for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
+///           reaches, each time it is entered.
+/// Loops cost a step unless unrolled, parallel loops a fork and their longest share of iterations.
+///
+/// What it cannot tell: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs;
+/// reuse between statements (a producer computed near its reader saves memory, but not the traffic between
+/// the two); guards and boundary tiles; the quality of generated code. Correct results are taken for granted.
+///
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
+/// Errors:      a nest beyond the static limits of its target is a `Fault::InvalidSchedule`.
+/// Cost:        tens of microseconds a program; each passes `trial` on the virtual clock.
+/// Determinism: integer arithmetic on the nest alone: bit-identical anywhere, at any number of threads.
+struct Simulated {
+  double frequency_hz = 2.5e9;
+  Seconds trial{0.1};  ///< what a measurement is said to take
+  simulated::Prices prices{};
+  loops::CpuLimits limits{};
+  VirtualClock clock{};
+
+  [[nodiscard]] std::string identity() const { return "simulated cpu 1"; }
+
+  /// Seconds of one run of a nest within limits.
+  [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const {
+    const auto ticks = static_cast<double>(simulated::Machine(nest, target, prices).run());
+    return Seconds(ticks / static_cast<double>(prices.cycle) / frequency_hz);
+  }
+
+  [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                             const OutcomeSink& sink = {}) const {
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(programs.size());
+    for (const loops::LoopNest& nest : programs) {
+      outcomes.push_back(outcome(task.target, nest));
+      clock.advance(trial);
+      if (sink) sink(outcomes.size() - 1, outcomes.back());
+    }
+    return outcomes;
+  }
+
+  /// What measuring one nest gives.
+  [[nodiscard]] Outcome outcome(const Target& target, const loops::LoopNest& nest) const {
+    Outcome result;
+    result.run_time = trial;
+    const std::string_view exceeded = loops::exceeded_limit(nest, target, limits);
+    if (!exceeded.empty()) {
+      result.result = Failure{Fault::InvalidSchedule, std::string(exceeded)};
+      return result;
+    }
+    Timing timing;
+    timing.median = latency(nest, target);
+    timing.repeats = {timing.median};
+    timing.stopped = StopReason::Precise;
+    result.result = std::move(timing);
+    return result;
+  }
+};
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::measurers::simulated {
+
+/// Time in sixteenths of a cycle: integers, so that no compiler, option or order of additions changes a
+/// result.
+using Ticks = std::int64_t;
+
+/// a * b, or the largest number if that is too large.
+[[nodiscard]] inline std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
+  return b != 0 && a > most / b ? most : a * b;
+}
+
+/// Prices of a core with two vector pipes, two loads and one store a cycle.
+struct Prices {
+  Ticks cycle = 16;
+  Ticks arithmetic = 8;  ///< of a vector; multiply-add is one
+  Ticks division = 128;  ///< square roots too
+  Ticks function = 320;  ///< exp, tanh, ..
+  Ticks load = 8;
+  Ticks store = 16;
+  Ticks add_latency = 64;          ///< of a chain of updates
+  Ticks loop_step = 32;            ///< of a loop that is not unrolled
+  Ticks fork = 16 * 8000;          ///< starting and joining the threads of a parallel loop
+  std::int64_t code_copies = 512;  ///< unrolled copies of a statement that the instruction cache holds
+  /// Bytes a tick moves, as a fraction, into L1 from L2, into L2 from L3, and from memory (shared by all
+  /// threads).
+  std::array<std::pair<std::int64_t, std::int64_t>, 3> bytes_per_tick{{{2, 1}, {1, 1}, {1, 2}}};
+};
+
+/// Adds up what the statements of a nest cost on one target.
+class Machine {
+ public:
+  Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
+      : nest_(nest), target_(target), prices_(prices) {}
+
+  [[nodiscard]] Ticks run() {
+    visit(nest_.body, 0);
+    return total_;
+  }
+
+ private:
+  struct OpenLoop {
+    loops::Var var = 0;
+    std::int64_t extent = 1;
+    loops::LoopKind kind = loops::LoopKind::Serial;
+    std::int64_t runs = 1;  ///< iterations one thread runs
+  };
+  struct Access {
+    loops::BufferId buffer = 0;
+    std::vector<program::IndexExpr> physical;
+  };
+
+  void visit(const loops::Body& body, std::int64_t unroll_limit) {
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        visit(*loop, std::max(unroll_limit, loop->unroll_limit));
+      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        add(times(runs(open_.size()), prices_.cycle));
+        visit(branch->then, unroll_limit);  // the boundary is a small part
+      } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+        add(cost(*statement));
+      }
+    }
+  }
+
+  void visit(const loops::Loop& loop, std::int64_t unroll_limit) {
+    OpenLoop open{loop.var, nest_.variables[loop.var].extent, loop.kind, 0};
+    open.runs = open.extent;
+    if (loop.kind == loops::LoopKind::Parallel) {
+      open.runs = program::ceil_div(open.extent, static_cast<std::int64_t>(target_.threads));
+      if (target_.threads > 1) add(times(runs(open_.size()), prices_.fork));
+    }
+    open_.push_back(open);
+    if (!in_tile(open) && open.extent > unroll_limit) add(times(runs(open_.size()), prices_.loop_step));
+    visit(loop.body, unroll_limit);
+    open_.pop_back();
+  }
+
+  void add(Ticks ticks) { total_ = std::min(total_, std::numeric_limits<Ticks>::max() / 2) + ticks; }
+
+  [[nodiscard]] static bool in_tile(const OpenLoop& loop) {
+    return loop.kind == loops::LoopKind::Unrolled || loop.kind == loops::LoopKind::Vectorized;
+  }
+  [[nodiscard]] std::int64_t lanes(loops::BufferId buffer) const {
+    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[buffer].type));
+    return std::max<std::int64_t>(target_.vector_bytes() / bytes, 1);
+  }
+
+  /// Iterations of the outermost `depth` loops, as one thread sees them.
+  [[nodiscard]] std::int64_t runs(std::size_t depth) const {
+    std::int64_t product = 1;
+    for (std::size_t l = 0; l < depth; ++l) product = times(product, open_[l].runs);
+    return product;
+  }
+
+  [[nodiscard]] Access access(loops::BufferId id, std::vector<program::IndexExpr> coordinates) const {
+    return {id, loops::physical_indices(nest_, nest_.buffers[id], std::move(coordinates))};
+  }
+
+  [[nodiscard]] static bool moved_by(const Access& a, loops::Var var) {
+    return std::any_of(a.physical.begin(), a.physical.end(),
+                       [var](const program::IndexExpr& index) { return index.uses(var); });
+  }
+
+  /// Instructions that bring the distinct elements of the tile from loop `tile` inwards into registers.
+  [[nodiscard]] std::int64_t vectors_of(const Access& a, std::size_t tile) const {
+    std::int64_t vectors = 1;
+    for (std::size_t l = tile; l < open_.size(); ++l) {
+      if (!moved_by(a, open_[l].var)) continue;
+      const bool contiguous =
+          open_[l].kind == loops::LoopKind::Vectorized && a.physical.back().coefficient(open_[l].var) == 1;
+      vectors =
+          times(vectors, contiguous ? program::ceil_div(open_[l].extent, lanes(a.buffer)) : open_[l].extent);
+    }
+    return vectors;
+  }
+
+  /// Arithmetic of one evaluation of a body.
+  [[nodiscard]] Ticks arithmetic(const loops::Statement& s) const {
+    using program::Op;
+    Ticks ticks = 0;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      switch (node.op) {
+        case Op::Constant:
+        case Op::Index:
+        case Op::Load:
+        case Op::Cast: break;
+        case Op::Divide:
+        case Op::Sqrt: ticks += prices_.division; break;
+        case Op::Exp:
+        case Op::Log:
+        case Op::Tanh:
+        case Op::Erf: ticks += prices_.function; break;
+        default: ticks += prices_.arithmetic;
+      }
+    });
+    const bool multiply_add = s.op->body->op == Op::Multiply && s.op->combiner == program::Combiner::Sum;
+    if (s.kind == loops::Statement::Kind::Update && !multiply_add) ticks += prices_.arithmetic;
+    return ticks;
+  }
+
+  /// One statement in all its loops: registers and pipes, or the slowest level of memory, whichever is
+  /// longer, plus a part of the others, since they overlap imperfectly.
+  [[nodiscard]] Ticks cost(const loops::Statement& s) const {
+    std::size_t tile = open_.size();
+    while (tile > 0 && in_tile(open_[tile - 1])) --tile;
+    const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[s.target].shape.size());
+    const Access target = access(s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
+    std::vector<Access> loads;
+    if (s.kind != loops::Statement::Kind::Initialise) {
+      program::visit(s.op->body, [&](const program::ExprNode& node) {
+        if (node.op != program::Op::Load) return;
+        std::vector<program::IndexExpr> coordinates;
+        for (const program::IndexExpr& index : node.indices)
+          coordinates.push_back(loops::over_loops(nest_, s, index));
+        loads.push_back(access(nest_.buffer_of[node.tensor], std::move(coordinates)));
+      });
+    }
+    Ticks longest = times(runs(tile), in_registers(s, target, loads, tile));
+    Ticks all = longest;
+    loads.push_back(target);
+    const std::array<std::uint64_t, 3> capacity{target_.l1_bytes, target_.l2_bytes,
+                                                std::max(target_.l2_bytes, target_.l3_bytes)};
+    for (std::size_t level = 0; level < capacity.size(); ++level) {
+      const auto [bytes, ticks] = prices_.bytes_per_tick[level];
+      Ticks moving = times(traffic(loads, static_cast<std::int64_t>(capacity[level])), ticks) / bytes;
+      const bool shared = level + 1 == capacity.size();
+      if (shared && in_parallel()) moving = times(moving, static_cast<std::int64_t>(target_.threads));
+      all += moving;
+      longest = std::max(longest, moving);
+    }
+    return longest + (all - longest) / 4;
+  }
+
+  [[nodiscard]] bool in_parallel() const {
+    return std::any_of(open_.begin(), open_.end(),
+                       [](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Parallel; });
+  }
+
+  /// Ticks of one run of the tile of loops from `tile` inwards.
+  [[nodiscard]] Ticks in_registers(const loops::Statement& s, const Access& target,
+                                   std::span<const Access> loads, std::size_t tile) const {
+    std::int64_t copies = 1;   // vector operations in the tile
+    std::int64_t chained = 1;  // of them into one accumulator
+    for (std::size_t l = tile; l < open_.size(); ++l) {
+      const bool vector = open_[l].kind == loops::LoopKind::Vectorized;
+      const std::int64_t steps =
+          vector ? program::ceil_div(open_[l].extent, lanes(s.target)) : open_[l].extent;
+      copies = times(copies, steps);
+      if (!moved_by(target, open_[l].var)) chained = times(chained, steps);
+    }
+    const bool update = s.kind == loops::Statement::Kind::Update;
+    const std::int64_t stored = vectors_of(target, tile);
+    const bool fits = stored + 2 <= static_cast<std::int64_t>(target_.vector_registers());
+    const bool stays = update && fits && tile > 0 && !moved_by(target, open_[tile - 1].var);
+    Ticks ticks = s.kind == loops::Statement::Kind::Initialise ? 0 : times(copies, arithmetic(s));
+    for (const Access& a : loads) ticks += times(fits ? vectors_of(a, tile) : copies, prices_.load);
+    if (!stays) ticks += times(fits ? stored : copies, prices_.store + (update ? prices_.load : 0));
+    if (update) ticks = std::max(ticks, times(chained, prices_.add_latency));
+    return copies > prices_.code_copies ? times(ticks, 2) : ticks;
+  }
+
+  /// Bytes that a cache of `capacity` fetches. The largest nest of inner loops that fits keeps what it has;
+  /// the loop around it walks on, fetching what it reaches once, and starts from nothing when it is entered
+  /// again.
+  [[nodiscard]] std::int64_t traffic(std::span<const Access> accesses, std::int64_t capacity) const {
+    std::size_t depth = open_.size();
+    while (depth > 0 && touched(accesses, depth - 1) <= capacity) --depth;
+    if (depth > 0) --depth;
+    return times(runs(depth), touched(accesses, depth));
+  }
+
+  /// Bytes, in whole cache lines, that accesses reach while one thread runs the loops from `depth` inwards.
+  [[nodiscard]] std::int64_t touched(std::span<const Access> accesses, std::size_t depth) const {
+    const auto range_of = [&](loops::Var var) {
+      for (std::size_t l = depth; l < open_.size(); ++l) {
+        if (open_[l].var == var) return program::Range{0, open_[l].runs - 1};
+      }
+      return program::Range{0, 0};
+    };
+    const auto line = static_cast<std::int64_t>(std::max<std::uint64_t>(target_.cache_line_bytes, 1));
+    std::int64_t bytes = 0;
+    for (const Access& a : accesses) {
+      const loops::Buffer& buffer = nest_.buffers[a.buffer];
+      const std::vector<std::int64_t> shape = buffer.physical_shape();
+      auto own = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+      for (std::size_t d = a.physical.size(); d-- > 0;) {
+        own = times(own, std::min(a.physical[d].range(range_of).extent(), shape[d]));
+        if (d + 1 == a.physical.size()) own = times(program::ceil_div(own, line), line);
+      }
+      bytes += own;
+    }
+    return bytes;
+  }
+
+  const loops::LoopNest& nest_;
+  const Target& target_;
+  const Prices& prices_;
+  std::vector<OpenLoop> open_;  // loops around the node visited, outermost first
+  Ticks total_ = 0;
+};
+
+}  // namespace tunewright::measurers::simulated
