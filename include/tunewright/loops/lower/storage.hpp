@@ -105,60 +105,63 @@ class StoragePlan : Pass {
     }
   }
 
+  struct Piece {
+    std::size_t place;  ///< of its loop
+    PackedDimension dimension;
+  };
+
   /// Storage order that follows the consumer's loops; dimensions whose index is not a clean mixed-radix
   /// number of loop variables stay whole and come first.
-  std::vector<PackedDimension> packing_for(const Buffer& buffer, const program::ExprNode& load,
-                                           TensorId consumer) const {
+  [[nodiscard]] std::vector<PackedDimension> packing_for(const Buffer& buffer, const program::ExprNode& load,
+                                                         TensorId consumer) const {
     const StageInfo& info = info_[consumer];
     std::vector<Var> loops = info.path;
     for (const IterId iter : state_.stages[consumer].order) {
       if (info.var[iter]) loops.push_back(*info.var[iter]);
     }
-    struct Piece {
-      std::size_t place;
-      PackedDimension dimension;
-    };
-    std::vector<PackedDimension> whole;
+    std::vector<PackedDimension> order;
     std::vector<Piece> pieces;
     for (std::uint32_t d = 0; d < load.indices.size(); ++d) {
-      const IndexExpr local =
-          load.indices[d].substitute([&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; },
-                                     range_of()) -
-          buffer.origin[d];
-      std::vector<Piece> own;
-      bool clean = local.constant() == 0;
-      for (const IndexExpr::Term& term : local.terms()) {
-        // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
-        const bool plain = term.kind == IndexExpr::Kind::Variable;
-        const std::optional<Var> var = plain ? std::optional<Var>(term.var) : term.numerator->as_variable();
-        const auto place = var ? std::find(loops.begin(), loops.end(), *var) : loops.end();
-        clean = clean && place != loops.end() && term.coefficient > 0;
-        IndexExpr::Term unit = term;
-        unit.coefficient = 1;
-        own.push_back({static_cast<std::size_t>(place - loops.begin()),
-                       {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
-      }
-      std::sort(own.begin(), own.end(),
-                [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
-      std::int64_t expected = 1;
-      for (const Piece& piece : own) {
-        clean = clean && piece.dimension.divisor == expected;
-        expected *= piece.dimension.extent;
-      }
-      clean = clean && !own.empty() && expected >= buffer.shape[d];
-      if (clean) {
-        pieces.insert(pieces.end(), own.begin(), own.end());
-      } else {
-        whole.push_back({d, 1, buffer.shape[d]});
-      }
+      const IndexExpr index = load.indices[d].substitute(
+          [&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; }, range_of());
+      const std::vector<Piece> own = pieces_of(d, index - buffer.origin[d], buffer.shape[d], loops);
+      if (own.empty()) order.push_back({d, 1, buffer.shape[d]});
+      pieces.insert(pieces.end(), own.begin(), own.end());
     }
     std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
       if (a.place != b.place) return a.place < b.place;
       if (a.dimension.divisor != b.dimension.divisor) return a.dimension.divisor > b.dimension.divisor;
       return a.dimension.dimension < b.dimension.dimension;
     });
-    for (const Piece& piece : pieces) whole.push_back(piece.dimension);
-    return whole;
+    for (const Piece& piece : pieces) order.push_back(piece.dimension);
+    return order;
+  }
+
+  /// The index of dimension `d` as a mixed-radix number of `loops`, least digit first; nothing if it is none
+  /// or does not cover the dimension.
+  [[nodiscard]] std::vector<Piece> pieces_of(std::uint32_t d, const IndexExpr& index, std::int64_t extent,
+                                             const std::vector<Var>& loops) const {
+    std::vector<Piece> pieces;
+    if (index.constant() != 0) return {};
+    for (const IndexExpr::Term& term : index.terms()) {
+      // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
+      const bool plain = term.kind == IndexExpr::Kind::Variable;
+      const std::optional<Var> var = plain ? std::optional<Var>(term.var) : term.numerator->as_variable();
+      const auto place = var ? std::find(loops.begin(), loops.end(), *var) : loops.end();
+      if (place == loops.end() || term.coefficient <= 0) return {};
+      IndexExpr::Term unit = term;
+      unit.coefficient = 1;
+      pieces.push_back({static_cast<std::size_t>(place - loops.begin()),
+                        {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
+    }
+    std::sort(pieces.begin(), pieces.end(),
+              [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+    std::int64_t expected = 1;
+    for (const Piece& piece : pieces) {
+      if (piece.dimension.divisor != expected) return {};
+      expected *= piece.dimension.extent;
+    }
+    return expected >= extent ? pieces : std::vector<Piece>{};
   }
 };
 

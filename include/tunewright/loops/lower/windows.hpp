@@ -78,23 +78,24 @@ class WindowInference : Pass {
     }
   }
 
+  /// What readers reach along one dimension: `base` over the loops around the window, plus `range`.
+  struct Reach {
+    bool seen = false;
+    bool whole = false;  ///< not of that form, or differently by different readers
+    IndexExpr base;
+    Range range;
+  };
+
   /// The part of tensor `id` that stages inside the loop at `place` of `target` read.
-  Window window_read_inside(TensorId id, TensorId target, std::size_t place) const {
+  [[nodiscard]] Window window_read_inside(TensorId id, TensorId target, std::size_t place) const {
     const StageInfo& info = info_[id];
-    const std::size_t rank = info.op->rank();
     std::vector<char> fixed(nest_.variables.size(), 0);
     for (const Var v : info.path) fixed[v] = 1;
-    struct Reach {
-      bool seen = false;
-      bool whole = false;
-      IndexExpr base;
-      Range range;
-    };
-    std::vector<Reach> reach(rank);
+    std::vector<Reach> reach(info.op->rank());
     for (const TensorId consumer : state_.order) {
       const StageInfo& reader = info_[consumer];
-      if (!reader.live || std::find(reader.reads.begin(), reader.reads.end(), id) == reader.reads.end())
-        continue;
+      const bool reads = std::find(reader.reads.begin(), reader.reads.end(), id) != reader.reads.end();
+      if (!reader.live || !reads) continue;
       if (!is_inside(consumer, target, place)) {
         throw ScheduleError(ScheduleFault::BadLocation,
                             "'" + info.op->name + "' is also read by '" + reader.op->name +
@@ -102,44 +103,50 @@ class WindowInference : Pass {
       }
       program::visit(reader.op->body, [&](const program::ExprNode& node) {
         if (node.op != Op::Load || node.tensor != id) return;
-        for (std::size_t d = 0; d < rank; ++d) {
-          const IndexExpr index = node.indices[d].substitute(
-              [&](Var axis) -> const IndexExpr& { return reader.axis_values[axis]; }, range_of());
-          IndexExpr base;
-          IndexExpr moving(index.constant());
-          bool mixed = false;
-          for (const IndexExpr::Term& term : index.terms()) {
-            const auto [uses_fixed, uses_inner] = variables_used(term, fixed);
-            mixed = mixed || (uses_fixed && uses_inner);
-            (uses_inner ? moving : base) += IndexExpr::from_term(term);
-          }
-          const Range range = moving.range(range_of());
-          Reach& r = reach[d];
-          if (!r.seen) {
-            r = {true, mixed, std::move(base), range};
-          } else if (mixed || !(r.base == base)) {
-            r.whole = true;
-          } else {
-            r.range = {std::min(r.range.min, range.min), std::max(r.range.max, range.max)};
-          }
+        for (std::size_t d = 0; d < reach.size(); ++d) {
+          widen(reach[d],
+                node.indices[d].substitute(
+                    [&](Var axis) -> const IndexExpr& { return reader.axis_values[axis]; }, range_of()),
+                fixed);
         }
       });
     }
+    return window_of(*info.op, reach);
+  }
+
+  /// Lets `reach` cover `index`. Loops marked in `fixed` are around the window, the others run inside it.
+  void widen(Reach& reach, const IndexExpr& index, const std::vector<char>& fixed) const {
+    IndexExpr base;
+    IndexExpr moving(index.constant());
+    bool mixed = false;
+    for (const IndexExpr::Term& term : index.terms()) {
+      const auto [uses_fixed, uses_inner] = variables_used(term, fixed);
+      mixed = mixed || (uses_fixed && uses_inner);
+      (uses_inner ? moving : base) += IndexExpr::from_term(term);
+    }
+    const Range range = moving.range(range_of());
+    if (!reach.seen) {
+      reach = {true, mixed, std::move(base), range};
+    } else if (mixed || !(reach.base == base)) {
+      reach.whole = true;
+    } else {
+      reach.range = {std::min(reach.range.min, range.min), std::max(reach.range.max, range.max)};
+    }
+  }
+
+  [[nodiscard]] static Window window_of(const Operator& op, const std::vector<Reach>& reach) {
     Window window;
-    for (std::size_t d = 0; d < rank; ++d) {
-      const std::int64_t full = info.op->axes[d].extent;
+    for (std::size_t d = 0; d < reach.size(); ++d) {
+      const std::int64_t full = op.axes[d].extent;
       const Reach& r = reach[d];
-      if (!r.seen || r.whole || r.range.extent() >= full) {
-        window.base.emplace_back(0);
-        window.extent.push_back(full);
-      } else {
-        window.base.push_back(r.base + IndexExpr(r.range.min));
-        window.extent.push_back(r.range.extent());
-      }
+      const bool whole = !r.seen || r.whole || r.range.extent() >= full;
+      window.base.push_back(whole ? IndexExpr(0) : r.base + IndexExpr(r.range.min));
+      window.extent.push_back(whole ? full : r.range.extent());
     }
     return window;
   }
 
+  /// Whether `term` uses loops around the window, and loops inside.
   static std::pair<bool, bool> variables_used(const IndexExpr::Term& term, const std::vector<char>& fixed) {
     if (term.kind == IndexExpr::Kind::Variable) {
       const bool is_fixed = fixed[term.var] != 0;
