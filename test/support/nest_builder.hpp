@@ -19,10 +19,13 @@ struct NestBuilder {
     nest.buffer_of.assign(graph.size(), loops::LoopNest::no_buffer);
     std::vector<program::TensorId> outputs = graph.outputs();
     for (program::TensorId id = 0; id < graph.size(); ++id) {
-      if (graph.op(id).role == program::Role::Input) nest.arguments.push_back(add_argument(id, loops::BufferRole::Input));
-      if (graph.op(id).role == program::Role::Constant) nest.arguments.push_back(add_argument(id, loops::BufferRole::Constant));
+      if (graph.op(id).role == program::Role::Input)
+        nest.arguments.push_back(add_argument(id, loops::BufferRole::Input));
+      if (graph.op(id).role == program::Role::Constant)
+        nest.arguments.push_back(add_argument(id, loops::BufferRole::Constant));
     }
-    for (const program::TensorId id : outputs) nest.arguments.push_back(add_argument(id, loops::BufferRole::Output));
+    for (const program::TensorId id : outputs)
+      nest.arguments.push_back(add_argument(id, loops::BufferRole::Output));
   }
 
   loops::Var var(std::string name, std::int64_t extent) {
@@ -30,8 +33,8 @@ struct NestBuilder {
     return static_cast<loops::Var>(nest.variables.size() - 1);
   }
 
-  loops::BufferId temporary(program::TensorId id, std::vector<std::int64_t> shape, std::vector<loops::IndexExpr> origin,
-                            loops::Scope scope = loops::Scope::Global) {
+  loops::BufferId temporary(program::TensorId id, std::vector<std::int64_t> shape,
+                            std::vector<loops::IndexExpr> origin, loops::Scope scope = loops::Scope::Global) {
     loops::Buffer buffer;
     buffer.name = graph.op(id).name;
     buffer.tensor = id;
@@ -48,8 +51,9 @@ struct NestBuilder {
     return temporary(id, shape, std::vector<loops::IndexExpr>(shape.size(), 0));
   }
 
-  loops::Statement statement(loops::Statement::Kind kind, program::TensorId id, std::vector<loops::IndexExpr> axis_values,
-                             std::vector<loops::Guard> guards = {}, bool may_overcompute = false) const {
+  loops::Statement statement(loops::Statement::Kind kind, program::TensorId id,
+                             std::vector<loops::IndexExpr> axis_values, std::vector<loops::Guard> guards = {},
+                             bool may_overcompute = false) const {
     loops::Statement s;
     s.kind = kind;
     s.target = nest.buffer_of[id];
@@ -80,16 +84,18 @@ struct NestBuilder {
   }
 };
 
-/// The plainest nest of a graph: every operator computed whole, one after the other, one serial loop an axis; the innermost
-/// spatial loop of every operator is of kind `innermost`.
-inline loops::LoopNest plain_nest(const program::ComputeGraph& graph, loops::LoopKind innermost = loops::LoopKind::Serial,
+/// The plainest nest of a graph: every operator computed whole, one after the other, one serial loop an axis;
+/// the innermost spatial loop of every operator is of kind `innermost`.
+inline loops::LoopNest plain_nest(const program::ComputeGraph& graph,
+                                  loops::LoopKind innermost = loops::LoopKind::Serial,
                                   loops::LoopKind outermost = loops::LoopKind::Serial) {
   using loops::Statement;
   NestBuilder b(graph);
   for (program::TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
     if (op.role != program::Role::Computed) continue;
-    if (b.nest.buffer_of[id] == loops::LoopNest::no_buffer) b.nest.body.push_back(loops::Allocate{b.temporary(id)});
+    if (b.nest.buffer_of[id] == loops::LoopNest::no_buffer)
+      b.nest.body.push_back(loops::Allocate{b.temporary(id)});
     std::vector<loops::Var> vars;
     std::vector<loops::IndexExpr> values;
     for (const program::Axis& axis : op.axes) {
@@ -98,7 +104,9 @@ inline loops::LoopNest plain_nest(const program::ComputeGraph& graph, loops::Loo
     }
     const auto spatial = [&](loops::Body body) {
       for (std::size_t a = op.rank(); a-- > 0;) {
-        const loops::LoopKind kind = a + 1 == op.rank() ? innermost : a == 0 ? outermost : loops::LoopKind::Serial;
+        const loops::LoopKind kind = a + 1 == op.rank() ? innermost
+                                     : a == 0           ? outermost
+                                                        : loops::LoopKind::Serial;
         loops::Body outer;
         outer.push_back(NestBuilder::loop(vars[a], kind, std::move(body)));
         body = std::move(outer);
@@ -118,9 +126,12 @@ inline loops::LoopNest plain_nest(const program::ComputeGraph& graph, loops::Loo
     for (std::size_t n = order.size(); n-- > 0;) {
       const std::size_t a = order[n];
       const bool reduction = a >= op.rank();
-      const loops::LoopKind kind = a + 1 == op.rank() ? innermost : a == 0 ? outermost : loops::LoopKind::Serial;
+      const loops::LoopKind kind = a + 1 == op.rank() ? innermost
+                                   : a == 0           ? outermost
+                                                      : loops::LoopKind::Serial;
       loops::Body outer;
-      outer.push_back(NestBuilder::loop(vars[a], reduction ? loops::LoopKind::Serial : kind, std::move(body), reduction));
+      outer.push_back(
+          NestBuilder::loop(vars[a], reduction ? loops::LoopKind::Serial : kind, std::move(body), reduction));
       body = std::move(outer);
     }
     for (loops::Node& node : body) b.nest.body.push_back(std::move(node));
@@ -137,9 +148,10 @@ struct Choices {
   }
 };
 
-/// A random schedule of a graph whose last operator reduces: axes split in up to three parts that need not divide, loops in
-/// random order and of random kinds, the initialisation as far inside as it can be, guards where parts do not divide. With
-/// `cached`, the graph ends in an elementwise copy of the reduction, which is computed in a tile per outer iteration.
+/// A random schedule of a graph whose last operator reduces: axes split in up to three parts that need not
+/// divide, loops in random order and of random kinds, the initialisation as far inside as it can be, guards
+/// where parts do not divide. With `cached`, the graph ends in an elementwise copy of the reduction, which is
+/// computed in a tile per outer iteration.
 inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cached, std::uint64_t seed) {
   using loops::IndexExpr;
   using loops::LoopKind;
@@ -207,7 +219,8 @@ inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cach
     }
   }
   for (Part& p : order) {
-    if (p.level == 0 && !is_reduction(p)) p.kind = p.axis == 0 && choose(2) == 0 ? LoopKind::Parallel : LoopKind::Serial;
+    if (p.level == 0 && !is_reduction(p))
+      p.kind = p.axis == 0 && choose(2) == 0 ? LoopKind::Parallel : LoopKind::Serial;
     if (p.level == 1) p.kind = choose(3) == 0 ? LoopKind::Unrolled : LoopKind::Serial;
     if (p.level == 2) p.kind = choose(4) != 0 ? LoopKind::Unrolled : LoopKind::Serial;
     if (p.level == 2 && p.axis + 1 == op.rank() && choose(4) != 0) p.kind = LoopKind::Vectorized;
@@ -219,7 +232,8 @@ inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cach
 
   std::vector<loops::Guard> guards;
   for (std::size_t a = 0; a < op.axes.size(); ++a) {
-    if (!covered[a]) guards.push_back({value[a], op.axes[a].extent, false, true, static_cast<std::uint32_t>(a)});
+    if (!covered[a])
+      guards.push_back({value[a], op.axes[a].extent, false, true, static_cast<std::uint32_t>(a)});
   }
   const auto spatial_guards = [&](const std::vector<loops::Guard>& all) {
     std::vector<loops::Guard> some;
@@ -248,7 +262,8 @@ inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cach
   loops::Body update{b.statement(Statement::Kind::Update, id, value, guards, cached)};
   for (std::size_t n = order.size(); n-- > outer;) {
     loops::Body around;
-    around.push_back(NestBuilder::loop(order[n].var, order[n].kind, std::move(update), is_reduction(order[n])));
+    around.push_back(
+        NestBuilder::loop(order[n].var, order[n].kind, std::move(update), is_reduction(order[n])));
     if (n == outer && choose(3) == 0) std::get<loops::Loop>(around.back().content).unroll_limit = 64;
     update = std::move(around);
   }

@@ -24,7 +24,9 @@ class FencedMemory {
     data_ = base_ + size_ - 4096 - (bytes + 63) / 64 * 64;
     std::memset(base_ + 4096, 0xff, size_ - 2 * 4096);  // NaN in every float type
   }
-  FencedMemory(FencedMemory&& other) noexcept : size_(other.size_), base_(other.base_), data_(other.data_) { other.base_ = nullptr; }
+  FencedMemory(FencedMemory&& other) noexcept : size_(other.size_), base_(other.base_), data_(other.data_) {
+    other.base_ = nullptr;
+  }
   FencedMemory& operator=(FencedMemory&&) = delete;
   ~FencedMemory() {
     if (base_ != nullptr) munmap(base_, size_);
@@ -62,8 +64,8 @@ inline void run_in_halves(const codegen::tunewright_runtime*, std::int64_t count
   body(context, count / 2, count);
 }
 
-/// Calls the kernel with arguments as numbers, in physical order; outputs are written back. False when memory outside the
-/// buffers was written.
+/// Calls the kernel with arguments as numbers, in physical order; outputs are written back. False when memory
+/// outside the buffers was written.
 inline bool run_kernel(const codegen::Kernel& kernel, std::vector<std::vector<double>>& arguments) {
   codegen::KernelLoader loader;
   const codegen::LoadedKernel loaded = loader.load(kernel);
@@ -76,7 +78,8 @@ inline bool run_kernel(const codegen::Kernel& kernel, std::vector<std::vector<do
     if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
     with_type(layout.type, [&](auto zero) {
       auto* data = static_cast<decltype(zero)*>(pointers.back());
-      for (std::size_t i = 0; i < arguments[b].size(); ++i) data[i] = static_cast<decltype(zero)>(arguments[b][i]);
+      for (std::size_t i = 0; i < arguments[b].size(); ++i)
+        data[i] = static_cast<decltype(zero)>(arguments[b][i]);
     });
   }
   const codegen::tunewright_runtime runtime{&run_in_halves, nullptr};
@@ -98,24 +101,28 @@ inline std::vector<std::vector<double>> sample_arguments(const loops::LoopNest& 
   std::vector<std::vector<double>> arguments;
   std::uint64_t state = 12345;
   for (const loops::BufferId id : nest.arguments) {
-    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
+    std::vector<double>& values =
+        arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
     for (double& v : values) {
       state = state * 6364136223846793005U + 1442695040888963407U;
-      v = static_cast<double>(static_cast<std::int64_t>((state >> 33) % 41) - 20) / (program::is_float(nest.buffers[id].type) ? 8.0 : 1.0);
+      v = static_cast<double>(static_cast<std::int64_t>((state >> 33) % 41) - 20) /
+          (program::is_float(nest.buffers[id].type) ? 8.0 : 1.0);
     }
   }
   return arguments;
 }
 
 /// What the interpreter makes of the arguments.
-inline std::vector<std::vector<double>> interpreted(const loops::LoopNest& nest, std::vector<std::vector<double>> arguments) {
+inline std::vector<std::vector<double>> interpreted(const loops::LoopNest& nest,
+                                                    std::vector<std::vector<double>> arguments) {
   loops::interpret(nest, arguments);
   return arguments;
 }
 
-/// Largest difference between the compiled nest and what is expected, relative to 1 + magnitude; infinite when memory
-/// outside the buffers was written or a NaN appears on one side only.
-inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler& compiler, std::vector<std::vector<double>> arguments,
+/// Largest difference between the compiled nest and what is expected, relative to 1 + magnitude; infinite
+/// when memory outside the buffers was written or a NaN appears on one side only.
+inline double compiled_error(const loops::LoopNest& nest, codegen::LlvmCompiler& compiler,
+                             std::vector<std::vector<double>> arguments,
                              const std::vector<std::vector<double>>& expected) {
   if (!run_kernel(compiler.compile(nest), arguments)) return std::numeric_limits<double>::infinity();
   double worst = 0;

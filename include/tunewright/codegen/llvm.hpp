@@ -23,17 +23,20 @@
 
 /// Loop nest -> LLVM IR -> object file, for CPUs.
 ///
-/// The generator decides about vectors, unrolling and register tiles itself, as the nest says; LLVM's vectorisers and
-/// unroller do not run. Targets of reductions stay in registers across reduction loops; buffers are declared not to
-/// overlap; sums may be contracted to fused multiply-adds and are otherwise evaluated in the order of the nest.
+/// The generator decides about vectors, unrolling and register tiles itself, as the nest says; LLVM's
+/// vectorisers and unroller do not run. Targets of reductions stay in registers across reduction loops;
+/// buffers are declared not to overlap; sums may be contracted to fused multiply-adds and are otherwise
+/// evaluated in the order of the nest.
 namespace tunewright::codegen {
 
 struct CompileOptions {
-  bool register_tiles = true;                   ///< keep targets of reductions in registers
-  bool aggressive = false;                      ///< LLVM's highest level of instruction selection and scheduling
-  bool verify = false;                          ///< check the IR first; for tests
-  std::int64_t max_stack_bytes = 2 * 1024 * 1024;   ///< of temporaries of one thread
-  std::string passes = "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),simplifycfg)";
+  bool register_tiles = true;  ///< keep targets of reductions in registers
+  bool aggressive = false;     ///< LLVM's highest level of instruction selection and scheduling
+  bool verify = false;         ///< check the IR first; for tests
+  std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< of temporaries of one thread
+  std::string passes =
+      "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+      "simplifycfg)";
   PlanOptions plan = {};
 };
 
@@ -67,10 +70,12 @@ class LlvmCompiler {
   }
 
   /// A kernel from LLVM IR text: for tests of what happens to a kernel later. `symbol` must be defined there.
-  [[nodiscard]] Kernel compile_ir_text(const std::string& text, const std::string& symbol, std::vector<KernelBuffer> buffers) {
+  [[nodiscard]] Kernel compile_ir_text(const std::string& text, const std::string& symbol,
+                                       std::vector<KernelBuffer> buffers) {
     llvm::LLVMContext context;
     const std::unique_ptr<llvm::Module> module(llvm::unwrap(detail::parse(llvm::wrap(&context), text)));
-    if (module->getFunction(symbol) == nullptr) throw std::invalid_argument("the LLVM IR does not define '" + symbol + "'");
+    if (module->getFunction(symbol) == nullptr)
+      throw std::invalid_argument("the LLVM IR does not define '" + symbol + "'");
     backend_.prepare(llvm::wrap(module.get()));
     Kernel kernel;
     kernel.symbol = symbol;
@@ -95,16 +100,21 @@ class LlvmCompiler {
   [[nodiscard]] const CompileTimes& times() const noexcept { return times_; }
   [[nodiscard]] const Target& target() const noexcept { return target_; }
 
-  /// What turns nests into machine code, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a measurement.
+  /// What turns nests into machine code, e.g. "llvm 19.1.7 cascadelake -O2"; part of the key of a
+  /// measurement.
   [[nodiscard]] std::string identity() const {
-    return "llvm " LLVM_VERSION_STRING " " + detail::processor_name(target_.isa) + (options_.aggressive ? " -O3" : " -O2");
+    return "llvm " LLVM_VERSION_STRING " " + detail::processor_name(target_.isa) +
+           (options_.aggressive ? " -O3" : " -O2");
   }
 
  private:
   using Clock = std::chrono::steady_clock;
-  [[nodiscard]] static double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+  [[nodiscard]] static double since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
 
-  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context, Kernel* kernel) {
+  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded,
+                                                    llvm::LLVMContext& context, Kernel* kernel) {
     const loops::LoopNest nest = loops::partition(loops::relax(guarded));
     const auto start = Clock::now();
     auto module = std::make_unique<llvm::Module>(nest.name, context);
@@ -132,7 +142,8 @@ class LlvmCompiler {
 };
 
 /// One compilation with a compiler of its own; `LlvmCompiler` is cheaper for several.
-[[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target, CompileOptions options = {}) {
+[[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target,
+                                    CompileOptions options = {}) {
   return LlvmCompiler(target, std::move(options)).compile(nest);
 }
 

@@ -11,15 +11,16 @@
 /// Scalar bodies in LLVM IR, evaluated in scalar or vector code.
 namespace tunewright::codegen::detail {
 
-/// A value stays a scalar until it meets one that differs between lanes. Code is free of branches: a select reads its arms
-/// under masks.
+/// A value stays a scalar until it meets one that differs between lanes. Code is free of branches: a select
+/// reads its arms under masks.
 class ExpressionEmitter : public MemoryEmitter {
  public:
   ExpressionEmitter(Plan& plan, const Target& target, llvm::Module& module)
       : MemoryEmitter(plan, target, module), math_(builder_) {}
 
  protected:
-  /// Body of the statement at the current bindings. `clamped`: coordinates of guarded axes come from the clamp variables.
+  /// Body of the statement at the current bindings. `clamped`: coordinates of guarded axes come from the
+  /// clamp variables.
   [[nodiscard]] llvm::Value* evaluate(const loops::Statement& s, bool clamped, const Mask& mask) {
     const StatementPlan& plan = plan_.of(s);
     accesses_ = clamped ? &plan.clamped_loads : &plan.loads;
@@ -45,8 +46,10 @@ class ExpressionEmitter : public MemoryEmitter {
     if (program::is_float(type)) return number(program::identity(combiner), type);
     const unsigned bits = value_type(type)->getIntegerBitWidth();
     switch (combiner) {
-      case program::Combiner::Max: return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMinValue(bits));
-      case program::Combiner::Min: return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMaxValue(bits));
+      case program::Combiner::Max:
+        return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMinValue(bits));
+      case program::Combiner::Min:
+        return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMaxValue(bits));
       default: return number(program::identity(combiner), type);
     }
   }
@@ -88,7 +91,8 @@ class ExpressionEmitter : public MemoryEmitter {
     return builder_.CreateSelect(real ? builder_.CreateFCmpOLT(a, b) : builder_.CreateICmpSLT(a, b), a, b);
   }
 
-  [[nodiscard]] static bool reads_outside(const program::Expr& e, const std::unordered_map<const program::ExprNode*, Access>& accesses) {
+  [[nodiscard]] static bool reads_outside(
+      const program::Expr& e, const std::unordered_map<const program::ExprNode*, Access>& accesses) {
     bool found = false;
     program::visit(e, [&](const program::ExprNode& node) {
       if (node.op == program::Op::Load) found = found || !accesses.at(&node).inside;
@@ -136,7 +140,8 @@ class ExpressionEmitter : public MemoryEmitter {
     return binary(e, a, b);
   }
 
-  [[nodiscard]] llvm::Value* select_arms(const program::Expr& condition, const program::Expr& a, const program::Expr& b, const Mask& mask) {
+  [[nodiscard]] llvm::Value* select_arms(const program::Expr& condition, const program::Expr& a,
+                                         const program::Expr& b, const Mask& mask) {
     llvm::Value* c = value(*condition, mask);
     if (auto* decided = llvm::dyn_cast<llvm::ConstantInt>(c)) return value(decided->isOne() ? *a : *b, mask);
     if (auto* decided = llvm::dyn_cast<llvm::Constant>(c); decided != nullptr && is_vector(c)) {
@@ -158,7 +163,9 @@ class ExpressionEmitter : public MemoryEmitter {
     const bool real = a->getType()->isFPOrFPVectorTy();
     switch (e.op) {
       case Op::Negate: return real ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
-      case Op::Abs: return real ? math_.abs(a) : builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+      case Op::Abs:
+        return real ? math_.abs(a)
+                    : builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
       case Op::Exp: return math_.exp(a);
       case Op::Log: return math_.log(a);
       case Op::Sqrt: return math_.sqrt(a);
@@ -177,11 +184,14 @@ class ExpressionEmitter : public MemoryEmitter {
       llvm::Constant* zero = llvm::Constant::getNullValue(a->getType());
       return program::is_float(from) ? builder_.CreateFCmpUNE(a, zero) : builder_.CreateICmpNE(a, zero);
     }
-    if (program::is_float(from)) return program::is_float(to) ? builder_.CreateFPCast(a, type) : builder_.CreateFPToSI(a, type);
+    if (program::is_float(from))
+      return program::is_float(to) ? builder_.CreateFPCast(a, type) : builder_.CreateFPToSI(a, type);
     if (program::is_float(to)) {
-      return from == program::ScalarType::Bool ? builder_.CreateUIToFP(a, type) : builder_.CreateSIToFP(a, type);
+      return from == program::ScalarType::Bool ? builder_.CreateUIToFP(a, type)
+                                               : builder_.CreateSIToFP(a, type);
     }
-    return from == program::ScalarType::Bool ? builder_.CreateZExt(a, type) : builder_.CreateSExtOrTrunc(a, type);
+    return from == program::ScalarType::Bool ? builder_.CreateZExt(a, type)
+                                             : builder_.CreateSExtOrTrunc(a, type);
   }
 
   [[nodiscard]] llvm::Value* binary(const program::ExprNode& e, llvm::Value* a, llvm::Value* b) {
@@ -192,10 +202,16 @@ class ExpressionEmitter : public MemoryEmitter {
       case Op::Subtract: return real ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
       case Op::Multiply: return real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
       case Op::Divide: {
-        if (real) return builder_.CreateFDiv(a, b);
+        if (real) {
+          llvm::Value* quotient = builder_.CreateFDiv(a, b);
+          // Divisors that do not change in a loop, as in a softmax, are inverted once in front of it.
+          if (auto* division = llvm::dyn_cast<llvm::Instruction>(quotient)) division->setHasAllowReciprocal(true);
+          return quotient;
+        }
         // Lanes whose result is not used may divide by zero, which would trap.
         llvm::Value* zero = builder_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
-        return builder_.CreateSDiv(a, builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b));
+        return builder_.CreateSDiv(a,
+                                   builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b));
       }
       case Op::Min: return smaller(a, b);
       case Op::Max: return larger(a, b);

@@ -33,14 +33,15 @@ class LoadedKernel {
   std::shared_ptr<void> code_;
 };
 
-/// A linker of object files into this process (LLVM ORC). Make one and load many kernels, from one thread at a time.
-/// Kernels may outlive it, and may be dropped on any thread. Cost: about a millisecond to make, well under one a kernel.
+/// A linker of object files into this process (LLVM ORC). Make one and load many kernels, from one thread at
+/// a time. Kernels may outlive it, and may be dropped on any thread. Cost: about a millisecond to make, well
+/// under one a kernel.
 class KernelLoader {
  public:
   KernelLoader() : session_(std::make_shared<Session>()) {}
 
-  /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's symbol, and
-  /// `std::invalid_argument` for a kernel without code.
+  /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's
+  /// symbol, and `std::invalid_argument` for a kernel without code.
   [[nodiscard]] LoadedKernel load(const Kernel& kernel) {
     if (kernel.native != nullptr) return {kernel.native, nullptr};
     if (!kernel.object || kernel.object->empty()) {
@@ -79,9 +80,11 @@ class KernelLoader {
       }
       LLVMOrcJITDylibRef library = nullptr;
       const std::string name = "kernel" + std::to_string(made++);
-      check(LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library, name.c_str()));
+      check(LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library,
+                                                  name.c_str()));
       LLVMOrcDefinitionGeneratorRef process = nullptr;
-      check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), nullptr, nullptr));
+      check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit),
+                                                                 nullptr, nullptr));
       LLVMOrcJITDylibAddGenerator(library, process);
       return library;
     }
@@ -107,15 +110,15 @@ class KernelLoader {
     ~Code() { session->give_back(library); }
 
     tunewright_kernel link(const Kernel& kernel) {
-      LLVMMemoryBufferRef bytes =
-          LLVMCreateMemoryBufferWithMemoryRangeCopy(kernel.object->data(), kernel.object->size(), kernel.symbol.c_str());
+      LLVMMemoryBufferRef bytes = LLVMCreateMemoryBufferWithMemoryRangeCopy(
+          kernel.object->data(), kernel.object->size(), kernel.symbol.c_str());
       check(LLVMOrcLLJITAddObjectFile(session->jit, library, bytes));
       LLVMOrcCJITDylibSearchOrderElement where{library, LLVMOrcJITDylibLookupFlagsMatchAllSymbols};
       LLVMOrcCLookupSetElement what{LLVMOrcLLJITMangleAndIntern(session->jit, kernel.symbol.c_str()),
                                     LLVMOrcSymbolLookupFlagsRequiredSymbol};
       Answer answer;
-      LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic, &where, 1, &what, 1,
-                                    &Code::receive, &answer);
+      LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic,
+                                    &where, 1, &what, 1, &Code::receive, &answer);
       check(answer.error);
       return reinterpret_cast<tunewright_kernel>(answer.address);  // NOLINT: an address in this process
     }

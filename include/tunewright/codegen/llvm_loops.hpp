@@ -4,29 +4,29 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/llvm_statement.hpp"
+#include "tunewright/codegen/llvm_tiles.hpp"
 
 /// Loops, branches and storage of a loop nest in LLVM IR.
 namespace tunewright::codegen::detail {
 
 struct LoopOptions {
-  bool register_tiles = true;                   ///< keep reduction targets in registers
-  std::int64_t max_stack_bytes = 1024 * 1024;   ///< of temporaries of one thread
+  bool register_tiles = true;                  ///< keep reduction targets in registers
+  std::int64_t max_stack_bytes = 1024 * 1024;  ///< of temporaries of one thread
 };
 
-class LoopEmitter : public StatementEmitter {
+class LoopEmitter : public TileEmitter {
  public:
   LoopEmitter(Plan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
-      : StatementEmitter(plan, target, module), options_(options) {}
+      : TileEmitter(plan, target, module), options_(options) {}
 
-  /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the arguments.
+  /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the
+  /// arguments.
   std::vector<loops::BufferId> emit_kernel() {
     llvm::Type* pointer = builder_.getPtrTy();
     auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer}, false);
@@ -35,7 +35,8 @@ class LoopEmitter : public StatementEmitter {
     enter(llvm::BasicBlock::Create(context_, "entry", function));
     std::vector<loops::BufferId> workspace;
     for (const loops::Node& node : nest_.body) {
-      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) workspace.push_back(allocate->buffer);
+      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content))
+        workspace.push_back(allocate->buffer);
     }
     std::vector<loops::BufferId> passed = nest_.arguments;
     passed.insert(passed.end(), workspace.begin(), workspace.end());
@@ -49,7 +50,9 @@ class LoopEmitter : public StatementEmitter {
   }
 
  private:
-  [[nodiscard]] llvm::Function* add_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage, const std::string& name) {
+  [[nodiscard]] llvm::Function* add_function(llvm::FunctionType* type,
+                                             llvm::GlobalValue::LinkageTypes linkage,
+                                             const std::string& name) {
     auto* function = llvm::Function::Create(type, linkage, name, module_);
     function->setDoesNotThrow();
     function->addFnAttr("frame-pointer", "none");
@@ -96,11 +99,13 @@ class LoopEmitter : public StatementEmitter {
     const loops::Buffer& buffer = nest_.buffers[id];
     stack_bytes_ += buffer.bytes();
     if (stack_bytes_ > options_.max_stack_bytes) {
-      throw Unsupported("temporary '" + buffer.name + "' of " + std::to_string(buffer.bytes()) + " bytes brings the stack of a thread to " +
-                        std::to_string(stack_bytes_) + "; at most " + std::to_string(options_.max_stack_bytes) +
+      throw Unsupported("temporary '" + buffer.name + "' of " + std::to_string(buffer.bytes()) +
+                        " bytes brings the stack of a thread to " + std::to_string(stack_bytes_) +
+                        "; at most " + std::to_string(options_.max_stack_bytes) +
                         " fit: compute it further inside, in smaller tiles, or at the top level");
     }
-    pointers_[id] = stack_slot(llvm::ArrayType::get(memory_type(buffer.type), static_cast<std::uint64_t>(buffer.elements())), 64);
+    pointers_[id] = stack_slot(
+        llvm::ArrayType::get(memory_type(buffer.type), static_cast<std::uint64_t>(buffer.elements())), 64);
   }
 
   void emit_branch(const loops::Branch& branch) {
@@ -120,7 +125,8 @@ class LoopEmitter : public StatementEmitter {
     }
     llvm::Function* function = builder_.GetInsertBlock()->getParent();
     auto* then = llvm::BasicBlock::Create(context_, "then", function);
-    auto* otherwise = branch.otherwise.empty() ? nullptr : llvm::BasicBlock::Create(context_, "else", function);
+    auto* otherwise =
+        branch.otherwise.empty() ? nullptr : llvm::BasicBlock::Create(context_, "else", function);
     auto* after = llvm::BasicBlock::Create(context_, "after", function);
     builder_.CreateCondBr(condition_value, then, otherwise != nullptr ? otherwise : after);
     const Known before = known_;
@@ -180,13 +186,15 @@ class LoopEmitter : public StatementEmitter {
     } else if (loop.kind == loops::LoopKind::Parallel) {
       emit_parallel(loop);
     } else {
-      emit_serial(loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(extent)), [&] { emit_body(loop.body); });
+      emit_serial(loop.var, builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(extent)),
+                  [&] { emit_body(loop.body); });
     }
   }
 
   /// A loop that runs at least once, unless `may_be_empty`.
   template <class F>
-  void emit_serial(loops::Var var, llvm::Value* begin, llvm::Value* end, const F& emit_inside, bool may_be_empty = false) {
+  void emit_serial(loops::Var var, llvm::Value* begin, llvm::Value* end, const F& emit_inside,
+                   bool may_be_empty = false) {
     llvm::Function* function = builder_.GetInsertBlock()->getParent();
     auto* header = llvm::BasicBlock::Create(context_, nest_.variables[var].name, function);
     auto* after = llvm::BasicBlock::Create(context_, "after", function);
@@ -220,18 +228,20 @@ class LoopEmitter : public StatementEmitter {
     plan_.set_extent(plan_.chunk_variable(), full);
     lanes_ = static_cast<unsigned>(lanes);
     bindings_[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, depth_};
-    emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
-                [&] { emit_body(loop.body); });
+    emit_serial(plan_.chunk_variable(), builder_.getInt64(0),
+                builder_.getInt64(static_cast<std::uint64_t>(full)), [&] { emit_body(loop.body); });
     for (const auto& [start, width] : Plan::chunks(plan_.extent(loop.var) - full * lanes, lanes)) {
       lanes_ = static_cast<unsigned>(width);
-      bindings_[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start, nullptr, false, depth_};
+      bindings_[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start,
+                             nullptr, false, depth_};
       emit_body(loop.body);
     }
     lanes_ = 1;
     bindings_[loop.var] = saved;
   }
 
-  /// Outlines the loop as a function over a part of its range and hands it to the runtime, with the values it needs.
+  /// Outlines the loop as a function over a part of its range and hands it to the runtime, with the values it
+  /// needs.
   void emit_parallel(const loops::Loop& loop) {
     llvm::Type* pointer = builder_.getPtrTy();
     llvm::Type* word = builder_.getInt64Ty();
@@ -242,18 +252,22 @@ class LoopEmitter : public StatementEmitter {
     for (Binding& b : bindings_) {
       if (b.kind == Binding::Kind::Scalar) captured.push_back(&b.value);
     }
-    llvm::AllocaInst* context = stack_slot(llvm::ArrayType::get(word, std::max<std::size_t>(captured.size(), 1)), 8);
+    llvm::AllocaInst* context =
+        stack_slot(llvm::ArrayType::get(word, std::max<std::size_t>(captured.size(), 1)), 8);
     std::vector<llvm::Value*> outer;
     for (std::size_t c = 0; c < captured.size(); ++c) {
       outer.push_back(*captured[c]);
-      builder_.CreateAlignedStore(outer.back(), builder_.CreateConstGEP1_64(word, context, c), llvm::Align(8));
+      builder_.CreateAlignedStore(outer.back(), builder_.CreateConstGEP1_64(word, context, c),
+                                  llvm::Align(8));
     }
     auto* body_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, word}, false);
-    llvm::Function* body = add_function(body_type, llvm::GlobalValue::InternalLinkage, nest_.name + "." + nest_.variables[loop.var].name);
+    llvm::Function* body = add_function(body_type, llvm::GlobalValue::InternalLinkage,
+                                        nest_.name + "." + nest_.variables[loop.var].name);
     llvm::Value* parallel_for = builder_.CreateAlignedLoad(pointer, runtime_, llvm::Align(8));
     auto* call_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, pointer, pointer}, false);
-    builder_.CreateCall(call_type, parallel_for,
-                        {runtime_, builder_.getInt64(static_cast<std::uint64_t>(plan_.extent(loop.var))), body, context});
+    builder_.CreateCall(
+        call_type, parallel_for,
+        {runtime_, builder_.getInt64(static_cast<std::uint64_t>(plan_.extent(loop.var))), body, context});
 
     llvm::BasicBlock* resume = builder_.GetInsertBlock();
     const std::int64_t saved_stack_bytes = std::exchange(stack_bytes_, 0);
@@ -265,7 +279,8 @@ class LoopEmitter : public StatementEmitter {
       llvm::LoadInst* inner = builder_.CreateAlignedLoad(outer[c]->getType(), slot, llvm::Align(8));
       *captured[c] = inner->getType()->isPointerTy() ? promise_alignment(inner) : inner;
     }
-    emit_serial(loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
+    emit_serial(
+        loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
     builder_.CreateRetVoid();
     for (std::size_t c = 0; c < captured.size(); ++c) *captured[c] = outer[c];
     pointers_ = saved_pointers;
@@ -273,92 +288,25 @@ class LoopEmitter : public StatementEmitter {
     enter(resume, saved_known);
   }
 
-  // ---- register tiles
-
-  /// The statement that is all there is in `loop`, if so.
-  [[nodiscard]] static const loops::Statement* only_statement(const loops::Loop& loop) {
-    const loops::Loop* current = &loop;
-    while (current->body.size() == 1) {
-      if (const auto* s = std::get_if<loops::Statement>(&current->body[0].content)) return s;
-      current = std::get_if<loops::Loop>(&current->body[0].content);
-      if (current == nullptr) return nullptr;
-    }
-    return nullptr;
-  }
-  [[nodiscard]] static std::vector<const loops::Loop*> chain(const loops::Loop& loop) {
-    std::vector<const loops::Loop*> list{&loop};
-    while (const auto* inner = std::get_if<loops::Loop>(&list.back()->body[0].content)) list.push_back(inner);
-    return list;
-  }
-  [[nodiscard]] static bool varies_in(const loops::Loop& loop, const loops::IndexExpr& e) {
-    for (const loops::Loop* inner : chain(loop)) {
-      if (e.uses(inner->var)) return true;
-    }
-    return false;
-  }
-
-  /// Elements of the target that the loops write, when they are known and few and `at_first` gives the address of one.
-  using Elements = std::map<std::pair<std::int64_t, unsigned>, bool>;
-  [[nodiscard]] std::optional<Elements> elements_of(const std::vector<const loops::Loop*>& around, const loops::Statement& s,
-                                                    std::optional<Affine>& at_first) {
-    const loops::IndexExpr& offset = plan_.of(s).target.offset;
-    std::int64_t count = 1;
-    for (const loops::Loop* loop : around) {
-      const bool vectorised = loop->kind == loops::LoopKind::Vectorized;
-      if (loop->kind == loops::LoopKind::Parallel) return std::nullopt;
-      if (!vectorised && !offset.uses(loop->var)) continue;
-      if (!plan_.is_static(*loop)) return std::nullopt;
-      const std::int64_t extent = plan_.extent(loop->var);
-      count *= vectorised ? static_cast<std::int64_t>(Plan::chunks(extent, plan_.lanes(loop->body)).size()) : extent;
-    }
-    if (count > 2 * static_cast<std::int64_t>(target_.vector_registers())) return std::nullopt;
-    Elements elements;
-    bool same_address = true;
-    for_each_element(around, s, [&] {
-      const Affine at = affine(offset);
-      if (!at_first) at_first = at;
-      same_address = same_address && at.terms == at_first->terms && at.lane_part == nullptr;
-      elements[{at.constant, lanes_}] = true;
-    });
-    if (!same_address) return std::nullopt;
-    return elements;
-  }
-
-  /// Registers for the target of the update in `loop`, when `loop` and what is inside allow it.
-  [[nodiscard]] std::optional<RegisterTile> tile_of(const loops::Loop& loop) {
-    const loops::Statement* s = only_statement(loop);
-    if (s == nullptr || s->kind != loops::Statement::Kind::Update) return std::nullopt;
-    RegisterTile tile;
-    tile.statement = s;
-    tile.loops = chain(loop);
-    const auto first = std::find_if(tile.loops.begin(), tile.loops.end(), [&](const auto* l) { return plan_.extent(l->var) > 1; });
-    if (first == tile.loops.end() || plan_.of(*s).target.offset.uses((*first)->var)) return std::nullopt;
-    std::optional<Affine> at;
-    if (!elements_of(tile.loops, *s, at)) return std::nullopt;
-    tile.partial = lanes_ > 1 && at->uniform();
-    for (const loops::Loop* l : tile.loops) {
-      const bool vectorised = l->kind == loops::LoopKind::Vectorized && plan_.extent(l->var) > 1;
-      tile.partial = tile.partial || (vectorised && !plan_.of(*s).target.offset.uses(l->var));
-    }
-    return tile;
-  }
-
-  /// An initialisation followed by the update of exactly the same elements: the registers start with the identity and the
-  /// initialisation itself is not needed.
+  /// An initialisation followed by the update of exactly the same elements: the registers start with the
+  /// identity and the initialisation itself is not needed.
   bool emit_initialised(const loops::Node& first, const loops::Node& second) {
     if (!options_.register_tiles || tile_ != nullptr) return false;
     const auto* statement = std::get_if<loops::Statement>(&first.content);
     const auto* around = std::get_if<loops::Loop>(&first.content);
     const loops::Statement* initialise = around != nullptr ? only_statement(*around) : statement;
     const auto* update = std::get_if<loops::Loop>(&second.content);
-    if (initialise == nullptr || initialise->kind != loops::Statement::Kind::Initialise || update == nullptr) return false;
+    if (initialise == nullptr || initialise->kind != loops::Statement::Kind::Initialise || update == nullptr)
+      return false;
     const std::optional<RegisterTile> tile = tile_of(*update);
     if (!tile || tile->statement->target != initialise->target) return false;
     std::optional<Affine> at_first;
     std::optional<Affine> at_update;
-    const auto initialised = elements_of(around != nullptr ? chain(*around) : std::vector<const loops::Loop*>{}, *initialise, at_first);
+    const auto initialised = elements_of(
+        around != nullptr ? chain(*around) : std::vector<const loops::Loop*>{}, *initialise, at_first);
     const auto updated = elements_of(tile->loops, *tile->statement, at_update);
-    if (!initialised || !updated || *initialised != *updated || !(at_first->terms == at_update->terms)) return false;
+    if (!initialised || !updated || *initialised != *updated || !(at_first->terms == at_update->terms))
+      return false;
     emit_loop(*update, true);
     return true;
   }

@@ -16,17 +16,20 @@
 /// Loads and stores of buffer elements in LLVM IR.
 namespace tunewright::codegen::detail {
 
-/// Buffers never overlap, which scoped alias metadata states. Values loaded or stored in the current basic block are
-/// remembered, so that an unrolled tile loads each element once.
+/// Buffers never overlap, which scoped alias metadata states. Values loaded or stored in the current basic
+/// block are remembered, so that an unrolled tile loads each element once.
 class MemoryEmitter : public ValueEmitter {
  public:
   MemoryEmitter(Plan& plan, const Target& target, llvm::Module& module)
-      : ValueEmitter(plan, target, module), pointers_(nest_.buffers.size(), nullptr), scopes_(nest_.buffers.size(), nullptr),
+      : ValueEmitter(plan, target, module),
+        pointers_(nest_.buffers.size(), nullptr),
+        scopes_(nest_.buffers.size(), nullptr),
         noalias_(nest_.buffers.size(), nullptr) {
     llvm::MDBuilder metadata(context_);
     llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("buffers");
     std::vector<llvm::Metadata*> all;
-    for (const loops::Buffer& buffer : nest_.buffers) all.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
+    for (const loops::Buffer& buffer : nest_.buffers)
+      all.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
     for (std::size_t b = 0; b < all.size(); ++b) {
       scopes_[b] = llvm::MDNode::get(context_, {all[b]});
       std::vector<llvm::Metadata*> others = all;
@@ -36,8 +39,8 @@ class MemoryEmitter : public ValueEmitter {
   }
 
  protected:
-  /// What loads happen under: a condition of all lanes and one of each lane. Where it fails nothing outside is touched and
-  /// the value is unspecified.
+  /// What loads happen under: a condition of all lanes and one of each lane. Where it fails nothing outside
+  /// is touched and the value is unspecified.
   struct Mask {
     llvm::Value* uniform = nullptr;
     llvm::Value* lanes = nullptr;
@@ -45,7 +48,8 @@ class MemoryEmitter : public ValueEmitter {
   };
   [[nodiscard]] Mask narrowed(const Mask& mask, llvm::Value* condition) {
     if (condition == nullptr) return mask;
-    return is_vector(condition) ? Mask{mask.uniform, both(mask.lanes, condition)} : Mask{both(mask.uniform, condition), mask.lanes};
+    return is_vector(condition) ? Mask{mask.uniform, both(mask.lanes, condition)}
+                                : Mask{both(mask.uniform, condition), mask.lanes};
   }
 
   [[nodiscard]] llvm::Value* load(loops::BufferId id, const Affine& at, const Mask& mask) {
@@ -59,11 +63,13 @@ class MemoryEmitter : public ValueEmitter {
     return known;
   }
 
-  /// Stores `value`; a scalar goes to every lane. Only lanes of `mask` are written; a uniform condition is the caller's.
+  /// Stores `value`; a scalar goes to every lane. Only lanes of `mask` are written; a uniform condition is
+  /// the caller's.
   void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
     const program::ScalarType type = nest_.buffers[id].type;
     forget(id);
-    if (type == program::ScalarType::Bool) value = builder_.CreateZExt(value, vector_of(builder_.getInt8Ty(), is_vector(value) ? lanes_ : 1));
+    if (type == program::ScalarType::Bool)
+      value = builder_.CreateZExt(value, vector_of(builder_.getInt8Ty(), is_vector(value) ? lanes_ : 1));
     if (at.uniform()) {
       if (is_vector(value)) value = builder_.CreateExtractElement(value, std::uint64_t{lanes_ - 1});
       annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
@@ -73,9 +79,10 @@ class MemoryEmitter : public ValueEmitter {
     llvm::Instruction* instruction = nullptr;
     if (at.stride == 1 && at.lane_part == nullptr) {
       llvm::Value* pointer = address(id, at);
-      instruction = lane_mask == nullptr
-                        ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
-                        : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+      instruction =
+          lane_mask == nullptr
+              ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
+              : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
     } else {
       if (lane_mask == nullptr) lane_mask = all_lanes();
       instruction = builder_.CreateMaskedScatter(value, addresses(id, at), alignment(id), lane_mask);
@@ -105,7 +112,9 @@ class MemoryEmitter : public ValueEmitter {
   [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
     return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
   }
-  [[nodiscard]] llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_)); }
+  [[nodiscard]] llvm::Value* all_lanes() {
+    return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_));
+  }
 
   [[nodiscard]] llvm::Value* from_memory(llvm::Value* value, program::ScalarType type) {
     if (type != program::ScalarType::Bool) return value;
@@ -114,7 +123,8 @@ class MemoryEmitter : public ValueEmitter {
 
   /// Address of the first lane.
   [[nodiscard]] llvm::Value* address(loops::BufferId id, const Affine& at) {
-    if (pointers_[id] == nullptr) throw std::logic_error("buffer '" + nest_.buffers[id].name + "' is used before it is allocated");
+    if (pointers_[id] == nullptr)
+      throw std::logic_error("buffer '" + nest_.buffers[id].name + "' is used before it is allocated");
     llvm::Type* type = memory_type(nest_.buffers[id].type);
     llvm::Value* pointer = pointers_[id];
     if (llvm::Value* sum = sum_of_terms(at)) {
@@ -122,7 +132,8 @@ class MemoryEmitter : public ValueEmitter {
       if (base == nullptr) base = builder_.CreateGEP(type, pointer, sum);
       pointer = base;
     }
-    if (at.constant != 0) pointer = builder_.CreateGEP(type, pointer, builder_.getInt64(static_cast<std::uint64_t>(at.constant)));
+    if (at.constant != 0)
+      pointer = builder_.CreateGEP(type, pointer, builder_.getInt64(static_cast<std::uint64_t>(at.constant)));
     return pointer;
   }
   /// Addresses of all lanes.
@@ -163,18 +174,22 @@ class MemoryEmitter : public ValueEmitter {
     llvm::Type* type = memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, lanes_);
     if (at.uniform()) {
-      llvm::Value* any = mask.lanes == nullptr ? mask.uniform : both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
-      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
+      llvm::Value* any =
+          mask.lanes == nullptr ? mask.uniform : both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()),
+                                        alignment(id));
     }
     if (at.lane_part == nullptr && at.stride == 1) {
       llvm::Value* pointer = address(id, at);
       if (mask.uniform != nullptr) pointer = builder_.CreateSelect(mask.uniform, pointer, zeros());
       if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
-      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
+      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes,
+                                       llvm::Constant::getNullValue(wide));
     }
     llvm::Value* lanes = mask.lanes;
     if (mask.uniform != nullptr) lanes = both(lanes, widen(mask.uniform));
-    return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes, llvm::Constant::getNullValue(wide));
+    return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes,
+                                       llvm::Constant::getNullValue(wide));
   }
 
   /// A vector register's worth of zeros to read instead of what must not be touched.
@@ -202,7 +217,8 @@ class MemoryEmitter : public ValueEmitter {
 
   std::vector<llvm::MDNode*> scopes_;
   std::vector<llvm::MDNode*> noalias_;
-  std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*> loaded_;
+  std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*>
+      loaded_;
   llvm::GlobalVariable* zeros_ = nullptr;
 };
 

@@ -42,7 +42,8 @@ inline void initialise_llvm_once() {
   return copy;
 }
 
-/// The processor to generate code for: this one where the target asks for all it has, else a typical one of its class.
+/// The processor to generate code for: this one where the target asks for all it has, else a typical one of
+/// its class.
 [[nodiscard]] inline std::string processor_name(Isa isa) {
   switch (isa) {
     case Isa::Sse42: return "nehalem";
@@ -53,8 +54,8 @@ inline void initialise_llvm_once() {
   return host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512";
 }
 
-/// Target machine and optimiser for one target. Making it costs under a millisecond; use it for many modules, from one
-/// thread at a time.
+/// Target machine and optimiser for one target. Making it costs under a millisecond; use it for many modules,
+/// from one thread at a time.
 class Backend {
  public:
   Backend(Isa isa, bool aggressive) {
@@ -66,8 +67,8 @@ class Backend {
       throw std::runtime_error("LLVM has no code generator for " + triple + ": " + taken(problem));
     }
     machine_.reset(LLVMCreateTargetMachine(target, triple.c_str(), processor_name(isa).c_str(), "",
-                                           aggressive ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelDefault, LLVMRelocPIC,
-                                           LLVMCodeModelDefault));
+                                           aggressive ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelDefault,
+                                           LLVMRelocPIC, LLVMCodeModelDefault));
     if (!machine_) throw std::runtime_error("LLVM cannot make a code generator for " + triple);
     triple_ = triple;
   }
@@ -79,7 +80,8 @@ class Backend {
     LLVMDisposeTargetData(layout);
   }
 
-  /// A short, fixed pipeline: the emitted code is already unrolled and vectorised, and no pass here does either.
+  /// A short, fixed pipeline: the emitted code is already unrolled and vectorised, and no pass here does
+  /// either.
   void optimise(LLVMModuleRef module, const char* passes) const {
     LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
     LLVMErrorRef error = LLVMRunPasses(module, passes, machine_.get(), options);
@@ -91,7 +93,8 @@ class Backend {
   [[nodiscard]] std::shared_ptr<std::vector<char>> emit(LLVMModuleRef module, bool assembly = false) const {
     LLVMMemoryBufferRef memory = nullptr;
     char* problem = nullptr;
-    if (LLVMTargetMachineEmitToMemoryBuffer(machine_.get(), module, assembly ? LLVMAssemblyFile : LLVMObjectFile, &problem, &memory) != 0) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(
+            machine_.get(), module, assembly ? LLVMAssemblyFile : LLVMObjectFile, &problem, &memory) != 0) {
       throw std::runtime_error("LLVM cannot write machine code: " + taken(problem));
     }
     const char* begin = LLVMGetBufferStart(memory);
@@ -111,7 +114,8 @@ class Backend {
 /// Throws `std::logic_error` with LLVM's words when the module is malformed.
 inline void verify(LLVMModuleRef module) {
   char* problem = nullptr;
-  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &problem) != 0) throw std::logic_error("malformed LLVM module: " + taken(problem));
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &problem) != 0)
+    throw std::logic_error("malformed LLVM module: " + taken(problem));
   LLVMDisposeMessage(problem);
 }
 
@@ -120,7 +124,8 @@ inline void verify(LLVMModuleRef module) {
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.data(), text.size(), "text");
   LLVMModuleRef module = nullptr;
   char* problem = nullptr;
-  if (LLVMParseIRInContext(context, buffer, &module, &problem) != 0) throw std::invalid_argument("LLVM IR: " + taken(problem));
+  if (LLVMParseIRInContext(context, buffer, &module, &problem) != 0)
+    throw std::invalid_argument("LLVM IR: " + taken(problem));
   return module;
 }
 

@@ -11,14 +11,16 @@
 
 #include "tunewright/codegen/llvm_expression.hpp"
 
-/// Statements in LLVM IR: guards, and register tiles that stand for parts of a target while it is reduced into.
+/// Statements in LLVM IR: guards, and register tiles that stand for parts of a target while it is reduced
+/// into.
 namespace tunewright::codegen::detail {
 
-/// Elements of a target that live in registers across reduction loops: offset relative to the first, and lanes.
+/// Elements of a target that live in registers across reduction loops: offset relative to the first, and
+/// lanes.
 struct RegisterTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
-  bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
+  bool partial = false;  ///< a vectorised loop reduces: several registers add up to one element
   std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
 };
 
@@ -30,9 +32,9 @@ class StatementEmitter : public ExpressionEmitter {
   /// Conditions of a statement at the current bindings.
   struct Conditions {
     bool never = false;
-    bool clamped = false;             ///< spatial guards are replaced by clamping
-    llvm::Value* uniform = nullptr;   ///< to branch on
-    llvm::Value* lanes = nullptr;     ///< to mask with
+    bool clamped = false;            ///< spatial guards are replaced by clamping
+    llvm::Value* uniform = nullptr;  ///< to branch on
+    llvm::Value* lanes = nullptr;    ///< to mask with
   };
 
   void emit_statement(const loops::Statement& s) {
@@ -68,8 +70,8 @@ class StatementEmitter : public ExpressionEmitter {
     enter(after, before);
   }
 
-  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of asking for
-  /// spatial guards. With `spatial_only`, guards of reduction axes are left out.
+  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of
+  /// asking for spatial guards. With `spatial_only`, guards of reduction axes are left out.
   [[nodiscard]] Conditions conditions(const loops::Statement& s, bool clamp, bool spatial_only) {
     const StatementPlan& plan = plan_.of(s);
     const std::size_t rank = nest_.buffers[s.target].shape.size();
@@ -144,7 +146,8 @@ class StatementEmitter : public ExpressionEmitter {
 
   /// Calls `f` with the loops that move the target, and vectorised ones, bound to each of their values.
   template <class F>
-  void for_each_element(const std::vector<const loops::Loop*>& around, const loops::Statement& s, const F& f, std::size_t from = 0) {
+  void for_each_element(const std::vector<const loops::Loop*>& around, const loops::Statement& s, const F& f,
+                        std::size_t from = 0) {
     if (from == around.size()) {
       f();
       return;
@@ -183,8 +186,8 @@ class StatementEmitter : public ExpressionEmitter {
 
   ~StatementEmitter() = default;
 
-  RegisterTile* tile_ = nullptr;                 ///< open tile, if any
-  std::vector<const loops::Guard*> satisfied_;   ///< guards that hold where code is being emitted
+  RegisterTile* tile_ = nullptr;                ///< open tile, if any
+  std::vector<const loops::Guard*> satisfied_;  ///< guards that hold where code is being emitted
 
  private:
   /// What has to hold for elements of the target to be read and written.
@@ -201,9 +204,11 @@ class StatementEmitter : public ExpressionEmitter {
     }
     llvm::Value* value = emit(a);
     if (clamp && guard.above) {
-      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value, builder_.getInt64(static_cast<std::uint64_t>(guard.extent - 1)));
+      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value,
+                                             builder_.getInt64(static_cast<std::uint64_t>(guard.extent - 1)));
     }
-    if (clamp && guard.below) value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, builder_.getInt64(0));
+    if (clamp && guard.below)
+      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, builder_.getInt64(0));
     bindings_[stand_in] = {Binding::Kind::Scalar, 0, value, false, depth_};
   }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
@@ -9,49 +8,28 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <stdexcept>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "tunewright/codegen/llvm_affine.hpp"
 #include "tunewright/codegen/plan.hpp"
 
 /// Index arithmetic in LLVM IR: bindings of loop variables to values, and expressions over them.
 namespace tunewright::codegen::detail {
 
-/// What a loop variable is at the point of emission.
-struct Binding {
-  enum class Kind : std::uint8_t { None, Constant, Scalar, Lanes };
-  Kind kind = Kind::None;
-  std::int64_t constant = 0;     ///< of Constant and Lanes (index of the first lane)
-  llvm::Value* value = nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
-  bool chunked = false;
-  unsigned depth = 0;  ///< loops around; outer terms are summed first, so that they can be hoisted
-};
-
-/// constant + sum of coefficient * value + stride * lane number + lane_part.
-struct Affine {
-  struct Term {
-    std::int64_t coefficient = 0;
-    llvm::Value* value = nullptr;
-    unsigned depth = 0;
-    bool operator==(const Term& other) const { return coefficient == other.coefficient && value == other.value; }
-  };
-  std::int64_t constant = 0;
-  llvm::SmallVector<Term, 4> terms;
-  std::int64_t stride = 0;
-  llvm::Value* lane_part = nullptr;  ///< a vector: what is not linear in the lane number
-
-  [[nodiscard]] bool uniform() const { return stride == 0 && lane_part == nullptr; }
-  [[nodiscard]] bool is_constant() const { return uniform() && terms.empty(); }
-};
-
 class ValueEmitter {
  public:
   ValueEmitter(Plan& plan, const Target& target, llvm::Module& module)
-      : plan_(plan), nest_(plan.nest()), target_(target), module_(module), context_(module.getContext()), builder_(context_),
+      : plan_(plan),
+        nest_(plan.nest()),
+        target_(target),
+        module_(module),
+        context_(module.getContext()),
+        builder_(context_),
         bindings_(nest_.variables.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract();
@@ -129,7 +107,10 @@ class ValueEmitter {
     llvm::Value*& sum = known_.sums[key];
     if (sum != nullptr) return sum;
     for (const Affine::Term& t : a.terms) {
-      llvm::Value* term = t.coefficient == 1 ? t.value : builder_.CreateNSWMul(t.value, builder_.getInt64(static_cast<std::uint64_t>(t.coefficient)));
+      llvm::Value* term =
+          t.coefficient == 1
+              ? t.value
+              : builder_.CreateNSWMul(t.value, builder_.getInt64(static_cast<std::uint64_t>(t.coefficient)));
       sum = sum == nullptr ? term : builder_.CreateNSWAdd(sum, term);
     }
     return sum;
@@ -144,7 +125,8 @@ class ValueEmitter {
     } else if (a.constant != 0) {
       value = builder_.CreateNSWAdd(value, constant);
     }
-    if (a.stride != 0) value = builder_.CreateNSWAdd(widen(value), lane_numbers(builder_.getInt64Ty(), a.stride));
+    if (a.stride != 0)
+      value = builder_.CreateNSWAdd(widen(value), lane_numbers(builder_.getInt64Ty(), a.stride));
     if (a.lane_part != nullptr) value = builder_.CreateNSWAdd(widen(value), a.lane_part);
     return value;
   }
@@ -168,7 +150,8 @@ class ValueEmitter {
     const Affine a = affine(guard.value);
     // 32-bit lanes where they suffice: half the registers.
     constexpr std::int64_t limit = std::int64_t{1} << 30;
-    const bool narrow = !a.uniform() && a.lane_part == nullptr && r.min > -limit && r.max < limit && guard.extent < limit;
+    const bool narrow =
+        !a.uniform() && a.lane_part == nullptr && r.min > -limit && r.max < limit && guard.extent < limit;
     llvm::Value* value = nullptr;
     if (narrow) {
       Affine scalar = a;
@@ -198,7 +181,8 @@ class ValueEmitter {
   struct Known {
     std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats;
     std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums;
-    std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*> quotients;  ///< and remainders
+    std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*>
+        quotients;  ///< and remainders
     std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> addresses;
   };
   /// Goes on in a block that the current one dominates: what is known stays so.
@@ -234,7 +218,8 @@ class ValueEmitter {
           if (b.kind == Binding::Kind::Constant) return loops::IndexExpr(b.constant);
           if (b.kind != Binding::Kind::Lanes) return loops::IndexExpr::variable(var);
           loops::IndexExpr start(b.constant);
-          if (b.chunked) start += static_cast<std::int64_t>(lanes_) * loops::IndexExpr::variable(plan_.chunk_variable());
+          if (b.chunked)
+            start += static_cast<std::int64_t>(lanes_) * loops::IndexExpr::variable(plan_.chunk_variable());
           return start + loops::IndexExpr::variable(plan_.lane_variable());
         },
         [this](loops::Var var) { return range_of(var); });
@@ -284,7 +269,8 @@ class ValueEmitter {
         add_scalar(result, factor * t.coefficient, value, depth_ + 1);
         continue;
       }
-      value = builder_.CreateMul(value, llvm::ConstantInt::getSigned(value->getType(), factor * t.coefficient));
+      value =
+          builder_.CreateMul(value, llvm::ConstantInt::getSigned(value->getType(), factor * t.coefficient));
       result.lane_part = result.lane_part == nullptr ? value : builder_.CreateAdd(result.lane_part, value);
     }
   }
@@ -294,13 +280,15 @@ class ValueEmitter {
     const Affine numerator = affine(*t.numerator);
     const bool quotient = t.kind == loops::IndexExpr::Kind::Quotient;
     if (!numerator.uniform()) return divided(emit(numerator), t, quotient);
-    llvm::Value*& known = known_.quotients[{sum_of_terms(numerator), numerator.constant, t.divisor, quotient}];
+    llvm::Value*& known =
+        known_.quotients[{sum_of_terms(numerator), numerator.constant, t.divisor, quotient}];
     if (known == nullptr) known = divided(emit(numerator), t, quotient);
     return known;
   }
   [[nodiscard]] llvm::Value* divided(llvm::Value* x, const loops::IndexExpr::Term& t, bool quotient) {
     auto* divisor = llvm::ConstantInt::getSigned(x->getType(), t.divisor);
-    if (range(*t.numerator).min >= 0) return quotient ? builder_.CreateUDiv(x, divisor) : builder_.CreateURem(x, divisor);
+    if (range(*t.numerator).min >= 0)
+      return quotient ? builder_.CreateUDiv(x, divisor) : builder_.CreateURem(x, divisor);
     llvm::Value* remainder = builder_.CreateSRem(x, divisor);
     llvm::Value* negative = builder_.CreateICmpSLT(remainder, llvm::ConstantInt::get(x->getType(), 0));
     remainder = builder_.CreateSelect(negative, builder_.CreateAdd(remainder, divisor), remainder);

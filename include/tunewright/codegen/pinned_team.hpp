@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <span>
 #include <stdexcept>
@@ -21,17 +19,18 @@
 /// Threads that run the parallel loops of kernels.
 namespace tunewright::codegen {
 
-/// The calling thread and `threads - 1` helpers. A loop is cut into one contiguous part a thread, so that a kernel called
-/// again finds its data in the same caches.
+/// The calling thread and `threads - 1` helpers. A loop is cut into one contiguous part a thread, so that a
+/// kernel called again finds its data in the same caches.
 ///
-/// Helpers watch for work for `spin_microseconds` after the last loop and then sleep. While they watch, starting and
-/// ending a loop costs about a microsecond on an idle machine; waking them costs tens. A loop started inside a loop, or while another
-/// thread uses the team, runs on the thread that started it.
+/// Helpers watch for work for `spin_microseconds` after the last loop and then sleep. While they watch,
+/// starting and ending a loop costs about a microsecond on an idle machine; waking them costs tens. A loop
+/// started inside a loop, or while another thread uses the team, runs on the thread that started it.
 class PinnedTeam {
  public:
-  /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere). The caller's own
-  /// affinity is left alone. Throws `std::invalid_argument` for zero threads.
-  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100)
+  /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere).
+  /// The caller's own affinity is left alone. Throws `std::invalid_argument` for zero threads.
+  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {},
+                      unsigned spin_microseconds = 100)
       : spin_(std::chrono::microseconds(spin_microseconds)) {
     if (threads == 0) throw std::invalid_argument("a team needs at least 1 thread, 0 were asked for");
     runtime_ = {&PinnedTeam::parallel_for, this};

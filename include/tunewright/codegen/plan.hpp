@@ -11,46 +11,19 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/statement_plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become straight-line code,
-/// and where each access goes. Knows nothing of LLVM.
+/// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become
+/// straight-line code, and where each access goes. Knows nothing of LLVM.
 namespace tunewright::codegen {
-
-/// The nest asks for something this code generator cannot do; the message says what and what to do instead.
-class Unsupported : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 struct PlanOptions {
   std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
-  std::int64_t max_unrolled_chunks = 16;       ///< vectors a vectorised loop is unrolled into; longer ones stay loops
+  std::int64_t max_unrolled_chunks =
+      16;  ///< vectors a vectorised loop is unrolled into; longer ones stay loops
 };
-
-/// Element of a buffer as an expression over loop variables.
-struct Access {
-  loops::BufferId buffer = 0;
-  loops::IndexExpr offset;
-  bool inside = false;  ///< within the buffer wherever the statement may run
-};
-
-/// Accesses of one statement.
-struct StatementPlan {
-  Access target;
-  std::unordered_map<const program::ExprNode*, Access> loads;
-  std::unordered_map<const program::ExprNode*, loops::IndexExpr> indices;
-  /// The same where spatial guards do not hold: coordinates are clamped, so that reads stay in bounds. `clamp_variables`
-  /// are variables that stand for the clamped coordinate of each guard; `no_variable` for guards that are not clamped.
-  std::unordered_map<const program::ExprNode*, Access> clamped_loads;
-  std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
-  std::vector<loops::Var> clamp_variables;
-  bool loads_can_be_clamped = false;
-  bool target_holds_all = false;  ///< the target's window has room for what lies beyond the guards
-};
-
-inline constexpr loops::Var no_variable = ~loops::Var{0};
 
 /// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
 class Plan {
@@ -81,7 +54,8 @@ class Plan {
     return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
   }
   /// Vectors a vectorised loop falls into: full ones, then the rest in descending powers of two.
-  [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent, std::int64_t lanes) {
+  [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent,
+                                                                                 std::int64_t lanes) {
     std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
     for (std::int64_t at = 0; at < extent;) {
       std::int64_t width = lanes;
@@ -95,7 +69,8 @@ class Plan {
   [[nodiscard]] bool is_static(const loops::Loop& loop) const {
     if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
     return loop.kind == loops::LoopKind::Vectorized &&
-           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
+           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <=
+               options_.max_unrolled_chunks;
   }
 
   template <class F>
@@ -139,7 +114,8 @@ class Plan {
       } else if (std::holds_alternative<loops::Statement>(node.content)) {
         ++total.instances;
       } else if (std::holds_alternative<loops::Barrier>(node.content)) {
-        throw Unsupported("loop nest '" + nest_.name + "' has a barrier; kernels for CPUs have no thread blocks");
+        throw Unsupported("loop nest '" + nest_.name +
+                          "' has a barrier; kernels for CPUs have no thread blocks");
       }
     }
     return total;
@@ -148,23 +124,28 @@ class Plan {
   Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel) {
     using loops::LoopKind;
     const std::int64_t count = extent(loop.var);
-    if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1)) loop.kind = LoopKind::Serial;
+    if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1))
+      loop.kind = LoopKind::Serial;
     if (loop.kind > LoopKind::Unrolled) loop.kind = LoopKind::Serial;
-    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var)) loop.kind = LoopKind::Serial;
+    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var))
+      loop.kind = LoopKind::Serial;
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
     if (count == 1) return shape;
     bool moves = false;
-    for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
+    for_each_statement(loop.body,
+                       [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
     const auto repeat = [&](std::int64_t times) {
       shape.instances *= times;
       if (moves) shape.targets *= times;
       return shape;
     };
-    if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit) loop.kind = LoopKind::Unrolled;
+    if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit)
+      loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Unrolled) {
       // More targets than registers gain nothing from straight-line code, which then takes long to compile.
-      const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
+      const bool too_many =
+          moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
       if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
       loop.kind = LoopKind::Serial;
     }
@@ -181,16 +162,18 @@ class Plan {
     return found->second;
   }
 
-  /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an update, which is
-  /// then reduced across the vector), and conditions that all iterations share.
+  /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an
+  /// update, which is then reduced across the vector), and conditions that all iterations share.
   [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var) {
     for (const loops::Node& node : body) {
       if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
         const bool moves = target_offset(*s).uses(var);
         if (s->kind == loops::Statement::Kind::Assign && !moves) return false;
-        if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None) return false;
+        if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None)
+          return false;
       } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
+        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized)
+          return false;
         if (!can_vectorise(loop->body, var)) return false;
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
         for (const loops::Guard& guard : branch->conditions) {
@@ -208,7 +191,9 @@ class Plan {
     for (const loops::Node& node : body) {
       if (const auto* s = std::get_if<loops::Statement>(&node.content)) plan_statement(*s, vector_variable);
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        plan_statements(loop->body, loop->kind == loops::LoopKind::Vectorized && extent(loop->var) > 1 ? loop->var : vector_variable);
+        plan_statements(loop->body, loop->kind == loops::LoopKind::Vectorized && extent(loop->var) > 1
+                                        ? loop->var
+                                        : vector_variable);
       }
       if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
         plan_statements(branch->then, vector_variable);
@@ -218,17 +203,22 @@ class Plan {
   }
 
   /// True when coordinates over loop variables cannot leave the buffer's window.
-  [[nodiscard]] bool within_window(const loops::Buffer& buffer, const std::vector<loops::IndexExpr>& coordinates) const {
+  [[nodiscard]] bool within_window(const loops::Buffer& buffer,
+                                   const std::vector<loops::IndexExpr>& coordinates) const {
     for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
+      const auto range =
+          (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
       if (range.min < 0 || range.max >= buffer.shape[d]) return false;
     }
     return true;
   }
   /// True when a read stays inside a whole tensor for every point of the operator's axes.
-  [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s, const program::ExprNode& load) const {
+  [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
+                                   const program::ExprNode& load) const {
     for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range = load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
+      const auto range = load.indices[d].range([&](loops::Var a) {
+        return program::Range{0, s.op->axes[a].extent - 1};
+      });
       if (range.min < 0 || range.max >= buffer.shape[d]) return false;
     }
     return true;
@@ -238,7 +228,8 @@ class Plan {
     StatementPlan& plan = statements_[&s];
     const loops::Buffer& target = nest_.buffers[s.target];
     const std::size_t rank = target.shape.size();
-    const std::vector<loops::IndexExpr> written(s.axis_values.begin(), s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
+    const std::vector<loops::IndexExpr> written(s.axis_values.begin(),
+                                                s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
     plan.target = {s.target, target_offset(s), true};
     plan.target_holds_all = within_window(target, written);
     loops::Statement clamped = s;
@@ -260,12 +251,14 @@ class Plan {
       if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
       const loops::BufferId id = nest_.buffer_of[node.tensor];
       if (id == loops::LoopNest::no_buffer) {
-        throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) + " which has no buffer");
+        throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) +
+                          " which has no buffer");
       }
       const loops::Buffer& buffer = nest_.buffers[id];
       const auto coordinates = [&](const loops::Statement& from) {
         std::vector<loops::IndexExpr> list;
-        for (const loops::IndexExpr& index : node.indices) list.push_back(loops::over_loops(nest_, from, index));
+        for (const loops::IndexExpr& index : node.indices)
+          list.push_back(loops::over_loops(nest_, from, index));
         return list;
       };
       Access access{id, loops::load_offset(nest_, s, node), within_window(buffer, coordinates(s))};
@@ -274,7 +267,8 @@ class Plan {
         plan.clamped_loads.emplace(&node, access);
       } else {
         access.inside = access.inside || within_tensor(buffer, s, node);
-        plan.clamped_loads.emplace(&node, Access{id, loops::load_offset(nest_, clamped, node), access.inside});
+        plan.clamped_loads.emplace(&node,
+                                   Access{id, loops::load_offset(nest_, clamped, node), access.inside});
       }
       plan.loads.emplace(&node, std::move(access));
     });

@@ -8,8 +8,8 @@
 
 #include "tunewright/loops/nest.hpp"
 
-/// Drops guards that a statement may ignore and that protect no memory, so that tiles which do not divide run the same code
-/// at the boundary as elsewhere.
+/// Drops guards that a statement may ignore and that protect no memory, so that tiles which do not divide run
+/// the same code at the boundary as elsewhere.
 namespace tunewright::loops {
 
 namespace detail {
@@ -40,7 +40,8 @@ class Relaxation {
   }
 
   [[nodiscard]] bool fits(const Buffer& buffer, std::size_t dimension, const IndexExpr& coordinate) const {
-    const program::Range range = (coordinate - buffer.origin[dimension]).range([this](Var v) { return nest_.range_of(v); });
+    const program::Range range =
+        (coordinate - buffer.origin[dimension]).range([this](Var v) { return nest_.range_of(v); });
     return range.min >= 0 && range.max < buffer.shape[dimension];
   }
 

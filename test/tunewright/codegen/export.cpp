@@ -21,7 +21,8 @@ using loops::IndexExpr;
 using loops::LoopKind;
 
 struct Folder {
-  std::filesystem::path path = std::filesystem::temp_directory_path() / ("tunewright-export-" + std::to_string(::getpid()));
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("tunewright-export-" + std::to_string(::getpid()));
   Folder() { std::filesystem::create_directory(path); }
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
@@ -35,7 +36,9 @@ program::ComputeGraph graph() {
   const auto w = g.constant("W", {2, 6});
   const auto product = g.reduce("product", {{"i", 3}, {"j", 6}}, {{"k", 2}}, program::Combiner::Sum,
                                 [&](auto i, auto r) { return a(i[0], r[0]) * w(r[0], i[1]); });
-  g.compute("y", {{"i", 3}, {"j", 6}}, [&](auto i) { return cast(exp(cast(product(i[0], i[1]), program::ScalarType::Float64)), program::ScalarType::Float32); });
+  g.compute("y", {{"i", 3}, {"j", 6}}, [&](auto i) {
+    return cast(exp(cast(product(i[0], i[1]), program::ScalarType::Float64)), program::ScalarType::Float32);
+  });
   return g;
 }
 
@@ -50,7 +53,8 @@ codegen::Kernel kernel() {
 TEST_CASE("a plain C program links the object file and calls the kernel") {
   if (std::system("cc --version > /dev/null 2>&1") != 0) return;
   const Folder folder;
-  const codegen::ExportedKernel files = codegen::export_kernel(kernel(), "dense exp", folder.path / "kernels", "dense layer");
+  const codegen::ExportedKernel files =
+      codegen::export_kernel(kernel(), "dense exp", folder.path / "kernels", "dense layer");
   CHECK(files.symbol == "dense_exp");
   CHECK(files.header.filename() == "dense_exp.h");
   std::ofstream(folder.path / "main.c") << R"(
@@ -93,20 +97,21 @@ int main(void) {
 )";
   const std::string at = folder.path.string();
   REQUIRE(std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " +
-                       files.object.string() + " -lm").c_str()) == 0);
+                       files.object.string() + " -lm")
+                          .c_str()) == 0);
   CHECK(std::system((at + "/program").c_str()) == 0);
 }
 
 TEST_CASE("misuse is named") {
   const Folder folder;
   codegen::Kernel compiled = kernel();
-  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path), "kernel 'kernel' has no object file; export a compiled one",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path),
+                       "kernel 'kernel' has no object file; export a compiled one", std::invalid_argument);
   std::ofstream(folder.path / "file") << "not a folder";
   CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path / "file"), std::runtime_error);
   compiled.symbol = "other";
-  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path), "the object file of kernel 'other' does not define it",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path),
+                       "the object file of kernel 'other' does not define it", std::invalid_argument);
   compiled.object = std::make_shared<const std::vector<char>>(100, 'x');
   CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path), std::invalid_argument);
 }

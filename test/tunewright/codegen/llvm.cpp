@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "support/nest_builder.hpp"
 #include "support/run_kernel.hpp"
@@ -36,8 +39,9 @@ void for_each_isa(const F& f) {
     if (isa == Isa::Avx2 && !__builtin_cpu_supports("avx2")) continue;
     if (isa == Isa::Avx512 && !__builtin_cpu_supports("avx512f")) continue;
     INFO("isa ", std::string(name(isa)));
-    static codegen::LlvmCompiler compilers[] = {codegen::LlvmCompiler(target(Isa::Sse42), options), codegen::LlvmCompiler(target(Isa::Avx2), options),
-                                               codegen::LlvmCompiler(target(Isa::Avx512), options)};
+    static codegen::LlvmCompiler compilers[] = {codegen::LlvmCompiler(target(Isa::Sse42), options),
+                                                codegen::LlvmCompiler(target(Isa::Avx2), options),
+                                                codegen::LlvmCompiler(target(Isa::Avx512), options)};
     f(compilers[static_cast<std::size_t>(isa)]);
   }
 }
@@ -53,11 +57,13 @@ void check_all_kinds(const program::ComputeGraph& g, double tolerance = 1e-6) {
   });
 }
 
-program::ComputeGraph matmul(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type = ScalarType::Float32) {
+program::ComputeGraph matmul(std::int64_t m, std::int64_t n, std::int64_t k,
+                             ScalarType type = ScalarType::Float32) {
   program::ComputeGraph g;
   const auto a = g.input("A", {m, k}, type);
   const auto b = g.input("B", {k, n}, type);
-  g.reduce("C", {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum, [&](auto i, auto r) { return a(i[0], r[0]) * b(r[0], i[1]); });
+  g.reduce("C", {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum,
+           [&](auto i, auto r) { return a(i[0], r[0]) * b(r[0], i[1]); });
   return g;
 }
 
@@ -68,13 +74,15 @@ TEST_CASE("elementwise, broadcast and transposed reads") {
   const auto column = g.input("column", {5});
   const auto t = g.input("t", {37, 5});
   g.compute("y", {{"i", 5}, {"j", 37}}, [&](auto i) {
-    return max(x(i[0], i[1]) * row(i[1]) + column(i[0]), t(i[1], i[0])) - x(i[0], 36 - i[1]) / (row(2) + Expr(30.0));
+    return max(x(i[0], i[1]) * row(i[1]) + column(i[0]), t(i[1], i[0])) -
+           x(i[0], 36 - i[1]) / (row(2) + Expr(30.0));
   });
   check_all_kinds(g);
 }
 
 TEST_CASE("matmul of odd shapes in every type") {
-  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64, ScalarType::Int32, ScalarType::Int64}) {
+  for (const ScalarType type :
+       {ScalarType::Float32, ScalarType::Float64, ScalarType::Int32, ScalarType::Int64}) {
     INFO(std::string(program::name(type)));
     check_all_kinds(matmul(3, 29, 7, type));
   }
@@ -88,20 +96,24 @@ TEST_CASE("random schedules with tiles that do not divide") {
   program::ComputeGraph conv;  // 3 x 3, padding 1, stride 2 along w
   const auto x = conv.input("x", {6, 9, 5});
   const auto w = conv.input("w", {3, 3, 5, 21});
-  const auto y = conv.reduce("y", {{"h", 6}, {"w", 5}, {"o", 21}}, {{"kh", 3}, {"kw", 3}, {"c", 5}}, Combiner::Sum, [&](auto i, auto r) {
-    const IndexExpr h = i[0] + r[0] - 1;
-    const IndexExpr v = 2 * i[1] + r[1] - 1;
-    return select(in_bounds(h, 6) && in_bounds(v, 9), x(h, v, r[2]), 0.0) * w(r[0], r[1], r[2], i[2]);
-  });
+  const auto y = conv.reduce("y", {{"h", 6}, {"w", 5}, {"o", 21}}, {{"kh", 3}, {"kw", 3}, {"c", 5}},
+                             Combiner::Sum, [&](auto i, auto r) {
+                               const IndexExpr h = i[0] + r[0] - 1;
+                               const IndexExpr v = 2 * i[1] + r[1] - 1;
+                               return select(in_bounds(h, 6) && in_bounds(v, 9), x(h, v, r[2]), 0.0) *
+                                      w(r[0], r[1], r[2], i[2]);
+                             });
   program::ComputeGraph conv_cached = conv;
-  conv_cached.compute("z", {{"h", 6}, {"w", 5}, {"o", 21}}, [&](auto i) { return y(i[0], i[1], i[2]) + Expr(1.0); });
+  conv_cached.compute("z", {{"h", 6}, {"w", 5}, {"o", 21}},
+                      [&](auto i) { return y(i[0], i[1], i[2]) + Expr(1.0); });
   program::ComputeGraph nchw;  // the vectorised axis is the padded one
   const auto p = nchw.input("p", {3, 9, 17});
-  nchw.reduce("m", {{"c", 3}, {"h", 5}, {"w", 9}}, {{"kh", 3}, {"kw", 3}}, Combiner::Max, [&](auto i, auto r) {
-    const IndexExpr h = 2 * i[1] + r[0] - 1;
-    const IndexExpr v = 2 * i[2] + r[1] - 1;
-    return select(in_bounds(h, 9) && in_bounds(v, 17), p(i[0], h, v), -100.0);
-  });
+  nchw.reduce("m", {{"c", 3}, {"h", 5}, {"w", 9}}, {{"kh", 3}, {"kw", 3}}, Combiner::Max,
+              [&](auto i, auto r) {
+                const IndexExpr h = 2 * i[1] + r[0] - 1;
+                const IndexExpr v = 2 * i[2] + r[1] - 1;
+                return select(in_bounds(h, 9) && in_bounds(v, 17), p(i[0], h, v), -100.0);
+              });
   static constexpr std::uint64_t rounds = 20;
   for (std::uint64_t seed = 0; seed < rounds; ++seed) {
     INFO("seed ", seed);
@@ -120,6 +132,181 @@ TEST_CASE("random schedules with tiles that do not divide") {
     run(conv_cached, true);
     run(nchw, false);
   }
+}
+
+/// A matmul with a local tile of 4 x 2 vectors: initialise, reduce, copy out, all in registers.
+loops::LoopNest tiled_matmul(const program::ComputeGraph& g, LoopKind rows, std::int64_t columns) {
+  test::NestBuilder b(g);
+  const std::int64_t tiles = g.op(0).axes[0].extent / 4;
+  const auto io = b.var("io", tiles), k = b.var("k", g.op(0).axes[1].extent);
+  const IndexExpr origin = 4 * IndexExpr::variable(io);
+  const auto tile = b.temporary(2, {4, columns}, {origin, 0}, loops::Scope::Local);
+  const auto nest_of = [&](Statement::Kind kind, program::TensorId id, bool reduces) {
+    const auto ii = b.var("ii", 4), j = b.var("j", columns);
+    std::vector<IndexExpr> axes{origin + IndexExpr::variable(ii), IndexExpr::variable(j)};
+    if (kind != Statement::Kind::Assign) axes.push_back(reduces ? IndexExpr::variable(k) : IndexExpr(0));
+    return b.loop(ii, rows, {b.loop(j, LoopKind::Vectorized, {b.statement(kind, id, axes)})});
+  };
+  b.nest.body = {b.loop(io, LoopKind::Serial,
+                        {loops::Allocate{tile}, nest_of(Statement::Kind::Initialise, 2, false),
+                         b.loop(k, LoopKind::Serial, {nest_of(Statement::Kind::Update, 2, true)}, true),
+                         nest_of(Statement::Kind::Assign, 3, false)})};
+  return b.nest;
+}
+
+program::ComputeGraph matmul_and_copy(std::int64_t m, std::int64_t n, std::int64_t k) {
+  program::ComputeGraph g = matmul(m, n, k);
+  const auto c = g.tensor(2);
+  g.compute("D", {{"i", m}, {"j", n}}, [&](auto i) { return c(i[0], i[1]); });
+  return g;
+}
+
+std::size_t count(const std::string& text, const std::string& word) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+TEST_CASE("a register tile stays in registers") {
+  const auto g = matmul_and_copy(8, 32, 64);
+  codegen::LlvmCompiler compiler(target(Isa::Avx512));
+  const loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 32);
+  const std::string ir = compiler.to_llvm_ir(nest);
+  CHECK(count(ir, "alloca") == 0);
+  CHECK(count(ir, "store <16 x float>") == 8);   // the copy, once an element
+  CHECK(count(ir, "= load <16 x float>") == 2);  // a row of B, once a step
+  CHECK(count(ir, "= load float") == 4);         // a column of A
+  const std::string assembly = compiler.to_assembly(nest);
+  CHECK(count(assembly, "vfmadd") == 8);
+  if (__builtin_cpu_supports("avx512f")) CHECK(test::compiled_error(nest, compiler) < 1e-6);
+}
+
+TEST_CASE("what does not fit registers stays in memory and is right") {
+  const auto g = matmul_and_copy(8, 600, 3);
+  for_each_isa([&](codegen::LlvmCompiler& compiler) {
+    CHECK(test::compiled_error(tiled_matmul(g, LoopKind::Unrolled, 600), compiler) < 1e-6);
+    CHECK(test::compiled_error(tiled_matmul(g, LoopKind::Serial, 600), compiler) < 1e-6);
+  });
+}
+
+TEST_CASE("vectors of an instruction set's width") {
+  const auto g = matmul_and_copy(4, 16, 4);
+  const loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 16);
+  CHECK(count(codegen::LlvmCompiler(target(Isa::Avx512)).to_assembly(nest), "%zmm") > 0);
+  const std::string avx2 = codegen::LlvmCompiler(target(Isa::Avx2)).to_assembly(nest);
+  CHECK(count(avx2, "%zmm") == 0);
+  CHECK(count(avx2, "%ymm") > 0);
+  const std::string sse = codegen::LlvmCompiler(target(Isa::Sse42)).to_assembly(nest);
+  CHECK(count(sse, "%ymm") == 0);
+  CHECK(count(sse, "vfmadd") == 0);
+}
+
+TEST_CASE("compilation is deterministic") {
+  const loops::LoopNest nest = tiled_matmul(matmul_and_copy(8, 40, 5), LoopKind::Unrolled, 40);
+  codegen::LlvmCompiler one(target(Isa::Avx2)), other(target(Isa::Avx2));
+  CHECK(*one.compile(nest).object == *other.compile(nest).object);
+}
+
+TEST_CASE("loops of GPUs and parallel loops inside each other run one after the other") {
+  const auto g = matmul_and_copy(12, 20, 3);
+  loops::LoopNest nest = tiled_matmul(g, LoopKind::ThreadX, 20);
+  std::get<loops::Loop>(nest.body[0].content).kind = LoopKind::BlockX;
+  codegen::LlvmCompiler compiler(target(Isa::Sse42), options);
+  CHECK(test::compiled_error(nest, compiler) < 1e-6);
+  nest = test::plain_nest(g, LoopKind::Parallel, LoopKind::Parallel);
+  CHECK(test::compiled_error(nest, compiler) < 1e-6);
+}
+
+TEST_CASE("a parallel loop knows the loops and storage around it") {
+  const auto g = matmul_and_copy(6, 20, 3);
+  test::NestBuilder b(g);
+  const auto i = b.var("i", 6), j = b.var("j", 20), k = b.var("k", 3), jc = b.var("jc", 20);
+  const auto row = b.temporary(2, {1, 20}, {IndexExpr::variable(i), 0});
+  const std::vector<IndexExpr> axes{IndexExpr::variable(i), IndexExpr::variable(j), IndexExpr::variable(k)};
+  b.nest.body = {b.loop(
+      i, LoopKind::Serial,
+      {loops::Allocate{row},
+       b.loop(j, LoopKind::Parallel,
+              {b.statement(Statement::Kind::Initialise, 2, axes),
+               b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes)}, true)}),
+       b.loop(
+           jc, LoopKind::Parallel,
+           {b.statement(Statement::Kind::Assign, 3, {IndexExpr::variable(i), IndexExpr::variable(jc)})})})};
+  codegen::LlvmCompiler compiler(target(Isa::Sse42), options);
+  CHECK(test::compiled_error(b.nest, compiler) < 1e-6);
+}
+
+TEST_CASE("bool, integer and mixed types; logic; powers of infinity") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {40});
+  const auto n = g.input("n", {40}, ScalarType::Int32);
+  const auto b = g.compute("b", {{"i", 40}}, [&](auto i) {
+    return (x(i[0]) < Expr(0.5) &&
+            program::logical_not(n(i[0]) <= program::constant(3, ScalarType::Int32))) ||
+           program::equal(x(i[0]), Expr(1.0));
+  });
+  g.compute("d", {{"i", 40}}, [&](auto i) {
+    return select(b(i[0]), cast(n(i[0]) / program::constant(3, ScalarType::Int32), ScalarType::Float64),
+                  cast(-abs(x(i[0])), ScalarType::Float64)) +
+           cast(program::index_value(7 * i[0] - 3), ScalarType::Float64);
+  });
+  g.reduce("all", {{"one", 1}}, {{"i", 40}}, Combiner::Min,
+           [&](auto, auto r) { return n(r[0]) * program::constant(2, ScalarType::Int32); });
+  check_all_kinds(g, 0);
+}
+
+TEST_CASE("quotients and remainders of vectorised loops") {
+  program::ComputeGraph g;
+  const auto x = g.input("x", {5, 12});
+  g.compute("y", {{"i", 60}}, [&](auto i) {
+    const auto range = [](program::Var) { return program::Range{0, 59}; };
+    return x(IndexExpr::quotient(i[0], 12, range), IndexExpr::remainder(i[0], 12, range)) +
+           x(IndexExpr::remainder(i[0], 5, range), IndexExpr::quotient(i[0], 5, range));
+  });
+  check_all_kinds(g);
+}
+
+TEST_CASE("what cannot be compiled is named") {
+  const auto g = matmul_and_copy(8, 32, 4);
+  loops::LoopNest nest = tiled_matmul(g, LoopKind::Unrolled, 32);
+  CHECK_THROWS_WITH_AS(codegen::LlvmCompiler(target(Isa::Sse42), {.max_stack_bytes = 100}).compile(nest),
+                       "temporary 'C' of 512 bytes brings the stack of a thread to 512; at most 100 fit: "
+                       "compute it further inside, "
+                       "in smaller tiles, or at the top level",
+                       codegen::Unsupported);
+  nest.body.push_back(loops::Barrier{});
+  CHECK_THROWS_AS(codegen::compile(nest, target(Isa::Sse42)), codegen::Unsupported);
+  Target gpu;
+  gpu.kind = DeviceKind::Gpu;
+  CHECK_THROWS_AS(codegen::LlvmCompiler{gpu}, std::invalid_argument);
+}
+
+TEST_CASE("kernels from IR text, loading and its errors") {
+  codegen::LlvmCompiler compiler(target(Isa::Sse42));
+  const std::string text =
+      "define void @store42(ptr %buffers, ptr %runtime) {\n  %p = load ptr, ptr %buffers\n  store i32 42, "
+      "ptr %p\n  ret void\n}\n";
+  const codegen::Kernel kernel = compiler.compile_ir_text(text, "store42", {});
+  codegen::KernelLoader loader;
+  codegen::LoadedKernel kept;
+  {
+    const codegen::LoadedKernel first = loader.load(kernel), second = loader.load(kernel);
+    CHECK(static_cast<bool>(first.function() != second.function()));
+    kept = second;
+  }
+  int value = 0;
+  void* buffers[] = {&value};
+  kept(buffers, nullptr);
+  CHECK(value == 42);
+  CHECK_THROWS_AS((void)compiler.compile_ir_text("define void @", "x", {}), std::invalid_argument);
+  CHECK_THROWS_AS((void)compiler.compile_ir_text(text, "other", {}), std::invalid_argument);
+  CHECK_THROWS_AS((void)loader.load({}), std::invalid_argument);
+  codegen::Kernel wrong = kernel;
+  wrong.symbol = "other";
+  CHECK_THROWS_AS((void)loader.load(wrong), std::runtime_error);
+  wrong.object = std::make_shared<const std::vector<char>>(64, 'x');
+  CHECK_THROWS_AS((void)loader.load(wrong), std::runtime_error);
+  CHECK(static_cast<bool>(loader.load(kernel)));
 }
 
 }  // namespace

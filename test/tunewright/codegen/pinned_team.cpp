@@ -21,7 +21,8 @@ struct Visits {
   explicit Visits(std::size_t n) : seen(n) {}
 };
 void count_visits(void* context, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) ++static_cast<Visits*>(context)->seen[static_cast<std::size_t>(i)];
+  for (std::int64_t i = begin; i < end; ++i)
+    ++static_cast<Visits*>(context)->seen[static_cast<std::size_t>(i)];
 }
 bool all_once(const Visits& visits) {
   for (const auto& v : visits.seen) {
@@ -33,7 +34,8 @@ bool all_once(const Visits& visits) {
 TEST_CASE("every iteration runs once, whatever the numbers of iterations and threads") {
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
     const int first_only[] = {0};
-    codegen::PinnedTeam team(threads, threads == 3 ? std::span<const int>(first_only) : std::span<const int>());
+    codegen::PinnedTeam team(threads,
+                             threads == 3 ? std::span<const int>(first_only) : std::span<const int>());
     CHECK(team.threads() == threads);
     for (const std::int64_t count : {0, 1, 2, 5, 64, 1000}) {
       Visits visits(static_cast<std::size_t>(count));
@@ -48,9 +50,13 @@ TEST_CASE("parts are contiguous and the caller takes the first") {
   struct Parts {
     std::thread::id worker[10];
   } parts;
-  team.run(10, [](void* context, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) static_cast<Parts*>(context)->worker[i] = std::this_thread::get_id();
-  }, &parts);
+  team.run(
+      10,
+      [](void* context, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          static_cast<Parts*>(context)->worker[i] = std::this_thread::get_id();
+      },
+      &parts);
   for (int i = 0; i < 10; ++i) CHECK((parts.worker[i] == std::this_thread::get_id()) == (i < 5));
 }
 
@@ -65,10 +71,13 @@ TEST_CASE("loops inside loops and from several threads at once are complete") {
     auto* o = static_cast<Outer*>(context);
     for (std::int64_t i = begin; i < end; ++i) {
       std::pair<Visits*, std::int64_t> row{o->visits, i * 50};
-      o->team->run(50, [](void* c, std::int64_t b, std::int64_t e) {
-        auto* r = static_cast<std::pair<Visits*, std::int64_t>*>(c);
-        for (std::int64_t j = b; j < e; ++j) ++r->first->seen[static_cast<std::size_t>(r->second + j)];
-      }, &row);
+      o->team->run(
+          50,
+          [](void* c, std::int64_t b, std::int64_t e) {
+            auto* r = static_cast<std::pair<Visits*, std::int64_t>*>(c);
+            for (std::int64_t j = b; j < e; ++j) ++r->first->seen[static_cast<std::size_t>(r->second + j)];
+          },
+          &row);
     }
   };
   team.run(6, nested, &outer);
@@ -85,7 +94,9 @@ TEST_CASE("loops inside loops and from several threads at once are complete") {
 TEST_CASE("many loops in a row, and after the helpers fell asleep") {
   codegen::PinnedTeam team(2, {}, 20);
   std::atomic<std::int64_t> sum{0};
-  const auto add = [](void* context, std::int64_t begin, std::int64_t end) { *static_cast<std::atomic<std::int64_t>*>(context) += end - begin; };
+  const auto add = [](void* context, std::int64_t begin, std::int64_t end) {
+    *static_cast<std::atomic<std::int64_t>*>(context) += end - begin;
+  };
   for (int i = 0; i < 2000; ++i) {
     team.run(10, add, &sum);
     if (i % 500 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));

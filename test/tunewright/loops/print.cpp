@@ -27,7 +27,8 @@ TEST_CASE("a matmul with a cached tile, guards, packing and a branch") {
   const std::vector<IndexExpr> axes{i, IndexExpr::variable(j), IndexExpr::variable(k)};
   const std::vector<loops::Guard> guard{{i, 6, false, true, 0}};
   const auto tile = b.temporary(2, {4, 16}, {origin, 0}, loops::Scope::Local);
-  const auto update = b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard, true)}, true);
+  const auto update =
+      b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard, true)}, true);
   const auto copy = b.statement(Statement::Kind::Assign, 3, {i, IndexExpr::variable(j)}, guard);
   b.nest.body = {b.loop(io, LoopKind::Parallel,
                         {loops::Allocate{tile},

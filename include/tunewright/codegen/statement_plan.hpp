@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <stdexcept>
+#include <unordered_map>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::codegen {
+
+/// The nest asks for something this code generator cannot do; the message says what and what to do instead.
+class Unsupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Element of a buffer as an expression over loop variables.
+struct Access {
+  loops::BufferId buffer = 0;
+  loops::IndexExpr offset;
+  bool inside = false;  ///< within the buffer wherever the statement may run
+};
+
+/// Accesses of one statement.
+struct StatementPlan {
+  Access target;
+  std::unordered_map<const program::ExprNode*, Access> loads;
+  std::unordered_map<const program::ExprNode*, loops::IndexExpr> indices;
+  /// The same where spatial guards do not hold: coordinates are clamped, so that reads stay in bounds.
+  /// `clamp_variables` are variables that stand for the clamped coordinate of each guard; `no_variable` for
+  /// guards that are not clamped.
+  std::unordered_map<const program::ExprNode*, Access> clamped_loads;
+  std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
+  std::vector<loops::Var> clamp_variables;
+  bool loads_can_be_clamped = false;
+  bool target_holds_all = false;  ///< the target's window has room for what lies beyond the guards
+};
+
+inline constexpr loops::Var no_variable = ~loops::Var{0};
+
+}  // namespace tunewright::codegen
