@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/spaces/decisions.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/schedule/step.hpp"
+
+namespace {
+
+using namespace tunewright;
+using namespace tunewright::spaces;
+using schedule::LoopKind;
+using schedule::Split;
+using schedule::Step;
+using Sizes = std::vector<std::int64_t>;
+
+Target avx2() {
+  Target t;
+  t.isa = Isa::Avx2;
+  return t;
+}
+
+/// The open decisions of a tiled matmul, [i, j, k].
+std::vector<Step> open_steps(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return {Split{2, 0, {1, 1, 1}, m, 64, LoopKind::Unrolled},
+          Split{2, 1, {1, 1, 1}, n, 64, LoopKind::Vectorized},
+          Split{2, 2, {1}, k, 0, LoopKind::Serial},
+          Split{2, 9, {4}, 8, -1, LoopKind::Serial},  // no choice
+          schedule::Fuse{2, {3, 7, 11}, 1, true},
+          schedule::Fuse{2, {5, 6}, 2, false},  // no choice
+          schedule::UnrollLimit{2, {0, 16, 64}, 0},
+          schedule::ComputeLocation{4, {{}, {schedule::Location::Kind::At, 2, 3}}, 0},
+          schedule::ComputeLocation{5, {{}}, 0}};
+}
+
+void check_domains(const std::vector<Step>& steps, const Target& target) {
+  for (const std::size_t s : {0U, 1U, 2U}) {
+    const auto& split = std::get<Split>(steps[s]);
+    std::int64_t product = 1;
+    for (const std::int64_t factor : split.factors) {
+      CHECK(factor >= 1);
+      product *= factor;
+    }
+    // An outer part of at least one, and of every part at most a rounded-up share idle.
+    CHECK(program::ceil_div(split.extent, product) >= 1);
+    if (split.max_innermost > 0) CHECK(split.factors.back() <= split.max_innermost);
+    CHECK(split.factors.back() <= split.extent);
+  }
+  CHECK(std::get<Split>(steps[3]).factors == Sizes{4});
+  const auto& fuse = std::get<schedule::Fuse>(steps[4]);
+  CHECK(fuse.count >= 1);
+  CHECK(fuse.count <= 3);
+  CHECK(std::get<schedule::Fuse>(steps[5]).count == 2);
+  CHECK(std::get<schedule::UnrollLimit>(steps[6]).selected < 3);
+  CHECK(std::get<schedule::ComputeLocation>(steps[7]).selected < 2);
+  CHECK(std::get<schedule::ComputeLocation>(steps[8]).selected == 0);
+  CHECK(decisions::register_vectors(steps, 2, target) <= decisions::max_register_vectors(target));
+}
+
+TEST_CASE("tile sizes: divisors, and what idles little") {
+  const auto sizes = [](std::int64_t extent, std::int64_t cap, bool imperfect) {
+    Sizes all = decisions::tile_sizes(extent, cap, imperfect);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  CHECK(sizes(12, 12, false) == Sizes{1, 2, 3, 4, 6, 12});
+  CHECK(sizes(12, 5, false) == Sizes{1, 2, 3, 4});
+  CHECK(sizes(1, 64, false) == Sizes{1});
+  CHECK(sizes(1024, 1024, false) == Sizes{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024});
+  CHECK(sizes(7, 64, false) == Sizes{1, 2, 4, 7});          // a prime: 8 points for 7 leave an eighth idle
+  CHECK(sizes(12, 12, true) == Sizes{1, 2, 3, 4, 6, 12});   // 5 would leave 3 of 15 idle, 7 2 of 14 = 1/7
+  CHECK(sizes(30, 8, true) == Sizes{1, 2, 3, 4, 5, 6, 8});  // 4 and 8 leave 2 of 32
+  CHECK(decisions::waste(7, 4) == doctest::Approx(0.125));
+  CHECK(decisions::waste(8, 4) == 0.0);
+}
+
+TEST_CASE("vectors of a register tile") {
+  std::vector<Step> steps = open_steps(12, 32, 8);
+  std::get<Split>(steps[0]).factors = {1, 1, 6};
+  std::get<Split>(steps[1]).factors = {1, 2, 16};
+  std::get<Split>(steps[2]).factors = {8};
+  CHECK(decisions::lanes(avx2()) == 8);
+  CHECK(decisions::register_vectors(steps, 2, avx2()) == 6 * 2);
+  CHECK(decisions::register_vectors(steps, 3, avx2()) == 1);
+  CHECK(decisions::max_register_vectors(avx2()) < 16);
+}
+
+TEST_CASE("draws stay within domains and the register file, mutations too") {
+  for (const auto& [m, n, k] :
+       std::vector<std::array<std::int64_t, 3>>{{128, 512, 64}, {7, 13, 31}, {1, 1, 1}, {1, 1000, 3}}) {
+    for (std::uint64_t seed = 0; seed < 60; ++seed) {
+      Rng rng(seed);
+      std::vector<Step> steps = open_steps(m, n, k);
+      decisions::draw_all(steps, avx2(), rng);
+      check_domains(steps, avx2());
+      for (int i = 0; i < 20; ++i) {
+        std::vector<Step> changed = steps;
+        if (!decisions::mutate_one(changed, avx2(), rng)) continue;
+        CHECK(changed != steps);
+        check_domains(changed, avx2());
+        steps = std::move(changed);
+      }
+    }
+  }
+}
+
+TEST_CASE("equal generators draw equal decisions, others different ones") {
+  std::vector<Step> a = open_steps(128, 512, 64), b = a, c = a;
+  Rng one(4), two(4), three(5);
+  decisions::draw_all(a, avx2(), one);
+  decisions::draw_all(b, avx2(), two);
+  decisions::draw_all(c, avx2(), three);
+  CHECK(a == b);
+  CHECK(a != c);
+}
+
+TEST_CASE("every open decision is drawn and mutated some time; closed ones never") {
+  const std::vector<Step> start = open_steps(128, 512, 64);
+  std::vector<int> changes(start.size(), 0);
+  Rng rng(1);
+  for (int i = 0; i < 600; ++i) {
+    std::vector<Step> changed = start;
+    if (!decisions::mutate_one(changed, avx2(), rng)) continue;
+    int count = 0;
+    for (std::size_t s = 0; s < start.size(); ++s) {
+      if (changed[s] == start[s]) continue;
+      ++changes[s];
+      ++count;
+    }
+    CHECK(count == 1);
+  }
+  for (const std::size_t open : {0U, 1U, 2U, 4U, 6U, 7U}) CHECK(changes[open] > 0);
+  for (const std::size_t closed : {3U, 5U, 8U}) CHECK(changes[closed] == 0);
+}
+
+TEST_CASE("nothing to mutate") {
+  std::vector<Step> steps{schedule::Annotate{2, 0, LoopKind::Parallel}, schedule::UnrollLimit{2, {16}, 0}};
+  Rng rng(1);
+  CHECK_FALSE(decisions::mutate_one(steps, avx2(), rng));
+  std::vector<Step> none;
+  CHECK_FALSE(decisions::mutate_one(none, avx2(), rng));
+}
+
+}  // namespace
