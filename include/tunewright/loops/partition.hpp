@@ -37,44 +37,49 @@ class Partition {
       if (auto* branch = std::get_if<Branch>(&node.content)) {
         branch->then = rewrite(std::move(branch->then));
         branch->otherwise = rewrite(std::move(branch->otherwise));
-        result.push_back(std::move(node));
-        continue;
+      } else if (auto* loop = std::get_if<Loop>(&node.content)) {
+        const std::size_t last = last_of_group(body, n);
+        std::vector<Guard> conditions = conditions_for(body[last]);
+        if (!conditions.empty()) {
+          result.push_back(branch_on(std::move(conditions), body, n, last));
+          n = last;
+          continue;
+        }
+        if (loop->kind != LoopKind::Vectorized) loop->body = rewrite(std::move(loop->body));
       }
-      if (!std::holds_alternative<Loop>(node.content)) {
-        result.push_back(std::move(node));
-        continue;
-      }
-      // An initialisation goes with the loop that follows it and updates the same buffer, so that both stay
-      // neighbours.
-      std::size_t last = n;
-      if (const Statement* first = only_statement(node);
-          first != nullptr && first->kind == Statement::Kind::Initialise && n + 1 < body.size()) {
-        const Statement* next = only_statement(body[n + 1]);
-        if (next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target)
-          last = n + 1;
-      }
-      const Statement* guarded = only_statement(body[last]);
-      std::vector<Guard> conditions;
-      if (guarded != nullptr && !guarded->guards.empty() && is_hoisting_place(body[last], *guarded)) {
-        conditions = worst_case(body[last], *guarded);
-      }
-      if (conditions.empty()) {
-        Loop& loop = std::get<Loop>(node.content);
-        if (loop.kind != LoopKind::Vectorized) loop.body = rewrite(std::move(loop.body));
-        result.push_back(std::move(node));
-        continue;
-      }
-      Branch branch;
-      branch.conditions = std::move(conditions);
-      for (std::size_t m = n; m <= last; ++m) {
-        branch.then.push_back(body[m]);
-        strip_guards(branch.then.back());
-        branch.otherwise.push_back(std::move(body[m]));
-      }
-      result.push_back(std::move(branch));
-      n = last;
+      result.push_back(std::move(node));
     }
     return result;
+  }
+
+  /// An initialisation goes with the loop that follows it and updates the same buffer, so that both stay
+  /// neighbours.
+  static std::size_t last_of_group(const Body& body, std::size_t n) {
+    const Statement* first = only_statement(body[n]);
+    if (first == nullptr || first->kind != Statement::Kind::Initialise || n + 1 == body.size()) return n;
+    const Statement* next = only_statement(body[n + 1]);
+    const bool pair =
+        next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
+    return pair ? n + 1 : n;
+  }
+
+  /// What must hold for `node` to run without guards; nothing if it has none or is not the place to ask.
+  [[nodiscard]] std::vector<Guard> conditions_for(const Node& node) const {
+    const Statement* guarded = only_statement(node);
+    if (guarded == nullptr || guarded->guards.empty() || !is_hoisting_place(node, *guarded)) return {};
+    return worst_case(node, *guarded);
+  }
+
+  /// The nodes from `first` to `last`, without guards where `conditions` hold and as they are elsewhere.
+  static Branch branch_on(std::vector<Guard> conditions, Body& body, std::size_t first, std::size_t last) {
+    Branch branch;
+    branch.conditions = std::move(conditions);
+    for (std::size_t m = first; m <= last; ++m) {
+      branch.then.push_back(body[m]);
+      strip_guards(branch.then.back());
+      branch.otherwise.push_back(std::move(body[m]));
+    }
+    return branch;
   }
 
   /// The statement at the bottom of a perfect nest, or null.
