@@ -94,8 +94,8 @@ class ValueEmitter {
     } else {
       add_terms(result, specialised(e), 1, true);
     }
-    std::stable_sort(result.terms.begin(), result.terms.end(),
-                     [](const Affine::Term& a, const Affine::Term& b) { return a.depth < b.depth; });
+    std::sort(result.terms.begin(), result.terms.end(),
+              [](const Affine::Term& a, const Affine::Term& b) { return a.depth < b.depth; });
     return result;
   }
 
