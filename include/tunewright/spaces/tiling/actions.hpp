@@ -65,14 +65,16 @@ inline std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, 
   return iters;
 }
 
-/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by panel, in the
-/// order in which the tiles read it: its last dimension follows the tiling of that axis. Others keep their rows.
+/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by
+/// panel, in the order in which the tiles read it: its last dimension follows the tiling of that axis. Others
+/// keep their rows.
 inline void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                                   const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto last = static_cast<IterId>(s.state().stages[copy].op->rank() - 1);
   const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
   if (access.back().as_variable() == std::optional<program::Var>(vectorized_axis)) {
-    s.vectorize(copy, s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
+    s.vectorize(copy,
+                s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
     s.pack(copy, id);
   } else {
     s.vectorize(copy, s.split(copy, last, {static_cast<std::int64_t>(target.vector_bytes() / 4)})[1]);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/reduce.hpp"
+#include "tunewright/program/operators/softmax.hpp"
+#include "tunewright/program/task.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using spaces::MultiLevelTiling;
+
+template <class Fill>
+Task task_of(const Fill& fill, unsigned threads = 2) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  fill(*g);
+  Target target;
+  target.isa = Isa::Avx2;
+  target.threads = threads;
+  return program::make_task("test", std::move(g), target);
+}
+
+Task matmul(std::int64_t m = 64, std::int64_t n = 64, std::int64_t k = 32) {
+  return task_of([=](auto& g) {
+    const auto a = g.input("A", {m, k});
+    const auto b = g.constant("B", {k, n});
+    ops::matmul(g, a, b);
+  });
+}
+
+/// How many steps of kind `S` a sketch has.
+template <class S>
+std::ptrdiff_t count(const schedule::Schedule& sketch) {
+  return std::count_if(sketch.steps.begin(), sketch.steps.end(),
+                       [](const schedule::Step& step) { return std::holds_alternative<S>(step); });
+}
+template <class S>
+std::vector<std::ptrdiff_t> counts(const std::vector<schedule::Schedule>& sketches) {
+  std::vector<std::ptrdiff_t> all;
+  for (const auto& sketch : sketches) all.push_back(count<S>(sketch));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+using Counts = std::vector<std::ptrdiff_t>;
+
+TEST_CASE("matmul: written directly, or accumulated in a tile that is copied out at one of two depths") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(matmul());
+  CHECK(sketches.size() == 3);
+  CHECK(counts<schedule::CacheWrite>(sketches) == Counts{0, 1, 1});
+  CHECK(counts<schedule::FollowSplit>(sketches) == Counts{0, 2, 2});
+  CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1, 1});  // B is a constant
+  CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 0, 0});
+}
+
+TEST_CASE("matmul + relu: always fused with its reader") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto a = g.input("A", {64, 32});
+    const auto b = g.constant("B", {32, 64});
+    ops::relu(g, ops::matmul(g, a, b));
+  });
+  const auto& sketches = space.sketches(task);
+  CHECK(sketches.size() == 2);
+  CHECK(counts<schedule::CacheWrite>(sketches) == Counts{0, 0});
+  CHECK(counts<schedule::FollowSplit>(sketches) == Counts{2, 2});
+  CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1});
+}
+
+TEST_CASE("inputs may be copied to where tiles read them; along the vectors the copy is packed") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto a = g.input("A", {64, 32});
+    const auto b = g.input("B", {32, 64});
+    ops::relu(g, ops::matmul(g, a, b));
+  });
+  const auto& sketches = space.sketches(task);
+  CHECK(sketches.size() == 2);
+  CHECK(counts<schedule::CacheRead>(sketches) == Counts{2, 2});
+  CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1});  // that of B
+}
+
+TEST_CASE("conv2d: as matmul, over four spatial axes") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto x = g.input("x", {1, 16, 16, 8});
+    const auto w = g.constant("w", {3, 3, 8, 16});
+    ops::conv2d(g, x, w);
+  });
+  const auto& sketches = space.sketches(task);
+  CHECK(sketches.size() == 3);
+  CHECK(counts<schedule::FollowSplit>(sketches) == Counts{0, 4, 4});
+}
+
+TEST_CASE("softmax over many rows: each of the two reductions plain or factored") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) { ops::softmax(g, g.input("x", {512, 128})); });
+  const auto& sketches = space.sketches(task);
+  CHECK(sketches.size() == 4);
+  CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 1, 1, 2});
+}
+
+TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lanes") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) { ops::sum(g, g.input("x", {64, 64}), {0, 1}); });
+  const auto& sketches = space.sketches(task);
+  CHECK(sketches.size() == 3);
+  CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 1, 2});
+}
+
+TEST_CASE("samples and mutations replay, lower and can be named again") {
+  const MultiLevelTiling space;
+  const Task task = matmul(53, 96, 31);
+  Rng rng(3);
+  std::size_t mutated = 0;
+  std::vector<std::uint64_t> keys;
+  for (int i = 0; i < 20; ++i) {
+    auto config = space.sample(task, rng);
+    REQUIRE(config.has_value());
+    CHECK(space.feasible(task, *config));
+    CHECK(space.why_infeasible(task, *config).empty());
+    if (const auto changed = space.mutate(task, *config, rng); changed && space.feasible(task, *changed)) {
+      CHECK(space.key(*changed) != space.key(*config));
+      config = changed;
+      ++mutated;
+    }
+    const std::string text = space.encode(*config);
+    CHECK(text.find('\n') == std::string::npos);
+    const auto again = space.decode(task, text);
+    REQUIRE(again.has_value());
+    CHECK(space.key(*again) == space.key(*config));
+    CHECK(again->steps == config->steps);
+    keys.push_back(space.key(*config));
+  }
+  CHECK(mutated > 10);
+  std::sort(keys.begin(), keys.end());
+  CHECK(std::unique(keys.begin(), keys.end()) - keys.begin() >= 18);
+}
+
+TEST_CASE("equal generators, equal samples; copies of a space share sketches") {
+  const MultiLevelTiling space, other;
+  const MultiLevelTiling copy = space;
+  const Task task = matmul();
+  Rng a(7), b(7);
+  CHECK(space.key(*space.sample(task, a)) == other.key(*other.sample(task, b)));
+  CHECK(&space.sketches(task) == &copy.sketches(task));
+}
+
+TEST_CASE("text that does not belong to the task is no configuration") {
+  const MultiLevelTiling space;
+  const Task task = matmul();
+  CHECK_FALSE(space.decode(task, "").has_value());
+  CHECK_FALSE(space.decode(task, "[").has_value());
+  CHECK_FALSE(space.decode(task, "{}").has_value());
+  CHECK_FALSE(space.decode(task, R"([["split",9,0,[2],0,-1,"serial"]])").has_value());
+  CHECK(space.decode(task, "[]").has_value());  // the program as it is
+}
+
+TEST_CASE("beyond the limits of the target: a reason instead of an exception") {
+  const MultiLevelTiling space;
+  const Task task = matmul();
+  schedule::Schedule config{task.graph, {schedule::Annotate{2, 0, schedule::LoopKind::Vectorized}}};
+  CHECK_FALSE(space.feasible(task, config));
+  CHECK(space.why_infeasible(task, config) == "vectorized loop is not innermost");
+  config.steps = {schedule::Split{2, 0, {0}, 64, -1, schedule::LoopKind::Serial}};
+  CHECK(space.why_infeasible(task, config) == "bad_factor");
+}
+
+TEST_CASE("a task without a program, a space without a sketch") {
+  const MultiLevelTiling space;
+  Task empty = matmul();
+  empty.graph = nullptr;
+  Rng rng(1);
+  CHECK_THROWS_WITH_AS((void)space.sample(empty, rng), doctest::Contains("has no program to schedule"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS((void)space.decode(empty, "[]"), std::invalid_argument);
+  struct Nothing {
+    std::vector<schedule::Schedule> sketches(const Task&) const { return {}; }
+  };
+  const spaces::SketchSpace<Nothing> barren;
+  CHECK_THROWS_WITH_AS((void)barren.sample(matmul(), rng), doctest::Contains("is empty"),
+                       std::invalid_argument);
+}
+
+}  // namespace
