@@ -60,7 +60,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     } else {
       run = tuner.run(task, budget, Progress{});
     }
-    const std::vector<schedule::Schedule> best = bench::fastest(run, 4);
+    const std::vector<schedule::Schedule> best = run.history.fastest(4);
     bench::Comparison result;
     double peak = 0;
     for (auto _ : state) {

@@ -64,7 +64,4 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   return result;
 }
 
-/// The fastest distinct schedules of a run, at most `count`.
-inline std::vector<schedule::Schedule> fastest(const KernelRun& run, std::size_t count) { return run.history.fastest(count); }
-
 }  // namespace tunewright::bench

@@ -111,7 +111,7 @@ int run(const Options& options) {
     const Outcome naive = measurer.measure_kernel(task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
     Curve& curve = curves[kernel_case.name];
     const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
-    const std::vector<schedule::Schedule> best = bench::fastest(found, 4);
+    const std::vector<schedule::Schedule> best = found.history.fastest(4);
     if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
     const double peak = measurers::peak_flops_per_second(target);
     const bench::Comparison result = bench::compare(measurer, task, kernel_case, best, 15);

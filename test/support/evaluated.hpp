@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
 
@@ -43,17 +44,6 @@ inline std::vector<float> evaluated(const program::ComputeGraph& graph,
   std::vector<float> values;
   for (std::size_t i = 0; i < result.size(); ++i) values.push_back(static_cast<float>(result.get(i)));
   return values;
-}
-
-/// The text of the `std::invalid_argument` that `f` throws.
-template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace tunewright::test

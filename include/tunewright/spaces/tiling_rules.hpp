@@ -119,9 +119,7 @@ struct MultiLevelTilingWithFusion {
       s.compute_at(id, reader, level(copy, fuse_level - 1).back());
     }
     cache_operands(s, id, tiled, target);
-    const State& state = s.state();
-    d.place =
-        static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
+    d.place = place_of(s.state(), id);
     return d;
   }
 };
@@ -137,9 +135,7 @@ struct MultiLevelTiling {
     const Tiled tiled = tile(s, id);
     s.parallel(id, s.choose_fuse(id, level(tiled.spatial, 0)));
     cache_operands(s, id, tiled, target);
-    const State& state = s.state();
-    d.place =
-        static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
+    d.place = place_of(s.state(), id);
     out.push_back(std::move(d));
   }
 };

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/program/print.hpp"
 
 namespace {
 
 using namespace tunewright::program;
+using tunewright::test::refusal;
 using Ids = std::vector<TensorId>;
 
 /// C = A * B, D = max(C, 0)
@@ -27,16 +29,6 @@ ComputeGraph matmul_relu(std::int64_t m, std::int64_t n, std::int64_t k, const s
   return graph;
 }
 
-/// The text of the exception that `f` throws.
-template <class F>
-std::string refusal(const F& f) {
-  try {
-    f();
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
-}
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }

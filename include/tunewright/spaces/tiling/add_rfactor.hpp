@@ -78,9 +78,7 @@ struct AddRfactor {
     s.choose_unroll_limit(partial, {0, 16, 64, 512});
     s.choose_location(partial, location_choices(d, partial));
     // Next is whatever comes before the partial stage.
-    const State& state = s.state();
-    d.place = static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), partial) -
-                                       state.order.begin());
+    d.place = place_of(s.state(), partial);
     return d;
   }
 

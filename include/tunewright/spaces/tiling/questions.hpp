@@ -38,6 +38,11 @@ enum class Answer : std::uint8_t {
   ApplyAndSkipRest,  ///< applies, and no later rule may
 };
 
+/// Place of a stage in the topological order: also how many stages are left to visit once it is done.
+[[nodiscard]] inline std::size_t place_of(const State& state, TensorId id) {
+  return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
+}
+
 /// Stages that read `id`, looking through inlined ones, in topological order.
 [[nodiscard]] inline std::vector<TensorId> readers(const State& state, TensorId id) {
   std::vector<TensorId> found;
@@ -55,10 +60,8 @@ enum class Answer : std::uint8_t {
       found.push_back(other);
     }
   }
-  std::sort(found.begin(), found.end(), [&](TensorId a, TensorId b) {
-    return std::find(state.order.begin(), state.order.end(), a) <
-           std::find(state.order.begin(), state.order.end(), b);
-  });
+  std::sort(found.begin(), found.end(),
+            [&](TensorId a, TensorId b) { return place_of(state, a) < place_of(state, b); });
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
