@@ -60,6 +60,14 @@ concept UncertainCostModel = CostModel<M> &&
   { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
 };
 
+/// A model that also places programs in a vector space where near means alike, for samplers that look for
+/// diversity: `embed` [P, E] gives exactly one row a program (zeros for a program without rows) and depends on
+/// the rows of that program alone. Networks give their last hidden layer, trees the leaves they reach.
+template <class M>
+concept EmbeddingCostModel = CostModel<M> && requires(const M model, const FeatureBatch& x) {
+  { model.embed(x) } -> std::same_as<FeatureBatch>;
+};
+
 /// A model that can be kept. `feature_schema` is the version of the featurizer's schema: it is written by
 /// `save`, and `load` throws std::runtime_error when the stored one differs, because columns that changed
 /// their meaning would be read without any sign of it. A `load` that throws leaves the model as it was. A
