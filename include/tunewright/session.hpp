@@ -94,21 +94,22 @@ class Session {
           "'; check its shapes against the space, or loosen the limits of the target");
     }
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));
+    std::vector<float> score(pool.size());  // [P]
     if (guided) {
       const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, pool);  // (R, D) in P programs
-      std::vector<float> score(pool.size());                                        // [P]
       if (model_has_learned())
         parts_.model.predict(x, score);
       else
         rank_all(pool, score);
       Rng select_rng = rng.split(select_stream);
-      chosen = parts_.sampler.select(std::as_const(parts_.model), x, score, n, select_rng);  // [B]
+      chosen = select(x, score, n, select_rng);  // [B]
       samplers::check_selection(chosen, pool.size(), n);
     }
     Batch batch;
     for (const std::size_t index : chosen) {
       const std::uint64_t key = parts_.space.key(pool[index]);
       batch.push_back({std::move(pool[index]), key, round_, static_cast<unsigned>(batch.size())});
+      if (model_has_learned()) batch.back().predicted = score[index];
     }
     return batch;
   }
@@ -168,6 +169,24 @@ class Session {
       return history_.valid() > 0;
   }
 
+  [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng) {
+    const auto& model = std::as_const(parts_.model);
+    if constexpr (LabelAwareSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
+      const TrainingSet::Data known = parts_.training.assemble();
+      const std::vector<std::uint32_t> pool_task(score.size(), parts_.training.group_of(task_hash_));
+      return parts_.sampler.select(model, x, score, n, rng,
+                                   samplers::Labelled{.x = known.x,
+                                                      .y = known.y,
+                                                      .task = known.group,
+                                                      .round = known.round,
+                                                      .predicted = known.predicted,
+                                                      .pool_task = pool_task});
+    } else {
+      return parts_.sampler.select(model, x, score, n, rng);
+    }
+  }
+
   void rate(std::span<const Config> configs, std::span<float> score) const {
     if constexpr (has_draft)
       parts_.draft.score(parts_.space, task_, configs, score);
@@ -224,6 +243,8 @@ class Session {
     }
     std::vector<Config> configs;
     std::vector<double> costs_s;
+    std::vector<std::uint32_t> rounds;
+    std::vector<float> predicted;
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (!history_.append({batch[i], outcomes[i], recalled})) {
         throw std::invalid_argument("Session::tell: candidate " + to_hex(batch[i].key) +
@@ -231,9 +252,12 @@ class Session {
       }
       configs.push_back(batch[i].config);
       costs_s.push_back(cost_s(outcomes[i]));
+      rounds.push_back(batch[i].round);
+      predicted.push_back(batch[i].predicted);
     }
     const std::span<const Config> seen = configs;
-    parts_.training.add(task_hash_, parts_.featurizer.extract(parts_.space, task_, seen), costs_s);
+    parts_.training.add(task_hash_, parts_.featurizer.extract(parts_.space, task_, seen), costs_s,
+                        {.round = rounds, .predicted = predicted});
     if constexpr (LearningFilterFor<typename Recipe::filter, Space>)
       parts_.filter.learn(parts_.space, task_, seen, outcomes);
     const TrainingSet::Data data = parts_.training.assemble();

@@ -128,6 +128,45 @@ TEST_CASE("a learning filter is told every outcome and keeps out what it learned
   CHECK(session.rejected().at("unrolled too far") > 0);
 }
 
+TEST_CASE("a sampler that looks at what was measured is shown all of it") {
+  struct Looks : samplers::TopK {
+    std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x,
+                                    std::span<const float> score, std::size_t n, Rng& rng,
+                                    const samplers::Labelled& labelled = {}) const {
+      CHECK(labelled.size() == 20);
+      CHECK(*std::max_element(labelled.y.begin(), labelled.y.end()) == 1);
+      CHECK(labelled.task_of(0) == 0);
+      CHECK(labelled.task_of(19) == 1);
+      CHECK(labelled.round[9] == 0);
+      CHECK(labelled.pool_task.size() == score.size());
+      if (labelled.round[19] == 0) {
+        CHECK(labelled.pool_task_of(0) == 1);
+        CHECK(std::isnan(labelled.predicted[19]));  // the first round is a guess
+      }
+      return TopK::select(model, x, score, n, rng);
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using sampler = Looks;
+  };
+  static_assert(LabelAwareSamplerFor<Looks, toy::Linear>);
+  static_assert(!LabelAwareSamplerFor<samplers::TopK, toy::Linear>);
+  Parts<Recipe> parts;
+  Session<Recipe> a(parts, toy::task("a", 1));
+  Session<Recipe> b(parts, toy::task("b", 2));
+  const auto batch_a = a.ask(10);
+  a.tell(batch_a, measured(batch_a));
+  const auto batch_b = b.ask(10);
+  b.tell(batch_b, measured(batch_b));
+  const auto guided = b.ask(4);
+  REQUIRE(guided.size() == 4);
+  b.tell(guided, measured(guided));
+  const TrainingSet::Data known = parts.training.assemble();
+  CHECK(known.round.back() == 1);
+  CHECK(known.predicted.back() == guided.back().predicted);
+  CHECK(std::isfinite(guided.back().predicted));
+}
+
 TEST_CASE("sessions over the same parts share what the model learns from") {
   Parts<toy::Evolution> parts;
   Session<toy::Evolution> a(parts, toy::task("a", 1));

@@ -29,7 +29,8 @@ struct Candidate {
   Config config;
   std::uint64_t key = 0;  ///< canonical, from the space
   unsigned round = 0;
-  unsigned slot = 0;  ///< position in the batch of the round
+  unsigned slot = 0;                                          ///< position in the batch of the round
+  float predicted = std::numeric_limits<float>::quiet_NaN();  ///< what the model said; NaN if nothing yet
 };
 
 /// A candidate and what measuring it gave.

@@ -29,20 +29,42 @@ class TrainingSet {
     FeatureBatch x;                    // (R, D) in N programs
     std::vector<float> y;              // [N]
     std::vector<std::uint32_t> group;  // [N], equal for candidates of one task, ascending
+    std::vector<std::uint32_t> round;  // [N], in which it was chosen
+    std::vector<float> predicted;      // [N], what the model said then; NaN if nothing
+  };
+
+  /// When and why candidates were chosen: one entry a candidate, or none if that is not known.
+  struct Choice {
+    std::span<const std::uint32_t> round{};
+    std::span<const float> predicted{};
   };
 
   /// Appends candidates of `task` with their seconds, infinite if failed.
-  void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
+  void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice) {
+    const auto fits = [&](std::size_t entries) { return entries == 0 || entries == cost_s.size(); };
+    if (!fits(choice.round.size()) || !fits(choice.predicted.size())) {
+      throw std::invalid_argument("TrainingSet::add: " + std::to_string(cost_s.size()) + " costs but " +
+                                  std::to_string(choice.round.size()) + " rounds and " +
+                                  std::to_string(choice.predicted.size()) +
+                                  " predictions; give one a cost, or none");
+    }
     if (x.programs() != cost_s.size()) {
       throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
                                   std::to_string(cost_s.size()) + " costs; give one cost a program");
     }
     auto found = find(task);
-    if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}});
+    if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}, {}, {}});
     Part& part = *found;
     part.x.append(x);
     part.cost_s.insert(part.cost_s.end(), cost_s.begin(), cost_s.end());
+    part.round.insert(part.round.end(), choice.round.begin(), choice.round.end());
+    part.round.resize(part.cost_s.size());
+    part.predicted.insert(part.predicted.end(), choice.predicted.begin(), choice.predicted.end());
+    part.predicted.resize(part.cost_s.size(), std::numeric_limits<float>::quiet_NaN());
     size_ += cost_s.size();
+  }
+  void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
+    add(task, x, cost_s, Choice{});
   }
 
   void forget(std::uint64_t task) {
@@ -53,6 +75,13 @@ class TrainingSet {
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // N
+
+  /// The group of `task` in what `assemble` returns; a number of its own while nothing of it is here.
+  [[nodiscard]] std::uint32_t group_of(std::uint64_t task) const {
+    const auto part =
+        std::find_if(parts_.begin(), parts_.end(), [&](const Part& one) { return one.task == task; });
+    return static_cast<std::uint32_t>(part - parts_.begin());
+  }
 
   [[nodiscard]] Data assemble() const {
     Data data;
@@ -65,6 +94,8 @@ class TrainingSet {
         data.y.push_back(std::isfinite(cost) ? static_cast<float>(best / cost) : 0.0F);
       }
       data.group.insert(data.group.end(), part.cost_s.size(), group++);
+      data.round.insert(data.round.end(), part.round.begin(), part.round.end());
+      data.predicted.insert(data.predicted.end(), part.predicted.begin(), part.predicted.end());
     }
     return data;
   }
@@ -74,6 +105,8 @@ class TrainingSet {
     std::uint64_t task = 0;
     FeatureBatch x;
     std::vector<double> cost_s;
+    std::vector<std::uint32_t> round;
+    std::vector<float> predicted;
   };
   [[nodiscard]] std::vector<Part>::iterator find(std::uint64_t task) {
     return std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.task == task; });

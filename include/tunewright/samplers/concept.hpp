@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -14,12 +15,40 @@
 
 namespace tunewright {
 
+namespace samplers {
+
+/// A batch without programs.
+inline const FeatureBatch& no_programs() {
+  static const FeatureBatch none;
+  return none;
+}
+
+/// What has been measured so far, L programs, and how the pool of P relates to it. A view: what it refers to
+/// must outlive it. Everything may be left out; the members [L] and [P] are empty or of that length.
+struct Labelled {
+  const FeatureBatch& x = no_programs();   ///< (R, D) in L programs
+  std::span<const float> y{};              ///< [L] as the model is taught it: best of task / cost, failed = 0
+  std::span<const std::uint32_t> task{};   ///< [L] number of its task; empty: all of one
+  std::span<const std::uint32_t> round{};  ///< [L] of its task, in which it was chosen
+  std::span<const float> predicted{};      ///< [L] what the model said when it was chosen, NaN if nothing
+  std::span<const std::uint32_t> pool_task{};  ///< [P] in the numbers of `task`; empty: all of one
+
+  [[nodiscard]] std::size_t size() const noexcept { return x.programs(); }  // L
+  [[nodiscard]] std::uint32_t task_of(std::size_t l) const { return task.empty() ? 0 : task[l]; }
+  [[nodiscard]] std::uint32_t pool_task_of(std::size_t p) const {
+    return pool_task.empty() ? 0 : pool_task[p];
+  }
+};
+
+}  // namespace samplers
+
 /// Decides which of the explored candidates are measured.
 ///
 /// `select(model, x, score, n, rng)` returns at most `n` distinct positions in the pool of P candidates, in
 /// the order in which they should be measured. `x` holds the features of the pool, `score` [P] what the model
-/// thinks of it: larger is better, -infinity for candidates that could not be described. Fewer than `n` come
-/// back only from a pool smaller than `n`.
+/// thinks of it: larger is better, -infinity (or NaN) for candidates that could not be described; these are
+/// chosen last. Fewer than `n` come back from a pool smaller than `n`, and from a sampler that finds more of
+/// the batch not worth measuring; at least one does when there is one.
 ///
 /// A sampler that needs more of the model than `CostModel` constrains its `select`; the slot check then names
 /// the mismatch.
@@ -29,6 +58,16 @@ template <class X, class M>
 concept SamplerFor = CostModel<M> && requires(X& sampler, const M& model, const FeatureBatch& x,
                                               std::span<const float> score, std::size_t n, Rng& rng) {
   { sampler.select(model, x, score, n, rng) } -> std::same_as<std::vector<std::size_t>>;  // [B <= n]
+};
+
+/// Refinement, found by detection: a sampler that also looks at what has been measured, or chooses from a
+/// pool of several tasks. Without the last argument nothing has been measured and all is one task, so one
+/// function with `const samplers::Labelled& labelled = {}` at its end serves both.
+template <class X, class M>
+concept LabelAwareSamplerFor = SamplerFor<X, M> &&
+    requires(X& sampler, const M& model, const FeatureBatch& x, std::span<const float> score, std::size_t n,
+             Rng& rng, const samplers::Labelled& labelled) {
+  { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
 };
 
 namespace samplers {

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <vector>
 
 using namespace tunewright;
@@ -62,4 +63,22 @@ TEST_CASE("costs that do not match the programs are refused") {
   TrainingSet set;
   CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}),
                        doctest::Contains("2 programs but 1 costs"), std::invalid_argument);
+}
+
+TEST_CASE("it remembers when and with what expectation a candidate was chosen") {
+  TrainingSet set;
+  CHECK(set.group_of(9) == 0);
+  set.add(9, programs({1, 2}), std::array{10.0, 20.0}, {.round = std::array{3U, 4U}});
+  set.add(3, programs({5}), std::array{1.0}, {.round = {}, .predicted = std::array{0.5F}});
+  set.add(9, programs({6}), std::array{5.0});
+  const TrainingSet::Data data = set.assemble();
+  CHECK(data.round == std::vector<std::uint32_t>{3, 4, 0, 0});
+  REQUIRE(data.predicted.size() == 4);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(std::isnan(data.predicted[i]));
+  CHECK(data.predicted[3] == 0.5F);
+  CHECK(set.group_of(9) == 0);
+  CHECK(set.group_of(3) == 1);
+  CHECK(set.group_of(42) == 2);
+  CHECK_THROWS_WITH_AS(set.add(9, programs({6}), std::array{5.0}, {.round = std::array{1U, 2U}}),
+                       doctest::Contains("1 costs but 2 rounds and 0 predictions"), std::invalid_argument);
 }
