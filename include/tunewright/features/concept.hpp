@@ -2,11 +2,14 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/concept.hpp"
 
@@ -28,6 +31,16 @@ struct FeatureSchema {
   bool operator==(const FeatureSchema&) const = default;
 };
 
+/// Key of a schema, to store with weights: name, version, and name and unit of every column. What a column
+/// means may be worded anew.
+[[nodiscard]] inline std::uint64_t stable_hash(const FeatureSchema& schema) {
+  StableHash hash;
+  hash.add(std::string_view(schema.name)).add(schema.version).add(std::uint64_t{schema.columns.size()});
+  for (const FeatureColumn& column : schema.columns)
+    hash.add(std::string_view(column.name)).add(std::string_view(column.unit));
+  return hash.value();
+}
+
 /// Describes configurations by numbers.
 ///
 /// `extract(space, task, configs)` gives one program a configuration, in order: N programs of any number of
@@ -42,6 +55,13 @@ concept FeaturizerFor = SearchSpace<S> &&
     requires(const F& featurizer, const S& space, const Task& task, std::span<const config_t<S>> configs) {
   { featurizer.extract(space, task, configs) } -> std::same_as<FeatureBatch>;  // (R, D) in N programs
   { featurizer.schema() } -> std::convertible_to<FeatureSchema>;               // D columns
+};
+
+/// A featurizer that gives every configuration exactly one row (none if it cannot be described), and says so
+/// by `static constexpr bool one_row = true`. Such rows can be joined to those of any other featurizer.
+template <class F>
+concept OneRowFeaturizer = requires {
+  requires F::one_row;
 };
 
 }  // namespace tunewright

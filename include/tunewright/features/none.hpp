@@ -11,6 +11,8 @@ namespace tunewright::features {
 /// Says nothing about a configuration: one row holding one zero. For recipes whose model and sampler do not
 /// look.
 struct None {
+  static constexpr bool one_row = true;
+
   template <SearchSpace S>
   [[nodiscard]] FeatureBatch extract(const S&, const Task&, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(1);

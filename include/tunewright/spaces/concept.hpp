@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "tunewright/core/knob.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 
@@ -50,6 +52,16 @@ concept SearchSpace = std::copyable<config_t<S>> &&
   { space.encode(config) } -> std::same_as<std::string>;
   { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
   { space.lower(task, config) } -> std::same_as<program_t<S>>;
+};
+
+/// A space whose configurations are vectors of numbers, as those of template tuners are.
+///
+/// - `knobs()`: what the numbers are; a split into several factors is several knobs. Names are distinct.
+/// - `knob_values(config)`: one number a knob, in that order; of a category its number.
+template <class S>
+concept KnobSpace = SearchSpace<S> && requires(const S& space, const config_t<S>& config) {
+  { space.knobs() } -> std::convertible_to<std::vector<Knob>>;
+  { space.knob_values(config) } -> std::convertible_to<std::vector<double>>;
 };
 
 }  // namespace tunewright
