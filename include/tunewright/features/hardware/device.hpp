@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/target.hpp"
+
+namespace tunewright::features::hardware {
+
+/// What `features::Hardware` says of a device. Zero means that the device has no such thing, or that it is not
+/// known.
+///
+/// The first eight are what TVM's auto_scheduler records with every measurement and the transfer paper uses;
+/// since two GPUs of one maker often agree in all of them, the two peaks follow.
+struct Device {
+  std::string_view name;
+  double cores = 0;              ///< of a CPU; multiprocessors or compute units of a GPU
+  double vector_unit_bytes = 0;  ///< of one vector register; on GPUs the widest access of a thread
+  double cache_line_bytes = 0;
+  double max_shared_memory_per_block_bytes = 0;
+  double max_local_memory_per_block_bytes = 0;
+  double max_threads_per_block = 0;
+  double max_vthread_extent = 0;
+  double warp_size = 0;
+  double peak_gflops = 0;    ///< single precision, without tensor units, at the boost clock of a GPU
+  double peak_gb_per_s = 0;  ///< of device memory
+  bool operator==(const Device&) const = default;
+};
+
+namespace detail {
+
+/// A GPU with the limits that CUDA reports for all of them (48 KiB of shared memory without asking for more).
+[[nodiscard]] constexpr Device cuda(std::string_view name, double multiprocessors, double gflops,
+                                    double gb_per_s) {
+  return {name, multiprocessors, 16, 64, 49152, 2147483647, 1024, 8, 32, gflops, gb_per_s};
+}
+[[nodiscard]] constexpr Device hip(std::string_view name, double units, double wavefront, double gflops,
+                                   double gb_per_s) {
+  return {name, units, 16, 64, 65536, 2147483647, 1024, wavefront / 4, wavefront, gflops, gb_per_s};
+}
+[[nodiscard]] constexpr Device cpu(std::string_view name, double cores, double vector_bytes, double gflops,
+                                   double gb_per_s) {
+  return {name, cores, vector_bytes, 64, 0, 0, 0, 0, 0, gflops, gb_per_s};
+}
+
+}  // namespace detail
+
+/// Devices by name, rounded values of the makers' data sheets. K80 and MI250X: one of the two dies, which is
+/// what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two 256-bit fused
+/// multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry Pi 4:
+/// one 128-bit fused multiply-add).
+inline constexpr std::array devices{
+    detail::cuda("K80", 13, 4370, 240),
+    detail::cuda("V100", 80, 14000, 900),
+    detail::cuda("T4", 40, 8100, 320),
+    detail::cuda("A100", 108, 19500, 1555),
+    detail::cuda("A4000", 48, 19200, 448),
+    detail::cuda("RTX 2080 Ti", 68, 13400, 616),
+    detail::cuda("RTX 3090", 82, 35600, 936),
+    detail::cuda("GTX 1650", 14, 2980, 128),
+    detail::hip("MI250X", 110, 64, 23900, 1638),
+    detail::hip("W6600", 28, 32, 10400, 224),
+    detail::cpu("Ryzen 7 3700X", 8, 32, 921.6, 51.2),
+    detail::cpu("Core i7-3770", 4, 32, 217.6, 25.6),
+    detail::cpu("Cortex-A72", 4, 16, 48, 12.8),
+};
+
+/// The device of `devices` whose name is `name`; null if there is none.
+[[nodiscard]] constexpr const Device* find(std::string_view name) noexcept {
+  for (const Device& device : devices) {
+    if (device.name == name) return &device;
+  }
+  return nullptr;
+}
+
+/// The same, for names written in a program. Throws `std::invalid_argument` naming all there are.
+[[nodiscard]] inline const Device& device(std::string_view name) {
+  if (const Device* found = find(name)) return *found;
+  std::string message = "no data of a device '" + std::string(name) + "'; known are";
+  for (const Device& known : devices)
+    message += (&known == devices.data() ? " '" : ", '") + std::string(known.name) + "'";
+  throw std::invalid_argument(message + "; fill in a hardware::Device for others");
+}
+
+/// The eight numbers of a log of auto_scheduler, in the order of the log: number of cores (negative where it
+/// is not known), bytes of a vector unit and of a cache line, shared and local memory a block, threads a block,
+/// virtual threads, warp size.
+[[nodiscard]] constexpr Device from_log(std::string_view name, std::span<const double, 8> numbers) noexcept {
+  Device device{name,       numbers[0], numbers[1], numbers[2], numbers[3],
+                numbers[4], numbers[5], numbers[6], numbers[7]};
+  if (device.cores < 0) device.cores = 0;
+  return device;
+}
+
+/// What a target says of its machine; it does not say the peaks.
+[[nodiscard]] inline Device from_target(const Target& target) {
+  const bool gpu = target.kind == DeviceKind::Gpu;
+  return {target.name,
+          static_cast<double>(gpu ? target.multiprocessors : target.threads),
+          gpu ? 16.0 : static_cast<double>(target.vector_bytes()),
+          static_cast<double>(target.cache_line_bytes),
+          static_cast<double>(target.shared_memory_per_block_bytes),
+          gpu ? 2147483647.0 : 0.0,
+          static_cast<double>(target.max_threads_per_block),
+          static_cast<double>(target.max_vthread_extent),
+          static_cast<double>(target.warp_size)};
+}
+
+}  // namespace tunewright::features::hardware

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "tunewright/features/concept.hpp"
+
+namespace tunewright::features {
+
+/// Several descriptions of one configuration side by side, each in a block of columns of its own, in the order
+/// of `F`.
+///
+///   a part of one row           its block is repeated on every row of the program
+///   one part of many rows       the program has its rows
+///   two or more of them         their rows one part after the other, each with zeros in the blocks of the
+///                               others; column 0 is the number of the part among them: 0, 1, ...
+///
+///   features::Joined<PerStatement, Hardware>    rows of PerStatement, each followed by the device
+///   features::Joined<PerStatement, Dataflow>    rows 0 ..., rows 1 ...
+///
+/// Models:      FeaturizerFor<S> where every F does; OneRowFeaturizer where every F is one.
+/// Shapes:      D = sum of the parts' columns, and one more where two or more parts have many rows.
+/// Determinism: that of the parts.
+/// A configuration that one of the parts cannot describe gives a program without rows.
+template <class... F>
+struct Joined {
+  static_assert(sizeof...(F) > 0, "features::Joined joins at least one featurizer");
+  static constexpr std::size_t many_row_parts = ((OneRowFeaturizer<F> ? 0 : 1) + ...);
+  static constexpr bool one_row = many_row_parts == 0;
+
+  std::tuple<F...> parts{};
+
+  template <SearchSpace S>
+  requires(FeaturizerFor<F, S>&&...)  //
+      [[nodiscard]] FeatureBatch
+      extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
+    return join(std::apply(
+        [&](const F&... part) {
+          return std::array<FeatureBatch, sizeof...(F)>{part.extract(space, task, configs)...};
+        },
+        parts));
+  }
+
+  /// Joins what the parts gave for the same N configurations; for records that come without a space. Throws
+  /// `std::invalid_argument` when they differ in number, or a part of one row has more.
+  [[nodiscard]] static FeatureBatch join(const std::array<FeatureBatch, sizeof...(F)>& batches) {
+    constexpr std::array is_one_row{OneRowFeaturizer<F>...};
+    constexpr std::size_t lead = many_row_parts > 1 ? 1 : 0;
+    const std::size_t programs = batches[0].programs();
+    std::size_t width = lead;
+    for (const FeatureBatch& batch : batches) {
+      if (batch.programs() != programs) {
+        throw std::invalid_argument("features::Joined: one part describes " + std::to_string(programs) +
+                                    " configurations, another " + std::to_string(batch.programs()) +
+                                    "; every part must give one program a configuration");
+      }
+      width += batch.columns();
+    }
+    FeatureBatch joined(width);
+    for (std::size_t p = 0; p < programs; ++p) {
+      const bool described = std::none_of(batches.begin(), batches.end(), [&](const FeatureBatch& batch) {
+        return batch.program(p).empty();
+      });
+      float number = 0;
+      for (std::size_t part = 0; described && part < batches.size(); ++part) {
+        if (is_one_row[part] && !one_row) continue;
+        for (std::uint32_t r = batches[part].offsets()[p]; r < batches[part].offsets()[p + 1]; ++r) {
+          const std::span<float> row = joined.append_row();
+          if (lead == 1) row[0] = number;
+          std::size_t column = lead;
+          for (std::size_t other = 0; other < batches.size(); column += batches[other++].columns()) {
+            if (is_one_row[other])
+              copy(only_row(batches[other], p), row.subspan(column));
+            else if (other == part)
+              copy(batches[part].row(r), row.subspan(column));
+          }
+        }
+        if (one_row) break;
+        ++number;
+      }
+      joined.close_program();
+    }
+    return joined;  // (R, D) in N programs
+  }
+
+  /// Named after the parts and their versions; columns are named `part.column`.
+  [[nodiscard]] FeatureSchema schema() const {
+    FeatureSchema all{"joined(", 1, {}};
+    if (many_row_parts > 1) {
+      all.columns.push_back(
+          {"part", "number", "Which part a row belongs to; the blocks of the others are zero."});
+    }
+    bool first = true;
+    const auto add = [&](const FeatureSchema& schema) {
+      all.name += (first ? "" : ", ") + schema.name + " " + std::to_string(schema.version);
+      first = false;
+      for (const FeatureColumn& column : schema.columns)
+        all.columns.push_back({schema.name + "." + column.name, column.unit, column.meaning});
+    };
+    std::apply([&](const F&... part) { (add(part.schema()), ...); }, parts);
+    all.name += ")";
+    return all;
+  }
+
+ private:
+  static void copy(std::span<const float> from, std::span<float> to) {
+    std::copy(from.begin(), from.end(), to.begin());
+  }
+  static std::span<const float> only_row(const FeatureBatch& batch, std::size_t p) {
+    const std::span<const float> rows = batch.program(p);
+    if (rows.size() != batch.columns()) {
+      throw std::invalid_argument("features::Joined: a part that declares one_row gave " +
+                                  std::to_string(rows.size() / batch.columns()) +
+                                  " rows; give one, or take the declaration out");
+    }
+    return rows;
+  }
+};
+
+}  // namespace tunewright::features
