@@ -25,14 +25,15 @@ namespace tunewright::measurers {
 ///   replay.load(data::read_journal("table.jsonl").records);
 ///   Tuner<...> tuner{{.measurer = replay, .clock = replay.clock}};      // one clock for both
 ///
-/// A program without a record is a `Fault::Unknown`: the table does not cover the space.
+/// Programs with a member `key`, such as `spaces::TableRow`, need no function. A program without a record is
+/// a `Fault::Unknown`: the table does not cover the space, or is of another task or device.
 ///
 /// Models:      StreamingMeasurerFor<P>.
 /// Cost:        one look-up a program. Determinism: bit-identical.
 template <class P>
 struct Replay {
-  std::function<std::uint64_t(const P&)>
-      key;               ///< canonical key of a program, as `space.key` gave it when recording
+  /// Canonical key of a program, as `space.key` gave it when recording.
+  std::function<std::uint64_t(const P&)> key = own_key();
   VirtualClock clock{};  ///< passes compile and run time of every answer
 
   /// Adds records of any tasks; of several of one candidate the first counts.
@@ -62,6 +63,13 @@ struct Replay {
   std::unordered_map<std::uint64_t, Outcome> answers{};  ///< run-time state
 
  private:
+  static std::function<std::uint64_t(const P&)> own_key() {
+    if constexpr (requires(const P& program) { std::uint64_t{program.key}; }) {
+      return [](const P& program) { return program.key; };
+    } else {
+      return {};
+    }
+  }
   static std::uint64_t place(std::uint64_t task, std::uint64_t candidate) {
     return StableHash{}.add(task).add(candidate).value();
   }

@@ -32,8 +32,18 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
   CHECK(replay.measure(toy::task("other", 1), programs)[0].failure() != nullptr);
 }
 
+TEST_CASE("a program that carries its key needs no function for it") {
+  const Task task = toy::task();
+  measurers::Replay<toy::Program> replay;
+  Record record;
+  record.task = stable_hash(task);
+  record.key = 7;
+  record.outcome = toy::outcome({1, 1, 1, 1});
+  replay.load(std::vector<Record>{record});
+  CHECK(replay.measure(task, std::vector<toy::Program>{{.key = 7}})[0].valid());
+}
+
 TEST_CASE("a replay without keys says so") {
-  CHECK_THROWS_WITH_AS(
-      (void)measurers::Replay<toy::Program>{}.measure(toy::task(), std::vector<toy::Program>(1)),
-      doctest::Contains("key"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)measurers::Replay<int>{}.measure(toy::task(), std::vector<int>(1)),
+                       doctest::Contains("key"), std::invalid_argument);
 }

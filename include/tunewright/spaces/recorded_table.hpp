@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/table.hpp"
+
+namespace tunewright::spaces {
+
+/// Which configurations of a table count as one change away, as Kernel Tuner defines them.
+enum class Neighbours : std::uint8_t {
+  Hamming,          ///< exactly one parameter differs, by any amount
+  Adjacent,         ///< every parameter stays or moves to the next value that occurs in some row
+  StrictlyAdjacent  ///< every parameter stays or moves to the next value declared, rows or not
+};
+
+/// A configuration of a recorded table: the number of its row.
+struct TableRow {
+  std::uint32_t row = 0;
+  std::uint64_t key = 0;  ///< of the configuration, the same on every device
+  bool operator==(const TableRow&) const = default;
+};
+
+/// The space of configurations that somebody measured: search policies are compared on it without hardware,
+/// by the same tuner that runs on hardware.
+///
+///   auto imported = data::read_table("convolution_A100.json.gz");
+///   spaces::RecordedTable space(std::make_shared<data::Table>(std::move(imported.table)));
+///   measurers::Replay<spaces::TableRow> replay;
+///   replay.load(data::records_of(space.table(), task));      // Task task = data::task_of(space.table());
+///
+/// The rows are the space: restrictions of the kernel show as absent rows, and nothing absent can be drawn.
+/// Configurations that failed when measured are rows and are found to fail again.
+///
+/// `encode` gives the values separated by commas ("16,1,1,1,0"), which another table of the same kernel
+/// decodes to its own row.
+///
+/// Models:      SearchSpace, with program_type = config_type = TableRow.
+/// Cost:        `sample` O(1); `mutate` O(K log N) for each neighbour.
+/// Determinism: bit-identical everywhere.
+class RecordedTable {
+ public:
+  using config_type = TableRow;
+  using program_type = TableRow;
+
+  /// A space without a table: for recipes that are given theirs later. Drawing from it throws.
+  RecordedTable() = default;
+
+  /// Throws `std::invalid_argument` for a table without rows and for one that has two rows of one
+  /// configuration.
+  explicit RecordedTable(std::shared_ptr<const data::Table> table,
+                         Neighbours neighbours = Neighbours::Hamming)
+      : table_(std::move(table)), kind_(neighbours) {
+    if (!table_ || table_->size() == 0)
+      throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
+    index_ = std::make_shared<const Index>(*table_);
+  }
+
+  /// Throws `std::invalid_argument` when there is none.
+  [[nodiscard]] const data::Table& table() const {
+    if (!table_) {
+      throw std::invalid_argument(
+          "RecordedTable has no table; construct it with one, and pass that space to the tuner");
+    }
+    return *table_;
+  }
+  [[nodiscard]] std::size_t size() const noexcept { return table_ ? table_->size() : 0; }
+  [[nodiscard]] TableRow at(std::size_t row) const {
+    return {static_cast<std::uint32_t>(row), index_->key.at(row)};
+  }
+
+  [[nodiscard]] std::optional<TableRow> sample(const Task&, Rng& rng) const {
+    return at(static_cast<std::size_t>(rng.below(table().size())));
+  }
+  /// One of the neighbours, each equally likely; nothing for a row without any.
+  [[nodiscard]] std::optional<TableRow> mutate(const Task&, const TableRow& from, Rng& rng) const {
+    const std::vector<std::uint32_t> rows = neighbours(from);
+    if (rows.empty()) return std::nullopt;
+    return at(rows[static_cast<std::size_t>(rng.below(rows.size()))]);
+  }
+  [[nodiscard]] bool feasible(const Task&, const TableRow& config) const {
+    return config.row < size() && index_->key[config.row] == config.key;
+  }
+  [[nodiscard]] std::uint64_t key(const TableRow& config) const { return config.key; }
+  [[nodiscard]] std::string encode(const TableRow& config) const { return table().text(config.row); }
+  [[nodiscard]] std::optional<TableRow> decode(const Task&, std::string_view text) const {
+    if (!index_) return std::nullopt;
+    const auto found = index_->row.find(data::row_key(text));
+    if (found == index_->row.end() || table_->text(found->second) != text) return std::nullopt;
+    return at(found->second);
+  }
+  [[nodiscard]] TableRow lower(const Task&, const TableRow& config) const { return config; }
+
+  /// Rows one change away, in the order of their values.
+  [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const {
+    std::vector<std::uint32_t> found;
+    const std::span<const std::uint32_t> all(index_->sorted);
+    if (kind_ == Neighbours::Hamming) {
+      differ_once(table().row(of.row), all, 0, false, found);
+    } else {
+      move_by_one(table().row(of.row), all, 0, found);
+      std::erase(found, of.row);
+    }
+    return found;
+  }
+
+ private:
+  struct Index {
+    explicit Index(const data::Table& table) {
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        const std::string text = table.text(i);
+        key.push_back(data::row_key(text));
+        if (!row.try_emplace(key.back(), static_cast<std::uint32_t>(i)).second) {
+          throw std::invalid_argument("RecordedTable: configuration " + text +
+                                      " has two rows; keep one measurement of each");
+        }
+      }
+      sorted.resize(table.size());
+      std::iota(sorted.begin(), sorted.end(), 0U);
+      std::sort(sorted.begin(), sorted.end(), [&table](std::uint32_t a, std::uint32_t b) {
+        const auto x = table.row(a), y = table.row(b);
+        return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+      });
+      for (std::size_t k = 0; k < table.parameters.size(); ++k) {
+        std::vector<std::uint16_t>& column = occurring.emplace_back();
+        for (std::size_t i = 0; i < table.size(); ++i) column.push_back(table.row(i)[k]);
+        std::sort(column.begin(), column.end());
+        column.erase(std::unique(column.begin(), column.end()), column.end());
+      }
+    }
+    std::vector<std::uint64_t> key;                        // [N]
+    std::unordered_map<std::uint64_t, std::uint32_t> row;  // of a key
+    std::vector<std::uint32_t> sorted;                     // [N], rows by choices, first parameter first
+    std::vector<std::vector<std::uint16_t>> occurring;     // [K], choices of at least one row, ascending
+  };
+
+  // The part of `rows`, which agree before parameter k and are sorted, that takes `choice` there.
+  [[nodiscard]] std::span<const std::uint32_t> with(std::span<const std::uint32_t> rows, std::size_t k,
+                                                    std::uint16_t choice) const {
+    const auto first = std::partition_point(rows.begin(), rows.end(),
+                                            [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
+    const auto last = std::partition_point(first, rows.end(),
+                                           [&](std::uint32_t row) { return table_->row(row)[k] == choice; });
+    return {first, last};
+  }
+
+  void differ_once(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k,
+                   bool differs, std::vector<std::uint32_t>& found) const {
+    if (rows.empty()) return;
+    if (k == own.size()) {
+      if (differs) found.push_back(rows[0]);
+      return;
+    }
+    if (differs) return differ_once(own, with(rows, k, own[k]), k + 1, true, found);
+    for (const std::uint16_t choice : index_->occurring[k])
+      differ_once(own, with(rows, k, choice), k + 1, choice != own[k], found);
+  }
+
+  void move_by_one(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k,
+                   std::vector<std::uint32_t>& found) const {
+    if (rows.empty()) return;
+    if (k == own.size()) {
+      found.push_back(rows[0]);
+      return;
+    }
+    const std::vector<std::uint16_t>& column = index_->occurring[k];
+    auto at = std::lower_bound(column.begin(), column.end(), own[k]);
+    const auto near = [&](std::uint16_t choice) {
+      return kind_ == Neighbours::Adjacent || choice + 1 == own[k] || choice == own[k] + 1;
+    };
+    if (at != column.begin() && near(*std::prev(at)))
+      move_by_one(own, with(rows, k, *std::prev(at)), k + 1, found);
+    move_by_one(own, with(rows, k, own[k]), k + 1, found);
+    if (++at != column.end() && near(*at)) move_by_one(own, with(rows, k, *at), k + 1, found);
+  }
+
+  std::shared_ptr<const data::Table> table_;
+  std::shared_ptr<const Index> index_;
+  Neighbours kind_ = Neighbours::Hamming;
+};
+
+}  // namespace tunewright::spaces
