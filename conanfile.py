@@ -12,6 +12,7 @@ required_conan_version = ">=2.0"
 # component -> (requirement, what it links, components it builds on)
 COMPONENTS = {
     "data": ("nlohmann_json/3.11.3", ["nlohmann_json::nlohmann_json"], []),
+    "gzip": ("zlib/1.3.1", ["zlib::zlib"], []),
     "eigen": ("eigen/3.4.0", ["eigen::eigen"], []),
     "graph": ("boost/1.86.0", ["boost::headers"], ["data"]),
     "reference": ("xtensor/0.24.7", ["xtensor::xtensor"], ["graph"]),
@@ -27,7 +28,7 @@ class TunewrightConan(ConanFile):
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
     options = {f"with_{component}": [True, False] for component in COMPONENTS}
-    default_options = {f"with_{component}": component in ("data", "graph", "reference", "eigen") for component in COMPONENTS}
+    default_options = {f"with_{component}": component in ("data", "gzip", "graph", "reference", "eigen") for component in COMPONENTS}
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
     no_copy_source = True
     test_package_folder = "cmake/packaging/conan/test_package"

@@ -21,15 +21,10 @@
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/data/bad_line.hpp"
 #include "tunewright/data/record_json.hpp"
 
 namespace tunewright::data {
-
-/// A line that is not a record.
-struct BadLine {
-  std::size_t number = 0;  ///< from 1
-  std::string reason;      ///< for people
-};
 
 /// What a journal file holds.
 struct JournalContents {

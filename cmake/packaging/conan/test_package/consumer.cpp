@@ -13,6 +13,9 @@
 #ifdef CONSUMER_HAS_DATA
 #include "tunewright/data/record_json.hpp"
 #endif
+#ifdef CONSUMER_HAS_GZIP
+#include "tunewright/data/gzip.hpp"
+#endif
 #ifdef CONSUMER_HAS_EIGEN
 #include <Eigen/Core>
 #endif
@@ -67,6 +70,9 @@ int main() {
 #ifdef CONSUMER_HAS_DATA
   const Record record{.task = 1, .key = 2, .config = "48"};
   works &= check("data", data::from_line(data::to_line(record)).config == "48");
+#endif
+#ifdef CONSUMER_HAS_GZIP
+  works &= check("gzip", data::read_text("/dev/null").empty());
 #endif
 #ifdef CONSUMER_HAS_EIGEN
   works &= check("eigen", (Eigen::Matrix2f::Identity() * Eigen::Vector2f(1, 2)).sum() == 3.0F);

@@ -8,6 +8,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options FEATURES
   data      TUNEWRIGHT_WITH_DATA
   eigen     TUNEWRIGHT_WITH_EIGEN
   graph     TUNEWRIGHT_WITH_GRAPH
+  gzip      TUNEWRIGHT_WITH_GZIP
   reference TUNEWRIGHT_WITH_REFERENCE)
 
 vcpkg_cmake_configure(SOURCE_PATH "${SOURCE_PATH}" OPTIONS ${feature_options}

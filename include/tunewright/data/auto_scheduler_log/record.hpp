@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/data/json/literal.hpp"
+#include "tunewright/data/tvm_result.hpp"
+
+namespace tunewright::data {
+
+namespace ansor {
+
+/// The eight numbers the search knew of the machine; -1 or 0 where they mean nothing.
+struct HardwareParameters {
+  std::int64_t cores = 0;
+  std::int64_t vector_bytes = 0;
+  std::int64_t cache_line_bytes = 0;
+  std::int64_t shared_memory_per_block_bytes = 0;
+  std::int64_t local_memory_per_block_bytes = 0;
+  std::int64_t threads_per_block = 0;
+  std::int64_t vthread_extent = 0;
+  std::int64_t warp_size = 0;
+  bool operator==(const HardwareParameters&) const = default;
+};
+
+/// What was tuned, and for what.
+struct TaskInfo {
+  std::string workload_key;  ///< JSON: a list of the function's name or hash and its arguments
+  std::string target;        ///< e.g. "llvm -keys=cpu"
+  HardwareParameters hardware;
+  std::string target_host;
+  int layout_rewrite = 0;  ///< 0 none, 1 by an inserted stage, 2 of weights beforehand
+  std::vector<std::string> input_names;
+  unsigned fields = 6;  ///< how many of the above the record holds: 3 in early versions
+  bool operator==(const TaskInfo&) const = default;
+};
+
+/// The workload key taken apart: its first element and the others. Throws `FormatError` when it is no list
+/// that starts with a text.
+struct Workload {
+  std::string name;  ///< of the function, or a hash of the computation
+  std::vector<Literal> arguments;
+};
+[[nodiscard]] inline Workload parse_workload(std::string_view key) {
+  const Literal parsed = json::parse_literal(key);
+  const Literal::Array* elements = parsed.array();
+  if (elements == nullptr || elements->empty() || elements->front().text() == nullptr) {
+    throw FormatError("workload key " + std::string(key) + " is no list that starts with a name");
+  }
+  return {*elements->front().text(), {elements->begin() + 1, elements->end()}};
+}
+
+/// The target as far as a log describes it; `name` is for people. Kinds other than "llvm" and "c" are GPUs.
+[[nodiscard]] inline Target to_target(const TaskInfo& task, std::string name) {
+  const auto positive = [](std::int64_t value) { return value > 0 ? static_cast<unsigned>(value) : 0U; };
+  const std::string kind = task.target.substr(0, task.target.find(' '));
+  const HardwareParameters& h = task.hardware;
+  Target target;
+  target.name = std::move(name);
+  if (h.cache_line_bytes > 0) target.cache_line_bytes = positive(h.cache_line_bytes);
+  if (kind == "llvm" || kind == "c") {
+    target.threads = h.cores > 0 ? positive(h.cores) : 1U;
+    target.isa = h.vector_bytes >= 64 ? Isa::Avx512 : h.vector_bytes >= 32 ? Isa::Avx2 : Isa::Sse42;
+  } else {
+    target.kind = DeviceKind::Gpu;
+    target.shared_memory_per_block_bytes = positive(h.shared_memory_per_block_bytes);
+    target.max_threads_per_block = positive(h.threads_per_block);
+    target.max_vthread_extent = positive(h.vthread_extent);
+    target.warp_size = positive(h.warp_size);
+    target.multiprocessors = positive(h.cores);
+  }
+  return target;
+}
+
+}  // namespace ansor
+
+/// One measured program of a TVM auto_scheduler log.
+struct AutoSchedulerRecord {
+  std::shared_ptr<const ansor::TaskInfo> task;  ///< shared by neighbouring records of one task
+  std::vector<ansor::Step> steps;
+  TvmResult result;
+  std::string version;  ///< of the format, e.g. "v0.6"
+
+  friend bool operator==(const AutoSchedulerRecord& a, const AutoSchedulerRecord& b) {
+    const bool same_task = a.task == b.task || (a.task && b.task && *a.task == *b.task);
+    return same_task && a.steps == b.steps && a.result == b.result && a.version == b.version;
+  }
+};
+
+}  // namespace tunewright::data

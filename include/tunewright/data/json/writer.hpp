@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+/// Appending JSON to a string. Numbers are written in the shortest form that reads back as the same value.
+namespace tunewright::data::json {
+
+inline void write(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value < 0 ? "-Infinity" : "Infinity";
+  } else {
+    char text[32];
+    out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+  }
+}
+
+template <class Int>
+requires(std::is_integral_v<Int>) void write(std::string& out, Int value) {
+  if constexpr (std::is_same_v<Int, bool>) {
+    out += value ? "true" : "false";
+  } else {
+    char text[24];
+    out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+  }
+}
+
+inline void write(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\t': out += "\\t"; break;
+      case '\r': out += "\\r"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20) {
+          constexpr std::string_view digits = "0123456789abcdef";
+          out += "\\u00";
+          out += digits[static_cast<unsigned char>(c) >> 4];
+          out += digits[static_cast<unsigned char>(c) & 15];
+        } else {
+          out += c;
+        }
+    }
+  }
+  out += '"';
+}
+
+/// `[a, b, c]`, each element written by `element(value)`.
+template <class Values, class F>
+void write_array(std::string& out, const Values& values, const F& element) {
+  out += '[';
+  bool first = true;
+  for (const auto& value : values) {
+    if (!first) out += ", ";
+    first = false;
+    element(value);
+  }
+  out += ']';
+}
+template <class Values>
+void write_array(std::string& out, const Values& values) {
+  write_array(out, values, [&out](const auto& value) { write(out, value); });
+}
+
+}  // namespace tunewright::data::json

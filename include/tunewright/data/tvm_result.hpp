@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/data/json/scanner.hpp"
+#include "tunewright/data/json/writer.hpp"
+
+namespace tunewright::data {
+
+/// What TVM's two log formats say of a measurement: `[[seconds, ...], error, price, Unix time]`.
+struct TvmResult {
+  std::vector<Seconds> run_times;  ///< one a repeat; of a failed record what the tool put there
+  std::optional<Fault> fault;      ///< none when the record is valid
+  Seconds price{0};                ///< spent building and running
+  double timestamp = 0;            ///< seconds since 1970
+  bool operator==(const TvmResult&) const = default;
+
+  [[nodiscard]] bool valid() const noexcept { return !fault; }
+  /// Mean of the repeats; infinite for a failed record.
+  [[nodiscard]] double mean_seconds() const noexcept {
+    if (fault) return std::numeric_limits<double>::infinity();
+    double sum = 0;
+    for (const Seconds& s : run_times) sum += s.count();
+    return sum / static_cast<double>(run_times.size());
+  }
+  /// Median of the repeats; infinite for a failed record.
+  [[nodiscard]] double median_seconds() const {
+    if (fault) return std::numeric_limits<double>::infinity();
+    std::vector<Seconds> sorted = run_times;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t half = sorted.size() / 2;
+    return sorted.size() % 2 == 1 ? sorted[half].count() : (sorted[half - 1] + sorted[half]).count() / 2;
+  }
+};
+
+namespace detail {
+
+inline void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_seconds) {
+  result.run_times.clear();
+  in.expect('[');
+  in.array([&] { result.run_times.emplace_back(in.number()); });
+  in.expect(',');
+  const auto error = in.integer();
+  if (error < 0 || error > 8) in.fail("expected an error number from 0 to 8, not " + std::to_string(error));
+  result.fault.reset();
+  if (error != 0) result.fault = static_cast<Fault>(error - 1);
+  in.expect(',');
+  result.price = Seconds(in.number());
+  in.expect(',');
+  result.timestamp = whole_seconds ? static_cast<double>(in.integer()) : in.number();
+  in.expect(']');
+  if (result.valid()) {
+    if (result.run_times.empty()) in.fail("expected a run time, as the record reports no error");
+    for (const Seconds s : result.run_times) {
+      // 1e9 and 1e10 are the tools' words for "failed"; so is anything that is no time.
+      if (!(s.count() > 0 && s.count() < 1e9)) in.fail("expected run times above 0 and below 1e9 s");
+    }
+  }
+}
+
+inline void write_tvm_result(std::string& out, const TvmResult& result, bool whole_seconds) {
+  out += '[';
+  json::write_array(out, result.run_times, [&](const Seconds s) { json::write(out, s.count()); });
+  out += ", ";
+  json::write(out, result.fault ? ansor_error_number(*result.fault) : 0);
+  out += ", ";
+  json::write(out, result.price.count());
+  out += ", ";
+  if (whole_seconds) {
+    json::write(out, static_cast<std::int64_t>(result.timestamp));
+  } else {
+    json::write(out, result.timestamp);
+  }
+  out += ']';
+}
+
+}  // namespace detail
+}  // namespace tunewright::data

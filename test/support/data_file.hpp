@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace support {
+
+/// Path of a file in test/data.
+inline std::string data_file(const std::string& name) {
+  return (std::filesystem::path(__FILE__).parent_path().parent_path() / "data" / name).string();
+}
+
+}  // namespace support
