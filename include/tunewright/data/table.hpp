@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/knob.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
@@ -84,6 +86,42 @@ struct Table {
     return line;
   }
 };
+
+/// The parameters as knobs for featurizers, each with the values that occur. Words are categories, numbered as
+/// they stand in `Parameter::values`; numbers get the scale that suits them.
+[[nodiscard]] inline std::vector<Knob> knobs_of(const Table& table) {
+  std::vector<Knob> knobs;
+  for (std::size_t k = 0; k < table.parameters.size(); ++k) {
+    const Parameter& parameter = table.parameters[k];
+    Knob& knob = knobs.emplace_back(Knob{.name = parameter.name});
+    if (!parameter.numeric()) {
+      knob.scale = KnobScale::Category;
+      knob.categories = parameter.values;
+      for (std::size_t choice = 0; choice < parameter.values.size(); ++choice)
+        knob.values.push_back(static_cast<double>(choice));
+      continue;
+    }
+    std::vector<bool> occurs(parameter.values.size());
+    for (std::size_t i = 0; i < table.size(); ++i) occurs[table.row(i)[k]] = true;
+    for (std::size_t choice = 0; choice < occurs.size(); ++choice)
+      if (occurs[choice]) knob.values.push_back(parameter.number(choice));
+    std::sort(knob.values.begin(), knob.values.end());
+    knob.scale = suitable_scale(knob.values);
+  }
+  return knobs;
+}
+
+/// The numbers of row `i` that `knobs_of` speaks of, [K].
+[[nodiscard]] inline std::vector<double> knob_values(const Table& table, std::size_t i) {
+  std::vector<double> values;
+  for (std::size_t k = 0; k < table.parameters.size(); ++k) {
+    const std::size_t choice = table.row(i)[k];
+    const double number = table.parameters[k].number(choice);
+    values.push_back(std::isnan(number) || !table.parameters[k].numeric() ? static_cast<double>(choice)
+                                                                          : number);
+  }
+  return values;
+}
 
 /// Canonical key of a configuration written as `Table::text` does.
 [[nodiscard]] inline std::uint64_t row_key(std::string_view text) { return StableHash{}.add(text).value(); }

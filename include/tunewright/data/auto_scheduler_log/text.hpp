@@ -27,7 +27,10 @@ inline void read_field(json::Scanner& in, bool& field) {
   field = c == 't' || c == 'f' ? in.boolean() : in.integer() != 0;
 }
 inline void read_field(json::Scanner& in, std::string& field) { in.string(field); }
-inline void read_field(json::Scanner& in, std::vector<std::int32_t>& field) { in.integers(field); }
+inline void read_field(json::Scanner& in, std::vector<std::int32_t>& field) {
+  field.clear();
+  in.integers(field);
+}
 inline void read_field(json::Scanner& in, Annotation& field) {
   const auto number = in.integer();
   if (number < 0 || number > static_cast<int>(Annotation::Tensorize)) {
@@ -49,15 +52,16 @@ void write_field(std::string& out, const T& field) {
   }
 }
 
+// Programs of one log mostly have the same kinds of steps in the same places; a step of the kind wanted is
+// filled anew and keeps its memory.
 template <std::size_t I = 0>
-void read_step(json::Scanner& in, std::string_view tag, std::vector<Step>& steps) {
+void read_step(json::Scanner& in, std::string_view tag, Step& step) {
   if constexpr (I == std::variant_size_v<Step>) {
     in.fail("unknown transform step '" + std::string(tag) + "'");
   } else {
-    using S = std::variant_alternative_t<I, Step>;
-    if (tag != S::tag) return read_step<I + 1>(in, tag, steps);
-    auto& step = std::get<I>(steps.emplace_back(std::in_place_index<I>));
-    step.each([&in](auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
+    if (tag != std::variant_alternative_t<I, Step>::tag) return read_step<I + 1>(in, tag, step);
+    if (step.index() != I) step.emplace<I>();
+    std::get<I>(step).each([&in](auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
   }
 }
 
@@ -111,13 +115,15 @@ class LineParser {
     in.expect('[');  // stages: always empty, the steps rebuild them
     in.expect(']');
     in.expect(',');
-    record.steps.clear();
+    std::size_t count = 0;
     in.array([&] {
+      if (count == record.steps.size()) record.steps.emplace_back();
       in.expect('[');
       const std::string_view tag = in.plain_string();
-      detail::read_step(in, tag, record.steps);
+      detail::read_step(in, tag, record.steps[count++]);
       in.expect(']');
     });
+    record.steps.resize(count);
     in.expect(']');
     in.expect(']');
   }

@@ -36,16 +36,18 @@ class Scanner {
 
   /// The next character that is not white space, not consumed; '\0' at the end.
   char peek() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
-    return at_ < end_ ? *at_ : '\0';
+    if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
+    if (at_ < end_ && *at_ > ' ') return *at_;
+    return peek_further();
   }
   bool accept(char c) {
-    if (peek() != c) return false;
+    if (at_ < end_ && *at_ == c) return ++at_, true;  // mostly there is no white space in front
+    if (peek() != c || at_ == end_) return false;
     ++at_;
     return true;
   }
   void expect(char c) {
-    if (!accept(c)) fail(std::string("expected '") + c + "'");
+    if (!accept(c)) fail_expecting(c);
   }
   /// Nothing but white space may be left.
   void expect_end() {
@@ -59,13 +61,15 @@ class Scanner {
   template <class Int = std::int64_t>
   Int integer() {
     peek();
-    Int value{};
-    const auto [stop, error] = std::from_chars(at_, end_, value);
-    if (error == std::errc::result_out_of_range) fail("the integer is too large");
-    if (error != std::errc()) fail("expected an integer");
-    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E')) fail("expected an integer, not a fraction");
-    at_ = stop;
-    return value;
+    int value = 0;
+    const char* at = at_;
+    const bool negative = at < end_ && *at == '-';
+    at += negative;
+    const char* const digits = at;
+    for (; at < end_ && at < digits + 9 && *at >= '0' && *at <= '9'; ++at) value = 10 * value + (*at - '0');
+    if (at == digits || at == end_ || (*at != ',' && *at != ']')) return long_integer<Int>();
+    at_ = at;
+    return negative ? -value : value;
   }
 
   double number() {
@@ -157,6 +161,24 @@ class Scanner {
   }
 
  private:
+  // What is rare stands apart, which keeps the rest small enough to be inlined.
+  char peek_further() {
+    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
+    return at_ < end_ ? *at_ : '\0';
+  }
+  [[noreturn]] void fail_expecting(char c) const { fail(std::string("expected '") + c + "'"); }
+
+  template <class Int>
+  Int long_integer() {
+    Int value{};
+    const auto [stop, error] = std::from_chars(at_, end_, value);
+    if (error == std::errc::result_out_of_range) fail("the integer is too large");
+    if (error != std::errc()) fail("expected an integer");
+    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E')) fail("expected an integer, not a fraction");
+    at_ = stop;
+    return value;
+  }
+
   void literal(std::string_view text) {
     if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, text.size()) != text) {
       fail("expected " + std::string(text));
