@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/labelled_programs.hpp"
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::adaptations {
+
+/// Trains on measurements of another device together with one's own, after moving the former to where the
+/// latter lie.
+///
+///   model.fit( map(source) + own )     map fitted from the rows of the source to one's own, labels unseen
+///
+/// Source programs keep groups of their own, so ranking losses compare within a device only.
+///
+/// `Coral` (adaptations/coral.hpp) and `FeatureMap` (adaptations/feature_map.hpp) name the two maps there are.
+///
+/// Models:      AdaptationFor<M> for every CostModel M.
+/// Shapes:      `source` and own data have the same columns.
+/// Cost:        one fit of the map and one of the model, on both sets.
+/// Determinism: that of the model.
+/// Until there is own data the model stays as it is: train it on the source, or load it, before.
+template <class Map>
+struct Aligned {
+  LabelledPrograms source{};       ///< features, labels and groups measured on the other device
+  Map map{};                       ///< refitted at every update
+  double most_source_per_own = 0;  ///< at most so many source programs an own one; 0: all of them
+  double min_growth = 0;           ///< share of new programs that makes a fit worth it, at least 0
+
+  std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
+
+  template <CostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(most_source_per_own >= 0, "Aligned", "most_source_per_own", most_source_per_own,
+            "a number of programs, 0 for all");
+    require(min_growth >= 0, "Aligned", "min_growth", min_growth, "a share, 0 to fit after every batch");
+    source.check("adaptations::Aligned");
+    if (y.empty()) return;
+    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
+    if (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates)) return;
+    std::size_t kept = source.size();
+    if (const double most = std::max(1.0, most_source_per_own * static_cast<double>(y.size()));
+        most_source_per_own > 0 && most < static_cast<double>(kept))
+      kept = static_cast<std::size_t>(most);
+    LabelledPrograms both{x, {y.begin(), y.end()}, {group.begin(), group.end()}};
+    map.fit(source.x, x);
+    const LabelledPrograms part = source.subset(fixed_share(source.size(), kept));
+    both.append_apart(map.apply(part.x), part.y, part.group);
+    model.fit(both.x, both.y, both.group);
+    fitted_candidates = y.size();
+  }
+};
+
+}  // namespace tunewright::adaptations

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/aligned.hpp"
+#include "tunewright/adaptations/alignment/covariance.hpp"
+
+namespace tunewright::adaptations {
+
+/// Correlation alignment: trains on the source moved to the covariance of the target, and on the target. See
+/// `Aligned` for the training and `alignment::Covariance` for the map.
+///
+///   adaptations::Coral{.source = a4000, .map = {.regularisation = 1}}
+///
+/// Paper: Sun, Feng and Saenko, AAAI 2016 (which has no target labels and trains on the source alone).
+using Coral = Aligned<alignment::Covariance>;
+
+}  // namespace tunewright::adaptations

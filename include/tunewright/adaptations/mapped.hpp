@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::adaptations {
+
+/// A model that sees programs of a new device as if they were programs of the device it was trained on.
+///
+///   Mapped<models::Gbdt, alignment::Columns> model{.model = trained_on_a4000};
+///   model.map.fit(programs_of_the_new_device, programs_of_the_a4000);
+///
+/// For models whose training data are gone; where they are at hand, `FeatureMap` and `Coral` train on them.
+///
+/// Models: CostModel; ParametricCostModel where M is one.
+template <CostModel M, class Map>
+struct Mapped {
+  M model{};
+  Map map{};  ///< from the new device to the old one; leaves programs as they are until it is fitted
+
+  void predict(const FeatureBatch& x, std::span<float> score) const { model.predict(map.apply(x), score); }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    model.fit(map.apply(x), y, group);
+  }
+
+  [[nodiscard]] std::span<float> parameters() requires ParametricCostModel<M> { return model.parameters(); }
+  /// That of the model, or true: what is given is meant to be trained.
+  [[nodiscard]] bool trained() const {
+    if constexpr (requires { model.trained(); })
+      return model.trained();
+    else
+      return true;
+  }
+};
+
+}  // namespace tunewright::adaptations
