@@ -17,11 +17,11 @@
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/boosting.hpp"
+#include "tunewright/models/gbdt/embedding.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
 #include "tunewright/models/gbdt/persistence.hpp"
-#include "tunewright/models/gbdt/split.hpp"
-#include "tunewright/models/gbdt/tree_grower.hpp"
 
 namespace tunewright::models {
 
@@ -33,20 +33,22 @@ namespace tunewright::models {
 ///
 /// Paper:       Ansor, OSDI 2020, 5.2 (model and loss); XGBoost, KDD 2016 (gain, leaf values); LightGBM, NIPS
 ///              2017 (histograms).
-/// Models:      CostModel, PersistentCostModel.
-/// Shapes:      P programs, R rows, D columns. Units: y is throughput / best of task, in [0, 1].
+/// Models:      CostModel, EmbeddingCostModel (leaves reached, see gbdt/embedding.hpp), PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns, E = embedding_columns. Units: y is throughput / best of task,
+///              in [0, 1]; scores are in units of y under SummedOverStatements, Squared and Quantile, the log
+///              of odds under Logistic, of no unit under ranking objectives.
 /// Cost:        fit O(R D) to bin and O(rounds * max_depth * distinct listed bins) to grow; predict O(rows *
 ///              trees * depth), about one nanosecond a step.
-/// Determinism: bit-identical for equal options and data at any number of threads; only ranking objectives
-///              use the seed.
+/// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs
+///              of ranking objectives and the shares of programs and columns.
 /// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with a
 ///              stop on the training error, so that fitting a thousand programs again after each round of
 ///              measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the
 ///              learning rate 0.1 (0.2): every row of a program takes the whole step, so a program of five
 ///              rows moves five times as far, and 0.2 overshoots. min_child_weight, gamma and lambda mean
 ///              what they mean in XGBoost.
-/// A program whose y is 0 has weight 0 under SummedOverStatements and only serves ranking objectives and
-/// Squared. A NaN fed to predict counts as below every threshold.
+/// A program whose y is 0 has weight 0 under SummedOverStatements and serves the other objectives only. A NaN
+/// fed to predict counts as below every threshold.
 struct Gbdt {
   unsigned rounds = 100;       ///< trees at most, at least 1
   unsigned max_depth = 6;      ///< of a tree, 1 to 15
@@ -57,7 +59,12 @@ struct Gbdt {
   unsigned max_bins = 256;     ///< of a column, 2 to 256
   gbdt::Objective objective = gbdt::Objective::SummedOverStatements;
   unsigned pairs_per_program = 8;      ///< drawn by ranking objectives each round, at least 1
-  unsigned early_stopping_rounds = 0;  ///< stop once the training error has not fallen for so many; 0: never
+  float quantile = 0.5F;               ///< that Quantile learns, in (0, 1)
+  float positive_weight = 1;           ///< of programs with y > 1/2 under Logistic, above 0
+  float program_share = 1;             ///< of the programs that a tree learns from, drawn anew, in (0, 1]
+  float column_share = 1;              ///< of the columns that a tree may split on, drawn anew, in (0, 1]
+  unsigned early_stopping_rounds = 0;  ///< stop once the training loss has not fallen for so many; 0: never
+  unsigned embedding_columns = 256;    ///< E, at least 1
   unsigned threads = 0;                ///< 0: all the machine has
   std::uint64_t seed = 43;
 
@@ -72,12 +79,7 @@ struct Gbdt {
       }
       return;
     }
-    if (x.rows() > 0 && x.columns() != ensemble.columns) {
-      throw std::invalid_argument("models::Gbdt::predict: rows of " + std::to_string(x.columns()) +
-                                  " features, but the model was trained on " +
-                                  std::to_string(ensemble.columns) +
-                                  "; use the featurizer it was trained with");
-    }
+    check_width("predict", x);
     // A thread must find about a millisecond of work to be worth starting.
     const std::size_t parts_worth = x.rows() * ensemble.trees.size() / 65536 + 1;
     const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
@@ -94,7 +96,8 @@ struct Gbdt {
     check_options();
     check_fit_sizes("models::Gbdt", x, y.size(), group.size());
     for (std::size_t p = 0; p < y.size(); ++p) {
-      if (!std::isfinite(y[p]) || y[p] < 0) {
+      const bool too_large = objective == gbdt::Objective::Logistic && y[p] > 1;
+      if (!std::isfinite(y[p]) || y[p] < 0 || too_large) {
         throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " +
                                     std::to_string(p) +
                                     "; labels are throughput / best of task, 0 for a failed candidate");
@@ -110,9 +113,14 @@ struct Gbdt {
     }
     ThreadTeam team(threads);
     const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
-    gbdt::EnsembleBuilder builder(data, x.columns());
-    const std::size_t kept = boost(x.offsets(), data, y, group, team, builder);
-    ensemble = std::move(builder).finish(kept);
+    ensemble = gbdt::boost(data, x.offsets(), x.columns(), y, group, boosting_rules(), Rng(seed), team);
+  }
+
+  /// [P, E], see EmbeddingCostModel. Throws `std::invalid_argument` for a width that is not the trained one.
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const {
+    if (embedding_columns == 0) refuse("embedding_columns", embedding_columns, "at least 1");
+    if (!ensemble.trees.empty()) check_width("embed", x);
+    return gbdt::embed_leaves(ensemble, x, embedding_columns, threads);
   }
 
   /// See PersistentCostModel.
@@ -122,74 +130,49 @@ struct Gbdt {
   void load(std::istream& in, std::uint64_t feature_schema) { ensemble = gbdt::load(in, feature_schema); }
 
  private:
+  template <class Value>
+  [[noreturn]] static void refuse(const char* what, Value value, const char* range) {
+    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) +
+                                "; choose " + range);
+  }
   void check_options() const {
-    const auto refuse = [](const char* what, auto value, const char* range) {
-      throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) +
-                                  "; choose " + range);
+    const auto share = [](const char* what, float value) {
+      if (!(value > 0 && value <= 1)) refuse(what, value, "a value in (0, 1]");
     };
     if (rounds == 0) refuse("rounds", rounds, "at least 1");
     if (max_depth == 0 || max_depth > gbdt::Ensemble::most_depth) refuse("max_depth", max_depth, "1 to 15");
-    if (!(learning_rate > 0 && learning_rate <= 1))
-      refuse("learning_rate", learning_rate, "a value in (0, 1]");
+    share("learning_rate", learning_rate);
     if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
     if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
     if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
     if (max_bins < 2 || max_bins > gbdt::ColumnBinner::most_bins) refuse("max_bins", max_bins, "2 to 256");
     if (pairs_per_program == 0) refuse("pairs_per_program", pairs_per_program, "at least 1");
+    if (!(quantile > 0 && quantile < 1)) refuse("quantile", quantile, "a value in (0, 1)");
+    if (!(positive_weight > 0)) refuse("positive_weight", positive_weight, "a value above 0");
+    share("program_share", program_share);
+    share("column_share", column_share);
+    if (early_stopping_rounds != 0 && gbdt::is_ranking(objective))
+      refuse("early_stopping_rounds", early_stopping_rounds, "0 for ranking objectives");
   }
-
-  // sum y (s - y)^2, the loss that Ansor stops on; every program counts alike under the other objectives.
-  double training_error(std::span<const float> score, std::span<const float> y) const {
-    const bool weighted = objective == gbdt::Objective::SummedOverStatements;
-    double sum = 0;
-    for (std::size_t p = 0; p < y.size(); ++p) {
-      const double off = static_cast<double>(score[p]) - static_cast<double>(y[p]);
-      sum += off * off * (weighted ? static_cast<double>(y[p]) : 1.0);
-    }
-    return sum;
+  void check_width(const char* where, const FeatureBatch& x) const {
+    if (x.rows() == 0 || x.columns() == ensemble.columns) return;
+    throw std::invalid_argument(std::string("models::Gbdt::") + where + ": rows of " +
+                                std::to_string(x.columns()) + " features, but the model was trained on " +
+                                std::to_string(ensemble.columns) +
+                                "; use the featurizer it was trained with");
   }
-
-  // Grows trees into `builder`; returns how many of them to keep.
-  std::size_t boost(std::span<const std::uint32_t> offsets, const gbdt::BinnedRows& data,
-                    std::span<const float> y, std::span<const std::uint32_t> group, ThreadTeam& team,
-                    gbdt::EnsembleBuilder& builder) const {
-    const std::size_t programs = y.size();
-    const auto groups = gbdt::RankingGroups::of(programs, group);
-    const Rng rng(seed);
-    std::vector<float> score(programs, 0.0F);
-    std::vector<gbdt::Slope> slope(programs);
-    std::vector<gbdt::PackedSum> of_program(programs), of_row(data.rows);
-    std::vector<float> row_value(data.rows);
-    gbdt::TreeGrower grower(
-        data,
-        {.max_depth = max_depth,
-         .learning_rate = learning_rate,
-         .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}},
-        team);
-    double least_error = std::numeric_limits<double>::infinity();
-    std::size_t best_round = 0;
-    for (std::size_t round = 0; round < rounds; ++round) {
-      gbdt::slopes(objective, score, y, groups, pairs_per_program, rng, round, slope);
-      const gbdt::Quanta quanta = gbdt::pack_slopes(slope, offsets, of_program);
-      std::fill(of_row.begin(), of_row.end(), gbdt::PackedSum{0});
-      for (std::size_t p = 0; p < programs; ++p) {
-        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
-          of_row[data.distinct_of[r]] += of_program[p];
-      }
-      builder.add(grower.grow(of_row, quanta, row_value));
-      for (std::size_t p = 0; p < programs; ++p) {
-        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
-          score[p] += row_value[data.distinct_of[r]];
-      }
-      if (early_stopping_rounds == 0) continue;
-      if (const double error = training_error(score, y); error < least_error) {
-        least_error = error;
-        best_round = round;
-      } else if (round - best_round >= early_stopping_rounds) {
-        return best_round + 1;
-      }
-    }
-    return early_stopping_rounds == 0 ? rounds : best_round + 1;
+  gbdt::BoostingRules boosting_rules() const {
+    return {.rounds = rounds,
+            .early_stopping_rounds = early_stopping_rounds,
+            .program_share = program_share,
+            .column_share = column_share,
+            .objective = {.objective = objective,
+                          .pairs_per_program = pairs_per_program,
+                          .quantile = quantile,
+                          .positive_weight = positive_weight},
+            .growth = {.max_depth = max_depth,
+                       .learning_rate = learning_rate,
+                       .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}}};
   }
 };
 

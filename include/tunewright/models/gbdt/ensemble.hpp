@@ -51,6 +51,10 @@ struct Ensemble {
   /// Scores of programs [first, last) of `x`: sum over their rows of the sum over trees. score [last -
   /// first]. Scores do not depend on which other programs are asked for.
   void predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const;
+
+  /// The leaves that rows [first, last) of `x` reach: positions in `nodes`, leaves (last - first, trees).
+  void reach(const FeatureBatch& x, std::size_t first, std::size_t last,
+             std::span<std::uint32_t> leaves) const;
 };
 
 /// Collects grown trees. Thresholds come from the bins, nodes are numbered level by level.
@@ -121,10 +125,11 @@ namespace ensemble_detail {
 
 inline constexpr std::size_t lanes = 8;
 
-// Leaf values of eight rows, which lie `stride` apart, added to sums [8].
+// The leaves that eight rows, which lie `stride` apart, end in.
 template <std::size_t... Lane>
-inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows, std::size_t stride,
-                 float* sums, std::index_sequence<Lane...>) {
+inline std::array<std::uint32_t, lanes> walk(const Ensemble::Node* nodes, std::uint32_t depth,
+                                             const float* rows, std::size_t stride,
+                                             std::index_sequence<Lane...>) {
   std::array<std::uint32_t, lanes> at{};
   for (; depth != 0; --depth) {
     ((at[Lane] =
@@ -132,18 +137,47 @@ inline void walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* 
                                                             nodes[at[Lane]].threshold)),
      ...);
   }
-  ((sums[Lane] += nodes[at[Lane]].threshold), ...);
+  return at;
 }
+
+// Room for a block of rows that holds the used columns only, and a last one for leaves to look at. With some
+// 100 used columns it stays in the first-level cache beside a tree.
+class RowBlock {
+ public:
+  static constexpr std::size_t rows = 64;
+
+  explicit RowBlock(const Ensemble& ensemble)
+      : ensemble_(&ensemble),
+        stride_(ensemble.used_columns.size() + 1),
+        values_(rows * stride_, -std::numeric_limits<float>::infinity()) {}
+
+  void fill(const FeatureBatch& x, std::size_t begin, std::size_t count) {
+    for (std::size_t r = 0; r < count; ++r) {
+      const float* row = x.values().data() + (begin + r) * x.columns();
+      float* out = values_.data() + r * stride_;
+      for (std::size_t f = 0; f + 1 < stride_; ++f) out[f] = row[ensemble_->used_columns[f]];
+    }
+  }
+  // Leaves of eight rows from `first` on, counted within the tree.
+  std::array<std::uint32_t, lanes> walk(const Ensemble::Tree& tree, std::size_t first) const {
+    return ensemble_detail::walk(ensemble_->nodes.data() + tree.first, tree.depth,
+                                 values_.data() + first * stride_, stride_,
+                                 std::make_index_sequence<lanes>{});
+  }
+
+ private:
+  const Ensemble* ensemble_;
+  std::size_t stride_;
+  std::vector<float> values_;  // (rows, used columns + 1)
+};
 
 }  // namespace ensemble_detail
 
 inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::size_t last,
                               std::span<float> score) const {
-  constexpr std::size_t lanes = ensemble_detail::lanes;
-  constexpr std::size_t block =
-      64;  // rows: with some 100 used columns they stay in the first-level cache beside a tree
-  const std::size_t used = used_columns.size(), stride = used + 1;
-  std::vector<float> packed(block * stride, -std::numeric_limits<float>::infinity());  // (block, used + 1)
+  using ensemble_detail::lanes;
+  constexpr std::size_t block = ensemble_detail::RowBlock::rows;
+  ensemble_detail::RowBlock packed(*this);
   std::array<float, block> sums;
 
   std::size_t program = first;  // the one the next finished row belongs to
@@ -154,16 +188,13 @@ inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::siz
   const std::size_t rows_end = x.offsets()[last];
   for (std::size_t begin = x.offsets()[first]; begin < rows_end; begin += block) {
     const std::size_t rows = std::min(block, rows_end - begin);
-    for (std::size_t r = 0; r < rows; ++r) {
-      const float* row = x.values().data() + (begin + r) * x.columns();
-      float* out = packed.data() + r * stride;
-      for (std::size_t f = 0; f < used; ++f) out[f] = row[used_columns[f]];
-    }
+    packed.fill(x, begin, rows);
     sums.fill(0);
     for (const Tree& tree : trees) {
+      const Node* of_tree = nodes.data() + tree.first;
       for (std::size_t r = 0; r < rows; r += lanes) {
-        ensemble_detail::walk(nodes.data() + tree.first, tree.depth, packed.data() + r * stride, stride,
-                              sums.data() + r, std::make_index_sequence<lanes>{});
+        const auto at = packed.walk(tree, r);
+        for (std::size_t lane = 0; lane < lanes; ++lane) sums[r + lane] += of_tree[at[lane]].threshold;
       }
     }
     for (std::size_t r = 0; r < rows; ++r) {
@@ -173,6 +204,24 @@ inline void Ensemble::predict(const FeatureBatch& x, std::size_t first, std::siz
       total = 0;
       for (; program < last && x.offsets()[program] == x.offsets()[program + 1]; ++program) {
         score[program - first] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+}
+
+inline void Ensemble::reach(const FeatureBatch& x, std::size_t first, std::size_t last,
+                            std::span<std::uint32_t> leaves) const {
+  using ensemble_detail::lanes;
+  constexpr std::size_t block = ensemble_detail::RowBlock::rows;
+  ensemble_detail::RowBlock packed(*this);
+  for (std::size_t begin = first; begin < last; begin += block) {
+    const std::size_t rows = std::min(block, last - begin);
+    packed.fill(x, begin, rows);
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      for (std::size_t r = 0; r < rows; r += lanes) {
+        const auto at = packed.walk(trees[t], r);
+        for (std::size_t lane = 0; lane < lanes && r + lane < rows; ++lane)
+          leaves[(begin - first + r + lane) * trees.size() + t] = trees[t].first + at[lane];
       }
     }
   }

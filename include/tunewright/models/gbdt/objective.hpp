@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/core/thread_team.hpp"
 
 namespace tunewright::models::gbdt {
 
@@ -26,6 +27,24 @@ enum class Objective : std::uint8_t {
   /// The same, each pair weighted by how much swapping the two would change the task's NDCG, gains 2^y - 1
   /// (LambdaRank; Burges, MSR-TR-2010-82; with these gains it is TenSet's loss).
   LambdaRank,
+  /// a (y - s) where s < y, (1 - a) (s - y) elsewhere:  g = -a or 1 - a (0 where s = y),  h = 1. The score is
+  /// what a share `a` of alike programs stays below (Koenker and Bassett, 1978).
+  Quantile,
+  /// log(1 + exp(s)) - y s, times `positive_weight` where y > 1/2:  g = w (p - y),  h = w p (1 - p) with
+  /// p = 1 / (1 + exp(-s)). The score is the logarithm of the odds of y = 1.
+  Logistic,
+};
+
+[[nodiscard]] constexpr bool is_ranking(Objective objective) noexcept {
+  return objective == Objective::RankPairwise || objective == Objective::LambdaRank;
+}
+
+/// An objective and what it may be told besides.
+struct ObjectiveRules {
+  Objective objective = Objective::SummedOverStatements;
+  unsigned pairs_per_program = 8;  ///< drawn by ranking objectives
+  float quantile = 0.5F;           ///< a of Quantile
+  float positive_weight = 1;       ///< of Logistic
 };
 
 /// Gradient and hessian of one program.
@@ -128,23 +147,66 @@ inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<con
   }
 }
 
-/// Slopes of every program. `round` only varies which pairs a ranking objective draws.
-inline void slopes(Objective objective, std::span<const float> score, std::span<const float> y,
-                   const RankingGroups& groups, unsigned pairs_per_program, const Rng& rng,
-                   std::uint64_t round, std::span<Slope> out) {
-  switch (objective) {
+inline void quantile_slopes(std::span<const float> score, std::span<const float> y, float quantile,
+                            std::span<Slope> out) {
+  for (std::size_t p = 0; p < y.size(); ++p) {
+    const float gradient = score[p] < y[p] ? -quantile : score[p] > y[p] ? 1 - quantile : 0.0F;
+    out[p] = {gradient, 1.0F};
+  }
+}
+
+inline void logistic_slopes(std::span<const float> score, std::span<const float> y, float positive_weight,
+                            std::span<Slope> out) {
+  for (std::size_t p = 0; p < y.size(); ++p) {
+    const float weight = y[p] > 0.5F ? positive_weight : 1.0F;
+    const float probability = 1.0F / (1.0F + std::exp(-score[p]));
+    out[p] = {weight * (probability - y[p]), weight * std::max(probability * (1.0F - probability), 1e-16F)};
+  }
+}
+
+/// Slopes of every program. `rng` only draws the pairs of a ranking objective; groups are independent, so
+/// that threads share them out.
+inline void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y,
+                   const RankingGroups& groups, const Rng& rng, ThreadTeam& team, std::span<Slope> out) {
+  switch (rules.objective) {
     case Objective::Squared: return squared_slopes(score, y, out);
     case Objective::SummedOverStatements: return summed_slopes(score, y, out);
+    case Objective::Quantile: return quantile_slopes(score, y, rules.quantile, out);
+    case Objective::Logistic: return logistic_slopes(score, y, rules.positive_weight, out);
     case Objective::RankPairwise:
     case Objective::LambdaRank: break;
   }
   std::fill(out.begin(), out.end(), Slope{});
-  for (std::size_t g = 0; g + 1 < groups.offsets.size(); ++g) {
+  if (groups.offsets.size() < 2) return;
+  team.for_each(groups.offsets.size() - 1, [&](std::size_t g, unsigned) {
     const auto members =
         std::span(groups.members).subspan(groups.offsets[g], groups.offsets[g + 1] - groups.offsets[g]);
-    ranking_slopes(members, score, y, objective == Objective::LambdaRank, pairs_per_program,
-                   rng.split(round).split(g), out);
+    ranking_slopes(members, score, y, rules.objective == Objective::LambdaRank, rules.pairs_per_program,
+                   rng.split(g), out);
+  });
+}
+
+/// What an objective that looks at one program at a time lowers, summed over the programs.
+[[nodiscard]] inline double loss(const ObjectiveRules& rules, std::span<const float> score,
+                                 std::span<const float> y) {
+  double sum = 0;
+  for (std::size_t p = 0; p < y.size(); ++p) {
+    const double s = static_cast<double>(score[p]), label = static_cast<double>(y[p]), off = s - label;
+    switch (rules.objective) {
+      case Objective::SummedOverStatements: sum += label * off * off; break;
+      case Objective::Quantile: {
+        const double quantile = static_cast<double>(rules.quantile);
+        sum += off < 0 ? -quantile * off : (1 - quantile) * off;
+        break;
+      }
+      case Objective::Logistic:
+        sum += (std::max(s, 0.0) + std::log1p(std::exp(-std::abs(s))) - label * s) *
+               (label > 0.5 ? static_cast<double>(rules.positive_weight) : 1.0);
+        break;
+      default: sum += off * off;
+    }
   }
+  return sum;
 }
 
 }  // namespace tunewright::models::gbdt

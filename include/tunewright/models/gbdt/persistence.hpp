@@ -1,79 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
-#include <limits>
 #include <ostream>
 #include <stdexcept>
 #include <string>
-#include <string_view>
-#include <system_error>
-#include <utility>
+#include <vector>
 
 #include "tunewright/models/gbdt/ensemble.hpp"
+#include "tunewright/models/persistence.hpp"
 
 namespace tunewright::models::gbdt {
 
-/// Text format of an ensemble: words separated by white space, floats in the shortest form that reads back as
-/// the same bits.
-///
-///   tunewright-gbdt 1
-///   feature_schema S columns D used U trees T nodes N
-///   U column numbers
-///   T times: first-node depth
-///   N times: threshold feature left
-///   end
+/// An ensemble as tensors: columns [1], used_columns [U], tree_first and tree_depth [T]; threshold, feature
+/// and left [N].
 inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feature_schema) {
-  std::string text =
-      "tunewright-gbdt 1\nfeature_schema " + std::to_string(feature_schema) + " columns " +
-      std::to_string(ensemble.columns) + " used " + std::to_string(ensemble.used_columns.size()) + " trees " +
-      std::to_string(ensemble.trees.size()) + " nodes " + std::to_string(ensemble.nodes.size()) + '\n';
-  for (const std::uint32_t column : ensemble.used_columns) text += std::to_string(column) + ' ';
-  text += '\n';
-  for (const Ensemble::Tree& tree : ensemble.trees)
-    text += std::to_string(tree.first) + ' ' + std::to_string(tree.depth) + '\n';
-  for (const Ensemble::Node& node : ensemble.nodes) {
-    char digits[32];
-    text.append(digits, std::to_chars(digits, digits + sizeof digits, node.threshold).ptr);
-    text += ' ' + std::to_string(node.feature) + ' ' + std::to_string(node.left) + '\n';
+  std::vector<std::uint32_t> first, depth;
+  for (const Ensemble::Tree& tree : ensemble.trees) {
+    first.push_back(tree.first);
+    depth.push_back(tree.depth);
   }
-  text += "end\n";
-  out.write(text.data(), static_cast<std::streamsize>(text.size()));
-  out.flush();
-  if (!out)
-    throw std::runtime_error(
-        "models::Gbdt::save: the stream refused the data; is the disk full or the file not writable?");
+  std::vector<float> threshold;
+  std::vector<std::uint16_t> feature, left;
+  for (const Ensemble::Node& node : ensemble.nodes) {
+    threshold.push_back(node.threshold);
+    feature.push_back(node.feature);
+    left.push_back(node.left);
+  }
+  const std::vector<data::Tensor> tensors{
+      data::Tensor::of("columns", std::vector<std::uint64_t>{ensemble.columns}),
+      data::Tensor::of("used_columns", ensemble.used_columns),
+      data::Tensor::of("tree_first", first),
+      data::Tensor::of("tree_depth", depth),
+      data::Tensor::of("threshold", threshold),
+      data::Tensor::of("feature", feature),
+      data::Tensor::of("left", left)};
+  save_tensors("models::Gbdt", out, feature_schema, tensors);
 }
 
 namespace persistence_detail {
 
-[[noreturn]] inline void refuse(const std::string& why) {
-  throw std::runtime_error("models::Gbdt::load: " + why +
-                           "; train the model again or give the file that save wrote");
-}
-
-template <class T>
-T read(std::istream& in, const char* what) {
-  std::string word;
-  T value{};
-  if (!(in >> word)) refuse(std::string("the data ends where ") + what + " should be");
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  if (error != std::errc{} || end != word.data() + word.size()) refuse("'" + word + "' is no " + what);
-  return value;
-}
-
-inline void expect(std::istream& in, std::string_view wanted) {
-  std::string word;
-  if (!(in >> word) || word != wanted)
-    refuse("'" + word + "' stands where '" + std::string(wanted) + "' should be");
-}
+[[noreturn]] inline void refuse(const std::string& why) { throw std::runtime_error(why); }
 
 // Every walk must end in a leaf within `depth` steps, whatever the file says: predict does not look.
 inline void check(const Ensemble& ensemble) {
+  if (ensemble.used_columns.size() >= Ensemble::most_columns)
+    refuse("there are more than 65534 used columns");
   const auto leaf = static_cast<std::uint16_t>(ensemble.used_columns.size());
   for (const std::uint32_t column : ensemble.used_columns) {
     if (column >= ensemble.columns) refuse("column " + std::to_string(column) + " is beyond the last");
@@ -100,44 +75,31 @@ inline void check(const Ensemble& ensemble) {
   if (ensemble.trees.empty() && !ensemble.nodes.empty()) refuse("there are nodes but no trees");
 }
 
+inline Ensemble ensemble_of(const data::TensorFile& file) {
+  Ensemble ensemble;
+  const auto columns = file.at("columns").values<std::uint64_t>();
+  if (columns.size() != 1) refuse("'columns' is not one number");
+  ensemble.columns = static_cast<std::size_t>(columns[0]);
+  ensemble.used_columns = file.at("used_columns").values<std::uint32_t>();
+  const auto first = file.at("tree_first").values<std::uint32_t>();
+  const auto depth = file.at("tree_depth").values<std::uint32_t>();
+  const auto threshold = file.at("threshold").values<float>();
+  const auto feature = file.at("feature").values<std::uint16_t>();
+  const auto left = file.at("left").values<std::uint16_t>();
+  if (first.size() != depth.size() || threshold.size() != feature.size() || feature.size() != left.size())
+    refuse("the tensors of trees or nodes are not equally long");
+  for (std::size_t t = 0; t < first.size(); ++t) ensemble.trees.push_back({first[t], depth[t]});
+  for (std::size_t i = 0; i < left.size(); ++i) ensemble.nodes.push_back({threshold[i], feature[i], left[i]});
+  check(ensemble);
+  return ensemble;
+}
+
 }  // namespace persistence_detail
 
 /// Reads what `save` wrote. Throws `std::runtime_error` for another feature schema and for anything
 /// malformed.
 [[nodiscard]] inline Ensemble load(std::istream& in, std::uint64_t feature_schema) {
-  using namespace persistence_detail;
-  expect(in, "tunewright-gbdt");
-  if (const auto version = read<unsigned>(in, "format version"); version != 1) {
-    refuse("format version " + std::to_string(version) + " is not 1, the one this library reads");
-  }
-  expect(in, "feature_schema");
-  if (const auto stored = read<std::uint64_t>(in, "feature schema"); stored != feature_schema) {
-    refuse("the model was trained on feature schema " + std::to_string(stored) +
-           ", but this featurizer has " + std::to_string(feature_schema));
-  }
-  Ensemble ensemble;
-  expect(in, "columns");
-  ensemble.columns = read<std::size_t>(in, "number of columns");
-  expect(in, "used");
-  const auto used = read<std::uint16_t>(in, "number of used columns");
-  expect(in, "trees");
-  const auto trees = read<std::uint32_t>(in, "number of trees");
-  expect(in, "nodes");
-  const auto nodes = read<std::uint32_t>(in, "number of nodes");
-  // No reservation: a wrong count must end with the data, not with the memory.
-  for (std::size_t i = 0; i < used; ++i) ensemble.used_columns.push_back(read<std::uint32_t>(in, "column"));
-  for (std::size_t i = 0; i < trees; ++i) {
-    const auto first = read<std::uint32_t>(in, "first node");
-    ensemble.trees.push_back({first, read<std::uint32_t>(in, "depth")});
-  }
-  for (std::size_t i = 0; i < nodes; ++i) {
-    const auto threshold = read<float>(in, "threshold");
-    const auto feature = read<std::uint16_t>(in, "feature");
-    ensemble.nodes.push_back({threshold, feature, read<std::uint16_t>(in, "child")});
-  }
-  expect(in, "end");
-  check(ensemble);
-  return ensemble;
+  return load_tensors("models::Gbdt", in, feature_schema, persistence_detail::ensemble_of);
 }
 
 }  // namespace tunewright::models::gbdt

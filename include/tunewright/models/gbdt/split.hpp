@@ -108,6 +108,9 @@ class SplitFinder {
     least_hessian_ = least >= 0x7fffffff ? 0x7fffffff : std::max(static_cast<std::int32_t>(least), 1);
   }
 
+  /// Columns that splits may use, one byte each [F]; null: all. Must stay alive.
+  void set_allowed(const std::uint8_t* allowed) { allowed_ = allowed; }
+
   /// Adds (or, with `sign` = -1, takes off) rows to a histogram [B] without their common bins.
   template <int Sign>
   void add_rows(std::span<const std::uint32_t> rows, const PackedSum* packed, PackedSum* histogram) const {
@@ -119,6 +122,7 @@ class SplitFinder {
   Split scan_histogram(PackedSum* histogram, PackedSum total, std::size_t first, std::size_t last) {
     count_ = 0;
     for (std::size_t f = first; f < last; ++f) {
+      if (allowed_ != nullptr && allowed_[f] == 0) continue;
       const Column& column = data_->columns[f];
       histogram[column.common_bin] = 0;
       PackedSum listed = 0;
@@ -149,8 +153,13 @@ class SplitFinder {
     touched_ids_[listed] = 0xffffffffU;
     count_ = 0;
     for (std::size_t i = 0; i < listed;) {
-      const Column& column = data_->columns[column_of_[touched_ids_[i]]];
+      const std::size_t f = column_of_[touched_ids_[i]];
+      const Column& column = data_->columns[f];
       const std::uint32_t end = column.first_bin + column.bins;
+      if (allowed_ != nullptr && allowed_[f] == 0) {
+        for (; touched_ids_[i] < end; ++i) sparse_[touched_ids_[i]] = 0;
+        continue;
+      }
       std::size_t last = i;
       PackedSum common = total;
       for (; touched_ids_[last] < end; ++last) common -= sparse_[touched_ids_[last]];
@@ -260,7 +269,8 @@ class SplitFinder {
   }
 
   const BinnedRows* data_;
-  std::vector<std::uint32_t> column_of_;  // [B]
+  std::vector<std::uint32_t> column_of_;   // [B]
+  const std::uint8_t* allowed_ = nullptr;  // [F]
   float lambda_ = 1;
   std::int32_t least_hessian_ = 1;
   std::vector<PackedSum> sums_;     // [B] candidates of the node: what would go left

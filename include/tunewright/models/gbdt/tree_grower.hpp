@@ -55,14 +55,17 @@ class TreeGrower {
         data.rows == 0 ? 1.0 : std::max(1.0, static_cast<double>(listed) / static_cast<double>(data.rows));
   }
 
-  /// Grows a tree. packed [U]: sums of each distinct row. Writes the leaf value of every distinct row to
-  /// row_value [U].
+  /// Grows a tree. packed [U]: sums of each distinct row; allowed [F]: columns that may be split on, empty for
+  /// all. Writes the leaf value of every distinct row to row_value [U].
   std::vector<GrownNode> grow(std::span<const PackedSum> packed, const Quanta& quanta,
-                              std::span<float> row_value) {
+                              std::span<const std::uint8_t> allowed, std::span<float> row_value) {
     packed_ = packed.data();
     quanta_ = quanta;
     row_value_ = row_value.data();
-    for (Worker& worker : workers_) worker.finder.set_rules(rules_.split, quanta);
+    for (Worker& worker : workers_) {
+      worker.finder.set_rules(rules_.split, quanta);
+      worker.finder.set_allowed(allowed.empty() ? nullptr : allowed.data());
+    }
     std::iota(rows_.begin(), rows_.end(), std::uint32_t{0});
 
     std::vector<GrownNode> tree(1);

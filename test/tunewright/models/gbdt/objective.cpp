@@ -9,37 +9,72 @@
 
 using namespace tunewright;
 using models::gbdt::Objective;
+using models::gbdt::ObjectiveRules;
 using models::gbdt::RankingGroups;
 using models::gbdt::Slope;
 
 namespace {
 
-std::vector<Slope> slopes_of(Objective objective, const std::vector<float>& score,
+std::vector<Slope> slopes_of(const ObjectiveRules& rules, const std::vector<float>& score,
                              const std::vector<float>& y, const std::vector<std::uint32_t>& group = {},
-                             unsigned pairs = 8) {
+                             std::uint64_t seed = 1, unsigned threads = 1) {
   std::vector<Slope> out(y.size(), Slope{99, 99});
-  models::gbdt::slopes(objective, score, y, RankingGroups::of(y.size(), group), pairs, Rng(1), 0, out);
+  ThreadTeam team(threads);
+  models::gbdt::slopes(rules, score, y, RankingGroups::of(y.size(), group), Rng(seed), team, out);
   return out;
 }
 
 }  // namespace
 
 TEST_CASE("squared: g = s - y, h = 1") {
-  const auto slope = slopes_of(Objective::Squared, {0.5F}, {0.75F});
+  const auto slope = slopes_of({Objective::Squared}, {0.5F}, {0.75F});
   CHECK(slope[0].gradient == -0.25F);
   CHECK(slope[0].hessian == 1);
 }
 
 TEST_CASE("summed over statements: g = (s - y) y, h = y, and nothing from a failed program") {
-  const auto slope = slopes_of(Objective::SummedOverStatements, {0.5F, 0.5F}, {0.75F, 0});
+  const auto slope = slopes_of({Objective::SummedOverStatements}, {0.5F, 0.5F}, {0.75F, 0});
   CHECK(slope[0].gradient == doctest::Approx(-0.1875));  // (0.5 - 0.75) * 0.75
   CHECK(slope[0].hessian == 0.75F);
   CHECK(slope[1].gradient == 0);
   CHECK(slope[1].hessian == 0);
 }
 
+TEST_CASE("quantile: -a below the label, 1 - a above, nothing on it, h = 1") {
+  const ObjectiveRules rules{.objective = Objective::Quantile, .quantile = 0.75F};
+  const auto slope = slopes_of(rules, {0.25F, 0.75F, 0.5F}, {0.5F, 0.5F, 0.5F});
+  CHECK(slope[0].gradient == -0.75F);
+  CHECK(slope[1].gradient == 0.25F);
+  CHECK(slope[2].gradient == 0);
+  CHECK(slope[0].hessian == 1);
+  // 0.75 * 0.25 + 0.25 * 0.25 + 0
+  CHECK(models::gbdt::loss(rules, std::vector<float>{0.25F, 0.75F, 0.5F}, std::vector<float>(3, 0.5F)) ==
+        doctest::Approx(0.25));
+}
+
+TEST_CASE("logistic: g = w (p - y), h = w p (1 - p)") {
+  // exp(log 3) = 3, so p = 3/4 of the third.
+  const std::vector<float> score{0, 0, std::log(3.0F)}, y{0, 1, 1};
+  const ObjectiveRules rules{.objective = Objective::Logistic, .positive_weight = 4};
+  const auto slope = slopes_of(rules, score, y);
+  CHECK(slope[0].gradient == 0.5F);
+  CHECK(slope[0].hessian == 0.25F);
+  CHECK(slope[1].gradient == -2.0F);
+  CHECK(slope[1].hessian == 1.0F);
+  CHECK(slope[2].gradient == doctest::Approx(-1));   // 4 (3/4 - 1)
+  CHECK(slope[2].hessian == doctest::Approx(0.75));  // 4 * 3/16
+  // log 2 + 4 log 2 + 4 log(4/3)
+  CHECK(models::gbdt::loss(rules, score, y) == doctest::Approx(5 * std::log(2.0) + 4 * std::log(4.0 / 3)));
+}
+
+TEST_CASE("the loss of the sum over statements is y (s - y)^2, of the square (s - y)^2") {
+  const std::vector<float> score{0.5F, 0.5F}, y{1, 0};
+  CHECK(models::gbdt::loss({Objective::SummedOverStatements}, score, y) == 0.25);
+  CHECK(models::gbdt::loss({Objective::Squared}, score, y) == 0.5);
+}
+
 TEST_CASE("pairwise: two programs with equal scores push each other by one half") {
-  const auto slope = slopes_of(Objective::RankPairwise, {0, 0}, {0, 1});
+  const auto slope = slopes_of({Objective::RankPairwise}, {0, 0}, {0, 1});
   CHECK(slope[1].gradient == -0.5F);  // -1 / (1 + e^0)
   CHECK(slope[0].gradient == 0.5F);
   CHECK(slope[0].hessian == 0.25F);  // 1/2 (1 - 1/2)
@@ -48,14 +83,14 @@ TEST_CASE("pairwise: two programs with equal scores push each other by one half"
 
 TEST_CASE("pairwise: three programs, each pair weighs 1 / (n - 1)") {
   // Scores 0; y 0, 1, 1: the last two do not differ, the first loses twice.
-  const auto slope = slopes_of(Objective::RankPairwise, {0, 0, 0}, {0, 1, 1});
+  const auto slope = slopes_of({Objective::RankPairwise}, {0, 0, 0}, {0, 1, 1});
   CHECK(slope[0].gradient == doctest::Approx(0.5));
   CHECK(slope[1].gradient == doctest::Approx(-0.25));
   CHECK(slope[2].gradient == doctest::Approx(-0.25));
 }
 
 TEST_CASE("pairwise: programs of different tasks never meet") {
-  const auto slope = slopes_of(Objective::RankPairwise, {0, 0}, {0, 1}, {3, 8});
+  const auto slope = slopes_of({Objective::RankPairwise}, {0, 0}, {0, 1}, {3, 8});
   CHECK(slope[0].gradient == 0);
   CHECK(slope[1].hessian == 0);
 }
@@ -64,7 +99,7 @@ TEST_CASE("lambda: pairs weigh what a swap changes in NDCG") {
   // Ranks by score: program 0 first, 1 second. Gains 2^y - 1: 0 and 1. Ideal DCG: 1 / log2(2) = 1. |delta
   // NDCG| = |1/log2(2) - 1/log2(3)| * 1 = 0.36907; times n = 2: 0.73814. The model is wrong with p = 1/(1 +
   // e^-1).
-  const auto slope = slopes_of(Objective::LambdaRank, {1, 0}, {0, 1});
+  const auto slope = slopes_of({Objective::LambdaRank}, {1, 0}, {0, 1});
   const double weight = 2 * (1 - 1 / std::log2(3.0)), wrong = 1 / (1 + std::exp(-1.0));
   CHECK(weight == doctest::Approx(0.73814).epsilon(1e-4));
   CHECK(slope[0].gradient == doctest::Approx(weight * wrong));
@@ -82,7 +117,7 @@ TEST_CASE("ranking gradients of a task add up to nothing, sampled or not") {
   for (const auto objective : {Objective::RankPairwise, Objective::LambdaRank}) {
     for (const unsigned pairs : {2U, 50U}) {
       double sum = 0, hessians = 0;
-      for (const Slope& slope : slopes_of(objective, score, y, {}, pairs)) {
+      for (const Slope& slope : slopes_of({objective, pairs}, score, y)) {
         sum += static_cast<double>(slope.gradient);
         hessians += static_cast<double>(slope.hessian);
       }
@@ -97,15 +132,30 @@ TEST_CASE("sampled pairs estimate all pairs") {
   // agrees.
   std::vector<float> score(401, 0.0F), y(401, 1.0F);
   y[0] = 0;
-  const auto all = slopes_of(Objective::RankPairwise, score, y, {}, 300);
+  const auto all = slopes_of({Objective::RankPairwise, 300}, score, y);
   CHECK(all[0].gradient == doctest::Approx(0.5));
   double mean = 0;
-  for (std::uint64_t round = 0; round < 200; ++round) {
-    std::vector<Slope> out(401);
-    models::gbdt::slopes(Objective::RankPairwise, score, y, RankingGroups::of(401, {}), 8, Rng(2), round,
-                         out);
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const auto out = slopes_of({Objective::RankPairwise, 8}, score, y, {}, seed);
     mean += static_cast<double>(out[0].gradient) / 200;
   }
   // Standard error: 8 of its 16 meetings are drawn by others, sqrt(8) / 32 / sqrt(200) = 0.006; five of them.
   CHECK(mean == doctest::Approx(0.5).epsilon(0.06));
+}
+
+TEST_CASE("ranking groups are shared out among threads without a trace") {
+  std::vector<float> score, y;
+  std::vector<std::uint32_t> group;
+  Rng rng(9);
+  for (std::uint32_t i = 0; i < 400; ++i) {
+    score.push_back(static_cast<float>(rng.uniform()));
+    y.push_back(static_cast<float>(rng.uniform()));
+    group.push_back(i % 7);
+  }
+  const auto one = slopes_of({Objective::LambdaRank}, score, y, group, 1, 1);
+  const auto three = slopes_of({Objective::LambdaRank}, score, y, group, 1, 3);
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    CHECK(one[i].gradient == three[i].gradient);
+    CHECK(one[i].hessian == three[i].hessian);
+  }
 }

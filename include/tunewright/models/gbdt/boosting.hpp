@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/ensemble.hpp"
+#include "tunewright/models/gbdt/objective.hpp"
+#include "tunewright/models/gbdt/split.hpp"
+#include "tunewright/models/gbdt/tree_grower.hpp"
+
+namespace tunewright::models::gbdt {
+
+struct BoostingRules {
+  unsigned rounds = 100;
+  unsigned early_stopping_rounds = 0;
+  float program_share = 1;
+  float column_share = 1;
+  ObjectiveRules objective;
+  GrowthRules growth;
+};
+
+/// Which programs and columns the trees of one round see.
+class RoundSample {
+ public:
+  RoundSample(const BoostingRules& rules, std::size_t columns)
+      : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
+    // At least one column, and all of them only where the share says so.
+    const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
+    wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
+  }
+
+  /// Takes the slopes of programs left out away.
+  void leave_out(Rng rng, std::span<Slope> slopes) const {
+    if (program_share_ >= 1) return;
+    for (Slope& slope : slopes) {
+      if (rng.uniform() >= program_share_) slope = {};
+    }
+  }
+
+  /// The columns of this round, one byte each; empty for all.
+  std::span<const std::uint8_t> columns(Rng rng) {
+    if (wanted_ >= order_.size()) return {};
+    for (std::size_t f = 0; f < order_.size(); ++f) order_[f] = static_cast<std::uint32_t>(f);
+    rng.shuffle(std::span(order_));
+    std::fill(allowed_.begin(), allowed_.end(), std::uint8_t{0});
+    for (std::size_t i = 0; i < wanted_; ++i) allowed_[order_[i]] = 1;
+    return allowed_;
+  }
+
+ private:
+  double program_share_;
+  std::size_t wanted_ = 1;
+  std::vector<std::uint32_t> order_;   // [F]
+  std::vector<std::uint8_t> allowed_;  // [F]
+};
+
+/// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
+/// `columns` = D. Bit-identical at any number of threads.
+[[nodiscard]] inline Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets,
+                                    std::size_t columns, std::span<const float> y,
+                                    std::span<const std::uint32_t> group, const BoostingRules& rules,
+                                    const Rng& rng, ThreadTeam& team) {
+  const std::size_t programs = y.size();
+  const auto groups = RankingGroups::of(programs, group);
+  std::vector<float> score(programs, 0.0F), row_value(data.rows);
+  std::vector<Slope> slope(programs);
+  std::vector<PackedSum> of_program(programs), of_row(data.rows);
+  TreeGrower grower(data, rules.growth, team);
+  RoundSample sample(rules, data.columns.size());
+  EnsembleBuilder builder(data, columns);
+  double least_error = std::numeric_limits<double>::infinity();
+  std::size_t best_round = 0;
+  for (std::size_t round = 0; round < rules.rounds; ++round) {
+    const Rng of_round = rng.split(round);
+    slopes(rules.objective, score, y, groups, of_round, team, slope);
+    sample.leave_out(of_round.split(0xa11), slope);
+    const Quanta quanta = pack_slopes(slope, offsets, of_program);
+    std::fill(of_row.begin(), of_row.end(), PackedSum{0});
+    for (std::size_t p = 0; p < programs; ++p) {
+      for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
+        of_row[data.distinct_of[r]] += of_program[p];
+    }
+    builder.add(grower.grow(of_row, quanta, sample.columns(of_round.split(0xc01)), row_value));
+    for (std::size_t p = 0; p < programs; ++p) {
+      for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) score[p] += row_value[data.distinct_of[r]];
+    }
+    if (rules.early_stopping_rounds == 0) continue;
+    if (const double error = loss(rules.objective, score, y); error < least_error) {
+      least_error = error;
+      best_round = round;
+    } else if (round - best_round >= rules.early_stopping_rounds) {
+      break;
+    }
+  }
+  return std::move(builder).finish(rules.early_stopping_rounds == 0 ? rules.rounds : best_round + 1);
+}
+
+}  // namespace tunewright::models::gbdt
