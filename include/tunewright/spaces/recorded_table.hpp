@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/knob.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/table.hpp"
@@ -49,7 +50,7 @@ struct TableRow {
 /// `encode` gives the values separated by commas ("16,1,1,1,0"), which another table of the same kernel
 /// decodes to its own row.
 ///
-/// Models:      SearchSpace, with program_type = config_type = TableRow.
+/// Models:      KnobSpace, with program_type = config_type = TableRow.
 /// Cost:        `sample` O(1); `mutate` O(K log N) for each neighbour.
 /// Determinism: bit-identical everywhere.
 class RecordedTable {
@@ -79,8 +80,13 @@ class RecordedTable {
     return *table_;
   }
   [[nodiscard]] std::size_t size() const noexcept { return table_ ? table_->size() : 0; }
+  /// Throws `std::out_of_range` for a row that is not there.
   [[nodiscard]] TableRow at(std::size_t row) const {
-    return {static_cast<std::uint32_t>(row), index_->key.at(row)};
+    if (row >= size()) {
+      throw std::out_of_range("RecordedTable: row " + std::to_string(row) + " of " + std::to_string(size()) +
+                              " was asked for");
+    }
+    return {static_cast<std::uint32_t>(row), index_->key[row]};
   }
 
   [[nodiscard]] std::optional<TableRow> sample(const Task&, Rng& rng) const {
@@ -105,14 +111,22 @@ class RecordedTable {
   }
   [[nodiscard]] TableRow lower(const Task&, const TableRow& config) const { return config; }
 
+  [[nodiscard]] std::vector<Knob> knobs() const { return data::knobs_of(table()); }
+  [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const {
+    const auto values =
+        index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
+    return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
+  }
+
   /// Rows one change away, in the order of their values.
   [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const {
-    std::vector<std::uint32_t> found;
+    const std::span<const std::uint16_t> own = table().row(of.row);
     const std::span<const std::uint32_t> all(index_->sorted);
+    std::vector<std::uint32_t> found;
     if (kind_ == Neighbours::Hamming) {
-      differ_once(table().row(of.row), all, 0, false, found);
+      differ_once(own, all, 0, false, found);
     } else {
-      move_by_one(table().row(of.row), all, 0, found);
+      move_by_one(own, all, 0, found);
       std::erase(found, of.row);
     }
     return found;
@@ -129,6 +143,10 @@ class RecordedTable {
                                       " has two rows; keep one measurement of each");
         }
       }
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        const std::vector<double> numbers = data::knob_values(table, i);
+        values.insert(values.end(), numbers.begin(), numbers.end());
+      }
       sorted.resize(table.size());
       std::iota(sorted.begin(), sorted.end(), 0U);
       std::sort(sorted.begin(), sorted.end(), [&table](std::uint32_t a, std::uint32_t b) {
@@ -143,6 +161,7 @@ class RecordedTable {
       }
     }
     std::vector<std::uint64_t> key;                        // [N]
+    std::vector<double> values;                            // (N, K), as knobs
     std::unordered_map<std::uint64_t, std::uint32_t> row;  // of a key
     std::vector<std::uint32_t> sorted;                     // [N], rows by choices, first parameter first
     std::vector<std::vector<std::uint16_t>> occurring;     // [K], choices of at least one row, ascending

@@ -12,7 +12,7 @@ using namespace tunewright;
 using spaces::Neighbours;
 using spaces::RecordedTable;
 
-static_assert(SearchSpace<RecordedTable>);
+static_assert(KnobSpace<RecordedTable>);
 
 namespace {
 
@@ -95,6 +95,18 @@ TEST_CASE("configurations have one key and one text on every device") {
   CHECK(two.decode({}, one.encode(one.at(4)))->row == 3);
   CHECK(one.key(one.at(4)) == two.key(two.at(3)));
   CHECK(stable_hash(data::task_of(one.table())) != stable_hash(data::task_of(two.table())));
+}
+
+TEST_CASE("parameters are knobs: numbers with a scale, words as categories") {
+  data::Table table = small_table();
+  table.parameters[1] = {"b", {"row", "column", "none"}};
+  const RecordedTable space = space_of(table);
+  const std::vector<Knob> knobs = space.knobs();
+  REQUIRE(knobs.size() == 2);
+  CHECK(knobs[0] == Knob{"a", KnobScale::Log2, {1, 2, 4, 8}, {}});
+  CHECK(knobs[1] == Knob{"b", KnobScale::Category, {0, 1, 2}, {"row", "column", "none"}});
+  CHECK(space.knob_values(*space.decode({}, "4,column")) == std::vector<double>{4, 1});
+  CHECK(data::knobs_of(small_table())[1] == Knob{"b", KnobScale::Linear, {0, 1, 2}, {}});
 }
 
 TEST_CASE("tables that are no space are refused") {
