@@ -11,6 +11,8 @@
 #include <type_traits>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/nn/parameters.hpp"
+#include "tunewright/nn/training.hpp"
 
 namespace tunewright {
 
@@ -23,7 +25,7 @@ namespace tunewright {
 /// - Larger is better; scores are comparable within one task only and need no unit.
 /// - y is throughput / best of the task, in [0, 1]; a failed candidate is 0, never left out.
 /// - group[p] numbers the task of program p (any numbers; only equality counts). Ranking objectives compare
-///   programs of one group only. Empty means that all belong to one task.
+///   programs of one group only, unless an option says otherwise. Empty means that all belong to one task.
 /// - A program's score depends on its own rows alone: reordering, splitting or joining batches reorders,
 ///   splits or joins the scores.
 /// - A program without rows (it could not be described) scores minus infinity and teaches nothing.
@@ -50,6 +52,20 @@ concept CostModel = std::copyable<M> &&
 template <class M>
 concept ParametricCostModel = CostModel<M> && requires(M& own) {
   { own.parameters() } -> std::same_as<std::span<float>>;
+};
+
+/// A model that can learn on from what it knows: `train_from_current` is `fit`, but starts at the present
+/// weights, keeps the layers frozen in `from` bit for bit, and trains by `how` instead of the model's own
+/// `training`. It keeps the scale of the inputs unless `from` says otherwise. On a model that has learned
+/// nothing it is `fit`; with no programs it changes nothing. `blocks` names the layers and their places in
+/// `parameters`.
+template <class M>
+concept FineTunableCostModel = ParametricCostModel<M> &&
+    requires(const M model, M& own, const FeatureBatch& x, std::span<const float> y,
+             std::span<const std::uint32_t> group, const nn::Training& how, const nn::Continuation& from) {
+  { own.train_from_current(x, y, group, how, from) } -> std::same_as<void>;
+  { model.training } -> std::convertible_to<nn::Training>;
+  { model.blocks() } -> std::convertible_to<std::span<const nn::ParameterBlock>>;
 };
 
 /// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`,

@@ -10,6 +10,7 @@ enum class Objective : std::uint8_t;
 }
 
 struct Gbdt;
+struct Mlp;
 struct Random;
 
 }  // namespace tunewright::models

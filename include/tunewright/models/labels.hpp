@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::models {
+
+/// The checks of data that a network learns from. `y` is (P, heads); with several heads, NaN is a label that
+/// is not known. Throws std::invalid_argument.
+inline void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
+                         std::span<const std::uint32_t> group) {
+  if (heads > 1 && y.size() % heads != 0) {
+    throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(y.size()) +
+                                " labels are not whole rows of " + std::to_string(heads) +
+                                "; pass one label a head for every program, NaN where it is not known");
+  }
+  check_fit_sizes(who, x, y.size() / heads, group.size());
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if ((heads > 1 && std::isnan(y[i])) || (std::isfinite(y[i]) && y[i] >= 0)) continue;
+    throw std::invalid_argument(std::string(who) + "::fit: label " + std::to_string(y[i]) + " of program " +
+                                std::to_string(i / heads) +
+                                "; labels are throughput / best of task, 0 for a failed candidate");
+  }
+  const std::span<const float> values = x.values();
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::isnan(values[i])) {
+      throw std::invalid_argument(std::string(who) + "::fit: column " + std::to_string(i % x.columns()) +
+                                  " of row " + std::to_string(i / x.columns()) +
+                                  " is not a number; use features that are");
+    }
+  }
+}
+
+}  // namespace tunewright::models

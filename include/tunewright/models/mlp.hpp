@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <span>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
+#include "tunewright/models/network_persistence.hpp"
+#include "tunewright/nn/mlp_network.hpp"
+#include "tunewright/nn/network_state.hpp"
+
+namespace tunewright::models {
+
+/// TenSet's multilayer perceptron: rows are encoded one by one, summed up by program, and scored by two
+/// residual blocks and a linear layer. Columns are divided by their largest magnitude in the training set.
+///
+///   score(p) = w . trunk(sum over rows r of p of encode(r)) + b
+///   encode: D -> hidden -> hidden, ReLU after both;   trunk: h <- h + ReLU(W h + b), twice
+///
+/// Layers, for freezing: "encoder.0", "encoder.1", "trunk.0", "trunk.1", "output".
+///
+/// Paper:       Zheng et al., TenSet, NeurIPS 2021 datasets and benchmarks.
+/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: what the output layer sees),
+///              PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best of
+///              task, in [0, 1].
+/// Cost:        fit 6 (D + hidden) hidden FLOP a row and 12 hidden^2 a program, each epoch; predict a third.
+/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from. Inputs are
+///              cut off at four times what training saw.
+struct Mlp {
+  std::size_t hidden = 256;  ///< width of all hidden layers, at least 1
+  float dropout = 0;         ///< share of trunk units left out while training, in [0, 1)
+  nn::Training training{};
+  unsigned threads = 0;  ///< 0: all the machine has
+  std::uint64_t seed = 43;
+
+  using Network = nn::MlpNetwork<float>;
+  nn::NetworkState<Network> learned{};  ///< empty before the first fit
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    check_predict_sizes(name, x, score.size());
+    learned.predict(name, x, 0, nn::Pass{}, threads, score);
+  }
+  /// Scores of a network that misses `share` of its trunk units; `pass` says which.
+  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const {
+    check_predict_sizes(name, x, score.size());
+    learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
+  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
+
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check(training, x, y, group);
+    if (x.rows() == 0)
+      learned = {};
+    else
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, 1), x, y, group);
+  }
+  /// See FineTunableCostModel.
+  void train_from_current(const FeatureBatch& x, std::span<const float> y,
+                          std::span<const std::uint32_t> group, const nn::Training& how,
+                          const nn::Continuation& from = {}) {
+    if (!learned.trained()) return fit(x, y, group);
+    check(how, x, y, group);
+    learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+  }
+
+  [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
+  [[nodiscard]] std::span<float> parameters() noexcept { return learned.parameters(); }
+  [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
+
+  /// See PersistentCostModel.
+  void save(std::ostream& out, std::uint64_t feature_schema) const {
+    save_network(name, out, feature_schema, learned);
+  }
+  void load(std::istream& in, std::uint64_t feature_schema) {
+    learned = load_network<Network>(name, in, feature_schema);
+  }
+
+ private:
+  static constexpr const char* name = "models::Mlp";
+
+  void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
+             std::span<const std::uint32_t> group) const {
+    how.check(name);
+    require(hidden > 0, name, "hidden", static_cast<double>(hidden), "at least 1");
+    require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
+    check_lesson(name, x, y, 1, group);
+  }
+};
+
+}  // namespace tunewright::models

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <map>
+#include <ostream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/data/safetensors.hpp"
+#include "tunewright/models/persistence.hpp"
+#include "tunewright/nn/network_state.hpp"
+
+namespace tunewright::models {
+
+/// Writes a network as safetensors: one tensor a layer's matrix, named as in the network ((in, out), row-major),
+/// "input_scale", "statistics" where there are some, and the numbers the network is built from as metadata
+/// "shape.<name>". A model that has learned nothing is a file without tensors.
+template <class Network>
+void save_network(const char* who, std::ostream& out, std::uint64_t feature_schema,
+                  const nn::NetworkState<Network>& state) {
+  std::vector<data::Tensor> tensors;
+  std::map<std::string, std::string> metadata;
+  if (const Network* network = state.network()) {
+    const std::span<const float> all(state.weights().parameters);
+    for (const nn::ParameterBlock& block : network->layout().blocks())
+      tensors.push_back(
+          data::Tensor::of(block.name, {block.rows, block.columns}, all.subspan(block.first, block.size())));
+    tensors.push_back(data::Tensor::of("input_scale", state.scale().magnitude));
+    if (network->statistics() > 0)
+      tensors.push_back(data::Tensor::of("statistics", state.weights().statistics));
+    for (const auto& [name, value] : network->shape()) metadata["shape." + name] = std::to_string(value);
+  }
+  save_tensors(who, out, feature_schema, tensors, std::move(metadata));
+}
+
+namespace network_persistence_detail {
+
+inline std::size_t shape_of(const data::TensorFile& file, const std::string& name) {
+  constexpr std::size_t most = 1U << 20;
+  const auto found = file.metadata.find("shape." + name);
+  if (found == file.metadata.end()) throw std::runtime_error("the metadata lack 'shape." + name + "'");
+  const std::string& text = found->second;
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value > most)
+    throw std::runtime_error("'" + text + "' is no " + name + " of a network");
+  return value;
+}
+
+inline std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t rows, std::size_t columns) {
+  std::size_t wanted = rows * columns, stored = 1;
+  for (const std::size_t extent : tensor.shape) stored *= extent;
+  if (stored != wanted)
+    throw std::runtime_error("tensor '" + tensor.name + "' has " + std::to_string(stored) +
+                             " elements, not " + std::to_string(wanted));
+  std::vector<float> values = tensor.values<float>();
+  for (const float value : values) {
+    if (!std::isfinite(value)) throw std::runtime_error("tensor '" + tensor.name + "' is not finite");
+  }
+  return values;
+}
+
+}  // namespace network_persistence_detail
+
+/// Reads what `save_network` wrote; see PersistentCostModel.
+template <class Network>
+[[nodiscard]] nn::NetworkState<Network> load_network(const char* who, std::istream& in,
+                                                     std::uint64_t feature_schema) {
+  using namespace network_persistence_detail;
+  return load_tensors(who, in, feature_schema, [](const data::TensorFile& file) {
+    nn::NetworkState<Network> state;
+    if (file.tensors.empty()) return state;
+    Network network = Network::of_shape([&](const std::string& name) { return shape_of(file, name); });
+    nn::Weights<float> weights;
+    for (const nn::ParameterBlock& block : network.layout().blocks()) {
+      const auto values = numbers_of(file.at(block.name), block.rows, block.columns);
+      weights.parameters.insert(weights.parameters.end(), values.begin(), values.end());
+    }
+    if (const std::size_t count = network.statistics(); count > 0)
+      weights.statistics = numbers_of(file.at("statistics"), 1, count);
+    nn::InputScale scale{numbers_of(file.at("input_scale"), 1, network.columns())};
+    for (const float size : scale.magnitude) {
+      if (!(size > 0)) throw std::runtime_error("'input_scale' holds a number that is not positive");
+    }
+    state.restore(std::move(network), std::move(scale), std::move(weights));
+    return state;
+  });
+}
+
+}  // namespace tunewright::models

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cstddef>
+#include <type_traits>
+#include <vector>
+
+namespace tunewright::nn {
+
+/// A row-major matrix in somebody else's memory; row r starts `stride` numbers after row r - 1.
+template <class T>
+struct View {
+  T* data = nullptr;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  std::size_t stride = 0;
+
+  [[nodiscard]] T* row(std::size_t r) const noexcept { return data + r * stride; }
+  [[nodiscard]] View block(std::size_t row0, std::size_t count, std::size_t column0,
+                           std::size_t width) const noexcept {
+    return {data + row0 * stride + column0, count, width, stride};
+  }
+  operator View<const T>() const noexcept requires(!std::is_const_v<T>) {
+    return {data, rows, columns, stride};
+  }
+};
+
+/// A row-major matrix without gaps that keeps its memory when it shrinks: the batches of a training differ in
+/// their number of rows, and fetching megabytes from the system for each costs more than filling them.
+/// Values are indeterminate after `resize`.
+template <class T>
+class Matrix {
+ public:
+  Matrix() = default;
+  Matrix(std::size_t rows, std::size_t columns) { resize(rows, columns); }
+
+  void resize(std::size_t rows, std::size_t columns) {
+    rows_ = rows;
+    columns_ = columns;
+    if (values_.size() < rows * columns) values_.resize(rows * columns);
+  }
+  void fill(T value) { std::fill_n(values_.data(), size(), value); }
+
+  [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+  [[nodiscard]] std::size_t size() const noexcept { return rows_ * columns_; }
+  [[nodiscard]] T* data() noexcept { return values_.data(); }
+  [[nodiscard]] const T* data() const noexcept { return values_.data(); }
+  [[nodiscard]] T* row(std::size_t r) noexcept { return values_.data() + r * columns_; }
+  [[nodiscard]] const T* row(std::size_t r) const noexcept { return values_.data() + r * columns_; }
+  [[nodiscard]] View<T> view() noexcept { return {values_.data(), rows_, columns_, columns_}; }
+  [[nodiscard]] View<const T> view() const noexcept { return {values_.data(), rows_, columns_, columns_}; }
+  operator View<T>() noexcept { return view(); }
+  operator View<const T>() const noexcept { return view(); }
+
+ private:
+  std::size_t rows_ = 0, columns_ = 0;
+  std::vector<T> values_;
+};
+
+/// Rows are padded to a multiple of this. The kernels of a matrix product round differently in their remainder
+/// loops, so without padding a program's score would depend on its place in the batch.
+inline constexpr std::size_t row_block = 16;
+
+[[nodiscard]] constexpr std::size_t padded(std::size_t rows) noexcept {
+  return (rows + row_block - 1) / row_block * row_block;
+}
+
+template <class T>
+using ArrayMap = Eigen::Map<Eigen::Array<T, Eigen::Dynamic, 1>>;
+template <class T>
+using ConstArrayMap = Eigen::Map<const Eigen::Array<T, Eigen::Dynamic, 1>>;
+
+/// n numbers as something that is added, multiplied, ... element by element.
+template <class T>
+[[nodiscard]] ArrayMap<T> array(T* data, std::size_t n) {
+  return {data, static_cast<Eigen::Index>(n)};
+}
+template <class T>
+[[nodiscard]] ConstArrayMap<T> array(const T* data, std::size_t n) {
+  return {data, static_cast<Eigen::Index>(n)};
+}
+
+namespace matrix_detail {
+
+template <class T>
+auto map(View<T> view) {
+  using Plain = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  using Shape = std::conditional_t<std::is_const_v<T>, const Plain, Plain>;
+  return Eigen::Map<Shape, 0, Eigen::OuterStride<>>(
+      view.data, static_cast<Eigen::Index>(view.rows), static_cast<Eigen::Index>(view.columns),
+      Eigen::OuterStride<>(static_cast<Eigen::Index>(view.stride)));
+}
+
+}  // namespace matrix_detail
+
+// The three products that layers are made of. All matrix multiplications of the library's networks go through
+// these, which keeps the instantiations of Eigen, and with them the time to compile, few.
+
+/// out = a b, (M, K) (K, N).
+template <class T>
+void multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> out) {
+  matrix_detail::map(out).noalias() = matrix_detail::map(a) * matrix_detail::map(b);
+}
+
+/// out += a b, (M, K) (K, N).
+template <class T>
+void add_multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> out) {
+  matrix_detail::map(out).noalias() += matrix_detail::map(a) * matrix_detail::map(b);
+}
+
+/// out = a b^T, (M, K) (N, K).
+template <class T>
+void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
+                         View<T> out) {
+  matrix_detail::map(out).noalias() = matrix_detail::map(a) * matrix_detail::map(b).transpose();
+}
+
+/// out += a^T b, (K, M) (K, N): what a batch of K rows adds to the gradient of a weight.
+template <class T>
+void add_transposed_multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
+                             View<T> out) {
+  matrix_detail::map(out).noalias() += matrix_detail::map(a).transpose() * matrix_detail::map(b);
+}
+
+}  // namespace tunewright::nn

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/nn/dropout.hpp"
+#include "tunewright/nn/input.hpp"
+#include "tunewright/nn/linear.hpp"
+#include "tunewright/nn/matrix.hpp"
+#include "tunewright/nn/parameters.hpp"
+#include "tunewright/nn/segments.hpp"
+#include "tunewright/nn/trainer.hpp"
+
+namespace tunewright::nn {
+
+/// The network of models::Mlp.
+///
+///   rows (R, D) -Linear-ReLU-Linear-ReLU-> (R, H) -sum of each program-> (P, H) -2 Residual-> (P, H)
+///        -Linear-> (P, heads)
+///
+/// Layers: "encoder.0", "encoder.1", "trunk.0", "trunk.1", "output".
+template <class T>
+class MlpNetwork {
+ public:
+  using Scalar = T;
+  struct Trace {
+    std::size_t first_program = 0;
+    std::vector<std::uint32_t> offsets;
+    Matrix<T> rows, hidden, encoded, summed;
+    std::array<Matrix<T>, 2> active, after, mask;
+    Matrix<T> score, d_score, d, scratch;
+    [[nodiscard]] const Matrix<T>& embedding() const noexcept { return after[1]; }
+  };
+
+  MlpNetwork(std::size_t columns, std::size_t hidden, std::size_t heads)
+      : columns_(columns), hidden_(hidden), heads_(heads) {
+    encoder_[0] = Linear(layout_, "encoder.0", columns, hidden);
+    encoder_[1] = Linear(layout_, "encoder.1", hidden, hidden);
+    for (std::size_t i = 0; i < 2; ++i) trunk_[i] = Residual(layout_, "trunk." + std::to_string(i), hidden);
+    output_ = Linear(layout_, "output", hidden, heads);
+  }
+
+  /// What the constructor was given, by name; `of_shape` turns it into a network again.
+  [[nodiscard]] NetworkShape shape() const {
+    return {{"columns", columns_}, {"hidden", hidden_}, {"heads", heads_}};
+  }
+  template <class ByName>
+  [[nodiscard]] static MlpNetwork of_shape(ByName&& by) {
+    return MlpNetwork(by("columns"), by("hidden"), by("heads"));
+  }
+
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
+  [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
+  [[nodiscard]] std::size_t heads() const noexcept { return heads_; }
+  [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
+  [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
+  [[nodiscard]] Weights<T> initial(const Rng& rng) const {
+    Weights<T> weights{std::vector<T>(layout_.size()), {}};
+    layout_.initialise(rng, std::span<T>(weights.parameters));
+    return weights;
+  }
+
+  void load(const Programs& programs, Trace& t) const {
+    gather(
+        programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
+  }
+
+  void forward(const T* w, const T*, const Pass& pass, Trace& t) const {
+    encoder_[0].forward_relu(w, t.rows, t.hidden);
+    encoder_[1].forward_relu(w, t.hidden, t.encoded);
+    segment_sum<T>(t.encoded, t.offsets, t.summed);
+    for (std::size_t i = 0; i < 2; ++i) {
+      trunk_[i].forward(w, i == 0 ? t.summed : t.after[0], t.active[i], t.after[i]);
+      dropout(pass, i, t.first_program, t.after[i], t.mask[i]);
+    }
+    output_.forward(w, t.after[1], t.score);
+  }
+
+  void backward(const T* w, T* g, const Pass& pass, Trace& t) const {
+    output_.backward(w, g, t.after[1], t.d_score, &t.d);
+    for (std::size_t i = 2; i-- > 0;) {
+      dropout_backward(pass, t.mask[i], t.d);
+      trunk_[i].backward(w, g, i == 0 ? t.summed : t.after[0], t.active[i], t.d, t.scratch);
+    }
+    segment_spread<T>(t.d, t.offsets, t.rows.rows(), t.scratch);
+    relu_backward(t.encoded, t.scratch);
+    encoder_[1].backward(w, g, t.hidden, t.scratch, &t.d);
+    relu_backward(t.hidden, t.d);
+    encoder_[0].backward<T>(w, g, t.rows, t.d, nullptr);
+  }
+
+ private:
+  std::size_t columns_, hidden_, heads_;
+  ParameterLayout layout_;
+  std::array<Linear, 2> encoder_;
+  std::array<Residual, 2> trunk_;
+  Linear output_;
+};
+
+}  // namespace tunewright::nn

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/nn/trainer.hpp"
+
+namespace tunewright::nn {
+
+/// What a model that is a network has learned, and everything such models have in common. `Shape` is what the
+/// network is built from; it is stored with the weights.
+template <class Network>
+class NetworkState {
+ public:
+  using T = typename Network::Scalar;
+
+  /// How a model trains; `who` is named in messages.
+  struct How {
+    const char* who;
+    const Training& training;
+    float dropout;
+    std::uint64_t seed;
+    unsigned threads;
+  };
+
+  [[nodiscard]] bool trained() const noexcept { return network_.has_value(); }
+  [[nodiscard]] std::span<T> parameters() noexcept { return weights_.parameters; }
+  [[nodiscard]] std::span<const ParameterBlock> blocks() const noexcept {
+    return network_ ? network_->layout().blocks() : std::span<const ParameterBlock>{};
+  }
+  [[nodiscard]] const Network* network() const noexcept { return network_ ? &*network_ : nullptr; }
+  [[nodiscard]] const Weights<T>& weights() const noexcept { return weights_; }
+  [[nodiscard]] const InputScale& scale() const noexcept { return scale_; }
+
+  /// Learns `labels` (P, heads of `network`), NaN where one is not known, from nothing.
+  void fit(const How& how, Network network, const FeatureBatch& x, std::span<const T> labels,
+           std::span<const std::uint32_t> group) {
+    NetworkState next;
+    next.network_ = std::move(network);
+    next.scale_ = InputScale::fit(x);
+    next.weights_ = next.network_->initial(Rng(how.seed).split(0));
+    next.go_on(how, x, labels, group, {});
+    *this = std::move(next);
+  }
+
+  /// Learns on from what is known.
+  void continue_fit(const How& how, const FeatureBatch& x, std::span<const T> labels,
+                    std::span<const std::uint32_t> group, const Continuation& from) {
+    check_width(how.who, "train_from_current", x);
+    NetworkState next = *this;
+    if (from.refit_input_scale && x.rows() > 0) next.scale_ = InputScale::fit(x);
+    next.go_on(how, x, labels, group, from.frozen);
+    *this = std::move(next);
+  }
+
+  /// Takes over what a file held. Throws `std::runtime_error` when the numbers do not fit the network.
+  void restore(Network network, InputScale scale, Weights<T> weights) {
+    if (weights.parameters.size() != network.layout().size() ||
+        weights.statistics.size() != network.statistics())
+      throw std::runtime_error("the weights do not fit the shape of the network");
+    network_ = std::move(network);
+    scale_ = std::move(scale);
+    weights_ = std::move(weights);
+  }
+
+  /// Scores of one head, thinned if `pass` says so.
+  void predict(const char* who, const FeatureBatch& x, std::size_t head, const Pass& pass, unsigned threads,
+               std::span<float> score) const {
+    std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
+    run(who, "predict", x, pass, threads, [&](const auto& trace, std::uint32_t p, std::size_t row) {
+      score[p] = static_cast<float>(trace.score.row(row)[head]);
+    });
+    if (network_) return;
+    for (const std::uint32_t p : described(x)) score[p] = 0;
+  }
+
+  /// The last hidden layer, one row a program. Before the first fit: the sums of the program's rows.
+  [[nodiscard]] FeatureBatch embed(const char* who, const FeatureBatch& x, unsigned threads) const {
+    const std::size_t width = network_ ? network_->embedding_width() : x.columns();
+    std::vector<float> values(x.programs() * width, 0.0F);
+    run(who, "embed", x, Pass{}, threads, [&](const auto& trace, std::uint32_t p, std::size_t row) {
+      std::copy_n(trace.embedding().row(row), width, values.begin() + static_cast<std::ptrdiff_t>(p * width));
+    });
+    FeatureBatch out(width);
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      const auto row = out.append_row();
+      if (network_)
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(p * width), width, row.begin());
+      else
+        for (std::uint32_t r = x.offsets()[p]; r < x.offsets()[p + 1]; ++r)
+          for (std::size_t c = 0; c < width; ++c) row[c] += x.row(r)[c];
+      out.close_program();
+    }
+    return out;
+  }
+
+ private:
+  static std::vector<std::uint32_t> described(const FeatureBatch& x) {
+    std::vector<std::uint32_t> programs;
+    for (std::uint32_t p = 0; p < x.programs(); ++p) {
+      if (x.offsets()[p] != x.offsets()[p + 1]) programs.push_back(p);
+    }
+    return programs;
+  }
+
+  void check_width(const char* who, const char* what, const FeatureBatch& x) const {
+    if (!network_ || x.rows() == 0 || x.columns() == scale_.magnitude.size()) return;
+    throw std::invalid_argument(std::string(who) + "::" + what + ": rows of " + std::to_string(x.columns()) +
+                                " features, but the model was trained on " +
+                                std::to_string(scale_.magnitude.size()) +
+                                "; use the featurizer it was trained with");
+  }
+
+  void go_on(const How& how, const FeatureBatch& x, std::span<const T> labels,
+             std::span<const std::uint32_t> group, std::span<const std::string> frozen) {
+    Trainer<Network> trainer(*network_, how.training, how.dropout, how.seed, how.threads);
+    trainer.train(Lesson<T>{&x, &scale_, described(x), labels, group}, frozen, weights_);
+  }
+
+  // Calls use(trace, program, row) for every described program, in parts of a fixed size.
+  template <class Use>
+  void run(const char* who, const char* what, const FeatureBatch& x, const Pass& pass, unsigned threads,
+           Use&& use) const {
+    check_width(who, what, x);
+    if (!network_) return;
+    const auto programs = described(x);
+    constexpr std::size_t part_size = 64;
+    const std::size_t parts = (programs.size() + part_size - 1) / part_size;
+    const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
+    // A helper must find about a millisecond of work to be worth starting.
+    const std::size_t helpers = std::min(wanted, parts / 2 + 1);
+    std::vector<typename Network::Trace> traces(helpers);
+    ThreadTeam team(static_cast<unsigned>(helpers));
+    team.for_each(parts, [&](std::size_t part, unsigned worker) {
+      const std::size_t first = part * part_size, last = std::min(first + part_size, programs.size());
+      auto& trace = traces[worker];
+      const auto here = std::span(programs).subspan(first, last - first);
+      trace.first_program = first;
+      network_->load(Programs{&x, here, &scale_}, trace);
+      network_->forward(weights_.parameters.data(), weights_.statistics.data(), pass, trace);
+      for (std::size_t i = 0; i < here.size(); ++i) use(trace, here[i], i);
+    });
+  }
+
+  std::optional<Network> network_;
+  Weights<T> weights_;
+  InputScale scale_;
+};
+
+}  // namespace tunewright::nn

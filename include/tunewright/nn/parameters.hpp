@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+
+namespace tunewright::nn {
+
+/// One matrix of weights (or, with one row, a vector) and where it starts in the vector of all parameters.
+struct ParameterBlock {
+  std::string name;  ///< "<layer>.<what>", e.g. "encoder.0.weight"
+  std::size_t first = 0;
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+  float low = 0;  ///< initial values are uniform in [low, high]
+  float high = 0;
+
+  [[nodiscard]] std::size_t size() const noexcept { return rows * columns; }
+};
+
+/// The numbers a network is built from, by name.
+using NetworkShape = std::vector<std::pair<std::string, std::size_t>>;
+
+/// Positions [first, last) of the vector of all parameters.
+struct ParameterRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+
+  bool operator==(const ParameterRange&) const = default;
+};
+
+/// Which weights a network has. All of them lie in one vector, in the order of `add`, so that copying,
+/// averaging, clipping and storing a network are loops over numbers; layers only remember where theirs start.
+class ParameterLayout {
+ public:
+  /// Returns where the block starts.
+  std::size_t add(std::string name, std::size_t rows, std::size_t columns, float low, float high) {
+    const std::size_t first = size_;
+    size_ += rows * columns;
+    blocks_.push_back({std::move(name), first, rows, columns, low, high});
+    return first;
+  }
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::span<const ParameterBlock> blocks() const noexcept { return blocks_; }
+
+  /// What remains when the blocks whose names begin with one of `frozen` are taken out, neighbours joined.
+  /// Throws `std::invalid_argument` for a prefix that no block has.
+  [[nodiscard]] std::vector<ParameterRange> without(std::span<const std::string> frozen) const {
+    for (const std::string& prefix : frozen) check_prefix(prefix);
+    std::vector<ParameterRange> kept;
+    for (const ParameterBlock& block : blocks_) {
+      bool taken_out = false;
+      for (const std::string& prefix : frozen) taken_out = taken_out || block.name.starts_with(prefix);
+      if (taken_out) continue;
+      if (!kept.empty() && kept.back().last == block.first)
+        kept.back().last += block.size();
+      else
+        kept.push_back({block.first, block.first + block.size()});
+    }
+    return kept;
+  }
+
+  /// Draws all parameters. Each block has a stream of its own: its values do not depend on the other blocks.
+  template <class T>
+  void initialise(const Rng& rng, std::span<T> parameters) const {
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+      const ParameterBlock& block = blocks_[b];
+      const double low = static_cast<double>(block.low), width = static_cast<double>(block.high) - low;
+      Rng draw = rng.split(b);
+      for (T& value : parameters.subspan(block.first, block.size()))
+        value = static_cast<T>(width == 0 ? low : low + width * draw.uniform());
+    }
+  }
+
+ private:
+  void check_prefix(std::string_view prefix) const {
+    std::string names;
+    for (const ParameterBlock& block : blocks_) {
+      if (block.name.starts_with(prefix)) return;
+      names += (names.empty() ? "" : ", ") + block.name;
+    }
+    throw std::invalid_argument("nn: no layer is called '" + std::string(prefix) + "...'; the network has " +
+                                names);
+  }
+
+  std::vector<ParameterBlock> blocks_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace tunewright::nn

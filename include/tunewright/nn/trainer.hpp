@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/nn/dropout.hpp"
+#include "tunewright/nn/input.hpp"
+#include "tunewright/nn/losses.hpp"
+#include "tunewright/nn/optimiser.hpp"
+#include "tunewright/nn/parameters.hpp"
+#include "tunewright/nn/training.hpp"
+
+namespace tunewright::nn {
+
+/// What a network learns from. Programs without rows are not listed in `programs`.
+template <class T>
+struct Lesson {
+  const FeatureBatch* x = nullptr;
+  const InputScale* scale = nullptr;
+  std::vector<std::uint32_t> programs;   ///< positions in x
+  std::span<const T> labels;             ///< (P, heads); NaN: not known
+  std::span<const std::uint32_t> group;  ///< [P] or empty
+};
+
+/// The weights of a network, and what it gathered that is not learned by gradient (statistics of batches).
+template <class T>
+struct Weights {
+  std::vector<T> parameters;
+  std::vector<T> statistics;
+};
+
+/// Trains any network by mini-batches of whole programs.
+///
+/// A mini-batch is cut into shards of programs, as many as its size asks for, whatever the number of threads.
+/// Every layer works on all rows of a shard at once; a shard has its own gradient, and the gradients are added
+/// in the order of the shards.
+///
+/// A network N offers `layout()`, `heads()`, `Scalar`, and a `Trace`: what one shard keeps between
+///   load(programs, trace)                                reads features
+///   forward(parameters, statistics, pass, trace)         writes trace.score (P padded, heads)
+///   backward(parameters, gradient, pass, trace)          reads trace.d_score, adds to gradient
+/// with `trace.first_program` the position of the shard in its mini-batch. A network whose layers look at the
+/// whole mini-batch has `join`, called between the halves `forward_lower` and `forward_upper`, and
+/// `join_backward` between `backward_upper` and `backward_lower`.
+///
+/// Determinism: bit-identical for equal data, options and seed at any number of threads.
+template <class Network>
+class Trainer {
+ public:
+  using T = typename Network::Scalar;
+  using Trace = typename Network::Trace;
+
+  Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed,
+          unsigned threads)
+      : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
+
+  /// Changes `weights` except for the frozen layers.
+  void train(const Lesson<T>& lesson, std::span<const std::string> frozen, Weights<T>& weights) {
+    const std::size_t n = lesson.programs.size();
+    if (n == 0) return;
+    const auto pieces = pieces_of(network_.layout().without(frozen));
+    Stepper<T> stepper(training_, network_.layout().size());
+    EarlyStopping patience(training_.patience_epochs);
+    const std::size_t batches = (n + training_.batch_programs - 1) / training_.batch_programs;
+    const unsigned epochs = training_.epochs_of(batches);
+    std::vector<std::uint32_t> order = lesson.programs;
+    std::uint64_t step = 0;
+    for (unsigned epoch = 0; epoch < epochs; ++epoch) {
+      rng_.split(2 * std::uint64_t{epoch}).shuffle(std::span(order));
+      const float rate = training_.learning_rate_in(epoch, epochs);
+      for (std::size_t b = 0; b < batches; ++b) {
+        const std::size_t first = b * n / batches, last = (b + 1) * n / batches;
+        const Pass pass{true, dropout_, rng_.split(2 * step + 1)};
+        ++step;
+        patience.batch(gradient_of(lesson, std::span(order).subspan(first, last - first), pass, weights));
+        stepper.begin(rate, add_shards(pieces));
+        team_.for_each(pieces.size(), [&](std::size_t i, unsigned) {
+          stepper.step(pieces[i], gradients_[0], weights.parameters);
+        });
+      }
+      if (patience.epoch()) break;
+    }
+  }
+
+  /// One pass forward and back over `batch`; afterwards `gradient()` is that of the returned loss.
+  double gradient_of(const Lesson<T>& lesson, std::span<const std::uint32_t> batch, const Pass& pass,
+                     Weights<T>& weights) {
+    constexpr std::size_t programs_a_shard = 64, most_shards = 8;
+    shards_ = std::clamp(batch.size() / programs_a_shard, std::size_t{1}, most_shards);
+    if (traces_.size() < shards_) traces_.resize(shards_);
+    if (gradients_.size() < shards_) gradients_.resize(shards_);
+    const T* parameters = weights.parameters.data();
+    const auto begin = [&](std::size_t s) { return s * batch.size() / shards_; };
+    constexpr bool joined = requires(Network & net) { &Network::join; };
+    team_.for_each(shards_, [&](std::size_t s, unsigned) {
+      Trace& trace = traces_[s];
+      trace.first_program = begin(s);
+      network_.load(Programs{lesson.x, batch.subspan(begin(s), begin(s + 1) - begin(s)), lesson.scale},
+                    trace);
+      if constexpr (joined)
+        network_.forward_lower(parameters, pass, trace);
+      else
+        network_.forward(parameters, weights.statistics.data(), pass, trace);
+    });
+    if constexpr (joined) {
+      network_.join(std::span(traces_).first(shards_), weights.statistics.data());
+      team_.for_each(shards_, [&](std::size_t s, unsigned) {
+        network_.forward_upper(parameters, weights.statistics.data(), pass, traces_[s]);
+      });
+    }
+    const double loss = losses_of(lesson, batch);
+    team_.for_each(shards_, [&](std::size_t s, unsigned) {
+      gradients_[s].assign(weights.parameters.size(), T{0});
+      if constexpr (joined)
+        network_.backward_upper(parameters, gradients_[s].data(), pass, traces_[s]);
+      else
+        network_.backward(parameters, gradients_[s].data(), pass, traces_[s]);
+    });
+    if constexpr (joined) {
+      network_.join_backward(std::span(traces_).first(shards_));
+      team_.for_each(shards_, [&](std::size_t s, unsigned) {
+        network_.backward_lower(parameters, gradients_[s].data(), pass, traces_[s]);
+      });
+    }
+    return loss;
+  }
+
+  /// The gradient of the last `gradient_of`.
+  [[nodiscard]] std::span<const T> gradient() {
+    const ParameterRange all[]{{0, gradients_[0].size()}};
+    add_shards(pieces_of(all));
+    shards_ = 1;
+    return gradients_[0];
+  }
+
+ private:
+  // Sums up the shards' gradients in the first one; returns the Euclidean norm of the sum.
+  double add_shards(std::span<const ParameterRange> pieces) {
+    squares_.assign(pieces.size(), 0.0);
+    team_.for_each(pieces.size(), [&](std::size_t i, unsigned) {
+      const std::size_t first = pieces[i].first, count = pieces[i].last - first;
+      auto sum = array(gradients_[0].data() + first, count);
+      for (std::size_t s = 1; s < shards_; ++s)
+        sum += array(std::as_const(gradients_[s]).data() + first, count);
+      squares_[i] = static_cast<double>(sum.square().sum());
+    });
+    return std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
+  }
+
+  // Fills d_score of every shard.
+  double losses_of(const Lesson<T>& lesson, std::span<const std::uint32_t> batch) {
+    const std::size_t n = batch.size(), heads = network_.heads();
+    score_.resize(n);
+    label_.resize(n);
+    group_.clear();
+    for (const std::uint32_t p : batch) {
+      if (!lesson.group.empty()) group_.push_back(lesson.group[p]);
+    }
+    for (std::size_t s = 0; s < shards_; ++s) {
+      traces_[s].d_score.resize(traces_[s].score.rows(), heads);
+      traces_[s].d_score.fill(T{0});
+    }
+    double loss = 0;
+    for (std::size_t head = 0; head < heads; ++head) {
+      each_program(n, [&](std::size_t i, Trace& trace, std::size_t row) {
+        score_[i] = trace.score.row(row)[head];
+        label_[i] = lesson.labels[batch[i] * heads + head];
+      });
+      slope_.assign(n, T{0});
+      loss += static_cast<double>(loss_of<T>(training_, score_, label_, group_, slope_));
+      each_program(
+          n, [&](std::size_t i, Trace& trace, std::size_t row) { trace.d_score.row(row)[head] = slope_[i]; });
+    }
+    return loss;
+  }
+
+  template <class F>
+  void each_program(std::size_t n, F&& f) {
+    for (std::size_t s = 0; s < shards_; ++s) {
+      const std::size_t first = s * n / shards_, last = (s + 1) * n / shards_;
+      for (std::size_t i = first; i < last; ++i) f(i, traces_[s], i - first);
+    }
+  }
+
+  const Network& network_;
+  Training training_;
+  float dropout_;
+  Rng rng_;
+  ThreadTeam team_;
+  std::size_t shards_ = 1;
+  std::vector<Trace> traces_;
+  std::vector<std::vector<T>> gradients_;
+  std::vector<double> squares_;
+  std::vector<T> score_, label_, slope_;
+  std::vector<std::uint32_t> group_;
+};
+
+}  // namespace tunewright::nn

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/models/mlp.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/network_lessons.hpp"
+#include "support/refusal.hpp"
+
+using namespace tunewright;
+using models::Mlp;
+
+static_assert(FineTunableCostModel<Mlp> && EmbeddingCostModel<Mlp> && PersistentCostModel<Mlp>);
+static_assert(!UncertainCostModel<Mlp>);
+
+TEST_CASE("as many parameters as TenSet's network") {
+  // 174*256+256 + 256*256+256 + 2 (256*256+256) + 256+1
+  CHECK(Mlp::Network(174, 256, 1).layout().size() == 242'433);
+}
+
+TEST_CASE("a network by hand") {
+  // One column, one hidden unit; all weights 1 but the bias of the output, 0.5. Columns are divided by 4, the
+  // largest: program {2, 4} has encodings 0.5 + 1 -> 1.5 + 1 = 2.5 and 1 + 1 -> 3 (biases are 1), the sum is 5.5;
+  // each residual block makes 2 s + 1: 12, 25; score 25.5.
+  Mlp model{.hidden = 1, .training = {.epochs = 1, .least_steps = 1}};
+  FeatureBatch x(1);
+  x.append_program(std::vector<float>{2, 4});
+  model.fit(x, std::vector<float>{1}, {});
+  const auto w = model.parameters();
+  REQUIRE(w.size() == 10);
+  for (float& value : w) value = 1;
+  w[9] = 0.5F;
+  CHECK(test::predicted(model, x)[0] == doctest::Approx(25.5));
+  CHECK(model.embed(x).row(0)[0] == doctest::Approx(25));
+}
+
+TEST_CASE("learns what a product of two features makes of throughput") {
+  const auto train = test::make_lesson(600, 1), held_out = test::make_lesson(300, 2);
+  Mlp model{.hidden = 32, .training = {.epochs = 60, .batch_programs = 128, .learning_rate = 3e-3F}};
+  model.fit(train.x, train.y, train.group);
+  CHECK(test::accuracy(model, held_out) > 0.9);
+}
+
+TEST_CASE("every loss teaches") {
+  const auto train = test::make_lesson(300, 1), held_out = test::make_lesson(200, 2);
+  for (const auto loss :
+       {nn::Loss::Pairwise, nn::Loss::MeanSquared, nn::Loss::WeightedMeanSquared, nn::Loss::Quantile}) {
+    CAPTURE(static_cast<int>(loss));
+    Mlp model{.hidden = 16,
+              .training = {.loss = loss, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
+    model.fit(train.x, train.y, train.group);
+    CHECK(test::accuracy(model, held_out) > 0.8);
+  }
+  Mlp by_task{
+      .hidden = 16,
+      .training = {.across_tasks = false, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
+  by_task.fit(train.x, train.y, train.group);
+  CHECK(test::accuracy(by_task, held_out) > 0.8);
+}
+
+TEST_CASE("options out of range are refused by name") {
+  const auto lesson = test::make_lesson(4, 1);
+  const auto refused = [&](Mlp model) {
+    return test::refusal([&] { model.fit(lesson.x, lesson.y, lesson.group); });
+  };
+  CHECK(refused({.hidden = 0}).find("models::Mlp: hidden is 0") == 0);
+  CHECK(refused({.dropout = 1}).find("dropout") != std::string::npos);
+  CHECK(refused({.training = {.quantile = 1}}).find("quantile") != std::string::npos);
+  CHECK(refused({.training = {.epochs = 0}}).find("epochs") != std::string::npos);
+  CHECK(refused({.training = {.batch_programs = 0}}).find("batch_programs") != std::string::npos);
+  CHECK(refused({.training = {.learning_rate = 0}}).find("learning_rate") != std::string::npos);
+  CHECK(refused({.training = {.momentum = 1}}).find("momentum") != std::string::npos);
+  CHECK(refused({.training = {.weight_decay = -1}}).find("weight_decay") != std::string::npos);
+  CHECK(refused({.training = {.clip_norm = -1}}).find("clip_norm") != std::string::npos);
+  CHECK(refused({.training = {.step_epochs = 0}}).find("step_epochs") != std::string::npos);
+  CHECK(refused({.training = {.step_factor = 0}}).find("step_factor") != std::string::npos);
+}
