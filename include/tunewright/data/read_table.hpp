@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tunewright/data/gzip.hpp"
+#include "tunewright/data/kernel_tuner.hpp"
+#include "tunewright/data/ktt.hpp"
+#include "tunewright/data/t4.hpp"
+
+namespace tunewright::data {
+
+/// Reads a Kernel Tuner cache, a T4 file or a KTT file, plain or gzip; the first key tells which it is.
+///
+///   const data::ImportedTable imported = data::read_table("MI250X.json.gz", {.device = "MI250X"});
+///   std::cout << data::summary(imported.report) << '\n';
+///
+/// Throws `std::runtime_error` for a file that cannot be read, is damaged as a gzip stream, or is none of the
+/// three; the errors of its format otherwise.
+[[nodiscard]] inline ImportedTable read_table(const std::string& path, TableSource source = {}) {
+  const std::string text = read_text(path);
+  if (source.file.empty()) source.file = path;
+  std::string_view first;
+  json::Scanner in(text);
+  if (in.accept('{') && in.peek() == '"') first = in.plain_string();
+  if (first == "Metadata" || first == "Results") return parse_ktt(text, source);
+  if (first == "metadata" || first == "results" || first == "schema_version") return parse_t4(text, source);
+  return parse_kernel_tuner(text, source);
+}
+
+}  // namespace tunewright::data

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/record.hpp"
+#include "tunewright/data/json/writer.hpp"
+#include "tunewright/data/table_builder.hpp"
+
+namespace tunewright::data {
+
+namespace t4_detail {
+
+/// Inverse of `t4_invalidity`, as far as it has one.
+inline Fault fault(std::string_view invalidity) {
+  if (invalidity == "constraints") return Fault::InvalidSchedule;
+  if (invalidity == "compile") return Fault::DeviceCompileError;
+  if (invalidity == "runtime") return Fault::RunError;
+  if (invalidity == "correctness") return Fault::WrongResult;
+  if (invalidity == "timeout") return Fault::RunTimeout;
+  return Fault::Unknown;
+}
+
+/// Times of one result in the unit of the file, and the time among its measurements, which may have its own.
+struct Result {
+  std::vector<double> runtimes;
+  double compilation = 0, time = std::nan("");
+  double time_unit_s = 0;  ///< 0 for that of the file
+  std::string invalidity;
+};
+
+inline void read_times(json::Scanner& in, Result& result) {
+  in.object([&](std::string_view key) {
+    if (key == "runtimes") {
+      in.array([&] { result.runtimes.push_back(in.number()); });
+    } else if (key == "compilation" || key == "compilation_time") {
+      result.compilation = in.number();
+    } else {
+      (void)in.skip_value();
+    }
+  });
+}
+
+inline void read_measurement(json::Scanner& in, Result& result) {
+  std::string name, unit;
+  double value = std::nan("");
+  in.object([&](std::string_view key) {
+    if (key == "name") {
+      in.string(name);
+    } else if (key == "unit") {
+      in.string(unit);
+    } else if (key == "value" && in.peek() != '"') {
+      value = in.number();
+    } else {
+      (void)in.skip_value();
+    }
+  });
+  if (name != "time") return;
+  result.time = value;
+  if (!unit.empty()) result.time_unit_s = table_import::seconds_in(unit);
+}
+
+inline void record(json::Scanner& in, table_import::Builder& builder, double unit_s) {
+  Result result;
+  builder.begin_row();
+  in.object([&](std::string_view key) {
+    if (key == "configuration") {
+      in.object([&](std::string_view name) {
+        if (!builder.set(name, in.skip_value()))
+          throw FormatError("parameter '" + std::string(name) + "' is not one of the first result's");
+      });
+    } else if (key == "times") {
+      read_times(in, result);
+    } else if (key == "invalidity") {
+      in.string(result.invalidity);
+    } else if (key == "measurements") {
+      in.array([&] { read_measurement(in, result); });
+    } else {
+      (void)in.skip_value();
+    }
+  });
+  Outcome outcome;
+  outcome.compile_time = table_import::price(result.compilation, unit_s);
+  const double running = std::accumulate(result.runtimes.begin(), result.runtimes.end(), 0.0);
+  outcome.run_time = table_import::price(running, unit_s);
+  if (result.invalidity.empty()) throw FormatError("the result has no 'invalidity'");
+  if (result.invalidity != "correct") {
+    outcome.result = Failure{fault(result.invalidity), result.invalidity};
+  } else {
+    if (std::isnan(result.time) && result.runtimes.empty()) throw FormatError("the result has no time");
+    const double time_s = result.time * (result.time_unit_s > 0 ? result.time_unit_s : unit_s);
+    const double summary =
+        std::isnan(time_s) ? running / static_cast<double>(result.runtimes.size()) : time_s / unit_s;
+    outcome.result = table_import::timing(std::move(result.runtimes), summary, unit_s);
+  }
+  builder.end_row(std::move(outcome));
+}
+
+inline std::string_view unit_name(std::string_view text) {  // "metadata" may follow the results
+  json::Scanner in(text);
+  std::string_view unit;
+  in.object([&](std::string_view key) {
+    if (key != "metadata") return (void)in.skip_value();
+    in.object([&](std::string_view name) {
+      if (name == "timeunit") {
+        unit = in.plain_string();
+      } else {
+        (void)in.skip_value();
+      }
+    });
+  });
+  return unit;
+}
+
+/// Everything of a result but its configuration, which `configuration` writes as a JSON object.
+template <class Configuration>
+void write_result(std::ostream& out, bool first, const Outcome& outcome, const Configuration& configuration) {
+  std::string line = first ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
+  configuration(line);
+  line += ", \"times\": {\"compilation\": ";
+  json::write(line, outcome.compile_time.count());
+  const Timing* timing = outcome.timing();
+  if (timing != nullptr) {
+    line += ", \"runtimes\": ";
+    json::write_array(line, timing->repeats, [&](Seconds repeat) { json::write(line, repeat.count()); });
+  }
+  line += "}, \"invalidity\": ";
+  const std::string_view invalidity = timing != nullptr ? "correct" : t4_invalidity(outcome.failure()->fault);
+  json::write(line, invalidity);
+  line += timing != nullptr ? ", \"correctness\": 1" : ", \"correctness\": 0";
+  line += ", \"measurements\": [{\"name\": \"time\", \"value\": ";
+  if (timing != nullptr) {
+    json::write(line, timing->median.count());
+  } else {
+    json::write(line, name(outcome.failure()->fault));
+  }
+  out << line << ", \"unit\": \"seconds\"}], \"objectives\": [\"time\"]}";
+}
+
+inline constexpr std::string_view head =
+    "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
+
+}  // namespace t4_detail
+
+/// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
+/// names neither device nor kernel, so `source` must name the device.
+///
+/// Latency is the median of `times.runtimes`; running is charged with their sum, as the schema keeps nothing
+/// better. Times are in `metadata.timeunit`; a measurement may have a unit of its own.
+///
+/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is missing or unknown.
+[[nodiscard]] inline ImportedTable parse_t4(std::string_view text, const TableSource& source = {}) {
+  ImportReport report;
+  table_import::Builder builder;
+  table_import::Records records(text, report);
+  std::optional<double> unit_s;
+  json::Scanner in(text);
+  try {
+    in.object([&](std::string_view key) {
+      if (key == "metadata") {
+        in.object([&](std::string_view name) {
+          if (name == "timeunit") {
+            unit_s = table_import::seconds_in(in.string());
+          } else {
+            (void)in.skip_value();
+          }
+        });
+      } else if (key == "results") {
+        if (!unit_s) unit_s = table_import::seconds_in(t4_detail::unit_name(text));
+        in.array(
+            [&] { records.one(in, [&](json::Scanner& at) { t4_detail::record(at, builder, *unit_s); }); });
+      } else {
+        (void)in.skip_value();
+      }
+    });
+  } catch (const FormatError& error) {
+    report.damage = error.what();
+  }
+  return table_import::finish(builder, std::move(report), source, {});
+}
+
+/// Writes a table as T4, in seconds.
+inline void write_t4(std::ostream& out, const Table& table) {
+  out << t4_detail::head << "\"results\": [";
+  std::vector<bool> words;
+  for (const Parameter& parameter : table.parameters) words.push_back(!parameter.numeric());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    t4_detail::write_result(out, i == 0, table.outcomes[i], [&](std::string& line) {
+      for (std::size_t k = 0; k < table.parameters.size(); ++k) {
+        line += k == 0 ? '{' : ',';
+        json::write(line, std::string_view(table.parameters[k].name));
+        line += ": ";
+        if (words[k]) {
+          json::write(line, std::string_view(table.value(i, k)));
+        } else {
+          line += table.value(i, k);
+        }
+      }
+      line += '}';
+    });
+  }
+  out << "\n]}\n";
+}
+
+/// Writes records of any space as T4, in seconds: the one parameter is the encoded configuration. T4 has no
+/// place for tasks, so the records should be of one.
+inline void write_t4(std::ostream& out, std::span<const Record> records) {
+  out << t4_detail::head << "\"results\": [";
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    t4_detail::write_result(out, i == 0, records[i].outcome, [&](std::string& line) {
+      line += "{\"config\": ";
+      json::write(line, std::string_view(records[i].config));
+      line += '}';
+    });
+  }
+  out << "\n]}\n";
+}
+
+}  // namespace tunewright::data

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tunewright/data/import_report.hpp"
+#include "tunewright/data/json/scanner.hpp"
+#include "tunewright/data/table.hpp"
+#include "tunewright/stats/robust.hpp"
+
+namespace tunewright::data {
+
+/// What a file does not say about itself, or says wrongly: a name given here wins over the one in the file.
+struct TableSource {
+  std::string file{};  ///< for messages
+  std::string device{}, kernel{}, problem{};
+};
+
+/// A table and how reading it went. `report.lines` counts records, as these formats do not go by lines; bad
+/// records are listed with the line they begin on.
+struct ImportedTable {
+  Table table;
+  ImportReport report;
+};
+
+/// What the importers of tables share.
+namespace table_import {
+
+/// A value of a parameter as text: words without quotes, whole numbers without fraction or exponent, so that
+/// 16, 16.0 and "16" are one value.
+inline void canonical(std::string_view json, std::string& into) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!json.empty() && json.front() != '0' && std::all_of(json.begin(), json.end(), is_digit)) {
+    into.assign(json);
+    return;
+  }
+  std::string word;
+  if (!json.empty() && json.front() == '"') {
+    json::Scanner(json).string(word);
+    json = word;
+  }
+  double value = 0;
+  const auto [stop, error] = std::from_chars(json.data(), json.data() + json.size(), value);
+  if (error != std::errc() || stop != json.data() + json.size()) {
+    into.assign(json);
+    return;
+  }
+  char digits[32];
+  const bool whole = value == std::trunc(value) && std::abs(value) < 1e15;
+  const auto written = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value))
+                             : std::to_chars(digits, digits + sizeof digits, value);
+  into.assign(digits, written.ptr);
+}
+
+/// Seconds in one unit of time by its name. Throws `FormatError` for a name it does not know.
+inline double seconds_in(std::string_view unit) {
+  std::string name(unit);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (name == "s" || name == "sec" || name == "second" || name == "seconds") return 1;
+  if (name == "ms" || name == "millisecond" || name == "milliseconds") return 1e-3;
+  if (name == "miliseconds") return 1e-3;  // how the tuner that writes T4 files spells it
+  if (name == "us" || name == "microsecond" || name == "microseconds") return 1e-6;
+  if (name == "ns" || name == "nanosecond" || name == "nanoseconds") return 1e-9;
+  throw FormatError("the unit of time '" + name + "' is unknown; s, ms, us and ns are known");
+}
+
+/// A latency from repeats and the summary the source computed of them, in units of `unit_s` seconds. Throws
+/// `FormatError` for values that are no latencies and for a summary in another unit than the repeats.
+inline Timing timing(std::vector<double> repeats, double summary, double unit_s) {
+  const bool has_repeats = !repeats.empty();
+  if (!has_repeats) repeats.push_back(summary);
+  for (const double repeat : repeats) {
+    if (!(repeat > 0) || !std::isfinite(repeat))
+      throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
+  }
+  const double mean =
+      std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
+  if (!(summary < 100 * mean && mean < 100 * summary)) {
+    throw FormatError("the time is " + std::to_string(summary) + " but the mean of its repeats is " +
+                      std::to_string(mean) + ": units are mixed");
+  }
+  Timing timing;
+  for (const double repeat : repeats) timing.repeats.emplace_back(repeat * unit_s);
+  timing.median_absolute_deviation = Seconds(stats::median_absolute_deviation(repeats) * unit_s);
+  timing.median = Seconds(stats::median(std::move(repeats)) * unit_s);
+  return timing;
+}
+
+/// A price that may be absent or zero but not negative, in seconds.
+inline Seconds price(double value, double unit_s) {
+  if (!(value >= 0) || !std::isfinite(value))
+    throw FormatError("a price of " + std::to_string(value) + " is no time");
+  return Seconds(value * unit_s);
+}
+
+/// Puts rows together into a table. Parameters are declared, or those of the first row.
+class Builder {
+ public:
+  void declare(Parameter parameter) {
+    if (parameter.values.empty()) throw FormatError("parameter '" + parameter.name + "' has no values");
+    declared_ = true;
+    parameters_.push_back(std::move(parameter));
+  }
+  [[nodiscard]] bool declared() const noexcept { return declared_; }
+
+  void begin_row() {
+    row_.assign(parameters_.size(), unset);
+    next_ = 0;
+  }
+  /// False if there is no parameter of that name. Throws `FormatError` for a value that was not declared.
+  bool set(std::string_view name, std::string_view json) {
+    std::size_t k = next_;  // rows mostly name parameters in one order
+    if (k >= parameters_.size() || parameters_[k].name != name) {
+      for (k = 0; k < parameters_.size() && parameters_[k].name != name;) ++k;
+    }
+    if (k == parameters_.size()) {
+      if (declared_ || table_.size() > 0) return false;
+      parameters_.push_back({.name = std::string(name)});
+      row_.push_back(unset);
+    }
+    canonical(json, value_);
+    std::vector<std::string>& values = parameters_[k].values;
+    const auto found = std::find(values.begin(), values.end(), value_);
+    const auto choice = static_cast<std::size_t>(found - values.begin());
+    if (found == values.end()) {
+      if (declared_) throw FormatError("parameter '" + parameters_[k].name + "' has no value " + value_);
+      if (choice >= unset) throw FormatError("parameter '" + parameters_[k].name + "' has too many values");
+      values.push_back(value_);
+    }
+    row_[k] = static_cast<std::uint16_t>(choice);
+    next_ = k + 1;
+    return true;
+  }
+  /// Adds the row begun last. Throws `FormatError` when a parameter is missing or the configuration known.
+  void end_row(Outcome outcome) {
+    StableHash hash;
+    for (std::size_t k = 0; k < row_.size(); ++k) {
+      if (row_[k] == unset) throw FormatError("parameter '" + parameters_[k].name + "' has no value");
+      hash.add(static_cast<unsigned>(row_[k]));
+    }
+    if (row_.empty()) throw FormatError("the record has no configuration");
+    if (!known_.insert(hash.value()).second) throw FormatError("the configuration was recorded before");
+    table_.choices.insert(table_.choices.end(), row_.begin(), row_.end());
+    table_.outcomes.push_back(std::move(outcome));
+  }
+
+  /// The table with values that were not declared in ascending order.
+  Table finish() {
+    table_.parameters = std::move(parameters_);
+    if (!declared_) sort_values();
+    return std::move(table_);
+  }
+
+ private:
+  static constexpr std::uint16_t unset = 0xffff;
+
+  void sort_values() {
+    for (std::size_t k = 0; k < table_.parameters.size(); ++k) {
+      Parameter& parameter = table_.parameters[k];
+      std::vector<std::uint16_t> order(parameter.values.size()), rank(order.size());
+      std::iota(order.begin(), order.end(), std::uint16_t{0});
+      const bool numeric = parameter.numeric();
+      std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+        return numeric ? parameter.number(a) < parameter.number(b)
+                       : parameter.values[a] < parameter.values[b];
+      });
+      std::vector<std::string> sorted;
+      for (std::size_t i = 0; i < order.size(); ++i) {
+        rank[order[i]] = static_cast<std::uint16_t>(i);
+        sorted.push_back(std::move(parameter.values[order[i]]));
+      }
+      parameter.values = std::move(sorted);
+      for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size())
+        table_.choices[i] = rank[table_.choices[i]];
+    }
+  }
+
+  Table table_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::uint16_t> row_;
+  std::unordered_set<std::uint64_t> known_;
+  std::string value_;
+  std::size_t next_ = 0;
+  bool declared_ = false;
+};
+
+/// Counts records and remembers where in the text the bad ones are.
+class Records {
+ public:
+  Records(std::string_view text, ImportReport& report) : text_(text), report_(report) {}
+
+  /// Reads one record with `read(scanner)`. When it throws, the record is skipped and listed; when even
+  /// skipping fails, what is left of the text is damaged and the exception goes on.
+  template <class Read>
+  void one(json::Scanner& in, const Read& read) {
+    in.peek();
+    const char* from = in.position();
+    ++report_.lines;
+    try {
+      read(in);
+      ++report_.records;
+    } catch (const FormatError& error) {
+      const std::size_t line = line_of(from);
+      in.skip_to(from);
+      try {
+        (void)in.skip_value();
+      } catch (const FormatError&) {
+        report_.add_bad(line, "cut short or not JSON");
+        throw;
+      }
+      report_.add_bad(line, error.what());
+    }
+  }
+
+ private:
+  std::size_t line_of(const char* position) {
+    const auto to = static_cast<std::size_t>(position - text_.data());
+    line_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
+                                                 text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
+    counted_ = to;
+    return line_;
+  }
+
+  std::string_view text_;
+  ImportReport& report_;
+  std::size_t counted_ = 0, line_ = 1;
+};
+
+/// What all importers do last. Throws `FormatError` for a file without any record.
+inline ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source,
+                            const Table& described) {
+  report.file = source.file;
+  if (report.records == 0) {
+    throw FormatError(
+        "'" + source.file + "' holds no measurement" + (report.damage.empty() ? "" : ": " + report.damage) +
+        (report.bad_lines.empty()
+             ? ""
+             : "; line " + std::to_string(report.bad_lines[0].number) + ": " + report.bad_lines[0].reason));
+  }
+  ImportedTable result{builder.finish(), std::move(report)};
+  Table& table = result.table;
+  table.device = source.device.empty() ? described.device : source.device;
+  table.kernel = source.kernel.empty() ? described.kernel : source.kernel;
+  table.problem = source.problem.empty() ? described.problem : source.problem;
+  table.flops = described.flops;
+  if (table.device.empty()) {
+    throw FormatError("'" + source.file + "' names no device; name it in TableSource::device");
+  }
+  for (const Outcome& outcome : table.outcomes) result.report.failed += outcome.valid() ? 0U : 1U;
+  return result;
+}
+
+}  // namespace table_import
+}  // namespace tunewright::data

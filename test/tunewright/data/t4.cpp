@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/data/t4.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+#include <string>
+
+#include "support/data_file.hpp"
+#include "support/small_table.hpp"
+#include "tunewright/data/gzip.hpp"
+
+using namespace tunewright;
+using doctest::Contains;
+
+namespace {
+
+std::string file(const std::string& metadata, const std::string& results) {
+  return R"({"metadata": {)" + metadata + R"(}, "results": [)" + results + "]}";
+}
+
+const std::string good = R"({"configuration": {"x": 1}, "times": {"compilation": 8, "runtimes": [4, 2, 2]},
+  "invalidity": "correct", "measurements": [{"name": "time", "value": 2.5, "unit": ""}]})";
+
+}  // namespace
+
+TEST_CASE("a published T4 file") {
+  const std::string text = data::read_text(support::data_file("t4_convolution_A100.json"));
+  const data::ImportedTable read = data::parse_t4(text, {.file = "T4", .device = "A100"});
+  CHECK(data::summary(read.report) == "T4: 4 records (2 failed)");
+  CHECK(read.table.text(0) == "16,1,1,1,0,0,0,1,15,15");
+  CHECK(read.table.cost_s(0) == doctest::Approx(3.8722559e-3).epsilon(1e-3));
+  CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(0.918599).epsilon(1e-5));
+  CHECK(read.table.outcomes[2].failure()->fault == Fault::RunError);
+  CHECK(read.table.outcomes[3].failure()->fault == Fault::DeviceCompileError);
+}
+
+TEST_CASE("times are read in the unit of the file, one with a unit of its own in that") {
+  for (const auto& [unit, seconds] : {std::pair{"seconds", 1.0},
+                                      {"miliseconds", 1e-3},
+                                      {"ms", 1e-3},
+                                      {"us", 1e-6},
+                                      {"Nanoseconds", 1e-9}}) {
+    const auto read =
+        data::parse_t4(file("\"timeunit\": \"" + std::string(unit) + '"', good), {.device = "d"});
+    CHECK(read.table.cost_s(0) == doctest::Approx(2 * seconds));
+    CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(8 * seconds));
+    CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(8 * seconds));
+  }
+  std::string own = good;
+  own.replace(own.find("2.5"), 15, R"(0.0025, "unit": "s")");
+  CHECK(data::parse_t4(file("\"timeunit\": \"ms\"", own), {.device = "d"}).report.records == 1);
+  own.replace(own.find(R"("s")"), 3, R"("ms")");
+  CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", own), {.device = "d"}),
+                       Contains("units are mixed"), data::FormatError);
+}
+
+TEST_CASE("a unit or a device that is not named is an error, results before the unit are not") {
+  CHECK_THROWS_WITH_AS((void)data::parse_t4(file("", good), {.file = "f", .device = "d"}),
+                       Contains("unit of time '' is unknown"), data::FormatError);
+  CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"fortnights\"", good), {.device = "d"}),
+                       Contains("'fortnights' is unknown"), data::FormatError);
+  CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", good), {.file = "f"}),
+                       Contains("TableSource::device"), data::FormatError);
+  CHECK_THROWS_WITH_AS((void)data::parse_t4("", {.file = "f", .device = "d"}),
+                       Contains("'f' holds no measurement"), data::FormatError);
+  const std::string swapped = R"({"results": [)" + good + R"(], "metadata": {"timeunit": "ms"}})";
+  CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3));
+}
+
+TEST_CASE("a result that is none is skipped with line and reason") {
+  const std::string stray = R"(
+{"configuration": {"x": 2, "y": 1}, "invalidity": "compile"},
+{"configuration": {"x": 3}, "invalidity": "correct"},
+{"configuration": {"x": 4}},
+{"configuration": {}, "invalidity": "timeout"},
+{"configuration": {"x": 5}, "invalidity": "timeout"})";
+  const auto read = data::parse_t4(file("\"timeunit\": \"ms\"", good + "," + stray), {.device = "d"});
+  CHECK(read.report.records == 2);
+  CHECK(read.table.outcomes[1].failure()->fault == Fault::RunTimeout);
+  REQUIRE(read.report.bad == 4);
+  CHECK(read.report.bad_lines[0].number == 3);
+  CHECK(read.report.bad_lines[0].reason.c_str() == Contains("'y' is not one of the first"));
+  CHECK(read.report.bad_lines[1].reason.c_str() == Contains("no time"));
+  CHECK(read.report.bad_lines[2].reason.c_str() == Contains("no 'invalidity'"));
+  CHECK(read.report.bad_lines[3].reason.c_str() == Contains("'x' has no value"));
+}
+
+TEST_CASE("a table written as T4 is read as itself") {
+  data::Table table = small_table();
+  table.parameters[1].values = {"row", "column", "a \"word\"", "none"};
+  std::stringstream out;
+  data::write_t4(out, table);
+  const data::ImportedTable read = data::parse_t4(out.str(), {.file = "own", .device = "gpu"});
+  CHECK(read.report.complete());
+  REQUIRE(read.table.size() == table.size());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    CHECK(read.table.text(i) == table.text(i));
+    CHECK(read.table.outcomes[i].compile_time == table.outcomes[i].compile_time);
+    CHECK(read.table.cost_s(i) == table.cost_s(i));
+  }
+  CHECK(read.table.outcomes.back().failure()->fault == Fault::RunError);
+}
+
+TEST_CASE("records of a journal are written as T4 with one parameter, their configuration") {
+  const data::Table table = small_table();
+  std::stringstream out;
+  data::write_t4(out, data::records_of(table, data::task_of(table)));
+  const data::ImportedTable read = data::parse_t4(out.str(), {.file = "own", .device = "gpu"});
+  CHECK(read.report.records == 11);
+  CHECK(read.table.parameters[0].name == "config");
+  CHECK(read.table.text(4) == table.text(4));
+  CHECK(read.table.cost_s(4) == table.cost_s(4));
+}
