@@ -127,11 +127,14 @@ class StatementEmitter : public ExpressionEmitter {
   void close_tile(const RegisterTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     std::set<std::int64_t> written;
+    std::set<const llvm::AllocaInst*> added;
     for_each_element(tile.loops, s, [&] {
       const Conditions c = target_conditions(s);
       if (c.never) return;
+      const Affine at = affine(plan_.of(s).target.offset);
+      // Vectors of one width that reduce into one element share a register.
+      if (tile.partial && !added.insert(tile.registers.at({at.constant, lanes_})).second) return;
       branch_on(c.uniform, [&] {
-        const Affine at = affine(plan_.of(s).target.offset);
         llvm::AllocaInst* slot = tile.registers.at({at.constant, lanes_});
         llvm::Value* value = builder_.CreateLoad(slot->getAllocatedType(), slot);
         if (tile.partial) {

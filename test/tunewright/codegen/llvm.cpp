@@ -11,7 +11,9 @@
 
 #include "support/nest_builder.hpp"
 #include "support/run_kernel.hpp"
+#include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/schedule/schedule.hpp"
 
 namespace {
 
@@ -199,6 +201,25 @@ TEST_CASE("vectors of an instruction set's width") {
   const std::string sse = codegen::LlvmCompiler(target(Isa::Sse42)).to_assembly(nest);
   CHECK(count(sse, "%ymm") == 0);
   CHECK(count(sse, "vfmadd") == 0);
+}
+
+TEST_CASE("a vectorised reduction of any number of vectors, alone and inside another reduction") {
+  for (const std::int64_t extent : {3, 16, 32, 40, 67, 100}) {
+    INFO("extent ", extent);
+    for (const Combiner combiner : {Combiner::Sum, Combiner::Max}) {
+      auto graph = std::make_shared<program::ComputeGraph>();
+      const auto x = graph->input("x", {5, 3, extent});
+      graph->reduce("one", {{"i", 5}, {"o", 3}}, {{"k", extent}}, combiner,
+                    [&](auto i, auto r) { return x(i[0], i[1], r[0]); });
+      graph->reduce("two", {{"i", 5}}, {{"o", 3}, {"k", extent}}, combiner,
+                    [&](auto i, auto r) { return x(i[0], r[0], r[1]); });
+      schedule::ScheduleBuilder s(graph);
+      s.vectorize(1, 2);
+      s.vectorize(2, 2);
+      const loops::LoopNest nest = loops::lower(s.schedule());
+      for_each_isa([&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-5); });
+    }
+  }
 }
 
 TEST_CASE("compilation is deterministic") {

@@ -57,12 +57,12 @@ struct AddRfactor {
       const TensorId by_thread = s.rfactor(id, parts[0]);
       // Reduction axes of the new stage: the middle part, then the lanes.
       partial = s.rfactor(by_thread, static_cast<IterId>(rank + 2));
-      finish_final(d, id, target);
-      finish_final(d, by_thread, target);
+      finish_final(d, id);
+      finish_final(d, by_thread);
     } else {
       const std::vector<IterId> parts = s.split(id, whole, {width});
       partial = s.rfactor(id, parts[1]);
-      finish_final(d, id, target);
+      finish_final(d, id);
     }
     // partial: [spatial.., lanes | rest]; the lanes go innermost.
     const Stage& stage = s.state().stages[partial];
@@ -82,9 +82,10 @@ struct AddRfactor {
     return d;
   }
 
-  /// The stage that sums up what is left.
-  static void finish_final(Derivation& d, TensorId id, const Target&) {
+  /// The stage that sums up what is left: a few neighbouring values, which are combined across vector lanes.
+  static void finish_final(Derivation& d, TensorId id) {
     ScheduleBuilder& s = d.builder;
+    s.vectorize(id, static_cast<IterId>(s.state().stages[id].op->axes.size() - 1));
     std::vector<IterId> outer;
     for (IterId axis = 0; axis < s.state().stages[id].op->rank(); ++axis) outer.push_back(axis);
     if (!outer.empty()) s.parallel(id, s.choose_fuse(id, outer));
