@@ -21,7 +21,6 @@
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
-#include "tunewright/measurers/peak.hpp"
 
 namespace {
 
@@ -62,14 +61,12 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     }
     const std::vector<schedule::Schedule> best = run.history.fastest(4);
     bench::Comparison result;
-    double peak = 0;
     for (auto _ : state) {
-      peak = measurers::peak_flops_per_second(target);
-      result = bench::compare(tuner.parts().measurer, task, kernel_case, best, 21);
+      result = bench::compare(tuner.parts().measurer, task, kernel_case, best);
       state.SetIterationTime(result.tuned_s);
     }
-    if (result.library_s) state.counters["ratio_vs_best_library"] = *result.library_s / result.tuned_s;
-    state.counters["fraction_of_peak"] = task.flops / result.tuned_s / peak;
+    if (result.ratio) state.counters["ratio_vs_best_library"] = *result.ratio;
+    state.counters["fraction_of_peak"] = task.flops / result.tuned_s / result.peak;
     state.counters["gflops"] = task.flops / result.tuned_s * 1e-9;
     state.counters["tuning_seconds"] = run.status.elapsed.count();
     state.counters["trials"] = static_cast<double>(run.status.trials);

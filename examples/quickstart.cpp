@@ -23,7 +23,6 @@
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
-#include "tunewright/measurers/peak.hpp"
 
 namespace {
 
@@ -113,8 +112,7 @@ int run(const Options& options) {
     const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
     const std::vector<schedule::Schedule> best = found.history.fastest(4);
     if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
-    const double peak = measurers::peak_flops_per_second(target);
-    const bench::Comparison result = bench::compare(measurer, task, kernel_case, best, 15);
+    const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
     codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name, options.output / "kernels");
 
     const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
@@ -122,8 +120,8 @@ int run(const Options& options) {
     std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n", kernel_case.name.c_str(),
                   milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
                   milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
-                  result.library_s ? *result.library_s / result.tuned_s : 0.0, gflops(result.tuned_s),
-                  100 * task.flops / result.tuned_s / peak, found.status.trials, found.status.elapsed.count(),
+                  result.ratio.value_or(0), gflops(result.tuned_s),
+                  100 * task.flops / result.tuned_s / result.peak, found.status.trials, found.status.elapsed.count(),
                   faults(found.status).c_str());
     table += row;
     for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
