@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/nn/training.hpp"
+
+namespace tunewright::adaptations {
+
+/// Ten steps of stochastic gradient descent, as TenSet fine-tunes.
+[[nodiscard]] inline nn::Training tenset_fine_tuning() {
+  nn::Training how;
+  how.optimiser = nn::Optimiser::Sgd;
+  how.learning_rate = 4e-2F;
+  how.epochs = 1;
+  how.least_steps = 10;
+  how.weight_decay = 0;
+  return how;
+}
+
+/// Ten epochs of stochastic gradient descent, as Pruner fine-tunes.
+[[nodiscard]] inline nn::Training pruner_fine_tuning() {
+  nn::Training how;
+  how.optimiser = nn::Optimiser::Sgd;
+  how.learning_rate = 7e-4F;
+  how.epochs = 10;
+  how.least_steps = 0;
+  return how;
+}
+
+/// Trains a network that was trained elsewhere on one's own measurements, the whole of it or some layers.
+///
+///   adaptations::FineTune{.trained = {"attention", "output"}}      everything else keeps its bits
+///   adaptations::FineTune{.frozen = {"encoder"}}                   the other way round
+///
+/// Layers are named by how their names begin; `model.blocks()` lists them.
+///
+/// Paper:       Zheng et al., TenSet, NeurIPS Datasets 2021 (all layers); Verma et al., arXiv 2304.05430 (the
+///              attention head only).
+/// Models:      AdaptationFor<M> for every FineTunableCostModel M.
+/// Cost:        one training of the model by `training`.
+/// Determinism: that of the model.
+/// Deviates:    every update starts again at the source's weights, so that all measurements have the same part
+///              in the result; the papers fine-tune once. By default a tenth of the learning rate of the
+///              model's own training.
+struct FineTune {
+  std::vector<std::string> frozen{};       ///< layers that keep their weights
+  std::vector<std::string> trained{};      ///< or those alone that do not; one of both stays empty
+  std::optional<nn::Training> training{};  ///< nothing: the model's own, at a tenth of its learning rate
+  bool from_source = true;         ///< start every update at the source's weights; false: at the last ones
+  bool refit_input_scale = false;  ///< scale inputs by one's own programs instead of the source's
+  double min_growth = 0;           ///< share of new programs that makes it worth it, at least 0
+
+  std::vector<float> source_weights{};  ///< run-time state: those of the first update
+  std::size_t fitted_candidates = 0;    ///< run-time state: programs of the last training
+
+  /// Throws `std::invalid_argument` for a model without weights and for layers that it does not have.
+  template <FineTunableCostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");
+    const std::span<float> weights = model.parameters();
+    if (weights.empty()) {
+      throw std::invalid_argument(
+          "adaptations::FineTune: the model has not learned anything yet; fit it on the source or load it "
+          "before");
+    }
+    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
+    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    nn::Training how = training ? *training : nn::Training(model.training);
+    if (!training) how.learning_rate *= 0.1F;
+    const nn::Continuation from{.frozen = frozen_layers(model.blocks()),
+                                .refit_input_scale = refit_input_scale};
+    if (source_weights.size() != weights.size()) source_weights.assign(weights.begin(), weights.end());
+    if (from_source) std::copy(source_weights.begin(), source_weights.end(), weights.begin());
+    model.train_from_current(x, y, group, how, from);
+    fitted_candidates = y.size();
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::string> frozen_layers(std::span<const nn::ParameterBlock> blocks) const {
+    if (trained.empty()) return frozen;
+    if (!frozen.empty()) {
+      throw std::invalid_argument("adaptations::FineTune: both 'frozen' ('" + frozen.front() +
+                                  "', ...) and 'trained' ('" + trained.front() +
+                                  "', ...) are given; name the smaller set");
+    }
+    for (const std::string& prefix : trained) {
+      if (std::any_of(blocks.begin(), blocks.end(),
+                      [&](const auto& b) { return b.name.starts_with(prefix); }))
+        continue;
+      std::string names;
+      for (const nn::ParameterBlock& block : blocks) names += (names.empty() ? "" : ", ") + block.name;
+      throw std::invalid_argument("adaptations::FineTune: no layer is called '" + prefix +
+                                  "...'; the model has " + names);
+    }
+    std::vector<std::string> others;
+    for (const nn::ParameterBlock& block : blocks) {
+      if (std::none_of(trained.begin(), trained.end(),
+                       [&](const std::string& prefix) { return block.name.starts_with(prefix); }))
+        others.push_back(block.name);
+    }
+    return others;
+  }
+};
+
+}  // namespace tunewright::adaptations

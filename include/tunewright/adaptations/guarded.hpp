@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/labelled_programs.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/stats/ranking.hpp"
+
+namespace tunewright::adaptations {
+
+/// Transfers by `A` as long as that ranks one's own programs better than a model trained on them alone, and
+/// falls back to the latter where it does not: knowledge of an unrelated device does harm.
+///
+///   each of `folds` parts of the own programs is ranked by the model that A makes of the others, and by one
+///   fitted on the others; pairwise accuracies, averaged.  transfer iff  with A + margin >= without
+///
+/// Judged again whenever there are `min_growth` more programs; a verdict can change both ways.
+///
+///   adaptations::Guarded<adaptations::FineTune, models::Mlp>{.transfer = {.frozen = {"encoder"}}}
+///
+/// Paper:       the need shows in Verma et al., arXiv 2304.05430, table 7, where transfer to one of four devices
+///              makes programs many times slower; the remedy is ours.
+/// Models:      AdaptationFor<M> if A is one.
+/// Cost:        2 `folds` trainings when it judges, two otherwise at most.
+/// Determinism: that of A and M.
+template <class A, CostModel M>
+requires AdaptationFor<A, M>
+struct Guarded {
+  A transfer{};
+  unsigned folds = 3;               ///< at least 2
+  std::size_t least_programs = 32;  ///< fewer are no basis for a verdict: transfer
+  double margin = 0;                ///< by how much the transfer may be worse
+  double min_growth = 0.5;          ///< share of new programs that makes another verdict worth it, at least 0
+
+  bool fell_back = false;                          ///< run-time state: the verdict
+  double accuracy_with = 0, accuracy_without = 0;  ///< run-time state: what it was based on
+  std::size_t judged_candidates = 0;               ///< run-time state: programs at the last verdict
+  std::optional<M> source{}, transferred{};        ///< run-time state: the model before and after A
+  std::optional<A> fresh{};                        ///< run-time state: A before its first update
+
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(folds >= 2, "Guarded", "folds", folds, "at least 2");
+    require(min_growth >= 0, "Guarded", "min_growth", min_growth, "a share, 0 to judge after every batch");
+    if (!source) {
+      source = model;
+      transferred = model;
+      fresh = transfer;
+    }
+    const auto grown = static_cast<double>(judged_candidates) * (1 + min_growth);
+    if (y.size() >= least_programs && y.size() >= folds && static_cast<double>(y.size()) >= grown)
+      judge({x, {y.begin(), y.end()}, {group.begin(), group.end()}});
+    transfer.update(*transferred, x, y, group);
+    if (fell_back)
+      model.fit(x, y, group);
+    else
+      model = *transferred;
+  }
+
+ private:
+  void judge(const LabelledPrograms& own) {
+    accuracy_with = 0;
+    accuracy_without = 0;
+    // Position in a fixed random order modulo the number of folds.
+    std::vector<unsigned> fold(own.size());
+    for (std::size_t p = 0; p < fold.size(); ++p) fold[p] = static_cast<unsigned>(mix64(p + 1) % folds);
+    unsigned judgements = 0;
+    for (unsigned f = 0; f < folds; ++f) {
+      std::vector<std::size_t> train, test;
+      for (std::size_t p = 0; p < fold.size(); ++p) (fold[p] == f ? test : train).push_back(p);
+      if (train.empty() || test.empty()) continue;
+      const LabelledPrograms learned = own.subset(train), unseen = own.subset(test);
+      M with = *source, without = *source;
+      A(*fresh).update(with, learned.x, learned.y, learned.group);
+      without.fit(learned.x, learned.y, learned.group);
+      accuracy_with += accuracy(with, unseen);
+      accuracy_without += accuracy(without, unseen);
+      ++judgements;
+    }
+    if (judgements == 0) return;
+    accuracy_with /= judgements;
+    accuracy_without /= judgements;
+    fell_back = accuracy_with + margin < accuracy_without;
+    judged_candidates = own.size();
+  }
+
+  static double accuracy(const M& model, const LabelledPrograms& unseen) {
+    std::vector<float> score(unseen.size());
+    model.predict(unseen.x, score);
+    return unseen.group.empty() ? stats::pairwise_accuracy(score, unseen.y)
+                                : stats::pairwise_accuracy(score, unseen.y, unseen.group);
+  }
+};
+
+}  // namespace tunewright::adaptations

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/transferred.hpp"
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::adaptations {
+
+/// Believes a model trained elsewhere at first, and one's own measurements the more of them there are.
+///
+///   w = 2^(-n / half_life_programs),  0 below least_share         n = own programs
+///   Blend      w L_s(source) + (1 - w) L_o(own)         own model fitted to y
+///   Residual   w K(source) + g                          g fitted to  y - w K(source)
+///
+/// L_s and L_o shift and stretch scores to the mean and deviation that y has on the own programs, K is the
+/// line of least squares through them with a slope of at least 0. Before there are two different labels the
+/// source scores alone.
+///
+/// Blend suits every model. Residual needs an own model whose scores approximate labels (a squared loss); its
+/// corrections can be negative: they are learned as (correction + 1) / 2, which stays in [0, 1]. With an
+/// infinite half-life the source counts for ever.
+///
+/// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Residual, 64 programs, 0.05, added before
+///              training as the margin of boosted trees.
+/// Models:      AdaptationFor<Transferred<S, O>>.
+/// Cost:        one fit of the own model, and predicting the own programs with both.
+/// Determinism: that of the models.
+/// Deviates:    AutoTVM's trees see the margin in every objective; a model of any kind can only be given other
+///              labels, so Residual is for regression and the default is Blend.
+struct WarmStart {
+  enum class Form : std::uint8_t { Blend, Residual };
+  Form form = Form::Blend;
+  double half_life_programs = 64;  ///< above 0; infinity: w stays 1 in Residual, and the own model is not
+                                   ///< heard in Blend
+  double least_share = 0.05;       ///< below it the source is dropped, in [0, 1)
+  double min_growth = 0;           ///< share of new programs that makes a fit worth it, at least 0
+
+  std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
+
+  /// w for n own programs.
+  [[nodiscard]] double share(std::size_t n) const {
+    const double w = std::exp2(-static_cast<double>(n) / half_life_programs);
+    return w < least_share ? 0 : w;
+  }
+
+  template <CostModel S, CostModel O>
+  void update(Transferred<S, O>& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(half_life_programs > 0, "WarmStart", "half_life_programs", half_life_programs,
+            "a number of programs above 0");
+    require(least_share >= 0 && least_share < 1, "WarmStart", "least_share", least_share, "a share, 0 to 1");
+    require(min_growth >= 0, "WarmStart", "min_growth", min_growth, "a share, 0 to fit after every batch");
+    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
+    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    if (std::all_of(y.begin(), y.end(), [&](float label) { return label == y.front(); })) return;
+    const double w = share(y.size());
+    if (w == 0)
+      model.fit(x, y, group);
+    else if (form == Form::Blend)
+      blend(model, w, x, y, group);
+    else
+      correct(model, w, x, y, group);
+    fitted_candidates = y.size();
+  }
+
+ private:
+  struct Line {
+    double offset = 0, slope = 1;
+  };
+  struct Moments {
+    double n = 0, score = 0, label = 0;          // means
+    double score2 = 0, label2 = 0, product = 0;  // about the means, summed
+  };
+
+  /// Of the programs that have a finite score.
+  static Moments moments(std::span<const float> score, std::span<const float> y) {
+    Moments m;
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      if (!std::isfinite(score[p])) continue;
+      const double s = static_cast<double>(score[p]) - m.score, l = static_cast<double>(y[p]) - m.label;
+      ++m.n;
+      m.score += s / m.n;
+      m.label += l / m.n;
+      const double s_after = static_cast<double>(score[p]) - m.score;
+      m.score2 += s * s_after;
+      m.product += l * s_after;
+      m.label2 += l * (static_cast<double>(y[p]) - m.label);
+    }
+    return m;
+  }
+  static Line same_spread(const Moments& m) {
+    const double slope = m.score2 > 0 ? std::sqrt(m.label2 / m.score2) : 0;
+    return {m.label - slope * m.score, slope};
+  }
+  static Line least_squares(const Moments& m) {
+    const double slope = m.score2 > 0 ? std::max(0.0, m.product / m.score2) : 0;
+    return {m.label - slope * m.score, slope};
+  }
+
+  template <class Model>
+  static void blend(Model& model, double w, const FeatureBatch& x, std::span<const float> y,
+                    std::span<const std::uint32_t> group) {
+    std::vector<float> score(y.size());
+    model.source.predict(x, score);
+    const Line source = same_spread(moments(score, y));
+    model.own.fit(x, y, group);
+    model.own.predict(x, score);
+    const Line own = same_spread(moments(score, y));
+    model.offset = w * source.offset + (1 - w) * own.offset;
+    model.of_source = w * source.slope;
+    model.of_own = (1 - w) * own.slope;
+  }
+
+  template <class Model>
+  static void correct(Model& model, double w, const FeatureBatch& x, std::span<const float> y,
+                      std::span<const std::uint32_t> group) {
+    std::vector<float> score(y.size());
+    model.source.predict(x, score);
+    const Line source = least_squares(moments(score, y));
+    std::vector<float> half(y.size());
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      const double said =
+          std::isfinite(score[p]) ? w * (source.offset + source.slope * static_cast<double>(score[p])) : 0;
+      half[p] = static_cast<float>(std::clamp((static_cast<double>(y[p]) - said + 1) / 2, 0.0, 1.0));
+    }
+    model.own.fit(x, half, group);
+    model.offset = w * source.offset - 1;
+    model.of_source = w * source.slope;
+    model.of_own = 2;
+  }
+};
+
+}  // namespace tunewright::adaptations

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/adaptations/guarded.hpp"
+
+#include <doctest/doctest.h>
+
+#include "support/descent_line.hpp"
+#include "support/recording_model.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/adaptations/fine_tune.hpp"
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/adaptations/warm_start.hpp"
+
+using namespace tunewright;
+using test::DescentLine;
+using test::one_column;
+using test::refusal;
+using Labels = std::vector<float>;
+
+using Guarded = adaptations::Guarded<adaptations::FineTune, DescentLine>;
+static_assert(AdaptationFor<Guarded, DescentLine>);
+static_assert(!AdaptationFor<Guarded, test::RecordingModel>);
+
+namespace {
+
+/// Larger is faster here; a model of slope -1 has it the wrong way round.
+struct Own {
+  FeatureBatch x;
+  Labels y;
+};
+Own programs(std::size_t n) {
+  Labels x(n), y(n);
+  for (std::size_t p = 0; p < n; ++p) {
+    x[p] = static_cast<float>(p % 11) / 10;
+    y[p] = 0.1F + 0.8F * x[p];
+  }
+  return {one_column(x), y};
+}
+DescentLine source(float slope) {
+  DescentLine model;
+  model.training = DescentLine::steps(200, 0.5F);
+  model.weights = {slope, 1};
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a source that has it the wrong way round is found out, and one's own model takes over") {
+  DescentLine model = source(-1);
+  Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)}};
+  const Own few = programs(16), many = programs(64);
+  guarded.update(model, few.x, few.y, {});
+  CHECK(!guarded.fell_back);  // too few for a verdict
+  CHECK(model.weights[0] < 0);
+  guarded.update(model, many.x, many.y, {});
+  CHECK(guarded.fell_back);
+  CHECK(guarded.accuracy_with == 0);
+  CHECK(guarded.accuracy_without == 1);
+  CHECK(model.weights[0] == doctest::Approx(0.8).epsilon(0.05));
+}
+
+TEST_CASE("a source that helps is kept, as far as the margin says") {
+  DescentLine model = source(1);
+  Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)}};
+  const Own own = programs(64);
+  guarded.update(model, own.x, own.y, std::vector<std::uint32_t>(64, 3));
+  CHECK(!guarded.fell_back);
+  CHECK(guarded.accuracy_with == 1);
+  CHECK(model.weights[1] == doctest::Approx(1).epsilon(0.01));
+
+  DescentLine wrong = source(-1);
+  Guarded patient{.transfer = {.training = DescentLine::steps(1, 1e-3F)}, .margin = 1};
+  patient.update(wrong, own.x, own.y, {});
+  CHECK(!patient.fell_back);
+}
+
+TEST_CASE("a verdict is asked for again when there is enough more") {
+  DescentLine model = source(-1);
+  Guarded guarded{.transfer = {.training = DescentLine::steps(1, 1e-3F)}, .margin = 1};
+  const Own own = programs(64), little_more = programs(90), enough = programs(96);
+  guarded.update(model, own.x, own.y, {});
+  guarded.margin = 0;
+  guarded.update(model, little_more.x, little_more.y, {});
+  CHECK(!guarded.fell_back);
+  guarded.update(model, enough.x, enough.y, {});
+  CHECK(guarded.fell_back);
+}
+
+TEST_CASE("it guards other adaptations too") {
+  using Model = adaptations::Transferred<DescentLine>;
+  Model model{.source = source(-1), .own = source(0)};
+  adaptations::Guarded<adaptations::WarmStart, Model> guarded{.transfer = {.half_life_programs = 1e6}};
+  const Own own = programs(64);
+  guarded.update(model, own.x, own.y, {});
+  CHECK(guarded.fell_back);
+  CHECK(model.of_source == 0);
+}
+
+TEST_CASE("options out of range are named") {
+  DescentLine model = source(1);
+  const Own own = programs(64);
+  CHECK(refusal([&] { Guarded{.folds = 1}.update(model, own.x, own.y, {}); }) ==
+        "Guarded: folds is 1.000000; give at least 2");
+  CHECK(refusal([&] { Guarded{.min_growth = -1}.update(model, own.x, own.y, {}); }).find("min_growth") !=
+        std::string::npos);
+}

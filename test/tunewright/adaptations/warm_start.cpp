@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/adaptations/warm_start.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "support/recording_model.hpp"
+#include "support/refusal.hpp"
+
+using namespace tunewright;
+using adaptations::Transferred;
+using adaptations::WarmStart;
+using test::one_column;
+using test::RecordingModel;
+using test::refusal;
+using Labels = std::vector<float>;
+
+namespace {
+
+/// Knows the labels of the programs it was fitted to.
+struct Memory {
+  std::map<float, float> label{};
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      const auto found = label.find(x.row(p)[0]);
+      score[p] = found == label.end() ? 0.5F : found->second;
+    }
+  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t>) {
+    label.clear();
+    for (std::size_t p = 0; p < x.programs(); ++p) label[x.row(p)[0]] = y[p];
+  }
+};
+
+template <class M>
+Labels scores(const M& model, const FeatureBatch& x) {
+  Labels score(x.programs());
+  model.predict(x, score);
+  return score;
+}
+
+static_assert(CostModel<Transferred<RecordingModel>>);
+static_assert(AdaptationFor<WarmStart, Transferred<RecordingModel>>);
+static_assert(!AdaptationFor<WarmStart, RecordingModel>);  // there is no source in it
+
+}  // namespace
+
+TEST_CASE("the source counts for half at 64 programs and for nothing from 277 on") {
+  const WarmStart warm;
+  CHECK(warm.share(0) == 1);
+  CHECK(warm.share(64) == 0.5);
+  CHECK(warm.share(128) == 0.25);
+  CHECK(warm.share(276) == doctest::Approx(0.0503).epsilon(0.001));
+  CHECK(warm.share(277) == 0);
+  CHECK(WarmStart{.half_life_programs = std::numeric_limits<double>::infinity()}.share(1000000) == 1);
+}
+
+TEST_CASE("until something is known the source scores alone") {
+  Transferred<RecordingModel> model;
+  WarmStart warm;
+  CHECK(scores(model, one_column({1, 3})) == Labels{1, 3});
+  warm.update(model, FeatureBatch(1), Labels{}, {});
+  warm.update(model, one_column({1, 2}), Labels{0, 0}, {});  // all failed: nothing to compare
+  CHECK(model.own.fits == 0);
+  CHECK(scores(model, one_column({1, 3})) == Labels{1, 3});
+  CHECK(model.trained());
+}
+
+TEST_CASE("a blend by hand") {
+  Transferred<RecordingModel> model;
+  model.own.slope = -1;
+  WarmStart warm{.half_life_programs = 2};
+  // y has mean 0.75, deviation 0.25. Source: 1, 3 to 0.5, 1. Own: -0.25, -2.25 to 1, 0.5. Half of each.
+  warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
+  CHECK(model.own.y == Labels{0.5F, 1});
+  CHECK(scores(model, one_column({1, 3})) == Labels{0.75F, 0.75F});
+  CHECK(scores(model, one_column({5}))[0] == doctest::Approx(0.5 * 1.5 + 0.5 * 0));
+  // A quarter of the source at four programs.
+  model.own.slope = 1;
+  warm.update(model, one_column({1, 3, 1, 3}), Labels{0.5F, 1, 0.5F, 1}, {});
+  CHECK(model.of_source == doctest::Approx(0.25 * 0.25));
+}
+
+TEST_CASE("residuals by hand") {
+  Transferred<RecordingModel> model;
+  model.own.slope = 0;
+  WarmStart warm{.form = WarmStart::Form::Residual, .half_life_programs = 2};
+  // The line of least squares is 0.25 + 0.25 x: 0.5, 1. Half of it leaves 0.25, 0.5 to be learned, as (r + 1) / 2.
+  warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
+  CHECK(model.own.y == Labels{0.625F, 0.75F});
+  // The own model says their mean, 0.6875, that is r = 0.375.
+  const Labels score = scores(model, one_column({1, 3}));
+  CHECK(score[0] == doctest::Approx(0.25 + 0.375));
+  CHECK(score[1] == doctest::Approx(0.5 + 0.375));
+}
+
+TEST_CASE("corrections may be negative") {
+  Transferred<RecordingModel, Memory> model;
+  WarmStart warm{.form = WarmStart::Form::Residual,
+                 .half_life_programs = std::numeric_limits<double>::infinity()};
+  const Labels y{0, 1, 0.125F};
+  warm.update(model, one_column({1, 2, 3}), y, {});
+  CHECK(model.of_source == doctest::Approx(0.0625));  // least squares: the source does say something
+  const Labels score = scores(model, one_column({1, 2, 3}));
+  for (std::size_t p = 0; p < 3; ++p) CHECK(score[p] == doctest::Approx(y[p]));
+  const Labels source_alone = scores(model, one_column({4}));  // unknown: no correction
+  CHECK(source_alone[0] == doctest::Approx(0.375 + 2 * 0.0625));
+  CHECK(score[2] < 0.375 + 1 * 0.0625);
+}
+
+TEST_CASE("with many programs, and after an ordinary fit, the own model is alone") {
+  Transferred<RecordingModel> model;
+  WarmStart warm{.half_life_programs = 0.4};  // 2 programs: 2^-5
+  warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
+  CHECK(model.of_source == 0);
+  CHECK(scores(model, one_column({1})) == Labels{1.75F});
+  Transferred<RecordingModel> refitted;
+  refitted.fit(one_column({1, 3}), Labels{0.5F, 1}, {});
+  CHECK(scores(refitted, one_column({1})) == Labels{1.75F});
+}
+
+TEST_CASE("programs without rows come last, and do not disturb the rest") {
+  Transferred<RecordingModel> model;
+  FeatureBatch x = one_column({1, 3});
+  x.close_program();
+  WarmStart{}.update(model, x, Labels{0.5F, 1, 0}, {});
+  const Labels score = scores(model, x);
+  CHECK(std::isfinite(score[0]));
+  CHECK(score[2] == -std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("options out of range are named") {
+  Transferred<RecordingModel> model;
+  const auto update = [&](WarmStart warm) {
+    return refusal([&] { warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {}); });
+  };
+  CHECK(update({.half_life_programs = 0}) ==
+        "WarmStart: half_life_programs is 0.000000; give a number of programs above 0");
+  CHECK(update({.least_share = 1}).find("least_share") != std::string::npos);
+  CHECK(update({.min_growth = -1}).find("min_growth") != std::string::npos);
+}
