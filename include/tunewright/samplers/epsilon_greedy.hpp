@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/samplers/concept.hpp"
+#include "tunewright/samplers/pool.hpp"
 
 namespace tunewright::samplers {
 
@@ -33,16 +33,13 @@ struct EpsilonGreedy {
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng& rng) const {
     require(epsilon >= 0 && epsilon <= 1, "EpsilonGreedy", "epsilon", epsilon, "a share, 0 to 1");
-    std::vector<std::size_t> order = first_in_order(
-        positions(score.size()), score.size(),
-        [&](std::size_t a, std::size_t b) { return score[a] != score[b] ? score[a] > score[b] : a < b; });
+    std::vector<std::size_t> order = largest(positions(score.size()), score.size(), score, score);
     const std::size_t count = std::min(n, order.size());
     // The nudge keeps 0.1 * 30 at 3, whatever its rounding.
     const auto random = static_cast<std::size_t>(std::floor(epsilon * static_cast<double>(count) + 1e-9));
     const std::size_t greedy = count - random;
-    const auto hopeless =
-        std::find_if(order.begin() + static_cast<std::ptrdiff_t>(greedy), order.end(),
-                     [&](std::size_t i) { return !(score[i] > -std::numeric_limits<float>::infinity()); });
+    const auto hopeless = std::find_if(order.begin() + static_cast<std::ptrdiff_t>(greedy), order.end(),
+                                       [&](std::size_t i) { return !described(score[i]); });
     rng.shuffle(std::span<std::size_t>(order.begin() + static_cast<std::ptrdiff_t>(greedy), hopeless));
     order.resize(count);
     return order;

@@ -6,12 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/samplers/concept.hpp"
+#include "tunewright/samplers/pool.hpp"
 
 namespace tunewright::samplers {
 
-/// Measures candidates of the pool at random, without replacement and without a look at their scores.
+/// Measures candidates of the pool at random, without replacement; the score only tells which of them could
+/// not be described, and those come last.
 ///
 /// Models:      SamplerFor<M> for every CostModel M.
 /// Shapes:      score [P]; result [min(n, P)].
@@ -20,9 +21,10 @@ struct Random {
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng& rng) const {
-    std::vector<std::size_t> order = positions(score.size());
+    std::vector<std::size_t> order = described_positions(score);
     rng.shuffle(std::span(order));
     order.resize(std::min(n, order.size()));
+    fill_up(order, score, n);
     return order;
   }
 };

@@ -7,6 +7,7 @@
 
 #include "tunewright/core/order.hpp"
 #include "tunewright/samplers/concept.hpp"
+#include "tunewright/samplers/pool.hpp"
 
 namespace tunewright::samplers {
 
@@ -19,9 +20,7 @@ struct TopK {
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng&) const {
-    return first_in_order(positions(score.size()), n, [&](std::size_t a, std::size_t b) {
-      return score[a] != score[b] ? score[a] > score[b] : a < b;
-    });
+    return largest(positions(score.size()), n, score, score);
   }
 };
 

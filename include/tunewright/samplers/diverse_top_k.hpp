@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <queue>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/samplers/concept.hpp"
+#include "tunewright/samplers/knobs.hpp"
+#include "tunewright/samplers/pool.hpp"
+
+namespace tunewright::samplers {
+
+/// Measures good candidates that between them try as many values of every knob as possible.
+///
+///   F(S) = score_weight * sum over S of score + knob_weight * sum over knobs of |distinct values in S|
+///   S grows from the pool's best `candidates_factor` * n by the largest gain of F, which comes within 1 - 1/e
+///   of the largest F possible for scores that are not negative
+///
+/// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018, section 3.3.
+/// Models:      LabelAwareSamplerFor<M> for every CostModel M. Features: the knobs, one row a program; programs
+///              of several rows are taken as the sum of their rows.
+/// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
+/// Cost:        O(P log P) and at most O(n C D), C = candidates_factor * n; usually far less, because gains only
+///              shrink and are computed again only when a candidate comes first.
+/// Determinism: no randomness; equal gains go by score, then by place in the pool.
+/// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
+struct DiverseTopK {
+  double score_weight = 0;       ///< at least 0
+  double knob_weight = 1;        ///< of one new value of one knob, at least 0
+  double candidates_factor = 2;  ///< candidates considered for each one chosen, at least 1
+
+  template <CostModel M>
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng&, const Labelled& labelled = {}) const {
+    constexpr const char* policy = "DiverseTopK";
+    require(score_weight >= 0, policy, "score_weight", score_weight, "0 or more");
+    require(knob_weight >= 0, policy, "knob_weight", knob_weight, "0 or more");
+    require(candidates_factor >= 1, policy, "candidates_factor", candidates_factor, "at least 1");
+    check_pool(policy, x, score, labelled);
+    const auto considered = static_cast<std::size_t>(std::ceil(candidates_factor * static_cast<double>(n)));
+    const std::vector<std::size_t> candidates =
+        largest(described_positions(score), considered, score, score);  // best first
+    const KnobTable knobs = knob_table(summed_rows(x, candidates));
+    std::vector<std::size_t> chosen;
+    for (const std::size_t i : greedy(knobs, candidates, score, n)) chosen.push_back(candidates[i]);
+    fill_up(chosen, score, n);
+    return chosen;
+  }
+
+ private:
+  [[nodiscard]] std::vector<std::size_t> greedy(const KnobTable& knobs,
+                                                std::span<const std::size_t> candidates,
+                                                std::span<const float> score, std::size_t n) const {
+    std::vector<std::vector<bool>> tried(knobs.columns);  // by column and value
+    for (std::size_t c = 0; c < knobs.columns; ++c) tried[c].resize(knobs.values[c]);
+    const auto gain = [&](std::size_t i) {
+      std::size_t fresh = 0;
+      for (std::size_t c = 0; c < knobs.columns; ++c) fresh += tried[c][knobs.at(i, c)] ? 0 : 1;
+      return score_weight * double{score[candidates[i]]} + knob_weight * static_cast<double>(fresh);
+    };
+    // Largest gain first, then the place among the candidates, which are sorted by score.
+    using Entry = std::pair<double, std::size_t>;
+    const auto after = [](const Entry& a, const Entry& b) {
+      return a.first != b.first ? a.first < b.first : a.second > b.second;
+    };
+    std::priority_queue<Entry, std::vector<Entry>, decltype(after)> queue(after);
+    for (std::size_t i = 0; i < candidates.size(); ++i) queue.emplace(gain(i), i);
+    std::vector<std::size_t> chosen;
+    while (chosen.size() < n && !queue.empty()) {
+      const auto [bound, i] = queue.top();
+      queue.pop();
+      if (const double now = gain(i); now != bound) {
+        queue.emplace(now, i);
+        continue;
+      }
+      chosen.push_back(i);
+      for (std::size_t c = 0; c < knobs.columns; ++c) tried[c][knobs.at(i, c)] = true;
+    }
+    return chosen;
+  }
+};
+
+}  // namespace tunewright::samplers

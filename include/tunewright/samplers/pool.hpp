@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/order.hpp"
+#include "tunewright/samplers/concept.hpp"
+
+namespace tunewright::samplers {
+
+/// May a candidate of this score be chosen before the rest: it could be described, and the model has an
+/// opinion.
+[[nodiscard]] inline bool described(float score) noexcept {
+  return score > -std::numeric_limits<float>::infinity();  // not for NaN
+}
+
+/// Positions of the described candidates, ascending.
+[[nodiscard]] inline std::vector<std::size_t> described_positions(std::span<const float> score) {
+  std::vector<std::size_t> result;
+  for (std::size_t p = 0; p < score.size(); ++p) {
+    if (described(score[p])) result.push_back(p);
+  }
+  return result;
+}
+
+/// Positions of the labelled programs that have rows, ascending: the others have no place among features.
+[[nodiscard]] inline std::vector<std::size_t> described_positions(const Labelled& labelled) {
+  std::vector<std::size_t> result;
+  for (std::size_t l = 0; l < labelled.size(); ++l) {
+    if (labelled.x.offsets()[l] != labelled.x.offsets()[l + 1]) result.push_back(l);
+  }
+  return result;
+}
+
+/// Throws `std::invalid_argument` unless the sizes of the arguments of `select` belong together.
+inline void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score,
+                       const Labelled& labelled) {
+  const auto check = [&](const char* what, std::size_t have, std::size_t want, bool optional) {
+    if (have == want || (optional && have == 0)) return;
+    throw std::invalid_argument("samplers::" + std::string(who) + ": " + std::to_string(have) + " " + what +
+                                " where " + std::to_string(want) + " are needed, one a program");
+  };
+  check("programs in the features of the pool", x.programs(), score.size(), false);
+  check("task numbers of the pool", labelled.pool_task.size(), score.size(), true);
+  check("labels", labelled.y.size(), labelled.size(), true);
+  check("task numbers of labelled programs", labelled.task.size(), labelled.size(), true);
+  check("rounds of labelled programs", labelled.round.size(), labelled.size(), true);
+  check("predictions of labelled programs", labelled.predicted.size(), labelled.size(), true);
+  if (labelled.x.rows() > 0 && x.rows() > 0 && labelled.x.columns() != x.columns()) {
+    throw std::invalid_argument("samplers::" + std::string(who) + ": labelled programs of " +
+                                std::to_string(labelled.x.columns()) + " columns and a pool of " +
+                                std::to_string(x.columns()) + "; use one featurizer for both");
+  }
+}
+
+/// The `count` first of `among` by `value` [P], largest first and NaN last; of equals the better-scored, then
+/// the one earlier in the pool.
+[[nodiscard]] inline std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
+                                                      std::span<const float> value,
+                                                      std::span<const float> score) {
+  constexpr float lowest = -std::numeric_limits<float>::infinity();
+  const auto key = [](float number) { return std::isnan(number) ? lowest : number; };
+  return first_in_order(std::move(among), count, [&](std::size_t a, std::size_t b) {
+    if (key(value[a]) != key(value[b])) return key(value[a]) > key(value[b]);
+    if (key(score[a]) != key(score[b])) return key(score[a]) > key(score[b]);
+    return a < b;
+  });
+}
+
+/// Appends the best-scored of what is not chosen until `chosen` holds min(n, P): a sampler that ran out of
+/// described candidates ends so.
+inline void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n) {
+  if (chosen.size() >= n || chosen.size() >= score.size()) return;
+  std::vector<bool> taken(score.size());
+  for (const std::size_t p : chosen) taken[p] = true;
+  std::vector<std::size_t> rest;
+  for (std::size_t p = 0; p < score.size(); ++p) {
+    if (!taken[p]) rest.push_back(p);
+  }
+  rest = largest(std::move(rest), n - chosen.size(), score, score);
+  chosen.insert(chosen.end(), rest.begin(), rest.end());
+}
+
+/// What belongs to one task: positions in the pool and in the labelled programs, ascending.
+struct TaskMembers {
+  std::vector<std::size_t> pool;
+  std::vector<std::size_t> labelled;
+};
+
+/// The described members of every task that the pool has candidates of, by task number.
+[[nodiscard]] inline std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score,
+                                                                  const Labelled& labelled) {
+  std::map<std::uint32_t, TaskMembers> tasks;
+  for (const std::size_t p : described_positions(score)) tasks[labelled.pool_task_of(p)].pool.push_back(p);
+  for (const std::size_t l : described_positions(labelled)) {
+    if (const auto found = tasks.find(labelled.task_of(l)); found != tasks.end())
+      found->second.labelled.push_back(l);
+  }
+  return tasks;
+}
+
+}  // namespace tunewright::samplers

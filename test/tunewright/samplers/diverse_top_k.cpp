@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/samplers/diverse_top_k.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <vector>
+
+#include "support/toy_model.hpp"
+
+using namespace tunewright;
+using samplers::DiverseTopK;
+
+namespace {
+
+double objective(const DiverseTopK& sampler, const FeatureBatch& x, const std::vector<float>& score,
+                 const std::vector<std::size_t>& chosen) {
+  double sum = 0;
+  std::set<std::pair<std::size_t, float>> values;
+  for (const std::size_t p : chosen) {
+    sum += sampler.score_weight * double{score[p]};
+    for (std::size_t c = 0; c < x.columns(); ++c) values.emplace(c, x.program(p)[c]);
+  }
+  return sum + sampler.knob_weight * static_cast<double>(values.size());
+}
+
+}  // namespace
+
+TEST_CASE("coverage of knob values among the best, by hand") {
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}, {1, 1}, {3, 3}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F, 0.1F};
+  Rng rng(1);
+  // All open two values; the best-scored does first. Then (2, 2) opens two, (1, 2) one.
+  CHECK(DiverseTopK{}.select(toy::OpenBook{}, x, score, 2, rng) == std::vector<std::size_t>{0, 2});
+  // (3, 3) is not among the best 4; nothing else is new, so the score decides.
+  CHECK(DiverseTopK{.candidates_factor = 4.0 / 3}.select(toy::OpenBook{}, x, score, 3, rng) ==
+        std::vector<std::size_t>{0, 2, 1});
+  CHECK(DiverseTopK{}.select(toy::OpenBook{}, x, score, 3, rng) == std::vector<std::size_t>{0, 2, 4});
+  // Scores count: 0.8 + 0.05 against 0.7 + 0.1.
+  CHECK(DiverseTopK{.score_weight = 1, .knob_weight = 0.05}.select(toy::OpenBook{}, x, score, 2, rng) ==
+        std::vector<std::size_t>{0, 1});
+}
+
+TEST_CASE("greedy comes within 1 - 1/e of the best set there is") {
+  Rng rng(7);
+  for (int trial = 0; trial < 30; ++trial) {
+    FeatureBatch x(3);
+    std::vector<float> score;
+    for (int p = 0; p < 10; ++p) {
+      const std::span<float> row = x.append_row();
+      for (float& value : row) value = static_cast<float>(rng.below(4));
+      x.close_program();
+      score.push_back(static_cast<float>(rng.uniform()));
+    }
+    const DiverseTopK sampler{.score_weight = 1, .knob_weight = rng.uniform(), .candidates_factor = 4};
+    double best = 0;
+    for (std::size_t a = 0; a < 10; ++a) {
+      for (std::size_t b = a + 1; b < 10; ++b) {
+        for (std::size_t c = b + 1; c < 10; ++c)
+          best = std::max(best, objective(sampler, x, score, {a, b, c}));
+      }
+    }
+    const auto chosen = sampler.select(toy::OpenBook{}, x, score, 3, rng);
+    CHECK(objective(sampler, x, score, chosen) >= (1 - std::exp(-1.0)) * best);
+  }
+}
+
+TEST_CASE("options out of range are refused") {
+  Rng rng(1);
+  const FeatureBatch x = toy::programs({{1, 1}});
+  const std::vector<float> score{1};
+  const auto select = [&](const DiverseTopK& sampler) {
+    (void)sampler.select(toy::OpenBook{}, x, score, 1, rng);
+  };
+  CHECK_THROWS_WITH_AS(select({.score_weight = -1}), doctest::Contains("score_weight"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.knob_weight = -1}), doctest::Contains("knob_weight"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.candidates_factor = 0.5}), doctest::Contains("candidates_factor is 0.5"),
+                       std::invalid_argument);
+}
