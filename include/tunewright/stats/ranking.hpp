@@ -68,6 +68,29 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
   return ranks;
 }
 
+/// Calls `visit(prediction, truth)` for the programs of each group, by ascending group number.
+template <class Visit>
+void for_each_task(std::span<const float> prediction, std::span<const float> truth,
+                   std::span<const std::uint32_t> group, const Visit& visit) {
+  if (group.size() != truth.size()) {
+    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " +
+                                std::to_string(truth.size()) + " programs; give one a program");
+  }
+  std::vector<std::uint32_t> order(truth.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return group[a] < group[b]; });
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::vector<float> p, y;
+    std::size_t end = begin;
+    for (; end < order.size() && group[order[end]] == group[order[begin]]; ++end) {
+      p.push_back(prediction[order[end]]);
+      y.push_back(truth[order[end]]);
+    }
+    visit(std::span<const float>(p), std::span<const float>(y));
+    begin = end;
+  }
+}
+
 }  // namespace ranking_detail
 
 /// Root of the mean squared error; 0 for no programs.
@@ -142,26 +165,12 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
 /// have. group [n].
 [[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth,
                                               std::span<const std::uint32_t> group) {
-  if (group.size() != truth.size()) {
-    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " +
-                                std::to_string(truth.size()) + " programs; give one a program");
-  }
   ranking_detail::check(prediction, truth);
-  std::vector<std::uint32_t> order(truth.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
   double sum = 0;
-  for (std::size_t begin = 0; begin < order.size();) {
-    std::vector<float> p, y;
-    std::size_t end = begin;
-    for (; end < order.size() && group[order[end]] == group[order[begin]]; ++end) {
-      p.push_back(prediction[order[end]]);
-      y.push_back(truth[order[end]]);
-    }
-    sum += static_cast<double>(end - begin) * pairwise_accuracy(p, y);
-    begin = end;
-  }
+  ranking_detail::for_each_task(prediction, truth, group,
+                                [&](std::span<const float> p, std::span<const float> y) {
+                                  sum += static_cast<double>(y.size()) * pairwise_accuracy(p, y);
+                                });
   return truth.empty() ? 0.5 : sum / static_cast<double>(truth.size());
 }
 
@@ -227,6 +236,63 @@ inline std::vector<double> mean_ranks(std::span<const float> values) {
     yy += (y[i] - mean) * (y[i] - mean);
   }
   return pp > 0 && yy > 0 ? py / std::sqrt(pp * yy) : 0;
+}
+
+/// Share of slow programs among the predicted best `share` of a task (one program at least): how often a model
+/// sends a search to a program slower than `slow` times the best one.
+///
+///   |{p in the best predicted share * n : truth_p < slow * max truth}| / max(1, round(share * n))
+///
+/// 0 for no programs. Among equal predictions the slow one counts as predicted first.
+[[nodiscard]] inline double overestimation(std::span<const float> prediction, std::span<const float> truth,
+                                           double share = 0.01, double slow = 0.5) {
+  ranking_detail::check(prediction, truth);
+  if (!(share > 0 && share <= 1)) {
+    throw std::invalid_argument("overestimation: a share of " + std::to_string(share) +
+                                " of the programs was asked for; give one above 0 and up to 1");
+  }
+  if (truth.empty()) return 0;
+  const auto order = ranking_detail::by_prediction(prediction, truth);
+  const double best = static_cast<double>(*std::max_element(truth.begin(), truth.end()));
+  const auto top =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size()))));
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < top; ++i) count += static_cast<double>(truth[order[i]]) < slow * best ? 1U : 0U;
+  return static_cast<double>(count) / static_cast<double>(top);
+}
+
+/// How far a model that predicts labels is off where it matters most not to overrate: mean of prediction -
+/// truth over the programs with a truth below `slow`. 0 if there are none. Programs that could not be
+/// described (minus infinity) are left out. Only for predictions in the unit of the truth.
+[[nodiscard]] inline double low_bias(std::span<const float> prediction, std::span<const float> truth,
+                                     double slow = 0.5) {
+  ranking_detail::check(prediction, truth);
+  double sum = 0;
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    if (!(static_cast<double>(truth[i]) < slow) || std::isinf(prediction[i])) continue;
+    sum += static_cast<double>(prediction[i]) - static_cast<double>(truth[i]);
+    ++count;
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+/// Mean of a score over tasks, each counting alike: `metric(prediction, truth)` of the programs of one group.
+/// 0 for no programs. group [n].
+///
+///   mean_over_tasks(p, y, group, [](auto p, auto y) { return top_k_score(p, y, 1); });
+template <class Metric>
+[[nodiscard]] double mean_over_tasks(std::span<const float> prediction, std::span<const float> truth,
+                                     std::span<const std::uint32_t> group, const Metric& metric) {
+  ranking_detail::check(prediction, truth);
+  double sum = 0;
+  std::size_t tasks = 0;
+  ranking_detail::for_each_task(prediction, truth, group,
+                                [&](std::span<const float> p, std::span<const float> y) {
+                                  sum += metric(p, y);
+                                  ++tasks;
+                                });
+  return tasks == 0 ? 0 : sum / static_cast<double>(tasks);
 }
 
 /// One task of a network, for scores over a network: n programs, how often the task occurs, and their true

@@ -125,3 +125,37 @@ TEST_CASE("bad input is named") {
   CHECK_THROWS_AS((void)pairwise_accuracy(Values{nan}, Values{1}), std::invalid_argument);
   CHECK_THROWS_AS((void)spearman(Values{1}, Values{nan}), std::invalid_argument);
 }
+
+TEST_CASE("overestimation is the share of slow programs among the best predicted") {
+  // By prediction: 0.2 (slow), 1.0, 0.4 (slow), 0.6; the best truth is 1, so slow is below 0.5.
+  const std::vector<float> prediction{0.9F, 0.8F, 0.7F, 0.6F}, truth{0.2F, 1.0F, 0.4F, 0.6F};
+  CHECK(overestimation(prediction, truth, 0.25) == 1);
+  CHECK(overestimation(prediction, truth, 0.5) == 0.5);
+  CHECK(overestimation(prediction, truth, 0.75) == doctest::Approx(2.0 / 3));
+  CHECK(overestimation(prediction, truth, 1.0) == 0.5);
+  CHECK(overestimation(prediction, truth, 0.01) == 1);  // one program at least
+  CHECK(overestimation(prediction, truth, 0.25, 0.1) == 0);
+  const std::vector<float> doubled{0.4F, 2.0F, 0.8F, 1.2F};  // relative to the best: any throughput will do
+  CHECK(overestimation(prediction, doubled, 0.75) == doctest::Approx(2.0 / 3));
+  const std::vector<float> tied(4, 1.0F);
+  CHECK(overestimation(tied, truth, 0.25) == 1);  // the slowest of equal ones counts as first
+  CHECK(overestimation({}, {}) == 0);
+  CHECK_THROWS_AS((void)overestimation(prediction, truth, 0), std::invalid_argument);
+}
+
+TEST_CASE("low bias is the mean error on slow programs") {
+  const std::vector<float> prediction{0.5F, 0.9F, 0.3F, -INFINITY}, truth{0.25F, 1.0F, 0.4F, 0.0F};
+  CHECK(low_bias(prediction, truth) == doctest::Approx((0.25 - 0.1) / 2));
+  CHECK(low_bias(prediction, truth, 0.3) == doctest::Approx(0.25));
+  CHECK(low_bias(prediction, truth, 0.0) == 0);
+}
+
+TEST_CASE("a mean over tasks counts each alike, whatever its size and order") {
+  const std::vector<float> prediction{3, 9, 2, 1}, truth{0.5F, 1, 1, 0.25F};
+  const std::vector<std::uint32_t> group{7, 2, 7, 7};
+  const auto top_1 = [](auto p, auto y) { return top_k_score(p, y, 1); };
+  CHECK(mean_over_tasks(prediction, truth, group, top_1) == doctest::Approx(0.75));
+  CHECK(mean_over_tasks({}, {}, {}, top_1) == 0);
+  CHECK_THROWS_WITH_AS((void)mean_over_tasks(prediction, truth, {}, top_1), doctest::Contains("0 group numbers"),
+                       std::invalid_argument);
+}
