@@ -37,7 +37,8 @@ enum class Bias : std::uint8_t {
 /// task, weighed so that diversity does not fill the labels with unlike but slow programs, which makes a model
 /// overestimate others of their kind.
 ///
-///   quota of task t  proportional to sqrt(|U_t|), more for tasks the model is unsure of
+///   quota of task t  proportional to sqrt(|U_t|), times `unsure_task_factor` for the quarter of tasks of the
+///                    largest mean deviation, if the model is an UncertainCostModel
 ///   within a task:   `random_share` of the quota at random, then  argmax D(p) w(p)  again and again
 ///   D(p) = min over labelled and chosen z of the task of |h(p) - h(z)|;   w: see Bias
 ///
@@ -55,9 +56,8 @@ struct BiasedDiversity {
   Bias bias = Bias::Strata;
   double random_share = 0.1;  ///< of each quota, in [0, 1]; an unbiased part to watch the model with
   double beta = 0.75;         ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
-  double unsure_task_factor =
-      2;  ///< on the quota of the quarter of tasks of the largest mean deviation; at least 1
-  bool standardised = true;  ///< every coordinate of h at deviation 1 over the task
+  double unsure_task_factor = 2;  ///< on the quota of the least sure quarter of tasks, at least 1
+  bool standardised = true;       ///< every coordinate of h at deviation 1 over the task
 
   template <EmbeddingCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,

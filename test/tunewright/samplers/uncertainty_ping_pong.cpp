@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/samplers/uncertainty_ping_pong.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <vector>
+
+#include "support/toy_model.hpp"
+#include "support/toy_recipes.hpp"
+#include "tunewright/tuner.hpp"
+
+using namespace tunewright;
+using Positions = std::vector<std::size_t>;
+
+namespace {
+
+// Says the mean label it was taught for programs whose column 1 is alike, 0 for others.
+struct MeanByColumn1 {
+  std::vector<float> values{}, means{};
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      score[p] = 0;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] == x.program(p)[1]) score[p] = means[i];
+      }
+    }
+  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t>) {
+    values.clear();
+    means.clear();
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      float sum = 0, count = 0;
+      for (std::size_t other = 0; other < x.programs(); ++other) {
+        if (x.program(other)[1] != x.program(p)[1]) continue;
+        sum += y[other];
+        count += 1;
+      }
+      values.push_back(x.program(p)[1]);
+      means.push_back(sum / count);
+    }
+  }
+};
+using PingPong = samplers::UncertaintyPingPong<MeanByColumn1>;
+
+// What is labelled, one program a round with its best label.
+struct Rounds {
+  FeatureBatch x{2};
+  std::vector<float> y;
+  std::vector<std::uint32_t> round;
+  explicit Rounds(std::vector<float> labels) : y(std::move(labels)) {
+    for (std::uint32_t r = 0; r < y.size(); ++r) {
+      x.append_program(std::vector<float>{0, 0});
+      round.push_back(r);
+    }
+  }
+  [[nodiscard]] bool next_is_ping() const {
+    return PingPong{}.next_is_ping({.x = x, .y = y, .round = round});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("pings and pongs alternate, and two poor pongs earn two pings") {
+  CHECK(PingPong{}.next_is_ping({}));
+  CHECK(Rounds({0.1F}).next_is_ping());              // after the first round, a ping
+  CHECK_FALSE(Rounds({0.1F, 0.1F}).next_is_ping());  // a pong
+  CHECK(Rounds({0.1F, 0.1F, 0.2F}).next_is_ping());  // it gained
+  CHECK_FALSE(Rounds({0.1F, 0.1F, 0.2F, 0.3F}).next_is_ping());
+  CHECK(Rounds({0.1F, 0.1F, 0.1F, 0.1F, 0.1F}).next_is_ping());  // second poor pong: two pings
+  CHECK(Rounds({0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0}).next_is_ping());
+  CHECK_FALSE(Rounds({0.1F, 0.1F, 0.1F, 0.1F, 0.1F, 0, 0}).next_is_ping());
+  CHECK_FALSE(Rounds({0.1F, 0.1F, 0.2F, 0.1F, 0.2F, 0}).next_is_ping());  // one poor pong after a good one
+  CHECK(Rounds({1, 1, 1, 1, 1.005F, 0}).next_is_ping());                  // half a percent is not enough
+}
+
+TEST_CASE("a ping goes where the model was wrong, a pong where it expects most") {
+  // Where column 1 is 7 the model was off by 0.5, elsewhere not at all.
+  FeatureBatch known(2);
+  std::vector<float> y, predicted;
+  std::vector<std::uint32_t> round;
+  for (std::uint32_t l = 0; l < 8; ++l) {
+    known.append_program(std::vector<float>{-1, l % 2 == 0 ? 7.0F : 3.0F});
+    y.push_back(0.5F);
+    predicted.push_back(l % 2 == 0 ? 1.0F : 0.5F);
+    round.push_back(0);
+  }
+  const FeatureBatch x = toy::programs({{0.9F, 3}, {0.1F, 7}, {0.2F, 3}, {0.3F, 7}});
+  const std::vector<float> score = toy::scores(toy::OpenBook{}, x);
+  Rng rng(1);
+  const PingPong sampler{.diversity_weight = 0, .least_errors = 8};
+  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng,
+                       {.x = known, .y = y, .round = round, .predicted = predicted}) == Positions{3, 1});
+  round.back() = 1;  // the ping has been
+  CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng,
+                       {.x = known, .y = y, .round = round, .predicted = predicted}) == Positions{0, 3});
+}
+
+TEST_CASE("until errors are known the model's own doubt counts, or that of its copies") {
+  const FeatureBatch x = toy::programs({{0.9F, 0.1F}, {0.1F, 0.3F}, {0.2F, 0.2F}});
+  Rng rng(1);
+  const PingPong sampler{.diversity_weight = 0};
+  CHECK(sampler.select(toy::OpenBook{}, x, toy::scores(toy::OpenBook{}, x), 3, rng) == Positions{1, 2, 0});
+
+  // Labels of the programs with 7 in column 1 vary, so resampled ones do too.
+  FeatureBatch known(2);
+  std::vector<float> y;
+  for (int l = 0; l < 20; ++l) {
+    known.append_program(std::vector<float>{0, l % 2 == 0 ? 7.0F : 3.0F});
+    y.push_back(l % 2 == 0 ? static_cast<float>(l) / 20 : 0.5F);
+  }
+  const FeatureBatch pool = toy::programs({{0.9F, 3}, {0.1F, 7}});
+  CHECK(sampler.select(MeanByColumn1{}, pool, std::vector<float>{0.9F, 0.1F}, 1, rng, {.x = known, .y = y}) ==
+        Positions{1});
+}
+
+TEST_CASE("the batch is spread over the knobs") {
+  // Ranks 1, 2/3, 1/3, 0 and distances to what is chosen: after (1, 1), (1, 1) again is worth 2/3, (2, 2)
+  // 1/3 + 0.5 and (1, 2) 0 + 0.25.
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 1}, {2, 2}, {1, 2}});
+  const std::vector<float> score{0.9F, 0.8F, 0.7F, 0.6F};
+  FeatureBatch known(2);
+  known.append_program(std::vector<float>{9, 9});
+  known.append_program(std::vector<float>{9, 9});
+  const std::vector<std::uint32_t> round{0, 1};  // a pong comes
+  Rng rng(1);
+  CHECK(PingPong{}.select(toy::OpenBook{}, x, score, 4, rng, {.x = known, .round = round}) ==
+        Positions{0, 2, 1, 3});
+}
+
+TEST_CASE("options out of range are refused") {
+  const FeatureBatch x = toy::programs({{1, 1}});
+  const std::vector<float> score{1};
+  Rng rng(1);
+  const auto select = [&](const PingPong& sampler) {
+    (void)sampler.select(toy::OpenBook{}, x, score, 1, rng);
+  };
+  CHECK_THROWS_WITH_AS(select({.candidates_factor = 0}), doctest::Contains("candidates_factor is 0"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.diversity_weight = -1}), doctest::Contains("diversity_weight"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.least_gain = -1}), doctest::Contains("least_gain"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.least_errors = 0}), doctest::Contains("least_errors"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.copies = 1}), doctest::Contains("copies is 1"), std::invalid_argument);
+}
+
+TEST_CASE("a search that turns between the two finds the optimum of the table") {
+  struct Recipe : toy::Anneal {
+    using sampler = samplers::UncertaintyPingPong<toy::Linear>;
+  };
+  Tuner<Recipe> tuner{{.explorer = {.elite_factor = 8}, .seed = 3}};
+  const auto run = tuner.run(toy::task(), {.trials = 96, .batch = 16});
+  REQUIRE(run.best() != nullptr);
+  CHECK(run.best()->candidate.config == toy::best);
+}
