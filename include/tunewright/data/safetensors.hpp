@@ -126,14 +126,14 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
     header += "\"__metadata__\":{";
     for (const auto& [key, text] : metadata) {
       separate();
-      header += quoted(key) + ':' + quoted(text);
+      header += as_json(key) + ':' + as_json(text);
     }
     header += '}';
   }
   std::uint64_t offset = 0;
   for (const Tensor* tensor : order) {
     separate();
-    header += quoted(tensor->name) + ":{\"dtype\":\"" + std::string(name(tensor->type)) + "\",\"shape\":[";
+    header += as_json(tensor->name) + ":{\"dtype\":\"" + std::string(name(tensor->type)) + "\",\"shape\":[";
     for (std::size_t i = 0; i < tensor->shape.size(); ++i)
       header += (i == 0 ? "" : ",") + std::to_string(tensor->shape[i]);
     header += "],\"data_offsets\":[" + std::to_string(offset);

@@ -213,7 +213,7 @@ class HeaderReader {
 };
 
 /// `text` in quotation marks, escaped.
-[[nodiscard]] inline std::string quoted(std::string_view text) {
+[[nodiscard]] inline std::string as_json(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
