@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/order.hpp"
+#include "tunewright/filters/concept.hpp"
+
+namespace tunewright::filters {
+
+/// Keeps what every one of its filters keeps, asked in order: a candidate counts under the reason of the first
+/// that rejects it, and the next ones are not asked.
+///
+///   using filter = filters::All<filters::StaticLimits, filters::LearnedValidity<Model, Features>>;
+///
+/// Models: FilterFor<S> where all of F are; LearningFilterFor<S> where one of them is, too.
+template <class... F>
+struct All {
+  std::tuple<F...> filters{};
+
+  template <SearchSpace S>
+  requires(FilterFor<F, S>&&...) [[nodiscard]] Kept
+      keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
+    Kept kept{.indices = positions(pool.size()), .rejected = {}};
+    const auto ask = [&](const auto& filter) {
+      std::vector<config_t<S>> left;
+      for (const std::size_t i : kept.indices) left.push_back(pool[i]);
+      const Kept next = filter.keep(space, task, std::span<const config_t<S>>(left));
+      for (const auto& [reason, count] : next.rejected) kept.rejected[reason] += count;
+      std::vector<std::size_t> indices;
+      for (const std::size_t i : next.indices) indices.push_back(kept.indices[i]);
+      kept.indices = std::move(indices);
+    };
+    std::apply([&](const F&... filter) { (ask(filter), ...); }, filters);
+    return kept;
+  }
+
+  template <SearchSpace S>
+  requires(FilterFor<F, S>&&...) &&
+      (LearningFilterFor<F, S> || ...) void learn(const S& space, const Task& task,
+                                                  std::span<const config_t<S>> configs,
+                                                  std::span<const Outcome> outcomes) {
+    const auto tell = [&](auto& filter) {
+      if constexpr (LearningFilterFor<std::remove_reference_t<decltype(filter)>, S>)
+        filter.learn(space, task, configs, outcomes);
+    };
+    std::apply([&](F&... filter) { (tell(filter), ...); }, filters);
+  }
+};
+
+}  // namespace tunewright::filters

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/features/concept.hpp"
+#include "tunewright/filters/concept.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::filters {
+
+/// Keeps out what it has learned to fail: a model of whether a configuration gives a latency at all, taught
+/// with every batch.
+///
+///   label        1 for a candidate with a latency, 0 for a failed one
+///   kept         score of the model >= threshold, or one of the `explored_share` let through to be proved wrong
+///   class weight the rarer class is repeated until both count about alike, if `balanced`
+///
+/// Everything is kept until there are `least_labels` labels, `least_failures` failures and a success.
+///
+///   filters::LearnedValidity<models::Gbdt, features::Knobs> filter{
+///       .model = {.objective = models::gbdt::Objective::Logistic}, .log_odds = true};
+///
+/// Paper:       Zeng et al., ALT, ICCD 2020 (the filter).
+/// Models:      LearningFilterFor<S> for every space S that the featurizer F describes. M is any CostModel whose
+///              score, taught 0 and 1, estimates the probability of 1 (squared losses) or the logarithm of its
+///              odds (logistic losses).
+/// Shapes:      N = configurations seen, of all tasks; x (R, D) in N programs.
+/// Cost:        keep: features and a prediction of the pool. learn: one fit on at most 2 N programs.
+/// Determinism: what is let through follows from the configuration's key and the number of labels: a candidate
+///              gets one verdict between two batches, and may get another afterwards.
+/// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration
+///              without rows is kept: the sampler leaves for last what cannot be described.
+template <CostModel M, class F>
+struct LearnedValidity {
+  M model{};
+  F featurizer{};
+  double threshold = 0.5;          ///< least probability of a latency, between 0 and 1
+  bool log_odds = false;           ///< the model scores log(p / (1 - p)) instead of p
+  std::size_t least_labels = 64;   ///< at least 2
+  std::size_t least_failures = 8;  ///< at least 1
+  double explored_share = 0.05;    ///< of the rejected, let through, in [0, 1]
+  bool balanced = true;
+
+  FeatureBatch x{};                          ///< run-time state: what was measured, [N]
+  std::vector<float> valid{};                ///< 1 or 0, [N]
+  std::unordered_set<std::uint64_t> seen{};  ///< configurations of it, by task and key
+
+  template <SearchSpace S>
+  requires FeaturizerFor<F, S>
+  [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
+    Kept kept;
+    std::vector<float> score(active() ? pool.size() : 0);
+    if (!score.empty()) model.predict(featurizer.extract(space, task, pool), score);
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      const bool rejects = !score.empty() && std::isfinite(score[i]) && !believed(score[i]);
+      if (!rejects || explored(space.key(pool[i])))
+        kept.indices.push_back(i);
+      else
+        ++kept.rejected["believed to fail"];
+    }
+    return kept;
+  }
+
+  template <SearchSpace S>
+  requires FeaturizerFor<F, S>
+  void learn(const S& space, const Task& task, std::span<const config_t<S>> configs,
+             std::span<const Outcome> outcomes) {
+    std::vector<config_t<S>> fresh;
+    std::vector<float> label;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      const std::uint64_t key = StableHash{}.add(stable_hash(task)).add(space.key(configs[i])).value();
+      if (!seen.insert(key).second) continue;
+      fresh.push_back(configs[i]);
+      label.push_back(outcomes[i].valid() ? 1.0F : 0.0F);
+    }
+    teach(featurizer.extract(space, task, std::span<const config_t<S>>(fresh)), label);
+  }
+
+  /// Adds programs with 1 for a latency and 0 for a failure, and fits the model once there are enough.
+  void teach(const FeatureBatch& more, std::span<const float> label) {
+    check_options();
+    models::check_fit_sizes("filters::LearnedValidity", more, label.size(), 0);
+    x.append(more);
+    valid.insert(valid.end(), label.begin(), label.end());
+    if (!active()) return;
+    const std::size_t failures = this->failures(), successes = valid.size() - failures;
+    FeatureBatch taught(x.columns());
+    std::vector<float> y;
+    for (std::size_t p = 0; p < valid.size(); ++p) {
+      const std::size_t own = valid[p] > 0 ? successes : failures, other = valid.size() - own;
+      for (std::size_t copy = balanced ? std::max<std::size_t>(1, other / own) : 1; copy > 0; --copy) {
+        taught.append_program(x.program(p));
+        y.push_back(valid[p]);
+      }
+    }
+    model.fit(taught, y, {});
+  }
+
+  /// Enough is known to reject anything.
+  [[nodiscard]] bool active() const {
+    const std::size_t failed = failures();
+    return x.rows() > 0 && valid.size() >= least_labels && failed >= least_failures && failed < valid.size();
+  }
+
+  /// Whether a score of the model speaks for a latency.
+  [[nodiscard]] bool believed(float score) const {
+    return double{score} >= (log_odds ? std::log(threshold / (1 - threshold)) : threshold);
+  }
+
+ private:
+  [[nodiscard]] std::size_t failures() const {
+    return static_cast<std::size_t>(std::count(valid.begin(), valid.end(), 0.0F));
+  }
+  [[nodiscard]] bool explored(std::uint64_t key) const {
+    const std::uint64_t draw = mix64(key ^ mix64(valid.size() + 0x9e3779b97f4a7c15ULL));
+    return static_cast<double>(draw >> 11) * 0x1.0p-53 < explored_share;
+  }
+  void check_options() const {
+    constexpr const char* policy = "LearnedValidity";
+    require(threshold > 0 && threshold < 1, policy, "threshold", threshold, "a probability between 0 and 1");
+    require(least_labels >= 2, policy, "least_labels", static_cast<double>(least_labels), "at least 2");
+    require(least_failures >= 1, policy, "least_failures", static_cast<double>(least_failures), "at least 1");
+    require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share,
+            "a share, 0 to 1");
+  }
+};
+
+}  // namespace tunewright::filters

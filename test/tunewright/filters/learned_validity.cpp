@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/filters/learned_validity.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "support/toy_model.hpp"
+#include "support/toy_space.hpp"
+#include "tunewright/filters/all.hpp"
+#include "tunewright/filters/none.hpp"
+#include "tunewright/filters/static_limits.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+// The mean label of the taught programs of the same depth (column 2), weighted by how often they were taught.
+struct MeanByDepth {
+  std::vector<float> sum = std::vector<float>(8), count = std::vector<float>(8);
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      if (x.program(p).empty()) {
+        score[p] = -std::numeric_limits<float>::infinity();
+        continue;
+      }
+      const auto depth = static_cast<std::size_t>(x.program(p)[2]);
+      score[p] = count[depth] == 0 ? 1.0F : sum[depth] / count[depth];
+    }
+  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t>) {
+    *this = {};
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      const auto depth = static_cast<std::size_t>(x.program(p)[2]);
+      sum[depth] += y[p];
+      count[depth] += 1;
+    }
+  }
+};
+using Filter = filters::LearnedValidity<MeanByDepth, toy::Features>;
+static_assert(LearningFilterFor<Filter, toy::Space>);
+static_assert(!FilterFor<Filter, int>);
+
+// `count` different configurations of one depth.
+std::vector<toy::Tiles> of_depth(int depth, int count, int first = 0) {
+  std::vector<toy::Tiles> configs;
+  for (int i = first; i < first + count; ++i) configs.push_back({i % 8, i / 8 % 8, depth, i / 64});
+  return configs;
+}
+
+void learn(Filter& filter, const std::vector<toy::Tiles>& configs, bool valid) {
+  Outcome outcome;
+  if (valid)
+    outcome.result = Timing{.repeats = {}, .median = Seconds(1)};
+  else
+    outcome.result = Failure{Fault::RunError, ""};
+  filter.learn(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs),
+               std::vector<Outcome>(configs.size(), outcome));
+}
+
+std::size_t kept(const Filter& filter, const std::vector<toy::Tiles>& configs) {
+  return filter.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs)).indices.size();
+}
+
+}  // namespace
+
+TEST_CASE("nothing is rejected before there are labels and failures enough") {
+  Filter filter{.explored_share = 0};
+  learn(filter, of_depth(1, 40), false);
+  CHECK(kept(filter, of_depth(1, 10)) == 10);  // too few labels
+  Filter seldom{.explored_share = 0};
+  learn(seldom, of_depth(1, 7), false);
+  learn(seldom, of_depth(2, 60), true);
+  CHECK(kept(seldom, of_depth(1, 10)) == 10);  // too few failures
+  learn(seldom, of_depth(1, 1, 7), false);
+  CHECK(kept(seldom, of_depth(1, 10)) == 0);
+  CHECK(kept(seldom, of_depth(2, 10)) == 10);
+  Filter hopeless{.explored_share = 0};
+  learn(hopeless, of_depth(1, 100), false);
+  CHECK(kept(hopeless, of_depth(1, 10)) == 10);  // nothing to tell failures from
+}
+
+TEST_CASE("what it rejects has a name, and positions stay those of the pool") {
+  Filter filter{.explored_share = 0};
+  learn(filter, of_depth(1, 20), false);
+  learn(filter, of_depth(2, 60), true);
+  const std::vector<toy::Tiles> pool{{0, 0, 2, 0}, {0, 0, 1, 0}, {0, 0, 5, 0}, {5, 5, 1, 0}};
+  const Kept result = filter.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool));
+  CHECK(result.indices == std::vector<std::size_t>{0, 2});
+  CHECK(result.rejected == ReasonCounts{{"believed to fail", 2}});
+}
+
+TEST_CASE("a share of the rejected passes, another one after each batch") {
+  Filter filter{.explored_share = 0.25};
+  learn(filter, of_depth(1, 20), false);
+  learn(filter, of_depth(2, 60), true);
+  const auto pool = of_depth(1, 512);
+  const auto passed = [&] {
+    return filter.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool)).indices;
+  };
+  const auto before = passed();
+  CHECK(std::abs(static_cast<int>(before.size()) - 128) < 45);  // deviation 9.8
+  CHECK(passed() == before);
+  learn(filter, of_depth(2, 1, 60), true);
+  CHECK(passed() != before);
+  // One verdict a candidate, whatever else is in the pool.
+  const auto after = passed();
+  CHECK(kept(filter, {pool[after[3]]}) == 1);
+}
+
+TEST_CASE("repeating the rarer class moves the verdict where both are mixed") {
+  // At depth 1 a third works; elsewhere everything does.
+  const auto taught = [](bool balanced) {
+    Filter filter{.explored_share = 0, .balanced = balanced};
+    learn(filter, of_depth(1, 10), false);
+    learn(filter, of_depth(1, 20, 10), true);
+    learn(filter, of_depth(2, 90), true);
+    return filter;
+  };
+  CHECK(kept(taught(false), of_depth(1, 10, 100)) == 10);  // 20 of 30 work
+  CHECK(kept(taught(true), of_depth(1, 10, 100)) == 0);    // failures count 11-fold: 20 of 130
+}
+
+TEST_CASE("a configuration counts once a task") {
+  Filter filter;
+  learn(filter, of_depth(1, 10), false);
+  learn(filter, of_depth(1, 12), true);
+  CHECK(filter.valid.size() == 12);
+  Outcome outcome;
+  outcome.result = Failure{Fault::RunError, ""};
+  const auto configs = of_depth(1, 1);
+  filter.learn(toy::Space{}, toy::task("other", 7), std::span<const toy::Tiles>(configs),
+               std::vector{outcome});
+  CHECK(filter.valid.size() == 13);
+}
+
+TEST_CASE("thresholds of probabilities and of odds") {
+  const Filter even;
+  CHECK(even.believed(0.5F));
+  CHECK_FALSE(even.believed(0.49F));
+  const Filter odds{.threshold = 0.75, .log_odds = true};  // ln 3 = 1.0986
+  CHECK(odds.believed(1.1F));
+  CHECK_FALSE(odds.believed(1.09F));
+}
+
+TEST_CASE("what does not fit is refused") {
+  const FeatureBatch x = toy::programs({{1, 2, 3}});
+  CHECK_THROWS_WITH_AS(Filter{}.teach(x, std::vector<float>{1, 0}),
+                       doctest::Contains("2 labels for 1 programs"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.threshold = 1}.teach(x, std::vector<float>{1}),
+                       doctest::Contains("threshold is 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.least_labels = 0}.teach(x, std::vector<float>{1}),
+                       doctest::Contains("least_labels"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.least_failures = 0}.teach(x, std::vector<float>{1}),
+                       doctest::Contains("least_failures"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.explored_share = 2}.teach(x, std::vector<float>{1}),
+                       doctest::Contains("explored_share is 2"), std::invalid_argument);
+}
+
+TEST_CASE("several filters in one: all must agree, the first to reject is named") {
+  using Both = filters::All<filters::StaticLimits, Filter>;
+  static_assert(LearningFilterFor<Both, toy::Space>);
+  static_assert(FilterFor<filters::All<filters::StaticLimits, filters::None>, toy::Space>);
+  static_assert(!LearningFilterFor<filters::All<filters::StaticLimits, filters::None>, toy::Space>);
+  Both both{{{}, {.explored_share = 0}}};
+  const auto failing = of_depth(1, 20), working = of_depth(2, 60);
+  const auto tell = [&](const std::vector<toy::Tiles>& configs, const Outcome& outcome) {
+    both.learn(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs),
+               std::vector<Outcome>(configs.size(), outcome));
+  };
+  Outcome outcome;
+  outcome.result = Failure{Fault::RunError, ""};
+  tell(failing, outcome);
+  outcome.result = Timing{.repeats = {}, .median = Seconds(1)};
+  tell(working, outcome);
+  const std::vector<toy::Tiles> pool{{7, 7, 1, 0}, {0, 0, 1, 0}, {1, 1, 2, 0}, {7, 7, 2, 0}};
+  const Kept result = both.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool));
+  CHECK(result.indices == std::vector<std::size_t>{2});
+  CHECK(result.rejected == ReasonCounts{{"believed to fail", 1}, {"tile too large", 2}});
+}
