@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/features/concept.hpp"
+#include "tunewright/features/per_statement/accesses.hpp"
+#include "tunewright/features/per_statement/affine.hpp"
+#include "tunewright/features/per_statement/operations.hpp"
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::features {
+namespace curve {
+
+/// One access of the innermost statement seen from each loop around it, in log2, ascending, after a zero.
+struct Curves {
+  std::vector<double> count;     ///< elements touched: product of the loops that move it, from there inwards
+  std::vector<double> reuse;     ///< uses of an element: product of the loops that do not, from there inwards
+  std::vector<double> top_down;  ///< iterations: product of all loops from the outermost to there
+};
+
+/// The curves of the statement with the most loops around it, the last of them: first of the buffer it stores
+/// to, then of those it reads, as they appear. Holds only memory to work in; not for several threads at once.
+class Reader {
+ public:
+  /// Throws `std::invalid_argument` for a nest that is not well formed.
+  [[nodiscard]] const std::vector<Curves>& read(const loops::LoopNest& nest) {
+    nest_ = &nest;
+    extents_.clear();
+    depth_of_.assign(nest.variables.size(), per_statement::AffineForms::none);
+    deepest_ = 0;
+    curves_.clear();
+    walk(nest.body);
+    return curves_;
+  }
+
+ private:
+  void walk(const loops::Body& body) {
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        enter(*loop);
+      } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+        if (extents_.size() >= deepest_) read(*statement);
+      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        // Both sides hold the same statements; the other one only checks more.
+        walk(branch->then.empty() ? branch->otherwise : branch->then);
+      }
+    }
+  }
+
+  void enter(const loops::Loop& loop) {
+    if (loop.var >= nest_->variables.size() || nest_->variables[loop.var].extent < 1) {
+      throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest_->name +
+                                  "' is not declared with an extent of at least 1");
+    }
+    if (nest_->variables[loop.var].extent == 1) return walk(loop.body);
+    depth_of_[loop.var] = static_cast<std::uint32_t>(extents_.size());
+    extents_.push_back(nest_->variables[loop.var].extent);
+    walk(loop.body);
+    extents_.pop_back();
+    depth_of_[loop.var] = per_statement::AffineForms::none;
+  }
+
+  void read(const loops::Statement& statement) {
+    const program::Operator& op = *statement.op;
+    if (statement.kind == loops::Statement::Kind::Initialise || !op.body ||
+        op.body->op == program::Op::Constant)
+      return;
+    const std::size_t rank = nest_->buffers.at(statement.target).shape.size();
+    if (statement.axis_values.size() < std::max(op.axes.size(), rank)) {
+      throw std::invalid_argument("a statement of operator '" + op.name + "' binds " +
+                                  std::to_string(statement.axis_values.size()) + " axes; bind all " +
+                                  std::to_string(op.axes.size()));
+    }
+    deepest_ = extents_.size();
+    curves_.clear();
+    seen_.clear();
+    const std::span<const program::IndexExpr> axis_values(statement.axis_values);
+    forms_.reset(extents_, depth_of_, axis_values);
+    accesses_.reset(extents_.size());
+    using Over = per_statement::AffineForms::Over;
+    using Type = per_statement::AccessType;
+    add(statement.target,
+        accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops, Type::Read));
+    for (const program::ExprNode* load : operations_.of(statement.op).loads) {
+      const loops::BufferId buffer = load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor]
+                                                                            : loops::LoopNest::no_buffer;
+      if (buffer >= nest_->buffers.size()) {
+        throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " +
+                                    std::to_string(load->tensor) +
+                                    " which has no buffer; add it to buffer_of");
+      }
+      add(buffer, accesses_.add(*nest_, buffer, forms_, load->indices, Over::Axes, Type::Read));
+    }
+  }
+
+  /// Only the first access to a buffer counts.
+  void add(loops::BufferId buffer, std::span<const per_statement::AffineForms::Id> indices) {
+    if (std::find(seen_.begin(), seen_.end(), buffer) != seen_.end()) return;
+    seen_.push_back(buffer);
+    Curves curves{{0}, {0}, {0}};
+    double count = 0, reuse = 0, top_down = 0;
+    for (std::size_t l = extents_.size(); l-- > 0;) {
+      const bool moved =
+          std::any_of(indices.begin(), indices.end(), [&](auto index) { return forms_.uses(index, l); });
+      (moved ? count : reuse) += std::log2(static_cast<double>(extents_[l]));
+      curves.count.push_back(count);
+      curves.reuse.push_back(reuse);
+    }
+    for (const std::int64_t extent : extents_)
+      curves.top_down.push_back(top_down += std::log2(static_cast<double>(extent)));
+    curves_.push_back(std::move(curves));
+  }
+
+  const loops::LoopNest* nest_ = nullptr;
+  std::vector<std::int64_t> extents_;    // of the loops open, outermost first
+  std::vector<std::uint32_t> depth_of_;  // by loop variable
+  std::size_t deepest_ = 0;
+  std::vector<loops::BufferId> seen_;
+  std::vector<Curves> curves_;
+  per_statement::AffineForms forms_;
+  per_statement::StatementAccesses accesses_;
+  per_statement::OperationTable operations_;
+};
+
+/// For each i = 0, 1, ... below out.size() / 2: the last point with x <= i, as (its y, i - x). x starts with 0.
+inline void sample(std::span<const double> x, std::span<const double> y, std::span<float> out) {
+  std::size_t point = 0;
+  for (std::size_t i = 0; 2 * i + 1 < out.size(); ++i) {
+    const auto at = static_cast<double>(i);
+    while (point + 1 < x.size() && x[point + 1] <= at + 1e-6) ++point;
+    out[2 * i] = static_cast<float>(y[point]);
+    out[2 * i + 1] = static_cast<float>(at - x[point]);
+  }
+}
+
+}  // namespace curve
+
+/// How the innermost statement moves through memory, in a form that does not depend on how many loops there
+/// are: for each buffer it touches, curves that relate the elements touched, the uses of an element and the
+/// iterations, from the innermost loop outwards, sampled at whole powers of two.
+///
+///   buffer b:   reuse(count), count(reuse), top_down(count), count(top_down)
+///   each at     x = 2^0, 2^1, ... 2^(samples - 1):   log2 y of the last point up to x, and log2 (x / that point)
+///
+/// Paper:       Chen et al., "Learning to Optimize Tensor Programs" (AutoTVM), NeurIPS 2018 (context relation
+///              features); Ryu et al., One-Shot Tuner, CC 2022, which takes 30 samples.
+/// Models:      FeaturizerFor<S> for spaces that lower to loop nests, OneRowFeaturizer.
+/// Shapes:      one row a configuration, buffers * 8 * samples columns.
+/// Units:       log2 of counts. Determinism: a pure function of the program.
+/// Cost:        O(accesses * dimensions * loops), microseconds a program; lowering costs more.
+/// Deviates:    AutoTVM has as many blocks as there are buffers, by name; here a fixed number, the stored buffer
+///              first, then the others as they are read, unused ones zero. An index in which a loop occurs at
+///              all is moved by it, whatever its form.
+struct Curve {
+  static constexpr bool one_row = true;
+
+  unsigned samples = 20;  ///< points of a curve, at least 1
+  unsigned buffers = 3;   ///< blocks; further buffers are left out; at least 1
+
+  /// A configuration that cannot be lowered or has no statement gives no row.
+  template <SearchSpace S>
+  requires std::convertible_to < const program_t<S>
+  &, const loops::LoopNest& > [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
+                                                                 std::span<const config_t<S>> configs) const {
+    check();
+    FeatureBatch batch(width());
+    curve::Reader reader;
+    for (const config_t<S>& config : configs) {
+      try {
+        describe(space.lower(task, config), reader, batch);
+      } catch (const std::bad_alloc&) {
+        throw;  // says nothing about the configuration
+      } catch (const std::exception&) {
+        batch.close_program();
+      }
+    }
+    return batch;  // (N, D)
+  }
+
+  /// Appends one lowered program to a batch of `width()` columns.
+  void describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const {
+    const std::vector<curve::Curves>& curves = reader.read(nest);
+    std::vector<float> row(curves.empty() ? 0 : width(), 0.0F);
+    const std::size_t length = 2 * std::size_t{samples};
+    for (std::size_t b = 0; b < std::min<std::size_t>(buffers, curves.size()); ++b) {
+      const auto& [count, reuse, top_down] = curves[b];
+      const std::span<float> block = std::span(row).subspan(4 * b * length, 4 * length);
+      curve::sample(count, reuse, block.subspan(0, length));
+      curve::sample(reuse, count, block.subspan(length, length));
+      curve::sample(count, top_down, block.subspan(2 * length, length));
+      curve::sample(top_down, count, block.subspan(3 * length, length));
+    }
+    batch.append_program(row);
+  }
+
+  [[nodiscard]] std::size_t width() const noexcept { return std::size_t{8} * samples * buffers; }
+
+  [[nodiscard]] FeatureSchema schema() const {
+    check();
+    FeatureSchema schema{"curve", 1, {}};
+    for (unsigned b = 0; b < buffers; ++b) {
+      for (const char* relation :
+           {"reuse_of_count", "count_of_reuse", "top_down_of_count", "count_of_top_down"}) {
+        for (unsigned i = 0; i < samples; ++i) {
+          const std::string at = "buffer" + std::to_string(b) + "_" + relation + "_" + std::to_string(i);
+          schema.columns.push_back(
+              {at, "log2", "Value of the last point up to 2^" + std::to_string(i) + "."});
+          schema.columns.push_back({at + "_beyond", "log2", "How far that point lies below."});
+        }
+      }
+    }
+    return schema;
+  }
+
+ private:
+  void check() const {
+    require(samples > 0, "features::Curve", "samples", samples, "at least 1");
+    require(buffers > 0, "features::Curve", "buffers", buffers, "at least 1");
+  }
+};
+
+}  // namespace tunewright::features
