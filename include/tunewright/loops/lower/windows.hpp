@@ -17,6 +17,7 @@ namespace tunewright::loops::detail {
 /// A stage at the root computes its whole tensor. A stage inside a loop of a consumer computes the window
 /// that the consumers inside that loop read: loop variables outside are symbols, those inside range over
 /// their extents. Splits divide the window, so outer tile loops of an attached stage vanish by themselves.
+/// Shared memory belongs to all threads of a block: its window covers what any of them reads.
 class WindowInference : Pass {
  public:
   explicit WindowInference(Lowered& lowered) : Pass(lowered) {}
@@ -69,6 +70,7 @@ class WindowInference : Pass {
       if (info.extent[iter] == 1) continue;
       const auto var = static_cast<Var>(nest_.variables.size());
       nest_.variables.push_back({stage.iterators[iter].name, info.extent[iter]});
+      kinds_.push_back(stage.iterators[iter].annotation);
       info.var[iter] = var;
       info.value[iter] = IndexExpr::variable(var);
     }
@@ -76,6 +78,10 @@ class WindowInference : Pass {
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       info.axis_values.push_back(a < rank ? info.window.base[a] + info.value[a] : info.value[a]);
     }
+  }
+
+  static bool is_of_threads(LoopKind kind) noexcept {
+    return kind >= LoopKind::ThreadX && kind <= LoopKind::VirtualThread;
   }
 
   /// What readers reach along one dimension: `base` over the loops around the window, plus `range`.
@@ -90,7 +96,8 @@ class WindowInference : Pass {
   [[nodiscard]] Window window_read_inside(TensorId id, TensorId target, std::size_t place) const {
     const StageInfo& info = info_[id];
     std::vector<char> fixed(nest_.variables.size(), 0);
-    for (const Var v : info.path) fixed[v] = 1;
+    const bool shared = state_.stages[id].scope == schedule::Scope::Shared;
+    for (const Var v : info.path) fixed[v] = !(shared && is_of_threads(kinds_[v]));
     std::vector<Reach> reach(info.op->rank());
     for (const TensorId consumer : state_.order) {
       const StageInfo& reader = info_[consumer];
@@ -159,6 +166,8 @@ class WindowInference : Pass {
     }
     return used;
   }
+
+  std::vector<LoopKind> kinds_;  // by variable
 };
 
 }  // namespace tunewright::loops::detail

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/data/auto_scheduler_log/record.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
+#include "tunewright/program/operators/pool.hpp"
+#include "tunewright/program/operators/reduce.hpp"
+
+/// What logged workloads compute. A workload key names a function of whoever tuned; the shapes are in the
+/// key, what the function does is not. Known here are the functions of two published collections; for others
+/// build the graph yourself, with tensors numbered like TVM's stages: a tensor after what it reads, operands
+/// in the order of reading, padding as an operator of its own.
+namespace tunewright::data::ansor {
+
+namespace detail {
+
+using program::ComputeGraph;
+using program::IndexExpr;
+using program::Tensor;
+using Shape = std::vector<std::int64_t>;
+
+/// Reads the arguments of a workload key one after the other.
+class Arguments {
+ public:
+  explicit Arguments(const Workload& workload) : workload_(workload) {}
+
+  std::int64_t integer() {
+    const std::int64_t* value = next().integer();
+    return value != nullptr ? *value : refuse<std::int64_t>("a number");
+  }
+  std::string text() {
+    const std::string* value = next().text();
+    return value != nullptr ? *value : refuse<std::string>("a text");
+  }
+  /// A list of numbers, or one number.
+  Shape integers() {
+    const Literal& literal = next();
+    if (const std::int64_t* value = literal.integer()) return {*value};
+    if (literal.array() == nullptr) return refuse<Shape>("numbers");
+    Shape shape;
+    for (const Literal& element : *literal.array()) {
+      shape.push_back(element.integer() != nullptr ? *element.integer() : refuse<std::int64_t>("numbers"));
+    }
+    return shape;
+  }
+  Shape shape(std::size_t rank) {
+    Shape found = integers();
+    return found.size() == rank ? found : refuse<Shape>("a shape of rank " + std::to_string(rank));
+  }
+
+ private:
+  const Literal& next() {
+    if (next_ == workload_.arguments.size()) refuse<int>("more arguments");
+    return workload_.arguments[next_++];
+  }
+  template <class T>
+  T refuse(const std::string& wanted) const {
+    throw FormatError("workload '" + workload_.name + "': argument " + std::to_string(next_) + " should be " +
+                      wanted);
+  }
+
+  const Workload& workload_;
+  std::size_t next_ = 0;
+};
+
+/// Zeros (or `value`) around the image of [n, c, h, w] as TVM pads: an operator even where nothing is added;
+/// "SAME" adds kernel - 1, the larger half in front.
+inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel, const std::string& padding,
+                           double value = 0) {
+  if (padding != "SAME" && padding != "VALID") {
+    throw FormatError("padding '" + padding + "' is neither SAME nor VALID");
+  }
+  Shape before(4, 0), after(4, 0);
+  for (std::size_t d = 0; d < 2 && padding == "SAME"; ++d) {
+    before[d + 2] = kernel[d] / 2;
+    after[d + 2] = kernel[d] - 1 - kernel[d] / 2;
+  }
+  const Tensor padded = program::operators::pad(
+      graph, x, {.before = before, .after = after, .value = value, .name = "pad"});
+  if (padded.id != x.id) return padded;
+  return graph.compute("pad", program::operators::detail::axes_over(x.shape),
+                       [&](auto i) { return x.at({i.begin(), i.end()}); });
+}
+
+inline void conv2d_layer(ComputeGraph& graph, Arguments in) {
+  const std::int64_t n = in.integer(), c = in.integer(), h = in.integer(), w = in.integer(), k = in.integer();
+  const std::int64_t r = in.integer(), s = in.integer(), stride = in.integer();
+  const Tensor x = graph.input("data", {n, c, h, w});
+  // The weight is numbered behind the padded image.
+  const Tensor padded = padded_image(graph, x, {r, s}, in.text());
+  const Tensor weight = graph.input("kernel", {k, c, r, s});
+  program::operators::conv2d(graph, padded, weight,
+                             {.stride = stride, .layout = program::operators::Layout::ChannelsFirst});
+}
+
+inline void conv2d_same(ComputeGraph& graph, Arguments in) {
+  const Shape image = in.shape(4), kernel = in.shape(4);
+  const Tensor x = graph.input("data", image);
+  const Tensor padded = padded_image(graph, x, {kernel[2], kernel[3]}, "SAME");
+  const Tensor weight = graph.input("kernel", kernel);
+  program::operators::conv2d(graph, padded, weight, {.layout = program::operators::Layout::ChannelsFirst});
+}
+
+inline void depthwise_layer(ComputeGraph& graph, Arguments in) {
+  const std::int64_t n = in.integer(), c = in.integer(), h = in.integer(), w = in.integer();
+  const std::int64_t r = in.integer(), s = in.integer(), stride = in.integer();
+  const Tensor x = graph.input("data", {n, c, h, w});
+  const Tensor padded = padded_image(graph, x, {r, s}, in.text());
+  const Tensor weight = graph.input("kernel", {c, 1, r, s});
+  const auto positions = [&](std::size_t d, std::int64_t taps) { return (padded.shape[d] - taps) / stride + 1; };
+  graph.reduce("depthwise", {{"n", n}, {"c", c}, {"h", positions(2, r)}, {"w", positions(3, s)}},
+               {{"rh", r}, {"rw", s}}, program::Combiner::Sum, [&](auto i, auto t) {
+                 return padded(i[0], i[1], i[2] * stride + t[0], i[3] * stride + t[1]) *
+                        weight(i[1], IndexExpr(0), t[0], t[1]);
+               });
+}
+
+inline void pool_layer(ComputeGraph& graph, Arguments in) {
+  namespace op = program::operators;
+  const std::string kind = in.text();
+  if (kind != "avg" && kind != "max") throw FormatError("pooling '" + kind + "' is neither avg nor max");
+  const Shape image{in.integer(), in.integer(), in.integer(), in.integer()};
+  const std::int64_t r = in.integer(), s = in.integer(), stride = in.integer();
+  const Tensor x = graph.input("data", image);
+  const std::string padding = in.text();
+  const bool pads = padding == "SAME" && (r > 1 || s > 1);
+  const double border = kind == "max" ? -std::numeric_limits<double>::infinity() : 0.0;
+  const Tensor padded = pads ? padded_image(graph, x, {r, s}, padding, border) : x;
+  const op::Pool2dOptions options{.kernel = {r, s}, .stride = stride, .count_padding = true,
+                                  .layout = op::Layout::ChannelsFirst};
+  kind == "max" ? op::max_pool2d(graph, padded, options) : op::avg_pool2d(graph, padded, options);
+}
+
+inline void reduction_layer(ComputeGraph& graph, Arguments in) {
+  const Tensor x = graph.input("data", in.integers());
+  std::vector<int> over;
+  for (const std::int64_t d : in.integers()) over.push_back(static_cast<int>(d));
+  program::operators::sum(graph, x, over);
+}
+
+inline void relu_layer(ComputeGraph& graph, Arguments in) {
+  const Shape shape{in.integer(), in.integer(), in.integer(), in.integer()};
+  program::operators::relu(graph, graph.input("data", shape));
+}
+
+inline void matmul_layer(ComputeGraph& graph, Arguments in) {  // [m, k] by [k, n]
+  const std::int64_t m = in.integer(), k = in.integer(), n = in.integer();
+  const Tensor a = graph.input("A", {m, k});
+  const Tensor b = graph.input("B", {k, n});
+  program::operators::matmul(graph, a, b);
+}
+
+}  // namespace detail
+
+/// The computation behind a workload key, numbered as TVM numbers stages; none for a function that is not
+/// known. Throws `FormatError` for a key that is malformed or whose arguments do not fit its function.
+///
+/// Known: matmul_layer, ansor_mm [m, k, n]; conv2d_layer [n, c, h, w, k, r, s, stride, padding], conv2d_ansor
+/// [image, weight] with stride 1 and padding that keeps the size; depthwise_conv2d_layer [n, c, h, w, r, s,
+/// stride, padding]; pool_layer [kind, n, c, h, w, r, s, stride, padding]; reduction_layer [shape, axes];
+/// relu_layer [n, c, h, w]. Images are channels first.
+[[nodiscard]] inline std::shared_ptr<const program::ComputeGraph> workload_graph(std::string_view key) {
+  using Builder = void (*)(program::ComputeGraph&, detail::Arguments);
+  constexpr std::pair<std::string_view, Builder> known[] = {
+      {"matmul_layer", detail::matmul_layer},       {"ansor_mm", detail::matmul_layer},
+      {"conv2d_layer", detail::conv2d_layer},       {"conv2d_ansor", detail::conv2d_same},
+      {"depthwise_conv2d_layer", detail::depthwise_layer}, {"pool_layer", detail::pool_layer},
+      {"reduction_layer", detail::reduction_layer}, {"relu_layer", detail::relu_layer},
+  };
+  const Workload workload = parse_workload(key);
+  for (const auto& [name, build] : known) {
+    if (name != workload.name) continue;
+    auto graph = std::make_shared<program::ComputeGraph>();
+    build(*graph, detail::Arguments(workload));
+    return graph;
+  }
+  return nullptr;
+}
+
+}  // namespace tunewright::data::ansor
