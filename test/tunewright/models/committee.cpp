@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/models/committee.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/linear.hpp"
+
+using namespace tunewright;
+using models::Committee;
+using models::Gbdt;
+using models::Linear;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+// Scores every program the mean label, whatever its rows.
+struct Constant {
+  std::uint64_t seed = 0;
+  std::vector<float> learned = {0};
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    for (std::size_t p = 0; p < x.programs(); ++p) score[p] = x.program(p).empty() ? -infinity : learned[0];
+  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    seen = x.programs();
+    groups.assign(group.begin(), group.end());
+    learned = {0};
+    for (const float label : y) {
+      if (label > 1) throw std::invalid_argument("a label above 1");
+      learned[0] += label / static_cast<float>(y.size());
+    }
+  }
+  std::span<float> parameters() { return learned; }
+
+  std::size_t seen = 0;
+  std::vector<std::uint32_t> groups{};
+};
+
+static_assert(UncertainCostModel<Committee<Constant, 3>> && ParametricCostModel<Committee<Constant, 3>>);
+static_assert(!EmbeddingCostModel<Committee<Constant, 3>> && !PersistentCostModel<Committee<Constant, 3>>);
+static_assert(UncertainCostModel<Committee<Gbdt>> && EmbeddingCostModel<Committee<Gbdt>> &&
+              PersistentCostModel<Committee<Gbdt>> && !ParametricCostModel<Committee<Gbdt>>);
+
+FeatureBatch column(const std::vector<float>& values) {
+  FeatureBatch x(1);
+  for (const float value : values) x.append_program(std::vector<float>{value});
+  return x;
+}
+struct Answer {
+  std::vector<float> score, deviation;
+  bool operator==(const Answer&) const = default;
+};
+template <class M>
+Answer ask(const M& model, const FeatureBatch& x) {
+  Answer out{std::vector<float>(x.programs()), std::vector<float>(x.programs())};
+  model.predict_with_deviation(x, out.score, out.deviation);
+  return out;
+}
+
+struct Session {
+  FeatureBatch x{3};
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+};
+Session make_session(std::size_t programs) {
+  Session session;
+  Rng rng(21);
+  for (std::size_t p = 0; p < programs; ++p) {
+    for (std::uint64_t rows = p % 20 == 7 ? 0 : 1 + rng.below(2); rows > 0; --rows) {
+      for (float& value : session.x.append_row()) value = static_cast<float>(rng.uniform());
+    }
+    session.x.close_program();
+    session.y.push_back(static_cast<float>(rng.uniform()));
+    session.group.push_back(static_cast<std::uint32_t>(p % 4));
+  }
+  return session;
+}
+
+}  // namespace
+
+TEST_CASE("committee: mean and deviation by hand") {
+  // Members say 1, 2 and 6: mean 3, deviation sqrt((4 + 1 + 9) / 3).
+  Committee<Constant, 3> model;
+  model.members = {Constant{0, {1}}, Constant{0, {2}}, Constant{0, {6}}};
+  FeatureBatch x = column({5});
+  x.close_program();
+  const Answer answer = ask(model, x);
+  CHECK(answer.score == std::vector<float>{3, -infinity});
+  CHECK(answer.deviation[0] == doctest::Approx(std::sqrt(14.0 / 3)));
+  CHECK(answer.deviation[1] == infinity);
+  std::vector<float> score(2);
+  model.predict(x, score);
+  CHECK(score == answer.score);
+
+  // Weights of all members are one vector; writing through it takes effect.
+  CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) ==
+        std::vector<float>{1, 2, 6});
+  model.parameters()[2] = 3;
+  CHECK(ask(model, x).score[0] == 2);
+  CHECK(ask(model, x).deviation[0] == doctest::Approx(std::sqrt(2.0 / 3)));
+}
+
+TEST_CASE("committee: members draw with replacement within groups and have seeds of their own") {
+  FeatureBatch x(1);
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+  for (int p = 0; p < 400; ++p) {
+    x.append_program(std::vector<float>{1});
+    y.push_back(p % 2 == 0 ? 1.0F : 0.0F);
+    group.push_back(p < 100 ? 9 : 4);
+  }
+  Committee<Constant, 4> model;
+  model.fit(x, y, group);
+  for (const Constant& one : model.members) {
+    CHECK(one.seen == 400);
+    CHECK(std::count(one.groups.begin(), one.groups.end(), 9U) == 100);
+    CHECK(one.learned[0] == doctest::Approx(0.5).epsilon(0.25));  // standard error 0.5 / sqrt(400) = 0.025
+    CHECK(one.learned[0] != 0.5F);
+  }
+  CHECK(model.members[0].seed != model.members[1].seed);
+  const Answer drawn = ask(model, column({1}));
+  CHECK(drawn.deviation[0] > 0.002F);
+  CHECK(drawn.deviation[0] < 0.1F);
+  model.seed = 44;
+  model.fit(x, y, group);
+  CHECK(ask(model, column({1})) != drawn);
+
+  model.bootstrap = false;
+  model.fit(x, y, group);
+  CHECK(ask(model, column({1})).score[0] == doctest::Approx(0.5));
+  CHECK(ask(model, column({1})).deviation[0] == 0);
+  CHECK(model.members[0].seed != model.members[1].seed);
+}
+
+TEST_CASE("committee: the same bits at any number of threads, and once kept") {
+  const Session train = make_session(300);
+  using Trees = Committee<Gbdt, 3>;
+  Trees one{.member = {.rounds = 10, .program_share = 0.7F, .column_share = 0.7F}, .threads = 1};
+  Trees four = one, loaded;
+  four.threads = 4;
+  one.fit(train.x, train.y, train.group);
+  four.fit(train.x, train.y, train.group);
+  const Answer answer = ask(one, train.x);
+  CHECK(ask(four, train.x) == answer);
+  CHECK(one.members[0].ensemble != one.members[1].ensemble);
+  CHECK(one.members[0].threads == 0);
+  const FeatureBatch embedded = one.embed(train.x), member = one.members[0].embed(train.x);
+  CHECK(std::equal(embedded.values().begin(), embedded.values().end(), member.values().begin()));
+
+  std::stringstream file;
+  one.save(file, 5);
+  const std::string text = file.str();
+  loaded.load(file, 5);
+  CHECK(ask(loaded, train.x) == answer);
+  std::istringstream other_schema(text), other_size(text), cut(text.substr(0, text.size() / 2));
+  CHECK_THROWS_AS(loaded.load(other_schema, 6), std::runtime_error);
+  CHECK_THROWS_AS(loaded.load(cut, 5), std::runtime_error);
+  Committee<Gbdt, 2> pair;
+  CHECK_THROWS_WITH_AS(
+      pair.load(other_size, 5),
+      "models::Committee::load: the file holds 3 members, this committee has 2; train the model "
+      "again or give the file that save wrote",
+      std::runtime_error);
+  CHECK(pair.members.empty());
+  std::stringstream unfitted;
+  pair.save(unfitted, 5);
+  pair.load(unfitted, 5);
+  CHECK(pair.members.empty());
+}
+
+TEST_CASE("committee: members disagree most where they saw least") {
+  std::vector<float> at, y;
+  Rng rng(2);
+  for (int p = 0; p < 60; ++p) {
+    at.push_back(static_cast<float>(rng.uniform()));
+    y.push_back(static_cast<float>(0.5 + 0.3 * at.back() + 0.02 * rng.normal()));
+  }
+  Committee<Linear, 8> model;
+  model.fit(column(at), y, {});
+  const Answer answer = ask(model, column({0.5F, 3}));
+  CHECK(answer.score[0] == doctest::Approx(0.65).epsilon(0.03));
+  CHECK(answer.deviation[1] > 3 * answer.deviation[0]);
+}
+
+TEST_CASE("committee: laws of every model") {
+  FeatureBatch x = column({1});
+  x.close_program();
+  Committee<Constant, 2> model;
+  CHECK(ask(model, x) == Answer{{0, -infinity}, {1, infinity}});
+  CHECK(model.parameters().empty());
+  model.fit(column({1, 2}), std::vector<float>{0.5F, 0.5F}, {});
+  const Answer before = ask(model, x);
+  CHECK(before == Answer{{0.5F, -infinity}, {0, infinity}});
+  CHECK_THROWS_AS(model.fit(column({1, 2}), std::vector<float>{2, 2}, {}), std::invalid_argument);
+  CHECK(ask(model, x) == before);
+  CHECK_THROWS_AS(model.fit(x, std::vector<float>{1}, {}), std::invalid_argument);
+  std::vector<float> score(1), deviation(2);
+  CHECK_THROWS_AS(model.predict(x, score), std::invalid_argument);
+  CHECK_THROWS_AS(model.predict_with_deviation(x, deviation, score), std::invalid_argument);
+  model.fit(FeatureBatch(1), {}, {});
+  CHECK(ask(model, x).score[0] == 0);
+}
