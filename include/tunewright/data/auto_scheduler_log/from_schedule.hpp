@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::data::ansor {
+
+namespace detail {
+
+/// Follows a schedule step by step and names stages and loops by their places, as logs do.
+class Export {
+ public:
+  explicit Export(const schedule::Schedule& schedule) : state_(schedule::initial_state(schedule.graph)) {
+    for (schedule::TensorId id = 0; id < state_.stages.size(); ++id) stages_.push_back(id);
+    for (const schedule::Step& step : schedule.steps) {
+      step_.push_back(static_cast<std::int32_t>(steps.size()));
+      std::visit([this](const auto& s) { before(s); }, step);
+      schedule::apply(state_, step);
+      std::visit([this](const auto& s) { after(s); }, step);
+    }
+  }
+
+  std::vector<Step> steps;
+
+ private:
+  using TensorId = schedule::TensorId;
+  using IterId = schedule::IterId;
+
+  [[nodiscard]] std::int32_t place(TensorId id) const {
+    return static_cast<std::int32_t>(std::find(stages_.begin(), stages_.end(), id) - stages_.begin());
+  }
+  [[nodiscard]] std::int32_t place(TensorId stage, IterId iter) const {
+    return static_cast<std::int32_t>(state_.stage(stage).position(iter));
+  }
+
+  void before(const schedule::Split& s) {
+    steps.push_back(Split{place(s.stage), place(s.stage, s.iter), s.extent, {s.factors.begin(), s.factors.end()}});
+  }
+  void before(const schedule::FollowSplit& s) {
+    const std::int32_t source = s.source < step_.size() ? step_[s.source] : 0;
+    steps.push_back(FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
+  }
+  void before(const schedule::Fuse& s) {
+    Fuse fuse{place(s.stage), {}};
+    for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i) fuse.iters.push_back(place(s.stage, s.iters[i]));
+    steps.push_back(std::move(fuse));
+  }
+  void before(const schedule::Reorder& s) { order_ = state_.stage(s.stage).order; }
+  void before(const schedule::Annotate& s) {
+    constexpr Annotation kinds[] = {Annotation::None,    Annotation::Parallel, Annotation::Vectorize,
+                                    Annotation::Unroll,  Annotation::BlockX,   Annotation::BlockY,
+                                    Annotation::BlockZ,  Annotation::ThreadX,  Annotation::ThreadY,
+                                    Annotation::ThreadZ, Annotation::VThread};
+    steps.push_back(Annotate{place(s.stage), place(s.stage, s.iter), kinds[static_cast<std::size_t>(s.kind)]});
+  }
+  void before(const schedule::CacheWrite& s) {
+    steps.push_back(CacheWrite{place(s.stage), std::string(schedule::name(s.scope))});
+  }
+  void before(const schedule::CacheRead& s) {
+    steps.push_back(CacheRead{place(s.tensor), std::string(schedule::name(s.scope)), {place(s.consumer)}});
+  }
+  void before(const schedule::Rfactor& s) {
+    const auto rank = static_cast<std::int32_t>(state_.stage(s.stage).op->rank());
+    steps.push_back(Rfactor{place(s.stage), place(s.stage, s.iter), rank});
+  }
+  template <class S>
+  void before(const S&) {}
+
+  void after(const schedule::Reorder& s) {
+    Reorder reorder{place(s.stage), {}};
+    for (const IterId iter : state_.stages[s.stage].order) {
+      reorder.order.push_back(
+          static_cast<std::int32_t>(std::find(order_.begin(), order_.end(), iter) - order_.begin()));
+    }
+    steps.push_back(std::move(reorder));
+  }
+  void after(const schedule::UnrollLimit& s) {
+    const std::int64_t limit = state_.stages[s.stage].unroll_limit;
+    steps.push_back(Pragma{place(s.stage), 0, "auto_unroll_max_step$" + std::to_string(limit)});
+  }
+  void after(const schedule::ComputeLocation& s) {
+    const schedule::Location& location = s.choices[s.selected];
+    if (location.kind == schedule::Location::Kind::Root) {
+      steps.push_back(ComputeRoot{place(s.stage)});
+    } else if (location.kind == schedule::Location::Kind::Inline) {
+      steps.push_back(ComputeInline{place(s.stage)});
+    } else {
+      steps.push_back(ComputeAt{place(s.stage), place(location.stage), place(location.stage, location.iter)});
+    }
+  }
+  void after(const schedule::CacheWrite& s) { insert(place(s.stage)); }
+  void after(const schedule::CacheRead& s) { insert(place(s.tensor) + 1); }
+  void after(const schedule::Rfactor& s) { insert(place(s.stage)); }
+  template <class S>
+  void after(const S&) {}
+
+  void insert(std::int32_t at) {
+    stages_.insert(stages_.begin() + at, static_cast<TensorId>(state_.stages.size() - 1));
+  }
+
+  schedule::State state_;
+  std::vector<TensorId> stages_;    // by place
+  std::vector<std::int32_t> step_;  // by our step: the log's
+  std::vector<IterId> order_;       // of the loops before a reorder
+};
+
+}  // namespace detail
+
+/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program. Packing has no
+/// counterpart and is left out. Throws `schedule::ScheduleError` for a schedule that does not replay. Cost: that of
+/// replaying.
+[[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
+  return detail::Export(schedule).steps;
+}
+
+}  // namespace tunewright::data::ansor

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/data/auto_scheduler_log/from_schedule.hpp"
+#include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/features/concept.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::features {
+
+/// The schedule itself as a sequence: one row a step, holding its kind and its numbers, no lowering needed.
+///
+///   row = one-hot of the kind (11) | stage, loop, numbers of the step..., zeros
+///
+///   split               stage, loop, extent (0: unknown), lengths..., 1    annotation   stage, loop, kind
+///   follow split        stage, loop, step, parts                           fuse         stage, loops...
+///   follow fused split  stage, loop, steps..., level, 1                    reorder      stage, order...
+///   compute at          stage, target stage, loop                          rfactor      stage, loop, axis
+///   inline, root        stage                                              pragma       stage, loop, token
+///   cache read          stage, 1, readers...                               cache write  stage, scope token
+///
+/// Numbers are as TVM's auto_scheduler logs hold them (stages and loops by their place at that time), so
+/// schedules of ours and steps of logs are described alike. The unroll limit has tokens, as has the scope
+/// (local 1, shared 2, global 3). What does not fit the width or the length is cut off.
+///
+/// Paper:       Zhai et al., TLP, ASPLOS 2023, doi:10.1145/3575693.3575737, sections 4.1 to 4.3; tables and
+///              sizes are those of its code: 25 rows of 22 on CPUs, 40 rows of 20 on GPUs.
+/// Models:      FeaturizerFor<S> for every space of schedules; `describe` for steps of logs.
+/// Shapes:      a program has as many rows as steps, at most `max_rows`; D = `columns`. Units: none, raw.
+/// Determinism: a pure function of the steps. Cost: a microsecond a program for steps of a log, a replay for a
+///              schedule of ours.
+/// Deviates:    A kind that is not in the table leaves the one-hot empty and its numbers in their columns;
+///              TLP then shifts the row. TLP fills up with rows of zeros: `fill_up` does so. Packing is not a
+///              primitive there and has no row.
+struct Primitives {
+  DeviceKind device = DeviceKind::Cpu;  ///< whose table of kinds and tokens
+  std::size_t max_rows = 25;            ///< L, at least 1
+  std::size_t columns = 22;             ///< D, at least 12
+  bool fill_up = false;                 ///< append rows of zeros up to `max_rows`
+
+  [[nodiscard]] static Primitives cpu() { return {}; }
+  [[nodiscard]] static Primitives gpu() { return {DeviceKind::Gpu, 40, 20, false}; }
+
+  template <SearchSpace S>
+  requires std::convertible_to<const config_t<S>&, const schedule::Schedule&>
+  [[nodiscard]] FeatureBatch extract(const S&, const Task&, std::span<const config_t<S>> configs) const {
+    FeatureBatch batch(columns);
+    for (const config_t<S>& config : configs) {
+      try {
+        describe(data::ansor::from_schedule(config), batch);
+      } catch (const schedule::ScheduleError&) {
+        batch.close_program();
+      }
+    }
+    return batch;  // (R, D) in N programs
+  }
+
+  /// Appends one program. Throws `std::invalid_argument` for a batch of another width, or options that leave
+  /// no room for a row.
+  void describe(std::span<const data::ansor::Step> steps, FeatureBatch& batch) const {
+    if (max_rows < 1 || columns <= kinds || batch.columns() != columns) {
+      throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
+                                  std::to_string(columns) + " columns for a batch of " +
+                                  std::to_string(batch.columns()) +
+                                  "; give at least 1 row and 12 columns, and a batch of as many columns");
+    }
+    const std::size_t rows = std::min(max_rows, steps.size());
+    for (std::size_t r = 0; r < rows; ++r) {
+      Row row{batch.append_row(), device};
+      if (const auto kind = column_of(data::ansor::tag(steps[r]))) row.values[*kind] = 1.0F;
+      std::visit([&row](const auto& step) { row.add(step); }, steps[r]);
+    }
+    for (std::size_t r = rows; fill_up && r < max_rows; ++r) batch.append_row();
+    batch.close_program();
+  }
+
+  [[nodiscard]] FeatureSchema schema() const {
+    FeatureSchema schema{device == DeviceKind::Cpu ? "primitives_cpu" : "primitives_gpu", 1, {}};
+    for (const std::string_view tag : table()) {
+      schema.columns.push_back({"is_" + std::string(tag), "one-hot", "Whether the step is of this kind."});
+    }
+    for (std::size_t c = kinds; c < columns; ++c) {
+      schema.columns.push_back({"number_" + std::to_string(c - kinds), "as is",
+                                c == kinds ? "Stage of the step." : "Number of the step, by kind."});
+    }
+    return schema;
+  }
+
+ private:
+  static constexpr std::size_t kinds = 11;
+  using Table = std::array<std::string_view, kinds>;
+
+  [[nodiscard]] const Table& table() const {
+    static constexpr Table cpu_kinds{"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"};
+    static constexpr Table gpu_kinds{"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"};
+    return device == DeviceKind::Cpu ? cpu_kinds : gpu_kinds;
+  }
+  [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const {
+    const auto found = std::find(table().begin(), table().end(), tag);
+    if (found == table().end()) return std::nullopt;
+    return static_cast<std::size_t>(found - table().begin());
+  }
+
+  /// One row while it is filled.
+  struct Row {
+    std::span<float> values;
+    DeviceKind device;
+    std::size_t next = kinds;
+
+    template <class S>
+    void add(S step) {
+      step.each([this](const auto&... fields) { (put(fields), ...); });
+    }
+    void add(const data::ansor::CacheRead& step) {
+      put(step.stage);
+      put(1);
+      put(step.readers);
+    }
+
+    template <class T>
+    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void put(T number) {
+      if (next < values.size()) values[next++] = static_cast<float>(number);
+    }
+    void put(const std::vector<std::int32_t>& numbers) {
+      for (const std::int32_t number : numbers) put(number);
+    }
+    void put(const std::string& word) { put(token(word)); }
+
+    /// 0 for a word that has none.
+    [[nodiscard]] int token(std::string_view word) const {
+      static constexpr std::array<std::string_view, 4> cpu_unroll{"16", "0", "512", "64"};
+      static constexpr std::array<std::string_view, 5> gpu_unroll{"0", "16", "64", "1024", "512"};
+      static constexpr std::array<std::string_view, 3> scopes{"local", "shared", "global"};
+      constexpr std::string_view unroll = "auto_unroll_max_step$";
+      if (!word.starts_with(unroll)) return place(scopes, word);
+      word.remove_prefix(unroll.size());
+      return device == DeviceKind::Cpu ? place(cpu_unroll, word) : place(gpu_unroll, word);
+    }
+    template <std::size_t N>
+    static int place(const std::array<std::string_view, N>& words, std::string_view word) {
+      const auto found = std::find(words.begin(), words.end(), word);
+      return found == words.end() ? 0 : static_cast<int>(found - words.begin()) + 1;
+    }
+  };
+};
+
+}  // namespace tunewright::features

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/features/primitives.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "tunewright/data/auto_scheduler_log/replay.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+using namespace tunewright;
+namespace ansor = data::ansor;
+
+namespace {
+
+std::vector<float> row(const FeatureBatch& batch, std::size_t index) {
+  const auto values = batch.row(index);
+  return {values.begin(), values.end()};
+}
+// A row of 22 with a one at `kind`, counted from 1, and the numbers.
+std::vector<float> expected(std::size_t kind, std::vector<float> numbers, std::size_t columns = 22) {
+  std::vector<float> values(columns, 0.0F);
+  if (kind > 0) values[kind - 1] = 1;
+  std::copy(numbers.begin(), numbers.end(), values.begin() + 11);
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("a row holds the kind and the numbers of a step, by the table of the device") {
+  const std::vector<ansor::Step> steps{ansor::ComputeInline{1},
+                                       ansor::Split{2, 0, 64, {1, 4}},
+                                       ansor::Annotate{2, 3, ansor::Annotation::Parallel},
+                                       ansor::Pragma{2, 0, "auto_unroll_max_step$512"},
+                                       ansor::CacheWrite{3, "local"},
+                                       ansor::CacheRead{1, "shared", {4}},
+                                       ansor::FollowFusedSplit{4, 0, {3, 2}, 1, true},
+                                       ansor::Pragma{2, 0, "auto_unroll_max_step$7"}};
+  FeatureBatch cpu(22);
+  features::Primitives::cpu().describe(steps, cpu);
+  REQUIRE(cpu.rows() == 8);
+  CHECK(row(cpu, 0) == expected(1, {1}));
+  CHECK(row(cpu, 1) == expected(6, {2, 0, 64, 1, 4, 1}));
+  CHECK(row(cpu, 2) == expected(3, {2, 3, 3}));
+  CHECK(row(cpu, 3) == expected(11, {2, 0, 3}));
+  CHECK(row(cpu, 4) == expected(5, {3, 1}));
+  CHECK(row(cpu, 5) == expected(0, {1, 1, 4}));           // no kind of the CPU table
+  CHECK(row(cpu, 6) == expected(0, {4, 0, 3, 2, 1, 1}));  // likewise
+  CHECK(row(cpu, 7) == expected(11, {2, 0, 0}));          // no token
+  FeatureBatch gpu(20);
+  features::Primitives::gpu().describe(steps, gpu);
+  CHECK(row(gpu, 0) == expected(4, {1}, 20));
+  CHECK(row(gpu, 3) == expected(10, {2, 0, 5}, 20));
+  CHECK(row(gpu, 5) == expected(2, {1, 1, 4}, 20));
+  CHECK(row(gpu, 6) == expected(6, {4, 0, 3, 2, 1, 1}, 20));
+  CHECK(features::Primitives::cpu().schema().columns.size() == 22);
+  CHECK(features::Primitives::gpu().schema().columns[5].name == "is_FFSP");
+}
+
+TEST_CASE("rows and programs that are too long are cut, short ones filled up if wanted") {
+  std::vector<std::int32_t> order(30);
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::int32_t>(i);
+  const std::vector<ansor::Step> steps(3, ansor::Reorder{2, order});
+  FeatureBatch cut(22);
+  features::Primitives{.max_rows = 2}.describe(steps, cut);
+  CHECK(cut.rows() == 2);
+  CHECK(row(cut, 1) == expected(2, {2, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  FeatureBatch filled(22);
+  features::Primitives{.fill_up = true}.describe(steps, filled);
+  CHECK(filled.rows() == 25);
+  CHECK(row(filled, 24) == std::vector<float>(22, 0.0F));
+  CHECK(filled.programs() == 1);
+}
+
+TEST_CASE("a batch of another width, and options without room, are refused") {
+  FeatureBatch batch(20);
+  CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch), doctest::Contains("25 rows of 22 columns"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS(features::Primitives({.max_rows = 0, .columns = 20}).describe({}, batch), std::invalid_argument);
+  FeatureBatch narrow(11);
+  CHECK_THROWS_AS(features::Primitives({.columns = 11}).describe({}, narrow), std::invalid_argument);
+}
+
+TEST_CASE("a schedule of ours reads like the steps of a log, and back") {
+  const auto graph = program::operators::matmul_graph({.m = 8, .n = 12, .k = 6});
+  schedule::ScheduleBuilder s(graph);
+  const auto copy = s.stage("matmul");
+  const auto cache = s.cache_write(copy);
+  const auto i = s.split(cache, 0, {2, 2});
+  const auto j = s.split(cache, 1, {4});
+  s.reorder(cache, {i[0], j[0], i[1], 2, j[1], i[2]});
+  const auto ci = s.follow_split(copy, 0, 1, 1);
+  const auto fused = s.fuse(copy, {ci[0], ci[1]});
+  s.compute_at(cache, copy, fused);
+  s.parallel(copy, fused);
+  s.unroll_limit(cache, 16);
+  const std::vector<ansor::Step> expected{
+      ansor::CacheWrite{2, "local"},  ansor::Split{2, 0, 8, {2, 2}},
+      ansor::Split{2, 3, 12, {4}},    ansor::Reorder{2, {0, 3, 1, 5, 4, 2}},
+      ansor::FollowSplit{3, 0, 1, 1}, ansor::Fuse{3, {0, 1}},
+      ansor::ComputeAt{2, 3, 0},      ansor::Annotate{3, 0, ansor::Annotation::Parallel},
+      ansor::Pragma{2, 0, "auto_unroll_max_step$16"}};
+  CHECK(ansor::from_schedule(s.schedule()) == expected);
+  CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
+}
+
+TEST_CASE("caches for reading and factored reductions number the stages behind them anew") {
+  const auto graph = program::operators::matmul_graph({.m = 8, .n = 12, .k = 6});
+  schedule::ScheduleBuilder s(graph);
+  const auto copy = s.stage("matmul");
+  s.cache_read(s.stage("A"), copy, schedule::Scope::Shared);
+  const auto k = s.split(copy, 2, {3});
+  const auto partial = s.rfactor(copy, k[1]);
+  s.annotate(partial, 2, schedule::LoopKind::Unrolled);
+  const std::vector<ansor::Step> expected{ansor::CacheRead{0, "shared", {2}}, ansor::Split{3, 2, 6, {3}},
+                                          ansor::Rfactor{3, 3, 2},
+                                          ansor::Annotate{3, 2, ansor::Annotation::Unroll}};
+  CHECK(ansor::from_schedule(s.schedule()) == expected);
+  CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
+}
