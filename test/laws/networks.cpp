@@ -13,7 +13,10 @@
 
 #include "support/network_lessons.hpp"
 #include "support/refusal.hpp"
+#include "tunewright/models/bilstm_attention.hpp"
 #include "tunewright/models/mlp.hpp"
+#include "tunewright/models/pattern_aware.hpp"
+#include "tunewright/models/primitive_attention.hpp"
 
 using namespace tunewright;
 
@@ -21,7 +24,17 @@ namespace {
 
 template <class Model>
 Model small() {
-  return {.hidden = 8, .dropout = 0.1F, .training = {.epochs = 2, .least_steps = 5, .batch_programs = 200}};
+  Model model{};
+  if constexpr (requires { model.hidden; })
+    model.hidden = 16;
+  else
+    model.width = 32;
+  if constexpr (requires { model.dataflow_columns; }) model.dataflow_columns = 2;
+  model.dropout = 0.1F;
+  model.training.epochs = 2;
+  model.training.least_steps = 5;
+  model.training.batch_programs = 200;
+  return model;
 }
 
 template <class Model>
@@ -40,7 +53,7 @@ std::vector<float> copy_of(Model& model) {
 
 }  // namespace
 
-#define NETWORKS models::Mlp
+#define NETWORKS models::Mlp, models::PatternAware, models::PrimitiveAttention, models::BiLstmAttention
 
 TEST_CASE_TEMPLATE("before the first fit all described programs score alike", Model, NETWORKS) {
   const auto lesson = test::make_lesson(60, 3);
@@ -84,7 +97,7 @@ TEST_CASE_TEMPLATE("fit starts afresh, and forgets with no programs", Model, NET
   Model twice = fitted<Model>(other), once = fitted<Model>(lesson);
   twice.fit(lesson.x, lesson.y, lesson.group);
   CHECK(copy_of(once) == copy_of(twice));
-  twice.fit(FeatureBatch(5), {}, {});
+  twice.fit(FeatureBatch(6), {}, {});
   CHECK_FALSE(twice.trained());
 }
 
@@ -92,7 +105,9 @@ TEST_CASE_TEMPLATE("what is frozen keeps its bits, the rest moves", Model, NETWO
   const auto lesson = test::make_lesson(100, 3), other = test::make_lesson(100, 4);
   Model model = fitted<Model>(lesson);
   const auto before = copy_of(model);
-  const nn::Continuation from{.frozen = {"encoder"}};
+  const std::string first_layer = model.blocks()[0].name;
+  const std::string frozen = first_layer.substr(0, first_layer.find('.'));
+  const nn::Continuation from{.frozen = {frozen}};
   model.train_from_current(other.x, other.y, other.group, model.training, from);
   const auto after = copy_of(model);
   for (const auto& block : model.blocks()) {
@@ -100,7 +115,7 @@ TEST_CASE_TEMPLATE("what is frozen keeps its bits, the rest moves", Model, NETWO
     for (std::size_t i = block.first; i < block.first + block.size(); ++i)
       same = same && before[i] == after[i];
     CAPTURE(block.name);
-    CHECK(same == block.name.starts_with("encoder"));
+    CHECK(same == block.name.starts_with(frozen));
   }
   CHECK_THROWS_WITH_AS(
       model.train_from_current(other.x, other.y, other.group, model.training, {.frozen = {"no such"}}),
@@ -152,13 +167,13 @@ TEST_CASE_TEMPLATE("misuse is refused and leaves the model as it was", Model, NE
   auto y = lesson.y;
   y[3] = -1;
   CHECK(refusal(lesson.x, y, {}).find("program 3") != std::string::npos);
-  FeatureBatch nan(5);
-  nan.append_program(std::vector<float>{1, 2, std::numeric_limits<float>::quiet_NaN(), 4, 5});
+  FeatureBatch nan(6);
+  nan.append_program(std::vector<float>{0, 2, std::numeric_limits<float>::quiet_NaN(), 4, 5, 6});
   CHECK(refusal(nan, {1}, {}).find("column 2 of row 0") != std::string::npos);
-  FeatureBatch wide(6);
-  wide.append_program(std::vector<float>(6, 1.0F));
-  CHECK(test::refusal([&] { test::predicted(model, wide); }).find("rows of 6") != std::string::npos);
-  CHECK(test::refusal([&] { (void)model.embed(wide); }).find("rows of 6") != std::string::npos);
+  FeatureBatch wide(7);
+  wide.append_program(std::vector<float>(7, 1.0F));
+  CHECK(test::refusal([&] { test::predicted(model, wide); }).find("rows of 7") != std::string::npos);
+  CHECK(test::refusal([&] { (void)model.embed(wide); }).find("rows of 7") != std::string::npos);
   std::vector<float> short_score(3);
   CHECK(test::refusal([&] { model.predict(lesson.x, short_score); }).find("3 scores") != std::string::npos);
   CHECK(copy_of(model) == before);
@@ -166,7 +181,8 @@ TEST_CASE_TEMPLATE("misuse is refused and leaves the model as it was", Model, NE
 
 TEST_CASE_TEMPLATE("infinite features are learned from and predicted", Model, NETWORKS) {
   auto lesson = test::make_lesson(60, 3);
-  std::vector<float> row(5, std::numeric_limits<float>::infinity());
+  std::vector<float> row(6, std::numeric_limits<float>::infinity());
+  row[0] = 0;
   lesson.x.append_program(row);
   lesson.y.push_back(0);
   lesson.group.push_back(0);
@@ -184,7 +200,7 @@ TEST_CASE_TEMPLATE("a thinned network is one network for all programs", Model, N
   model.predict_thinned(lesson.x, 0.5F, 2, other);
   CHECK(first == again);
   CHECK(first != other);
-  FeatureBatch last(5);
+  FeatureBatch last(6);
   last.append_program(lesson.x.program(98));
   std::vector<float> alone(1);
   model.predict_thinned(last, 0.5F, 1, alone);

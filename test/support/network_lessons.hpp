@@ -11,10 +11,11 @@
 
 namespace tunewright::test {
 
-/// Programs of 1 to 4 rows and 5 columns, every fiftieth without rows; throughput is 0.1 + 0.4 a + 0.5 a b of
-/// the first two columns, which all rows of a program share. Three tasks.
+/// Programs of 1 to 4 rows and 6 columns, every fiftieth without rows; throughput is 0.1 + 0.4 a + 0.5 a b of
+/// two numbers that the rows of a program share among them. Column 0 is 0 in the first row and 1 in the
+/// others. Three tasks.
 struct NetworkLesson {
-  FeatureBatch x{5};
+  FeatureBatch x{6};
   std::vector<float> y;
   std::vector<std::uint32_t> group;
 };
@@ -27,11 +28,12 @@ inline NetworkLesson make_lesson(std::size_t programs, std::uint64_t seed) {
     const double a = rng.uniform(), b = rng.uniform();
     for (std::size_t r = 0; r < rows; ++r) {
       const auto row = lesson.x.append_row();
-      row[0] = static_cast<float>(a / static_cast<double>(rows));
-      row[1] = static_cast<float>(b / static_cast<double>(rows));
-      row[2] = r == 0 ? 1.0F : 0.0F;
-      row[3] = static_cast<float>(rng.below(1000));
-      row[4] = static_cast<float>(rows);
+      row[0] = r == 0 ? 0.0F : 1.0F;
+      row[1] = static_cast<float>(a / static_cast<double>(rows));
+      row[2] = static_cast<float>(b / static_cast<double>(rows));
+      row[3] = static_cast<float>(rows);
+      row[4] = row[1];
+      row[5] = static_cast<float>(rng.below(1000));
     }
     lesson.x.close_program();
     lesson.y.push_back(static_cast<float>(0.1 + 0.4 * a + 0.5 * a * b));

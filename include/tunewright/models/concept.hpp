@@ -68,6 +68,18 @@ concept FineTunableCostModel = ParametricCostModel<M> &&
   { model.blocks() } -> std::convertible_to<std::span<const nn::ParameterBlock>>;
 };
 
+/// A model that scores programs for several platforms at once, one head each, from one description:
+/// `fit_heads` learns labels (P, heads), row-major, NaN where a program was not measured; `predict` is
+/// `predict_head` of head 0, and `fit` teaches that head alone.
+template <class M>
+concept MultiHeadCostModel = CostModel<M> &&
+    requires(const M model, M& own, const FeatureBatch& x, std::span<const float> labels,
+             std::span<const std::uint32_t> group, std::size_t head, std::span<float> score) {
+  { model.heads } -> std::convertible_to<std::size_t>;
+  { own.fit_heads(x, labels, group) } -> std::same_as<void>;
+  { model.predict_head(x, head, score) } -> std::same_as<void>;
+};
+
 /// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`,
 /// never negative, and infinite where the score is. `score` equals what `predict` gives.
 template <class M>

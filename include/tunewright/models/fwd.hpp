@@ -9,8 +9,11 @@ namespace gbdt {
 enum class Objective : std::uint8_t;
 }
 
+struct BiLstmAttention;
 struct Gbdt;
 struct Mlp;
+struct PatternAware;
+struct PrimitiveAttention;
 struct Random;
 
 }  // namespace tunewright::models

@@ -4,9 +4,11 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/models/concept.hpp"
@@ -37,6 +39,24 @@ inline void check_lesson(const char* who, const FeatureBatch& x, std::span<const
                                   " is not a number; use features that are");
     }
   }
+}
+
+/// Labels (P, heads) of which only those of head 0 are known.
+struct LabelsOfFirstHead {
+  std::vector<float> all;
+  operator std::span<const float>() const noexcept { return all; }
+};
+[[nodiscard]] inline LabelsOfFirstHead first_of(std::span<const float> y, std::size_t heads) {
+  LabelsOfFirstHead labels{std::vector<float>(y.size() * heads, std::numeric_limits<float>::quiet_NaN())};
+  for (std::size_t p = 0; p < y.size(); ++p) labels.all[p * heads] = y[p];
+  return labels;
+}
+
+inline void check_head(const char* who, std::size_t head, std::size_t heads) {
+  if (head < heads) return;
+  throw std::invalid_argument(std::string(who) + "::predict_head: head " + std::to_string(head) +
+                              " of a model that has " + std::to_string(heads) +
+                              "; heads are numbered from 0");
 }
 
 }  // namespace tunewright::models

@@ -27,16 +27,17 @@ namespace tunewright::models {
 /// Layers, for freezing: "encoder.0", "encoder.1", "trunk.0", "trunk.1", "output".
 ///
 /// Paper:       Zheng et al., TenSet, NeurIPS 2021 datasets and benchmarks.
-/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: what the output layer sees),
-///              PersistentCostModel.
-/// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best of
-///              task, in [0, 1].
+/// Models:      CostModel, MultiHeadCostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers:
+///              what the output layer sees), PersistentCostModel.
+/// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best
+///              of task, in [0, 1].
 /// Cost:        fit 6 (D + hidden) hidden FLOP a row and 12 hidden^2 a program, each epoch; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
-/// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from. Inputs are
-///              cut off at four times what training saw.
+/// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from.
+///              Inputs are cut off at four times what training saw.
 struct Mlp {
   std::size_t hidden = 256;  ///< width of all hidden layers, at least 1
+  std::size_t heads = 1;     ///< platforms, 1 to 1024; each has an output layer of its own
   float dropout = 0;         ///< share of trunk units left out while training, in [0, 1)
   nn::Training training{};
   unsigned threads = 0;  ///< 0: all the machine has
@@ -56,20 +57,30 @@ struct Mlp {
   }
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check(training, x, y, group);
-    if (x.rows() == 0)
-      learned = {};
-    else
-      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, 1), x, y, group);
+  /// Scores of one head. Throws `std::invalid_argument` for a head that there is not.
+  void predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const {
+    check_predict_sizes(name, x, score.size());
+    check_head(name, head, learned.trained() ? learned.network()->heads() : heads);
+    learned.predict(name, x, head, nn::Pass{}, threads, score);
   }
-  /// See FineTunableCostModel.
+
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check(training, x, y, 1, group);
+    learn(x, first_of(y, heads), group);
+  }
+  /// See MultiHeadCostModel.
+  void fit_heads(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group) {
+    check(training, x, labels, heads, group);
+    learn(x, labels, group);
+  }
+  /// See FineTunableCostModel; trains head 0.
   void train_from_current(const FeatureBatch& x, std::span<const float> y,
                           std::span<const std::uint32_t> group, const nn::Training& how,
                           const nn::Continuation& from = {}) {
     if (!learned.trained()) return fit(x, y, group);
-    check(how, x, y, group);
-    learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+    check(how, x, y, 1, group);
+    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()),
+                         group, from);
   }
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
@@ -87,12 +98,21 @@ struct Mlp {
  private:
   static constexpr const char* name = "models::Mlp";
 
-  void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
+  void learn(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group) {
+    if (x.rows() == 0)
+      learned = {};
+    else
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, heads), x, labels,
+                  group);
+  }
+
+  void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y, std::size_t labels,
              std::span<const std::uint32_t> group) const {
     how.check(name);
     require(hidden > 0, name, "hidden", static_cast<double>(hidden), "at least 1");
+    require(heads > 0 && heads <= 1024, name, "heads", static_cast<double>(heads), "1 to 1024");
     require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
-    check_lesson(name, x, y, 1, group);
+    check_lesson(name, x, y, labels, group);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <istream>
 #include <map>
 #include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -19,9 +20,9 @@
 
 namespace tunewright::models {
 
-/// Writes a network as safetensors: one tensor a layer's matrix, named as in the network ((in, out), row-major),
-/// "input_scale", "statistics" where there are some, and the numbers the network is built from as metadata
-/// "shape.<name>". A model that has learned nothing is a file without tensors.
+/// Writes a network as safetensors: one tensor a layer's matrix, named as in the network ((in, out),
+/// row-major), "input_scale", "statistics" where there are some, and the numbers the network is built from as
+/// metadata "shape.<name>". A model that has learned nothing is a file without tensors.
 template <class Network>
 void save_network(const char* who, std::ostream& out, std::uint64_t feature_schema,
                   const nn::NetworkState<Network>& state) {
@@ -34,7 +35,8 @@ void save_network(const char* who, std::ostream& out, std::uint64_t feature_sche
           data::Tensor::of(block.name, {block.rows, block.columns}, all.subspan(block.first, block.size())));
     tensors.push_back(data::Tensor::of("input_scale", state.scale().magnitude));
     if (network->statistics() > 0)
-      tensors.push_back(data::Tensor::of("statistics", state.weights().statistics));
+      tensors.push_back(data::Tensor::of("statistics", {network->statistics()},
+                                         std::span<const float>(state.weights().statistics)));
     for (const auto& [name, value] : network->shape()) metadata["shape." + name] = std::to_string(value);
   }
   save_tensors(who, out, feature_schema, tensors, std::move(metadata));
@@ -83,8 +85,10 @@ template <class Network>
       const auto values = numbers_of(file.at(block.name), block.rows, block.columns);
       weights.parameters.insert(weights.parameters.end(), values.begin(), values.end());
     }
-    if (const std::size_t count = network.statistics(); count > 0)
-      weights.statistics = numbers_of(file.at("statistics"), 1, count);
+    if (const std::size_t count = network.statistics(); count > 0) {
+      const auto values = numbers_of(file.at("statistics"), 1, count);
+      weights.statistics.assign(values.begin(), values.end());
+    }
     nn::InputScale scale{numbers_of(file.at("input_scale"), 1, network.columns())};
     for (const float size : scale.magnitude) {
       if (!(size > 0)) throw std::runtime_error("'input_scale' holds a number that is not positive");

@@ -19,11 +19,12 @@ struct Pass {
 
 /// Leaves out units at random and multiplies the others by 1 / (1 - share).
 ///
-/// While training, every program loses other units. When predicting, all programs lose the same: a pass is one
-/// thinned network, scores of a pass can be compared, and a program's score does not depend on its neighbours.
+/// While training, every program loses other units. When predicting, all programs lose the same: a pass is
+/// one thinned network, scores of a pass can be compared, and a program's score does not depend on its
+/// neighbours.
 ///
 /// Paper: Srivastava et al., JMLR 2014; at prediction: Gal and Ghahramani, ICML 2016.
-/// Determinism: which units are left out depends on the pass, `layer`, the position of the program in the
+/// Determinism: which units are left out depends on the pass, `layer`, the program's position in the
 ///              mini-batch and the unit only.
 template <class T>
 void dropout(const Pass& pass, std::uint64_t layer, std::size_t first_program, Matrix<T>& h,

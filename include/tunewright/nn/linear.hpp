@@ -35,8 +35,9 @@ struct Linear {
   void forward(const T* parameters, const Matrix<T>& x, Matrix<T>& y) const {
     y.resize(x.rows(), out);
     const T* w = parameters + weight;
-    if (out == 1) {  // as a product of vectors, so that a row's result does not depend on its neighbours
-      for (std::size_t r = 0; r < x.rows(); ++r) *y.row(r) = dot(x.row(r), w) + parameters[bias];
+    if (out == 1) {
+      for (std::size_t r = 0; r < x.rows(); ++r)
+        *y.row(r) = matrix_detail::dot(x.row(r), w, in) + parameters[bias];
       return;
     }
     multiply<T>(x.view(), View<const T>{w, in, out, out}, y.view());
@@ -61,12 +62,6 @@ struct Linear {
     if (dx == nullptr) return;
     dx->resize(x.rows(), in);
     multiply_transposed<T>(dy.view(), View<const T>{parameters + weight, in, out, out}, dx->view());
-  }
-
- private:
-  template <class T>
-  T dot(const T* x, const T* w) const {
-    return (array(x, in) * array(w, in)).sum();
   }
 };
 
@@ -103,11 +98,9 @@ struct Residual {
                                View<T>{gradient + inner.weight, inner.in, inner.out, inner.out});
     for (std::size_t r = 0; r < d.rows(); ++r)
       array(gradient + inner.bias, inner.out) += array(scratch.row(r), inner.out);
-    // dL/dx = d + (masked d) W^T: the product of transposed weights, added to what is there.
-    matrix_detail::map(d.view()).noalias() +=
-        matrix_detail::map(scratch.view()) *
-        matrix_detail::map(View<const T>{parameters + inner.weight, inner.in, inner.out, inner.out})
-            .transpose();
+    multiply_transposed<T>(scratch.view(),
+                           View<const T>{parameters + inner.weight, inner.in, inner.out, inner.out}, d.view(),
+                           true);
   }
 };
 

@@ -9,6 +9,11 @@
 
 namespace tunewright::nn {
 
+/// Numbers whose address does not decide which of them are handled by vector instructions: those round
+/// differently, and results must not change with where the system puts an array.
+template <class T>
+using Numbers = std::vector<T, Eigen::aligned_allocator<T>>;
+
 /// A row-major matrix in somebody else's memory; row r starts `stride` numbers after row r - 1.
 template <class T>
 struct View {
@@ -57,11 +62,11 @@ class Matrix {
 
  private:
   std::size_t rows_ = 0, columns_ = 0;
-  std::vector<T> values_;
+  Numbers<T> values_;
 };
 
-/// Rows are padded to a multiple of this. The kernels of a matrix product round differently in their remainder
-/// loops, so without padding a program's score would depend on its place in the batch.
+/// Rows are padded to a multiple of this. The kernels of a matrix product round differently in their
+/// remainder loops, so without padding a program's score would depend on its place in the batch.
 inline constexpr std::size_t row_block = 16;
 
 [[nodiscard]] constexpr std::size_t padded(std::size_t rows) noexcept {
@@ -96,32 +101,62 @@ auto map(View<T> view) {
 
 }  // namespace matrix_detail
 
-// The three products that layers are made of. All matrix multiplications of the library's networks go through
-// these, which keeps the instantiations of Eigen, and with them the time to compile, few.
+// The products that layers are made of. All matrix multiplications of the library's networks go through
+// these, which keeps the instantiations of Eigen, and with them the time to compile, few. Eigen treats small
+// products and products with vectors apart, and rounds them by where they lie in memory; these are written
+// out here.
+
+namespace matrix_detail {
+
+inline bool small(std::size_t m, std::size_t n, std::size_t k) { return m == 1 || n == 1 || m + n + k < 20; }
+
+template <class T>
+[[nodiscard]] T dot(const T* a, const T* b, std::size_t n) {
+  return (array(a, n) * array(b, n)).sum();
+}
+
+}  // namespace matrix_detail
 
 /// out = a b, (M, K) (K, N).
 template <class T>
 void multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> out) {
+  if (matrix_detail::small(out.rows, out.columns, a.columns)) {
+    for (std::size_t i = 0; i < out.rows; ++i) {
+      std::fill_n(out.row(i), out.columns, T{0});
+      for (std::size_t k = 0; k < a.columns; ++k)
+        for (std::size_t j = 0; j < out.columns; ++j) out.row(i)[j] += a.row(i)[k] * b.row(k)[j];
+    }
+    return;
+  }
   matrix_detail::map(out).noalias() = matrix_detail::map(a) * matrix_detail::map(b);
 }
 
-/// out += a b, (M, K) (K, N).
-template <class T>
-void add_multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> out) {
-  matrix_detail::map(out).noalias() += matrix_detail::map(a) * matrix_detail::map(b);
-}
-
-/// out = a b^T, (M, K) (N, K).
+/// out = a b^T, or out += a b^T if `add`, (M, K) (N, K).
 template <class T>
 void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
-                         View<T> out) {
-  matrix_detail::map(out).noalias() = matrix_detail::map(a) * matrix_detail::map(b).transpose();
+                         View<T> out, bool add = false) {
+  if (!add) {
+    for (std::size_t i = 0; i < out.rows; ++i) std::fill_n(out.row(i), out.columns, T{0});
+  }
+  if (matrix_detail::small(out.rows, out.columns, a.columns)) {
+    for (std::size_t i = 0; i < out.rows; ++i)
+      for (std::size_t j = 0; j < out.columns; ++j)
+        out.row(i)[j] += matrix_detail::dot(a.row(i), b.row(j), a.columns);
+    return;
+  }
+  matrix_detail::map(out).noalias() += matrix_detail::map(a) * matrix_detail::map(b).transpose();
 }
 
 /// out += a^T b, (K, M) (K, N): what a batch of K rows adds to the gradient of a weight.
 template <class T>
 void add_transposed_multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
                              View<T> out) {
+  if (matrix_detail::small(out.rows, out.columns, a.rows)) {
+    for (std::size_t k = 0; k < a.rows; ++k)
+      for (std::size_t i = 0; i < out.rows; ++i)
+        for (std::size_t j = 0; j < out.columns; ++j) out.row(i)[j] += a.row(k)[i] * b.row(k)[j];
+    return;
+  }
   matrix_detail::map(out).noalias() += matrix_detail::map(a).transpose() * matrix_detail::map(b);
 }
 

@@ -62,7 +62,7 @@ class MlpNetwork {
   [[nodiscard]] std::size_t statistics() const noexcept { return 0; }
   [[nodiscard]] std::size_t embedding_width() const noexcept { return hidden_; }
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
-    Weights<T> weights{std::vector<T>(layout_.size()), {}};
+    Weights<T> weights{Numbers<T>(layout_.size()), {}};
     layout_.initialise(rng, std::span<T>(weights.parameters));
     return weights;
   }

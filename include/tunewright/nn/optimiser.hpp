@@ -66,7 +66,7 @@ class Stepper {
 
  private:
   Training training_;
-  std::vector<T> first_, second_;  // moments
+  Numbers<T> first_, second_;  // moments
   int step_ = 0;
   T rate_ = 0, shorten_ = 1;
 };

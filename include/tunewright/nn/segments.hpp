@@ -10,8 +10,8 @@
 
 namespace tunewright::nn {
 
-// Ragged rows: program p owns the rows offsets[p] .. offsets[p + 1]. Matrices of rows and of programs may have
-// more rows than that; those are padding, whose values mean nothing and whose gradients are zero.
+// Ragged rows: program p owns the rows offsets[p] .. offsets[p + 1]. Matrices of rows and of programs may
+// have more rows than that; those are padding, whose values mean nothing and whose gradients are zero.
 
 /// out[p] = sum of the rows of program p; padding becomes zero. (R, D) -> (P padded, D).
 template <class T>

@@ -15,6 +15,7 @@
 #include "tunewright/nn/dropout.hpp"
 #include "tunewright/nn/input.hpp"
 #include "tunewright/nn/losses.hpp"
+#include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/optimiser.hpp"
 #include "tunewright/nn/parameters.hpp"
 #include "tunewright/nn/training.hpp"
@@ -34,15 +35,15 @@ struct Lesson {
 /// The weights of a network, and what it gathered that is not learned by gradient (statistics of batches).
 template <class T>
 struct Weights {
-  std::vector<T> parameters;
-  std::vector<T> statistics;
+  Numbers<T> parameters;
+  Numbers<T> statistics;
 };
 
 /// Trains any network by mini-batches of whole programs.
 ///
 /// A mini-batch is cut into shards of programs, as many as its size asks for, whatever the number of threads.
-/// Every layer works on all rows of a shard at once; a shard has its own gradient, and the gradients are added
-/// in the order of the shards.
+/// Every layer works on all rows of a shard at once; a shard has its own gradient, and the gradients are
+/// added in the order of the shards.
 ///
 /// A network N offers `layout()`, `heads()`, `Scalar`, and a `Trace`: what one shard keeps between
 ///   load(programs, trace)                                reads features
@@ -198,7 +199,7 @@ class Trainer {
   ThreadTeam team_;
   std::size_t shards_ = 1;
   std::vector<Trace> traces_;
-  std::vector<std::vector<T>> gradients_;
+  std::vector<Numbers<T>> gradients_;
   std::vector<double> squares_;
   std::vector<T> score_, label_, slope_;
   std::vector<std::uint32_t> group_;

@@ -33,8 +33,8 @@ enum class Schedule : std::uint8_t {
   Cosine,  ///< times (1 + cos(pi e / epochs)) / 2
 };
 
-/// How a network is trained. The values are those of TenSet's multilayer perceptron, which Pruner and TLP took
-/// over; `least_steps` is ours.
+/// How a network is trained. The values are those of TenSet's multilayer perceptron, which Pruner and TLP
+/// took over; `least_steps` is ours.
 struct Training {
   Loss loss = Loss::LambdaRank;
   float quantile = 0.5F;     ///< of Loss::Quantile, in (0, 1)
@@ -94,8 +94,8 @@ struct Continuation {
   bool refit_input_scale = false;     ///< scale inputs by the new data instead of what was learned from
 };
 
-/// Tells when a loss has stopped falling: its smoothed value l <- 0.95 l + 0.05 loss has no new minimum at the
-/// ends of `patience` epochs in a row. (TenSet's rule.)
+/// Tells when a loss has stopped falling: its smoothed value l <- 0.95 l + 0.05 loss has no new minimum at
+/// the ends of `patience` epochs in a row. (TenSet's rule.)
 class EarlyStopping {
  public:
   explicit EarlyStopping(unsigned patience) : patience_(patience) {}

@@ -27,8 +27,8 @@ TEST_CASE("as many parameters as TenSet's network") {
 
 TEST_CASE("a network by hand") {
   // One column, one hidden unit; all weights 1 but the bias of the output, 0.5. Columns are divided by 4, the
-  // largest: program {2, 4} has encodings 0.5 + 1 -> 1.5 + 1 = 2.5 and 1 + 1 -> 3 (biases are 1), the sum is 5.5;
-  // each residual block makes 2 s + 1: 12, 25; score 25.5.
+  // largest: program {2, 4} has encodings 0.5 + 1 -> 1.5 + 1 = 2.5 and 1 + 1 -> 3 (biases are 1), the sum is
+  // 5.5; each residual block makes 2 s + 1: 12, 25; score 25.5.
   Mlp model{.hidden = 1, .training = {.epochs = 1, .least_steps = 1}};
   FeatureBatch x(1);
   x.append_program(std::vector<float>{2, 4});

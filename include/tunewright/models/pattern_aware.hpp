@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <ostream>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
+#include "tunewright/models/network_persistence.hpp"
+#include "tunewright/nn/network_state.hpp"
+#include "tunewright/nn/pattern_network.hpp"
+
+namespace tunewright::models {
+
+/// Pruner's pattern-aware cost model: statements are encoded and summed up as in `Mlp`; beside them goes what
+/// moves between the levels of memory, a short sequence of rows that attend to each other.
+///
+///   score(p) = output(trunk(norm(fuse([sum encode(statements), sum t + attention(t)]))))
+///
+/// Column 0 of a row says whether it is a statement (0) or a data movement (1); the last `dataflow_columns`
+/// columns describe movements, those between statements. The other part of a row is not read. Programs
+/// without movements count as having the sum 0.
+///
+/// Layers, for freezing: "statements", "dataflow", "fuse", "norm", "trunk", "output"; `blocks` lists them.
+///
+/// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269.
+/// Models:      CostModel, FineTunableCostModel, EmbeddingCostModel (`hidden` numbers: what the output layer
+///              sees), PersistentCostModel.
+/// Shapes:      P programs, R rows, D = 1 + S + 23 columns. 417,409 parameters at S = 174. Units: y is
+///              throughput / best of task, in [0, 1].
+/// Cost:        some 8 MFLOP a program and epoch at 4 statements and 8 movements; predict a third.
+/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Deviates:    predicting normalises by running statistics; the released code never leaves training mode, so
+///              a score there depends on which programs are scored together. The paper's figure has one more
+///              layer in each branch than its code; this is the code. Running statistics are stored but are
+///              no parameters: averaging parameters leaves them alone, as the released code does.
+struct PatternAware {
+  std::size_t hidden = 256;           ///< width of the trunk, a multiple of 8; movements have hidden / 2
+  std::size_t dataflow_columns = 23;  ///< columns that describe a data movement, at least 1
+  float dropout = 0;                  ///< share of trunk units left out while training, in [0, 1)
+  nn::Training training{};
+  unsigned threads = 0;  ///< 0: all the machine has
+  std::uint64_t seed = 43;
+
+  using Network = nn::PatternNetwork<float>;
+  nn::NetworkState<Network> learned{};  ///< empty before the first fit
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    check_predict_sizes(name, x, score.size());
+    learned.predict(name, x, 0, nn::Pass{}, threads, score);
+  }
+  /// Scores of a network that misses `share` of its trunk units; `pass` says which.
+  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const {
+    check_predict_sizes(name, x, score.size());
+    learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
+  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
+
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check(training, x, y, group);
+    if (x.rows() == 0)
+      learned = {};
+    else
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), dataflow_columns, hidden, 1),
+                  x, y, group);
+  }
+  /// See FineTunableCostModel.
+  void train_from_current(const FeatureBatch& x, std::span<const float> y,
+                          std::span<const std::uint32_t> group, const nn::Training& how,
+                          const nn::Continuation& from = {}) {
+    if (!learned.trained()) return fit(x, y, group);
+    check(how, x, y, group);
+    learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+  }
+
+  [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
+  [[nodiscard]] std::span<float> parameters() noexcept { return learned.parameters(); }
+  [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
+
+  /// See PersistentCostModel.
+  void save(std::ostream& out, std::uint64_t feature_schema) const {
+    save_network(name, out, feature_schema, learned);
+  }
+  void load(std::istream& in, std::uint64_t feature_schema) {
+    learned = load_network<Network>(name, in, feature_schema);
+  }
+
+ private:
+  static constexpr const char* name = "models::PatternAware";
+
+  void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
+             std::span<const std::uint32_t> group) const {
+    how.check(name);
+    require(hidden > 0 && hidden % 8 == 0, name, "hidden", static_cast<double>(hidden),
+            "a multiple of 8, for four heads over half of it");
+    require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
+    require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns),
+            "at least 1");
+    check_lesson(name, x, y, 1, group);
+    if (x.rows() > 0 && x.columns() < dataflow_columns + 2) {
+      throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
+                                  " features have no room for a part number, statements and " +
+                                  std::to_string(dataflow_columns) +
+                                  " columns of data movements; join both featurizers, statements first");
+    }
+  }
+};
+
+}  // namespace tunewright::models

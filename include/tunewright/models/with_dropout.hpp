@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <istream>
+#include <limits>
+#include <ostream>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::models {
+
+/// A network that can be asked without a share of its units.
+template <class M>
+concept ThinnableCostModel = CostModel<M> &&
+    requires(const M model, M& own, const FeatureBatch& x, float share, std::uint64_t pass,
+             std::span<float> score) {
+  { model.predict_thinned(x, share, pass, score) } -> std::same_as<void>;
+  { own.dropout } -> std::convertible_to<float&>;
+};
+
+/// Makes a network uncertain: it is asked several times, each time without some of its units, and where the
+/// answers differ it does not know.
+///
+///   score = mean of `passes` thinned networks' scores;   deviation = their standard deviation
+///
+/// The network is trained with the same share left out, so that it copes without.
+///
+/// Paper:       Gal and Ghahramani, Dropout as a Bayesian approximation, ICML 2016.
+/// Models:      UncertainCostModel; ParametricCostModel, EmbeddingCostModel and PersistentCostModel if M
+///              does.
+/// Cost:        predict `passes` times that of M.
+/// Determinism: that of M; a pass leaves out the same units for every program, so scores do not depend on
+///              what is predicted together.
+template <ThinnableCostModel M>
+struct WithDropout {
+  M model{};                ///< its `dropout` is replaced by ours
+  float dropout = 0.1F;     ///< share of units left out, in (0, 1)
+  std::size_t passes = 10;  ///< thinned networks asked, at least 2
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    std::vector<float> deviation(score.size());
+    predict_with_deviation(x, score, deviation);
+  }
+
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
+                              std::span<float> deviation) const {
+    check_options();
+    check_predict_sizes(name, x, score.size());
+    check_predict_sizes(name, x, deviation.size());
+    std::vector<double> sum(score.size(), 0.0), square(score.size(), 0.0);
+    std::vector<float> first(score.size());
+    for (std::size_t pass = 0; pass < passes; ++pass) {
+      model.predict_thinned(x, dropout, pass, score);
+      if (pass == 0) first.assign(score.begin(), score.end());
+      for (std::size_t p = 0; p < score.size(); ++p) {
+        // Around the first score: the squares of large equal scores would not cancel.
+        const double off = static_cast<double>(score[p]) - static_cast<double>(first[p]);
+        sum[p] += off;
+        square[p] += off * off;
+      }
+    }
+    const double n = static_cast<double>(passes);
+    for (std::size_t p = 0; p < score.size(); ++p) {
+      if (std::isinf(first[p])) {
+        score[p] = first[p];
+        deviation[p] = std::numeric_limits<float>::infinity();
+        continue;
+      }
+      const double mean = sum[p] / n, variance = (square[p] - n * mean * mean) / (n - 1);
+      score[p] = static_cast<float>(static_cast<double>(first[p]) + mean);
+      deviation[p] = static_cast<float>(std::sqrt(variance > 0 ? variance : 0.0));
+    }
+  }
+
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    check_options();
+    M next = model;
+    next.dropout = dropout;
+    next.fit(x, y, group);
+    model = std::move(next);
+  }
+
+  [[nodiscard]] bool trained() const noexcept requires requires(const M m) { m.trained(); }
+  { return model.trained(); }
+  [[nodiscard]] std::span<float> parameters() requires ParametricCostModel<M> { return model.parameters(); }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const requires EmbeddingCostModel<M> {
+    return model.embed(x);
+  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const requires PersistentCostModel<M> {
+    model.save(out, feature_schema);
+  }
+  void load(std::istream& in, std::uint64_t feature_schema) requires PersistentCostModel<M> {
+    model.load(in, feature_schema);
+  }
+
+ private:
+  static constexpr const char* name = "models::WithDropout";
+
+  void check_options() const {
+    require(dropout > 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in (0, 1)");
+    require(passes >= 2, name, "passes", static_cast<double>(passes), "at least 2");
+  }
+};
+
+}  // namespace tunewright::models
