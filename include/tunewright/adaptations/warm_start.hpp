@@ -17,30 +17,31 @@ namespace tunewright::adaptations {
 /// Believes a model trained elsewhere at first, and one's own measurements the more of them there are.
 ///
 ///   w = 2^(-n / half_life_programs),  0 below least_share         n = own programs
-///   Blend      w L_s(source) + (1 - w) L_o(own)         own model fitted to y
-///   Residual   w K(source) + g                          g fitted to  y - w K(source)
+///   Corrected    K + (1 - w) g            g fitted to y - K
+///   Discounted   w K + g                  g fitted to y - w K
+///   Blended      w L_s + (1 - w) L_o      own model fitted to y
 ///
-/// L_s and L_o shift and stretch scores to the mean and deviation that y has on the own programs, K is the
-/// line of least squares through them with a slope of at least 0. Before there are two different labels the
-/// source scores alone.
+/// K is the line of least squares from the source's scores to y on the own programs, with a slope of at least
+/// 0; L_s and L_o shift and stretch the scores of both models to the mean and deviation of y. Before there are
+/// two different labels the source scores alone.
 ///
-/// Blend suits every model. Residual needs an own model whose scores approximate labels (a squared loss); its
-/// corrections can be negative: they are learned as (correction + 1) / 2, which stays in [0, 1]. With an
-/// infinite half-life the source counts for ever.
+/// Corrected never forgets the source and is best where devices are alike; Discounted and Blended end with the
+/// own model alone. Corrections can be negative: they are learned as (g + 1) / 2, which stays in [0, 1], so
+/// Corrected and Discounted need an own model whose scores approximate labels (a squared loss). Blended suits
+/// models of any loss.
 ///
-/// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Residual, 64 programs, 0.05, added before
+/// Paper:       Chen et al., AutoTVM, NeurIPS 2018, and its code: Discounted, 64 programs, 0.05, added before
 ///              training as the margin of boosted trees.
 /// Models:      AdaptationFor<Transferred<S, O>>.
-/// Cost:        one fit of the own model, and predicting the own programs with both.
+/// Cost:        one fit of the own model, and predicting the own programs with the source.
 /// Determinism: that of the models.
 /// Deviates:    AutoTVM's trees see the margin in every objective; a model of any kind can only be given other
-///              labels, so Residual is for regression and the default is Blend.
+///              labels. Corrected is ours: AutoTVM hears all of a correction learned from a handful of programs.
 struct WarmStart {
-  enum class Form : std::uint8_t { Blend, Residual };
-  Form form = Form::Blend;
-  double half_life_programs = 64;  ///< above 0; infinity: w stays 1 in Residual, and the own model is not
-                                   ///< heard in Blend
-  double least_share = 0.05;       ///< below it the source is dropped, in [0, 1)
+  enum class Form : std::uint8_t { Corrected, Discounted, Blended };
+  Form form = Form::Corrected;
+  double half_life_programs = 64;  ///< above 0; infinity: own programs never count more than at first
+  double least_share = 0.05;       ///< a smaller w is 0; in [0, 1)
   double min_growth = 0;           ///< share of new programs that makes a fit worth it, at least 0
 
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
@@ -62,12 +63,14 @@ struct WarmStart {
     if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
     if (std::all_of(y.begin(), y.end(), [&](float label) { return label == y.front(); })) return;
     const double w = share(y.size());
-    if (w == 0)
+    if (form == Form::Corrected)
+      correct(model, 1, 1 - w, x, y, group);
+    else if (w == 0)
       model.fit(x, y, group);
-    else if (form == Form::Blend)
-      blend(model, w, x, y, group);
+    else if (form == Form::Discounted)
+      correct(model, w, 1, x, y, group);
     else
-      correct(model, w, x, y, group);
+      blend(model, w, x, y, group);
     fitted_candidates = y.size();
   }
 
@@ -119,22 +122,23 @@ struct WarmStart {
     model.of_own = (1 - w) * own.slope;
   }
 
+  /// score = said * K + heard * g.
   template <class Model>
-  static void correct(Model& model, double w, const FeatureBatch& x, std::span<const float> y,
-                      std::span<const std::uint32_t> group) {
+  static void correct(Model& model, double said, double heard, const FeatureBatch& x,
+                      std::span<const float> y, std::span<const std::uint32_t> group) {
     std::vector<float> score(y.size());
     model.source.predict(x, score);
     const Line source = least_squares(moments(score, y));
     std::vector<float> half(y.size());
     for (std::size_t p = 0; p < y.size(); ++p) {
-      const double said =
-          std::isfinite(score[p]) ? w * (source.offset + source.slope * static_cast<double>(score[p])) : 0;
-      half[p] = static_cast<float>(std::clamp((static_cast<double>(y[p]) - said + 1) / 2, 0.0, 1.0));
+      const double k =
+          std::isfinite(score[p]) ? source.offset + source.slope * static_cast<double>(score[p]) : 0;
+      half[p] = static_cast<float>(std::clamp((static_cast<double>(y[p]) - said * k + 1) / 2, 0.0, 1.0));
     }
     model.own.fit(x, half, group);
-    model.offset = w * source.offset - 1;
-    model.of_source = w * source.slope;
-    model.of_own = 2;
+    model.offset = said * source.offset - heard;
+    model.of_source = said * source.slope;
+    model.of_own = 2 * heard;
   }
 };
 

@@ -88,7 +88,8 @@ TEST_CASE("a verdict is asked for again when there is enough more") {
 TEST_CASE("it guards other adaptations too") {
   using Model = adaptations::Transferred<DescentLine>;
   Model model{.source = source(-1), .own = source(0)};
-  adaptations::Guarded<adaptations::WarmStart, Model> guarded{.transfer = {.half_life_programs = 1e6}};
+  adaptations::Guarded<adaptations::WarmStart, Model> guarded{
+      .transfer = {.form = adaptations::WarmStart::Form::Blended, .half_life_programs = 1e6}};
   const Own own = programs(64);
   guarded.update(model, own.x, own.y, {});
   CHECK(guarded.fell_back);

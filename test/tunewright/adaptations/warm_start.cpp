@@ -72,7 +72,7 @@ TEST_CASE("until something is known the source scores alone") {
 TEST_CASE("a blend by hand") {
   Transferred<RecordingModel> model;
   model.own.slope = -1;
-  WarmStart warm{.half_life_programs = 2};
+  WarmStart warm{.form = WarmStart::Form::Blended, .half_life_programs = 2};
   // y has mean 0.75, deviation 0.25. Source: 1, 3 to 0.5, 1. Own: -0.25, -2.25 to 1, 0.5. Half of each.
   warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
   CHECK(model.own.y == Labels{0.5F, 1});
@@ -84,39 +84,51 @@ TEST_CASE("a blend by hand") {
   CHECK(model.of_source == doctest::Approx(0.25 * 0.25));
 }
 
-TEST_CASE("residuals by hand") {
+TEST_CASE("a discounted source by hand") {
   Transferred<RecordingModel> model;
   model.own.slope = 0;
-  WarmStart warm{.form = WarmStart::Form::Residual, .half_life_programs = 2};
-  // The line of least squares is 0.25 + 0.25 x: 0.5, 1. Half of it leaves 0.25, 0.5 to be learned, as (r + 1) / 2.
+  WarmStart warm{.form = WarmStart::Form::Discounted, .half_life_programs = 2};
+  // The line of least squares is 0.25 + 0.25 x: 0.5, 1. Half of it leaves 0.25, 0.5 to be learned, as (g + 1) / 2.
   warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
   CHECK(model.own.y == Labels{0.625F, 0.75F});
-  // The own model says their mean, 0.6875, that is r = 0.375.
+  // The own model says their mean, 0.6875, that is g = 0.375.
   const Labels score = scores(model, one_column({1, 3}));
   CHECK(score[0] == doctest::Approx(0.25 + 0.375));
   CHECK(score[1] == doctest::Approx(0.5 + 0.375));
 }
 
-TEST_CASE("corrections may be negative") {
+TEST_CASE("corrections by hand: they may be negative, and half of them is heard at the half-life") {
+  // Least squares through (1, 0), (2, 1), (3, 0.125): slope 0.0625, mean 0.375 at 2, so K = 0.3125, 0.375, 0.4375.
+  const Labels y{0, 1, 0.125F}, k{0.3125F, 0.375F, 0.4375F};
+  for (const double half_life : {0.1, 3.0}) {
+    const double heard = half_life == 3 ? 0.5 : 1;
+    Transferred<RecordingModel, Memory> model;
+    WarmStart warm{.half_life_programs = half_life};
+    warm.update(model, one_column({1, 2, 3}), y, {});
+    CHECK(model.of_source == doctest::Approx(0.0625));
+    const Labels score = scores(model, one_column({1, 2, 3, 4}));
+    for (std::size_t p = 0; p < 3; ++p)
+      CHECK(score[p] ==
+            doctest::Approx(static_cast<double>(k[p]) + heard * static_cast<double>(y[p] - k[p])));
+    CHECK(score[3] == doctest::Approx(0.5));  // nothing is known to correct
+  }
+}
+
+TEST_CASE("a source that says the contrary is not turned round") {
   Transferred<RecordingModel, Memory> model;
-  WarmStart warm{.form = WarmStart::Form::Residual,
-                 .half_life_programs = std::numeric_limits<double>::infinity()};
-  const Labels y{0, 1, 0.125F};
-  warm.update(model, one_column({1, 2, 3}), y, {});
-  CHECK(model.of_source == doctest::Approx(0.0625));  // least squares: the source does say something
-  const Labels score = scores(model, one_column({1, 2, 3}));
-  for (std::size_t p = 0; p < 3; ++p) CHECK(score[p] == doctest::Approx(y[p]));
-  const Labels source_alone = scores(model, one_column({4}));  // unknown: no correction
-  CHECK(source_alone[0] == doctest::Approx(0.375 + 2 * 0.0625));
-  CHECK(score[2] < 0.375 + 1 * 0.0625);
+  WarmStart warm;
+  warm.update(model, one_column({1, 3}), Labels{1, 0.5F}, {});
+  CHECK(model.of_source == 0);
 }
 
 TEST_CASE("with many programs, and after an ordinary fit, the own model is alone") {
   Transferred<RecordingModel> model;
-  WarmStart warm{.half_life_programs = 0.4};  // 2 programs: 2^-5
-  warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
-  CHECK(model.of_source == 0);
-  CHECK(scores(model, one_column({1})) == Labels{1.75F});
+  for (const auto form : {WarmStart::Form::Discounted, WarmStart::Form::Blended}) {
+    WarmStart warm{.form = form, .half_life_programs = 0.4};  // 2 programs: 2^-5
+    warm.update(model, one_column({1, 3}), Labels{0.5F, 1}, {});
+    CHECK(model.of_source == 0);
+    CHECK(scores(model, one_column({1})) == Labels{1.75F});
+  }
   Transferred<RecordingModel> refitted;
   refitted.fit(one_column({1, 3}), Labels{0.5F, 1}, {});
   CHECK(scores(refitted, one_column({1})) == Labels{1.75F});
