@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/labelled_programs.hpp"
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::adaptations {
+
+/// Trains one network on several devices at once: they share everything but the last layers, of which each
+/// device has its own.
+///
+///   loss = sum over heads of the loss on the programs measured there;  head 0 is one's own, head i sources[i - 1]
+///
+///   struct R : recipes::Tlp<...> { using adaptation = adaptations::SharedTrunk; };
+///   Tuner<R> tuner{{.model = {.heads = 2}, .adaptation = {.sources = {measured_on_t4}}}};
+///
+/// Paper:       Zhai et al., TLP, ASPLOS 2023 (MTL-TLP).
+/// Models:      AdaptationFor<M> for every MultiHeadCostModel M.
+/// Shapes:      sources and own programs have the same columns; their groups stay apart.
+/// Cost:        one training on all programs.
+/// Determinism: that of the model.
+/// Deviates:    MTL-TLP needs each program measured on every device and gives it one row of labels; here
+///              programs need not be the same, and one measured on two devices comes twice, which costs time
+///              but leaves the loss as it is.
+/// Until there are own measurements the model stays as it is.
+struct SharedTrunk {
+  std::vector<LabelledPrograms> sources{};  ///< measured on other devices, one a head from head 1 on
+  double min_growth = 0;                    ///< share of new programs that makes it worth it, at least 0
+
+  std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last training
+
+  /// Throws `std::invalid_argument` for a model without exactly one head more than there are sources, and for
+  /// sources that do not fit together.
+  template <MultiHeadCostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth,
+            "a share, 0 to train after every batch");
+    const std::size_t heads = sources.size() + 1;
+    if (static_cast<std::size_t>(model.heads) != heads) {
+      throw std::invalid_argument("adaptations::SharedTrunk: " + std::to_string(sources.size()) +
+                                  " sources and the own device need " + std::to_string(heads) +
+                                  " heads, but the model has " + std::to_string(model.heads) +
+                                  "; set its member 'heads'");
+    }
+    for (const LabelledPrograms& source : sources) source.check("adaptations::SharedTrunk");
+    const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);
+    if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
+    LabelledPrograms all{x, {y.begin(), y.end()}, {group.begin(), group.end()}};
+    for (const LabelledPrograms& source : sources) all.append_apart(source.x, source.y, source.group);
+    std::vector<float> labels(all.size() * heads, std::numeric_limits<float>::quiet_NaN());  // (N, heads)
+    std::size_t next = 0;
+    const auto measured_on = [&](std::size_t head, std::size_t programs) {
+      for (const std::size_t last = next + programs; next < last; ++next)
+        labels[next * heads + head] = all.y[next];
+    };
+    measured_on(0, y.size());
+    for (std::size_t s = 0; s < sources.size(); ++s) measured_on(s + 1, sources[s].size());
+    model.fit_heads(all.x, labels, all.group);
+    fitted_candidates = y.size();
+  }
+};
+
+}  // namespace tunewright::adaptations
