@@ -16,7 +16,7 @@ namespace tunewright::codegen::detail {
 class ExpressionEmitter : public MemoryEmitter {
  public:
   ExpressionEmitter(Plan& plan, const Target& target, llvm::Module& module)
-      : MemoryEmitter(plan, target, module), math_(builder_) {}
+      : MemoryEmitter(plan, target, module), math_(builder_, target.isa) {}
 
  protected:
   /// Body of the statement at the current bindings. `clamped`: coordinates of guarded axes come from the

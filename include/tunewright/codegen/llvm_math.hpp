@@ -3,12 +3,15 @@
 
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <string>
+
+#include "tunewright/core/target.hpp"
 
 /// Elementary functions as LLVM IR, for scalars and vectors of any number of lanes.
 ///
@@ -19,7 +22,7 @@ namespace tunewright::codegen::detail {
 
 class MathEmitter {
  public:
-  explicit MathEmitter(llvm::IRBuilder<>& builder) : b_(builder) {}
+  MathEmitter(llvm::IRBuilder<>& builder, Isa isa) : b_(builder), isa_(isa) {}
 
   [[nodiscard]] llvm::Value* sqrt(llvm::Value* x) {
     return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
@@ -61,12 +64,10 @@ class MathEmitter {
     return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(n, integer(n, 127)), integer(n, 23)), type);
   }
 
-  /// exp(x) = 2^n exp(r), |r| <= ln(2)/2. The power of two is applied in two halves, so that results may be
-  /// denormal.
+  /// exp(x) = 2^n exp(r), |r| <= ln(2)/2.
   [[nodiscard]] llvm::Value* float_exp(llvm::Value* x) {
-    llvm::Value* nan = b_.CreateFCmpUNO(x, x);
-    llvm::Value* y = b_.CreateSelect(nan, real(x, 0), x);
-    y = b_.CreateSelect(b_.CreateFCmpOGT(y, real(x, 89)), real(x, 89), y);
+    // Comparisons with a NaN are false, so a NaN stays.
+    llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
     y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -105)), real(x, -105), y);
     llvm::Value* n =
         b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
@@ -75,7 +76,19 @@ class MathEmitter {
     llvm::Value* p = polynomial(r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481,
                                     0.00139337704472, 0.000198911245858});
     p = b_.CreateFAdd(fma(b_.CreateFMul(r, r), p, r), real(x, 1));
-    llvm::Value* whole = b_.CreateFPToSI(n, integer_like(x));
+    return scaled_by_power_of_two(x, p, n);
+  }
+
+  /// p 2^n for whole n, not a number where x is none. Results may be denormal.
+  [[nodiscard]] llvm::Value* scaled_by_power_of_two(llvm::Value* x, llvm::Value* p, llvm::Value* n) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    if (isa_ == Isa::Avx512 && vector != nullptr && vector->getNumElements() == 16) {
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                {p, n, p, b_.getInt16(0xffff), b_.getInt32(4)});  // 4: rounding as it is set
+    }
+    llvm::Value* nan = b_.CreateFCmpUNO(x, x);  // no integer stands for it
+    llvm::Value* whole = b_.CreateFPToSI(b_.CreateSelect(nan, real(x, 0), n), integer_like(x));
+    // Two halves, since the whole power may be smaller than any normal number.
     llvm::Value* half = b_.CreateAShr(whole, integer(whole, 1));
     p = b_.CreateFMul(p, power_of_two(half, x->getType()));
     p = b_.CreateFMul(p, power_of_two(b_.CreateSub(whole, half), x->getType()));
@@ -161,6 +174,7 @@ class MathEmitter {
   }
 
   llvm::IRBuilder<>& b_;
+  Isa isa_;
 };
 
 }  // namespace tunewright::codegen::detail

@@ -97,30 +97,30 @@ namespace detail {
   return pattern;
 }
 
-/// True when the operator can be inlined into its readers without a second thought: it repeats no costly
-/// arithmetic, has no branch that would keep a reader from being vectorised, and reads everything in axis
-/// order.
-///
-/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
-[[nodiscard]] inline bool strictly_inlineable(const Operator& op) {
+/// True when the operator can be inlined into its readers: it reduces nothing, has no branch that would keep a
+/// reader from being vectorised, and reads everything in axis order.
+[[nodiscard]] inline bool inlineable(const Operator& op) {
   if (!op.body || op.has_reduction()) return false;
   bool inlineable = true;
   visit(op.body, [&](const ExprNode& node) {
-    switch (node.op) {
-      case Op::Exp:
-      case Op::Log:
-      case Op::Tanh:
-      case Op::Erf:
-      case Op::Select: inlineable = false; break;
-      case Op::Load: {
-        const AccessPattern pattern = access_pattern(op, node.indices);
-        inlineable = inlineable && pattern.simple && pattern.same_order && !pattern.axis_duplicated;
-        break;
-      }
-      default: break;
-    }
+    if (node.op == Op::Select) inlineable = false;
+    if (node.op != Op::Load) return;
+    const AccessPattern pattern = access_pattern(op, node.indices);
+    inlineable = inlineable && pattern.simple && pattern.same_order && !pattern.axis_duplicated;
   });
   return inlineable;
+}
+
+/// True when it can be inlined without a second thought: repeating it repeats no costly arithmetic either.
+///
+/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
+[[nodiscard]] inline bool strictly_inlineable(const Operator& op) {
+  if (!inlineable(op)) return false;
+  bool cheap = true;
+  visit(op.body, [&](const ExprNode& node) {
+    if (node.op == Op::Exp || node.op == Op::Log || node.op == Op::Tanh || node.op == Op::Erf) cheap = false;
+  });
+  return cheap;
 }
 
 /// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one
@@ -148,7 +148,7 @@ namespace detail {
 [[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
 /// True for a computed tensor that nothing reads.
 [[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
-  return graph.op(id).role == Role::Computed && graph.consumers(id).empty();
+  return graph.op(id).role == Role::Computed && !graph.is_read(id);
 }
 
 /// True when `consumer` has the shape of `producer`, which computes tensor `id`, and reads it point by point.

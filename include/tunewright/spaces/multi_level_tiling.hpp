@@ -51,11 +51,12 @@ struct RuleSketches {
   }
 };
 
-/// Ansor's sketches for CPUs, plus copies of operands that stay in cache and constants packed ahead of time.
+/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages, copies of operands that stay in cache
+/// and constants packed ahead of time.
 using CpuTilingRules =
-    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::AddRfactor,
-                 tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
-                 tiling::ScheduleSimply>;
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
+                 tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
+                 tiling::MultiLevelTiling, tiling::ScheduleSimply>;
 
 /// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel,
 /// vectorized and unrolled loops.

@@ -47,6 +47,20 @@ struct AlwaysInline {
   }
 };
 
+/// A costly elementwise stage may disappear as well: each reader then computes it again, which is worth it
+/// where it replaces waiting for memory. Not in Ansor.
+struct MayInline {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
+    const State& state = d.builder.state();
+    const bool is_output = readers(state, id).empty();
+    const bool is_copy = id >= state.graph->size();
+    return !is_output && !is_copy && program::inlineable(*state.stages[id].op) ? Answer::Apply : Answer::Skip;
+  }
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
+    AlwaysInline{}.apply(std::move(d), id, target, out);
+  }
+};
+
 /// A copy made by `cache_operands` is scheduled already.
 struct SkipScheduled {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
