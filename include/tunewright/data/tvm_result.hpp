@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/data/json/scanner.hpp"
 #include "tunewright/data/json/writer.hpp"
+#include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data {
 
@@ -31,12 +35,27 @@ struct TvmResult {
   /// Median of the repeats; infinite for a failed record.
   [[nodiscard]] double median_seconds() const {
     if (fault) return std::numeric_limits<double>::infinity();
-    std::vector<Seconds> sorted = run_times;
-    std::sort(sorted.begin(), sorted.end());
-    const std::size_t half = sorted.size() / 2;
-    return sorted.size() % 2 == 1 ? sorted[half].count() : (sorted[half - 1] + sorted[half]).count() / 2;
+    std::vector<double> seconds;
+    for (const Seconds& s : run_times) seconds.push_back(s.count());
+    return stats::median(std::move(seconds));
   }
 };
+
+/// The result as measurers give it. The price is one number in these formats and goes to `run_time`.
+[[nodiscard]] inline Outcome to_outcome(const TvmResult& result) {
+  Outcome outcome;
+  outcome.run_time = result.price;
+  if (result.fault) {
+    outcome.result = Failure{*result.fault, ""};
+    return outcome;
+  }
+  std::vector<double> seconds;
+  for (const Seconds& s : result.run_times) seconds.push_back(s.count());
+  outcome.result = Timing{.repeats = result.run_times,
+                          .median = Seconds(stats::median(seconds)),
+                          .median_absolute_deviation = Seconds(stats::median_absolute_deviation(seconds))};
+  return outcome;
+}
 
 namespace detail {
 
