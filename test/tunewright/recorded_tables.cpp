@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <string>
 
 #include "support/data_file.hpp"
 #include "tunewright/adaptations/refit.hpp"
@@ -99,6 +100,25 @@ TEST_CASE("searches of recorded measurements cost what was recorded and never le
   }
   CHECK(result.status.elapsed.count() == doctest::Approx(spent.count()));
   CHECK(spent.count() > 96);  // more than a second each: seconds, not milliseconds
+}
+
+TEST_CASE("a recorded table is searched like a machine") {
+  const std::string file = support::data_file("kernel_tuner_convolution_A100.json.gz");
+  // [snippet-begin recorded]
+  auto imported = data::read_table(file);
+  const spaces::RecordedTable space(std::make_shared<const data::Table>(std::move(imported.table)));
+  const Task task = data::task_of(space.table());
+  measurers::Replay<spaces::TableRow> replay;
+  replay.load(data::records_of(space.table(), task));
+
+  Tuner<Evolution> tuner{{.space = space,
+                          .featurizer = {.knobs = space.knobs()},
+                          .measurer = replay,
+                          .seed = 7,
+                          .clock = replay.clock}};
+  const auto run = tuner.run(task, {.trials = 64, .batch = 16, .time = Seconds(3600)});
+  // [snippet-end recorded]
+  CHECK(run.history.size() == 64);
 }
 
 TEST_CASE("searches that learn beat random search on a third of the space") {

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <ostream>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -130,6 +132,11 @@ inline Fault fault(const std::string& text) {
   for (const nlohmann::json& repeat : json.at("repeats_s")) timing.repeats.emplace_back(repeat.get<double>());
   record.outcome.result = std::move(timing);
   return record;
+}
+
+/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from.
+inline void write_journal(std::ostream& out, std::span<const Record> records) {
+  for (const Record& record : records) out << to_line(record) << '\n';
 }
 
 }  // namespace tunewright::data

@@ -111,7 +111,10 @@ class RecordedTable {
   }
   [[nodiscard]] TableRow lower(const Task&, const TableRow& config) const { return config; }
 
-  [[nodiscard]] std::vector<Knob> knobs() const { return data::knobs_of(table()); }
+  [[nodiscard]] std::vector<Knob> knobs() const {
+    (void)table();
+    return index_->knobs;
+  }
   [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const {
     const auto values =
         index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
@@ -134,7 +137,7 @@ class RecordedTable {
 
  private:
   struct Index {
-    explicit Index(const data::Table& table) {
+    explicit Index(const data::Table& table) : knobs(data::knobs_of(table)) {
       for (std::size_t i = 0; i < table.size(); ++i) {
         const std::string text = table.text(i);
         key.push_back(data::row_key(text));
@@ -160,6 +163,7 @@ class RecordedTable {
         column.erase(std::unique(column.begin(), column.end()), column.end());
       }
     }
+    std::vector<Knob> knobs;                                // [K]
     std::vector<std::uint64_t> key;                        // [N]
     std::vector<double> values;                            // (N, K), as knobs
     std::unordered_map<std::uint64_t, std::uint32_t> row;  // of a key
@@ -170,6 +174,8 @@ class RecordedTable {
   // The part of `rows`, which agree before parameter k and are sorted, that takes `choice` there.
   [[nodiscard]] std::span<const std::uint32_t> with(std::span<const std::uint32_t> rows, std::size_t k,
                                                     std::uint16_t choice) const {
+    if (index_->occurring[k].size() == 1) return rows;
+    if (rows.size() == 1) return rows.first(table_->row(rows[0])[k] == choice ? 1 : 0);
     const auto first = std::partition_point(rows.begin(), rows.end(),
                                             [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
     const auto last = std::partition_point(first, rows.end(),

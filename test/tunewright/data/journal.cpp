@@ -4,8 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cstdio>
+#include <fstream>
 #include <sstream>
 
+#include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
 
@@ -159,4 +161,19 @@ TEST_CASE("the best schedule of a task can be replayed from its journal") {
   const auto best = data::best_record(path, toy::task());
   REQUIRE(best);
   CHECK(toy::Space{}.decode(toy::task(), best->config) == toy::Tiles{3, 4, 5, 3});
+}
+
+TEST_CASE("records of a published table written as a journal are the trials a tuner goes on from") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("table.jsonl");
+  const data::Table table = small_table();
+  const Task task = data::task_of(table);
+  const std::vector<Record> records = data::records_of(table, task);
+  {
+    std::ofstream file(path);
+    data::write_journal(file, records);
+  }
+  CHECK(data::read_journal(path).records == records);
+  CHECK(data::Journal({.path = path}).recall(task).size() == 11);
+  CHECK(data::best_record(path, task)->config == "2,1");
 }
