@@ -10,7 +10,9 @@ enum class Objective : std::uint8_t;
 }
 
 struct BiLstmAttention;
+struct GaussianProcess;
 struct Gbdt;
+struct Linear;
 struct Mlp;
 struct PatternAware;
 struct PrimitiveAttention;
