@@ -7,6 +7,7 @@
 #include <exception>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/parallel.hpp"
@@ -68,6 +69,7 @@ struct PerStatement {
         extract_part(space, task, configs.subspan(first, last - first), batches[part]);
       }
     });
+    if (parts == 1) return std::move(batches[0]);
     FeatureBatch all(per_statement::columns);
     for (const FeatureBatch& batch : batches) all.append(batch);
     return all;  // (R, 164) in N programs

@@ -72,8 +72,8 @@ struct Operator {
     return product;
   }
   [[nodiscard]] std::vector<std::int64_t> shape() const {
-    std::vector<std::int64_t> extents;
-    for (std::size_t a = 0; a < rank(); ++a) extents.push_back(axes[a].extent);
+    std::vector<std::int64_t> extents(rank());
+    for (std::size_t a = 0; a < extents.size(); ++a) extents[a] = axes[a].extent;
     return extents;
   }
 };
@@ -172,6 +172,7 @@ class ComputeGraph {
     }
     return found;
   }
+  [[nodiscard]] bool is_read(TensorId id) const { return boost::out_degree(id, storage_) != 0; }
   /// Operators that read `id`.
   [[nodiscard]] std::vector<TensorId> consumers(TensorId id) const {
     std::vector<TensorId> found;

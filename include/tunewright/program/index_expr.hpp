@@ -29,6 +29,9 @@ struct Range {
 };
 
 [[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
+  // Nearly all numbers here are small, and dividing those takes a fraction of the time.
+  constexpr auto is_small = [](std::int64_t x) { return static_cast<std::uint64_t>(x) >> 32 == 0; };
+  if (is_small(a) && is_small(b)) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 [[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
@@ -119,6 +122,11 @@ class IndexExpr {
     if (&other == this) return *this *= 1 + factor;
     constant_ += factor * other.constant_;
     for (const Term& t : other.terms_) add_term(t, factor * t.coefficient);
+    return *this;
+  }
+  /// *this += term.
+  IndexExpr& add(const Term& term) {
+    add_term(term, term.coefficient);
     return *this;
   }
 
@@ -326,7 +334,7 @@ class IndexExpr {
     IndexExpr rest(floor_mod_value(e.constant_, divisor));
     for (const Term& t : e.terms_) {
       const std::int64_t exact = floor_div_value(t.coefficient, divisor);
-      if (t.coefficient % divisor == 0) {
+      if (exact * divisor == t.coefficient) {
         whole.add_term(t, exact);
       } else {
         rest.add_term(t, t.coefficient);

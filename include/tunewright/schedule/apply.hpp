@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -19,16 +21,16 @@ namespace detail {
 
 inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
 
-inline std::vector<std::int64_t> followed_factors(const State& state, const FollowSplit& s) {
-  if (s.source >= state.split_factors.size() || s.parts < 1 ||
-      s.parts > state.split_factors[s.source].size()) {
+inline Factors followed_factors(const State& state, const FollowSplit& s) {
+  if (s.source >= state.factors_end.size() || s.parts < 1 ||
+      s.parts > state.factors_of_step(s.source).size()) {
     throw ScheduleError(ScheduleFault::BadFactor,
                         "a split cannot follow step " + std::to_string(s.source) + " with " +
                             std::to_string(s.parts) +
                             " inner parts; follow an earlier split and make at most as many");
   }
-  const std::vector<std::int64_t>& source = state.split_factors[s.source];
-  std::vector<std::int64_t> factors(source.begin(), source.begin() + (s.parts - 1));
+  const std::span<const std::int64_t> source = state.factors_of_step(s.source);
+  Factors factors(source.begin(), source.begin() + (s.parts - 1));
   std::int64_t rest = 1;
   for (std::size_t f = s.parts - 1; f < source.size(); ++f) rest *= source[f];
   factors.push_back(rest);
@@ -36,7 +38,8 @@ inline std::vector<std::int64_t> followed_factors(const State& state, const Foll
 }
 
 inline void apply_step(State& state, const FollowSplit& s) {
-  split(state, s.stage, s.iter, followed_factors(state, s));
+  const Factors factors = followed_factors(state, s);
+  split(state, s.stage, s.iter, {factors.data(), factors.size()});
 }
 
 inline void apply_step(State& state, const Fuse& s) {
@@ -48,7 +51,6 @@ inline void apply_step(State& state, const Fuse& s) {
   }
   const std::size_t first = live_position(stage, s.iters[0]);
   Relation relation;
-  std::string fused_name;
   for (std::size_t i = 0; i < s.count; ++i) {
     if (live_position(stage, s.iters[i]) != first + i) {
       throw ScheduleError(ScheduleFault::NotAdjacent,
@@ -60,26 +62,20 @@ inline void apply_step(State& state, const Fuse& s) {
                                                          ": spatial and reduction iterators cannot be fused");
     }
     relation.parents.push_back(s.iters[i]);
-    fused_name += (i == 0 ? "" : "@") + stage.iterators[s.iters[i]].name;
   }
   const auto child = static_cast<IterId>(stage.iterators.size());
   relation.children.push_back(child);
-  stage.iterators.push_back({std::move(fused_name), stage.iterators[s.iters[0]].kind, LoopKind::Serial});
+  stage.iterators.push_back({stage.iterators[s.iters[0]].kind, LoopKind::Serial});
   stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(first + 1),
                     stage.order.begin() + static_cast<std::ptrdiff_t>(first + s.count));
   stage.order[first] = child;
-  if (s.count > 1) {
-    stage.relations.push_back(std::move(relation));
-  } else {  // one iterator renamed: a split into itself keeps the numbering stable
-    stage.relations.push_back({relation.parents, {child}, {}});
-  }
+  stage.relations.push_back(std::move(relation));  // of one iterator: a split into itself
 }
 
 inline void apply_step(State& state, const Reorder& s) {
   Stage& stage = computed_stage(state, s.stage);
-  std::vector<std::size_t> places;
-  for (const IterId iter : s.order) places.push_back(live_position(stage, iter));
-  std::vector<std::size_t> sorted = places;
+  boost::container::small_vector<std::size_t, 32> sorted;
+  for (const IterId iter : s.order) sorted.push_back(live_position(stage, iter));
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
     throw ScheduleError(ScheduleFault::BadOrder,
@@ -119,7 +115,7 @@ inline void apply_step(State& state, const ComputeLocation& s) {
                                                       stage.op->name + "' is not one of its choices");
   }
   const Location& location = s.choices[s.selected];
-  const bool is_output = s.stage < state.graph->size() && state.graph->consumers(s.stage).empty();
+  const bool is_output = s.stage < state.graph->size() && !state.graph->is_read(s.stage);
   if (location.kind != Location::Kind::Root && is_output) {
     throw ScheduleError(ScheduleFault::BadLocation,
                         "'" + stage.op->name + "' is an output and must stay at the root");
@@ -205,7 +201,7 @@ inline void apply_step(State& state, const Rfactor& s) {
   std::vector<IndexExpr> value(stage.iterators.size());
   const auto add_axis = [&](IterId iter, AxisKind kind) {
     value[iter] = IndexExpr::variable(static_cast<program::Var>(partial.axes.size()));
-    partial.axes.push_back({stage.iterators[iter].name, extent[iter], kind});
+    partial.axes.push_back({iterator_name(stage, iter), extent[iter], kind});
   };
   for (program::Var a = 0; a < rank; ++a) {
     if (stage.position(a) == stage.order.size()) {
@@ -235,7 +231,7 @@ inline void apply_step(State& state, const Rfactor& s) {
 
   Operator final_op = *op;
   final_op.axes.resize(rank);
-  final_op.axes.push_back({stage.iterators[s.iter].name, extent[s.iter], AxisKind::Reduction});
+  final_op.axes.push_back({iterator_name(stage, s.iter), extent[s.iter], AxisKind::Reduction});
   const TensorId rf =
       add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
   final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
@@ -266,11 +262,17 @@ inline void apply_step(State& state, const Tensorize& s) {
 /// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a
 /// few hundred nanoseconds; steps that make stages copy an operator.
 inline void apply(State& state, const Step& step) {
-  std::vector<std::int64_t> factors;
-  if (const auto* s = std::get_if<Split>(&step)) factors = s->factors;
-  if (const auto* s = std::get_if<FollowSplit>(&step)) factors = detail::followed_factors(state, *s);
-  std::visit([&](const auto& s) { detail::apply_step(state, s); }, step);
-  state.split_factors.push_back(std::move(factors));
+  std::visit(
+      [&](const auto& s) {
+        detail::apply_step(state, s);
+        using S = std::remove_cvref_t<decltype(s)>;
+        if constexpr (std::is_same_v<S, Split> || std::is_same_v<S, FollowSplit>) {
+          const Factors& factors = state.stages[s.stage].relations.back().factors;
+          state.split_factors.insert(state.split_factors.end(), factors.begin(), factors.end());
+        }
+      },
+      step);
+  state.factors_end.push_back(static_cast<std::uint32_t>(state.split_factors.size()));
 }
 
 }  // namespace tunewright::schedule

@@ -137,7 +137,7 @@ template <std::size_t I = 0>
 
 [[nodiscard]] inline nlohmann::json to_json(const std::vector<Step>& steps) {
   nlohmann::json array = nlohmann::json::array();
-  for (Step step : steps) {
+  for (const Step& step : steps) {
     nlohmann::json row = nlohmann::json::array();
     describe(step, [&](std::string_view tag, const auto&... fields) {
       row.push_back(std::string(tag));

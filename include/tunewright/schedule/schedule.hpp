@@ -28,6 +28,7 @@ struct Schedule {
 /// Applies all steps in order. Throws `ScheduleError` naming the step that is illegal.
 [[nodiscard]] inline State replay(const Schedule& schedule) {
   State state = initial_state(schedule.graph);
+  state.factors_end.reserve(schedule.steps.size());
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     try {
       schedule::apply(state, schedule.steps[i]);
@@ -59,8 +60,7 @@ void hash_field(StableHash& h, const std::vector<T>& values) {
   StableHash h;
   for (const Step& step : steps) {
     h.add(static_cast<std::uint64_t>(step.index()));
-    Step copy = step;  // `describe` gives mutable access to serve reading JSON as well
-    describe(copy, [&](std::string_view, auto&... fields) { (detail::hash_field(h, fields), ...); });
+    describe(step, [&](std::string_view, const auto&... fields) { (detail::hash_field(h, fields), ...); });
   }
   return h.value();
 }
@@ -163,7 +163,8 @@ class ScheduleBuilder {
  private:
   std::vector<IterId> append_split(TensorId stage, Step step) {
     append(std::move(step));
-    return state_.stages[stage].relations.back().children;
+    const IterIds& parts = state_.stages[stage].relations.back().children;
+    return {parts.begin(), parts.end()};
   }
   TensorId append_stage(Step step) {
     append(std::move(step));

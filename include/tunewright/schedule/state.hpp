@@ -2,9 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +21,12 @@ using program::ComputeGraph;
 using program::IndexExpr;
 using program::Operator;
 
-/// A loop-to-be of a stage.
+/// Short lists: as many as schedules commonly have are kept without memory of their own.
+using IterIds = boost::container::small_vector<IterId, 4>;
+using Factors = boost::container::small_vector<std::int64_t, 3>;
+
+/// A loop-to-be of a stage; `iterator_name` tells its name.
 struct Iterator {
-  std::string name;
   AxisKind kind = AxisKind::Spatial;
   LoopKind annotation = LoopKind::Serial;
 };
@@ -29,9 +34,9 @@ struct Iterator {
 /// How iterators came from others: one parent and several children (split), or several parents and one child
 /// (fuse).
 struct Relation {
-  std::vector<IterId> parents;
-  std::vector<IterId> children;
-  std::vector<std::int64_t> factors;  ///< of a split: extents of all children but the first
+  IterIds parents;
+  IterIds children;  ///< numbered one after the other
+  Factors factors;   ///< of a split: extents of all children but the first
 };
 
 struct Stage {
@@ -61,8 +66,14 @@ struct State {
   std::vector<Stage> stages;    ///< by TensorId
   std::vector<TensorId> order;  ///< topological
   std::vector<Pack> packs;
-  std::vector<std::vector<std::int64_t>>
-      split_factors;  ///< by step index; empty for steps that are not splits
+  std::vector<std::int64_t> split_factors;  ///< of all steps that split, one step after the other
+  std::vector<std::uint32_t> factors_end;   ///< by step index: where its factors end in `split_factors`
+
+  /// Factors of step `index`; none if it is not a split.
+  [[nodiscard]] std::span<const std::int64_t> factors_of_step(std::size_t index) const {
+    const std::uint32_t first = index == 0 ? 0 : factors_end[index - 1];
+    return std::span(split_factors).subspan(first, factors_end[index] - first);
+  }
 
   [[nodiscard]] const Stage& stage(TensorId id) const {
     if (id >= stages.size()) {
@@ -75,20 +86,53 @@ struct State {
 };
 
 namespace detail {
+inline void append_name(std::string& text, const Stage& stage, IterId iter) {
+  if (iter < stage.op->axes.size()) {
+    text += stage.op->axes[iter].name;
+    return;
+  }
+  const auto made_by = std::find_if(stage.relations.begin(), stage.relations.end(),
+                                    [iter](const Relation& r) { return iter <= r.children.back(); });
+  append_name(text, stage, made_by->parents[0]);
+  for (std::size_t p = 1; p < made_by->parents.size(); ++p) {
+    text += '@';
+    append_name(text, stage, made_by->parents[p]);
+  }
+  if (made_by->children.size() == 1) return;
+  const IterId part = iter - made_by->children[0];
+  text += '.';
+  if (part >= 10) text += std::to_string(part / 10);
+  text += static_cast<char>('0' + part % 10);
+}
+}  // namespace detail
+
+/// Name of an iterator: an axis has its own, the parts of a split are "i.0", "i.1", .., fused ones "i@j". Built
+/// when asked for, since replaying a schedule makes many iterators and most of them never need one.
+[[nodiscard]] inline std::string iterator_name(const Stage& stage, IterId iter) {
+  std::string text;
+  detail::append_name(text, stage, iter);
+  return text;
+}
+
+namespace detail {
 
 inline void reset_iterators(Stage& stage) {
   stage.iterators.clear();
   stage.order.clear();
   stage.relations.clear();
+  const std::size_t axes = stage.op->axes.size();
+  const std::size_t expected = stage.is_source() ? axes : 5 * axes;  // tiling splits an axis into four
+  stage.iterators.reserve(expected);
+  stage.order.reserve(expected);
   for (const program::Axis& axis : stage.op->axes) {
     stage.order.push_back(static_cast<IterId>(stage.iterators.size()));
-    stage.iterators.push_back({axis.name, axis.kind, LoopKind::Serial});
+    stage.iterators.push_back({axis.kind, LoopKind::Serial});
   }
 }
 
 inline std::string describe_iterator(const Stage& stage, IterId iter) {
   return "iterator " + std::to_string(iter) +
-         (iter < stage.iterators.size() ? " ('" + stage.iterators[iter].name + "')" : std::string()) +
+         (iter < stage.iterators.size() ? " ('" + iterator_name(stage, iter) + "')" : std::string()) +
          " of stage '" + stage.op->name + "'";
 }
 
@@ -113,7 +157,7 @@ inline Stage& computed_stage(State& state, TensorId id) {
 /// Bound of the product of the factors of one split; keeps all arithmetic on extents within 64 bits.
 inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
 
-inline void split(State& state, TensorId id, IterId iter, const std::vector<std::int64_t>& factors) {
+inline void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors) {
   Stage& stage = computed_stage(state, id);
   const std::size_t at = live_position(stage, iter);
   std::int64_t inner = 1;
@@ -129,17 +173,18 @@ inline void split(State& state, TensorId id, IterId iter, const std::vector<std:
     }
     inner *= factor;
   }
-  Relation relation{{iter}, {}, factors};
-  const std::string base = stage.iterators[iter].name;
   const AxisKind kind = stage.iterators[iter].kind;
+  if (stage.relations.empty()) stage.relations.reserve(stage.op->axes.size() + 1);  // axes split, some fused
+  Relation& relation = stage.relations.emplace_back();
+  relation.parents.push_back(iter);
+  relation.factors.assign(factors.begin(), factors.end());
   for (std::size_t part = 0; part <= factors.size(); ++part) {
     relation.children.push_back(static_cast<IterId>(stage.iterators.size()));
-    stage.iterators.push_back({base + "." + std::to_string(part), kind, LoopKind::Serial});
+    stage.iterators.push_back({kind, LoopKind::Serial});
   }
-  stage.order.erase(stage.order.begin() + static_cast<std::ptrdiff_t>(at));
-  stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at), relation.children.begin(),
+  stage.order[at] = relation.children[0];
+  stage.order.insert(stage.order.begin() + static_cast<std::ptrdiff_t>(at + 1), relation.children.begin() + 1,
                      relation.children.end());
-  stage.relations.push_back(std::move(relation));
 }
 
 /// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
@@ -207,6 +252,7 @@ inline TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scop
 
 inline std::vector<IndexExpr> identity_indices(std::size_t rank) {
   std::vector<IndexExpr> indices;
+  indices.reserve(rank);
   for (program::Var v = 0; v < rank; ++v) indices.push_back(IndexExpr::variable(v));
   return indices;
 }
@@ -225,11 +271,14 @@ inline Operator copy_operator(std::string name, const Operator& like, TensorId f
 /// The state before any step: one stage an operator, every stage at the root with its axes as loops.
 [[nodiscard]] inline State initial_state(std::shared_ptr<const ComputeGraph> graph) {
   State state;
-  for (TensorId id = 0; id < graph->size(); ++id) {
-    Stage stage;
+  const std::size_t tensors = graph->size();
+  constexpr std::size_t copies = 4;  // that steps commonly add
+  state.stages.reserve(tensors + copies);
+  state.order.reserve(tensors + copies);
+  for (TensorId id = 0; id < tensors; ++id) {
+    Stage& stage = state.stages.emplace_back();
     stage.op = std::shared_ptr<const Operator>(graph, &graph->op(id));
     detail::reset_iterators(stage);
-    state.stages.push_back(std::move(stage));
     state.order.push_back(id);
   }
   state.graph = std::move(graph);

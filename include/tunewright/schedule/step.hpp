@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -181,28 +182,39 @@ class ScheduleError : public std::invalid_argument {
 
 /// Calls `f(tag, fields...)` with the JSON tag of the step and its fields in order: the one description of a
 /// step's content, which hashing and the JSON form share.
-template <class F>
-auto describe(Step& step, const F& f) {
-  struct Visitor {
-    const F& f;
-    auto operator()(Split& s) const {
-      return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost, s.inner);
-    }
-    auto operator()(FollowSplit& s) const { return f("follow_split", s.stage, s.iter, s.source, s.parts); }
-    auto operator()(Fuse& s) const { return f("fuse", s.stage, s.iters, s.count, s.open); }
-    auto operator()(Reorder& s) const { return f("reorder", s.stage, s.order); }
-    auto operator()(Annotate& s) const { return f("annotate", s.stage, s.iter, s.kind); }
-    auto operator()(UnrollLimit& s) const { return f("unroll_limit", s.stage, s.choices, s.selected); }
-    auto operator()(ComputeLocation& s) const {
-      return f("compute_location", s.stage, s.choices, s.selected);
-    }
-    auto operator()(CacheWrite& s) const { return f("cache_write", s.stage, s.scope); }
-    auto operator()(CacheRead& s) const { return f("cache_read", s.tensor, s.consumer, s.scope); }
-    auto operator()(Rfactor& s) const { return f("rfactor", s.stage, s.iter); }
-    auto operator()(Pack& s) const { return f("pack", s.tensor, s.consumer); }
-    auto operator()(Tensorize& s) const { return f("tensorize", s.stage, s.iter, s.intrinsic); }
-  };
-  return std::visit(Visitor{f}, step);
+/// Fields of a mutable step may be assigned to.
+template <class AnyStep, class F>
+requires std::is_same_v<std::remove_const_t<AnyStep>, Step>
+auto describe(AnyStep& step, const F& f) {
+  return std::visit(
+      [&f](auto& s) {
+        using S = std::remove_cvref_t<decltype(s)>;
+        if constexpr (std::is_same_v<S, Split>)
+          return f("split", s.stage, s.iter, s.factors, s.extent, s.max_innermost, s.inner);
+        else if constexpr (std::is_same_v<S, FollowSplit>)
+          return f("follow_split", s.stage, s.iter, s.source, s.parts);
+        else if constexpr (std::is_same_v<S, Fuse>)
+          return f("fuse", s.stage, s.iters, s.count, s.open);
+        else if constexpr (std::is_same_v<S, Reorder>)
+          return f("reorder", s.stage, s.order);
+        else if constexpr (std::is_same_v<S, Annotate>)
+          return f("annotate", s.stage, s.iter, s.kind);
+        else if constexpr (std::is_same_v<S, UnrollLimit>)
+          return f("unroll_limit", s.stage, s.choices, s.selected);
+        else if constexpr (std::is_same_v<S, ComputeLocation>)
+          return f("compute_location", s.stage, s.choices, s.selected);
+        else if constexpr (std::is_same_v<S, CacheWrite>)
+          return f("cache_write", s.stage, s.scope);
+        else if constexpr (std::is_same_v<S, CacheRead>)
+          return f("cache_read", s.tensor, s.consumer, s.scope);
+        else if constexpr (std::is_same_v<S, Rfactor>)
+          return f("rfactor", s.stage, s.iter);
+        else if constexpr (std::is_same_v<S, Pack>)
+          return f("pack", s.tensor, s.consumer);
+        else
+          return f("tensorize", s.stage, s.iter, s.intrinsic);
+      },
+      step);
 }
 
 }  // namespace tunewright::schedule

@@ -38,6 +38,11 @@ std::string fault(std::vector<Step> steps) {
   return test::fault_of([&] { after(std::move(steps)); });
 }
 
+std::vector<std::int64_t> factors(const State& state, std::size_t step) {
+  const auto found = state.factors_of_step(step);
+  return {found.begin(), found.end()};
+}
+
 Location at(TensorId stage, IterId iter) { return {Location::Kind::At, stage, iter}; }
 constexpr Location inlined{Location::Kind::Inline, 0, 0};
 constexpr Location root{Location::Kind::Root, 0, 0};
@@ -45,8 +50,8 @@ constexpr Location root{Location::Kind::Root, 0, 0};
 TEST_CASE("split") {
   const State state = after({Split{2, 1, {5}}});
   CHECK(state.stages[2].order == Iters{0, 3, 4, 2});
-  CHECK(state.stages[2].iterators[4].name == "j.1");
-  CHECK(state.split_factors == std::vector<std::vector<std::int64_t>>{{5}});
+  CHECK(iterator_name(state.stages[2], 4) == "j.1");
+  CHECK(factors(state, 0) == std::vector<std::int64_t>{5});
   CHECK(fault({Split{7, 0, {2}}}) == "unknown_stage");
   CHECK(fault({Split{0, 0, {2}}}) == "unknown_stage");
   CHECK(fault({Split{2, 8, {2}}}) == "unknown_iterator");
@@ -56,12 +61,11 @@ TEST_CASE("split") {
 
 TEST_CASE("follow_split takes the leading factors and the product of the rest") {
   const std::vector<std::int64_t> source{2, 3, 4};
-  CHECK(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 1}}).split_factors[1] ==
-        std::vector<std::int64_t>{24});
-  CHECK(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 2}}).split_factors[1] ==
+  CHECK(factors(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 1}}), 1) == std::vector<std::int64_t>{24});
+  CHECK(factors(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 2}}), 1) ==
         std::vector<std::int64_t>{2, 12});
   const State state = after({Split{2, 1, source}, FollowSplit{3, 1, 0, 3}});
-  CHECK(state.split_factors[1] == source);
+  CHECK(factors(state, 1) == source);
   CHECK(state.stages[3].order == Iters{0, 2, 3, 4, 5});
   CHECK(fault({Split{2, 1, source}, FollowSplit{3, 1, 0, 4}}) == "bad_factor");
   CHECK(fault({Split{2, 1, source}, FollowSplit{3, 1, 0, 0}}) == "bad_factor");
@@ -72,7 +76,7 @@ TEST_CASE("follow_split takes the leading factors and the product of the rest") 
 TEST_CASE("fuse") {
   const State state = after({Fuse{2, {0, 1}, 2, false}});
   CHECK(state.stages[2].order == Iters{3, 2});
-  CHECK(state.stages[2].iterators[3].name == "i@j");
+  CHECK(iterator_name(state.stages[2], 3) == "i@j");
   CHECK(fault({Fuse{2, {0, 1}, 0, true}}) == "bad_choice");
   CHECK(fault({Fuse{2, {0, 1}, 3, true}}) == "bad_choice");
   CHECK(fault({Fuse{2, {}, 0, true}}) == "bad_choice");

@@ -48,7 +48,7 @@ TEST_CASE("at the start every axis is a loop") {
   CHECK(state.order == std::vector<TensorId>{0, 1, 2});
   const Stage& c = state.stages[2];
   CHECK(c.order == std::vector<IterId>{0, 1, 2});
-  CHECK(c.iterators[2].name == "k");
+  CHECK(iterator_name(c, 2) == "k");
   CHECK(c.iterators[2].kind == AxisKind::Reduction);
   CHECK(c.is_untouched());
   CHECK(state.stages[0].is_source());
@@ -59,7 +59,7 @@ TEST_CASE("at the start every axis is a loop") {
 
 TEST_CASE("extents of splits round up, values are mixed-radix numbers") {
   State state = matmul_state();
-  detail::split(state, 2, 0, {2, 4});  // 12 = 2 x (2 x 4), rounded up to 16
+  detail::split(state, 2, 0, Extents{2, 4});  // 12 = 2 x (2 x 4), rounded up to 16
   const Stage& c = state.stages[2];
   CHECK(c.order == std::vector<IterId>{3, 4, 5, 1, 2});
   const Extents extent = extents(c);
@@ -69,10 +69,10 @@ TEST_CASE("extents of splits round up, values are mixed-radix numbers") {
 
 TEST_CASE("factors larger than what there is shrink from the inside out") {
   State state = matmul_state(5);
-  detail::split(state, 2, 0, {3, 4});  // 5 = 1 x 2 x 4: the inner 4 stays, 2 are left for the middle
+  detail::split(state, 2, 0, Extents{3, 4});  // 5 = 1 x 2 x 4: the inner 4 stays, 2 are left for the middle
   CHECK(extents(state.stages[2]) == Extents{5, 10, 7, 1, 2, 4});
   State tiny = matmul_state(3);
-  detail::split(tiny, 2, 0, {3, 4});
+  detail::split(tiny, 2, 0, Extents{3, 4});
   CHECK(extents(tiny.stages[2]) == Extents{3, 10, 7, 1, 1, 3});
 }
 
@@ -81,10 +81,12 @@ TEST_CASE("bad requests") {
   CHECK(test::fault_of([&] { (void)state.stage(3); }) == "unknown_stage");
   CHECK(test::fault_of([&] { detail::computed_stage(state, 0); }) == "unknown_stage");
   CHECK(test::fault_of([&] { detail::live_position(state.stages[2], 3); }) == "unknown_iterator");
-  CHECK(test::fault_of([&] { detail::split(state, 2, 0, {0}); }) == "bad_factor");
-  CHECK(test::fault_of([&] { detail::split(state, 2, 0, {4, -1}); }) == "bad_factor");
-  CHECK(test::fault_of([&] { detail::split(state, 2, 0, {INT64_MAX}); }) == "bad_factor");
-  CHECK(test::fault_of([&] { detail::split(state, 2, 0, {1 << 20, 1 << 20, 1 << 30}); }) == "bad_factor");
+  CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{0}); }) == "bad_factor");
+  CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{4, -1}); }) == "bad_factor");
+  CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{INT64_MAX}); }) == "bad_factor");
+  CHECK(test::fault_of([&] {
+          detail::split(state, 2, 0, Extents{1 << 20, 1 << 20, 1 << 30});
+        }) == "bad_factor");
   CHECK(state.stages[2].is_untouched());
 }
 

@@ -86,7 +86,9 @@ class AffineForms {
   /// into += factor * from.
   void add(Id into, Id from, std::int64_t factor) {
     forms_[into].constant += factor * forms_[from].constant;
-    for (std::size_t l = 0; l < loops(); ++l) at(into, l) += factor * at(from, l);
+    std::int64_t* const sum = row(into);
+    const std::int64_t* const added = row(from);
+    for (std::size_t l = 0; l < loops(); ++l) sum[l] += factor * added[l];
     for (std::uint32_t w = forms_[from].first_weight; w != none; w = weights_[w].next) {
       add_weight(into, weights_[w].atom, factor * weights_[w].value);
     }
@@ -101,8 +103,9 @@ class AffineForms {
   template <class F>
   void for_each_range(Id form, const F& f) const {
     program::Range linear{forms_[form].constant, forms_[form].constant};
+    const std::int64_t* const coefficients = row(form);
     for (std::size_t l = loops(); l-- > 0;) {
-      widen(linear, form, l);
+      widen(linear, coefficients[l], l);
       program::Range total = linear;
       widen_by_atoms(total, form, l);
       f(l, total);
@@ -143,8 +146,9 @@ class AffineForms {
       ++summands;
       if (coefficient != 1 && coefficient != -1) ++arithmetic.multiplications;
     };
+    const std::int64_t* const coefficients = row(form);
     for (std::size_t l = 0; l < loops(); ++l) {
-      if (const std::int64_t c = at(form, l); c != 0) count_summand(c);
+      if (coefficients[l] != 0) count_summand(coefficients[l]);
     }
     for (std::uint32_t w = forms_[form].first_weight; w != none; w = weights_[w].next) {
       count_summand(weights_[w].value);
@@ -170,13 +174,15 @@ class AffineForms {
     Id numerator = 0;
   };
 
+  [[nodiscard]] std::int64_t* row(Id form) { return coefficients_.data() + form * loops(); }
+  [[nodiscard]] const std::int64_t* row(Id form) const { return coefficients_.data() + form * loops(); }
   [[nodiscard]] std::int64_t& at(Id form, std::size_t depth) { return coefficients_[form * loops() + depth]; }
   [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const {
     return coefficients_[form * loops() + depth];
   }
 
-  void widen(program::Range& range, Id form, std::size_t depth) const {
-    const std::int64_t reach = at(form, depth) * (extents_[depth] - 1);
+  void widen(program::Range& range, std::int64_t coefficient, std::size_t depth) const {
+    const std::int64_t reach = coefficient * (extents_[depth] - 1);
     (reach < 0 ? range.min : range.max) += reach;
   }
 
@@ -215,11 +221,14 @@ class AffineForms {
     const std::int64_t whole = program::floor_div(forms_[numerator].constant, divisor);
     forms_[numerator].constant -= whole * divisor;
     if (quotient) forms_[form].constant += factor * whole;
+    std::int64_t* const inner = row(numerator);
+    std::int64_t* const sum = row(form);
     for (std::size_t l = 0; l < loops(); ++l) {
-      std::int64_t& coefficient = at(numerator, l);
-      if (coefficient == 0 || coefficient % divisor != 0) continue;
-      if (quotient) at(form, l) += factor * (coefficient / divisor);
-      coefficient = 0;
+      if (inner[l] == 0) continue;
+      const std::int64_t times = program::floor_div(inner[l], divisor);
+      if (times * divisor != inner[l]) continue;
+      if (quotient) sum[l] += factor * times;
+      inner[l] = 0;
     }
     for (std::uint32_t* w = &forms_[numerator].first_weight; *w != none;) {
       const Weight weight = weights_[*w];
@@ -232,7 +241,7 @@ class AffineForms {
       w = &forms_[numerator].first_weight;  // adding may have moved the weights
     }
     program::Range range{forms_[numerator].constant, forms_[numerator].constant};
-    for (std::size_t l = 0; l < loops(); ++l) widen(range, numerator, l);
+    for (std::size_t l = 0; l < loops(); ++l) widen(range, inner[l], l);
     if (loops() > 0) widen_by_atoms(range, numerator, 0);
     const std::int64_t low = program::floor_div(range.min, divisor);
     if (low != program::floor_div(range.max, divisor)) {
@@ -247,10 +256,7 @@ class AffineForms {
 
   [[nodiscard]] bool equal(Id a, Id b) const {
     if (forms_[a].constant != forms_[b].constant) return false;
-    const auto row = [&](Id form) {
-      return coefficients_.begin() + static_cast<std::ptrdiff_t>(form * loops());
-    };
-    if (!std::equal(row(a), row(a) + static_cast<std::ptrdiff_t>(loops()), row(b))) return false;
+    if (!std::equal(row(a), row(a) + loops(), row(b))) return false;
     std::uint32_t u = forms_[a].first_weight;
     std::uint32_t v = forms_[b].first_weight;
     for (; u != none && v != none; u = weights_[u].next, v = weights_[v].next) {

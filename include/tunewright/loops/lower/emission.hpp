@@ -56,33 +56,33 @@ class Emission : Pass {
   /// A window that lies outside the tensor altogether computes nothing anybody reads.
   [[nodiscard]] std::vector<Guard> conditions_to_run(TensorId id) const {
     const StageInfo& info = info_[id];
+    const std::vector<IndexExpr>& origin = nest_.buffers[nest_.buffer_of[id]].origin;
     std::vector<Guard> outside;
-    for (std::uint32_t d = 0; d < info.window.base.size(); ++d) {
-      const Range base = info.window.base[d].range(range_of());
+    for (std::uint32_t d = 0; d < origin.size(); ++d) {
+      const Range base = origin[d].range(range_of());
       const std::int64_t extent = info.op->axes[d].extent;
-      if (base.max >= extent) outside.push_back({info.window.base[d], extent, false, true, d});
+      if (base.max >= extent) outside.push_back({origin[d], extent, false, true, d});
       if (base.min + info.window.extent[d] <= 0) {
-        outside.push_back(
-            {info.window.base[d] + IndexExpr(info.window.extent[d] - 1), extent, true, false, d});
+        outside.push_back({origin[d] + IndexExpr(info.window.extent[d] - 1), extent, true, false, d});
       }
     }
     return outside;
   }
 
-  /// The statement of a stage, guarded where tiles reach beyond its axes.
-  [[nodiscard]] Statement store(TensorId id) const {
-    const StageInfo& info = info_[id];
+  /// The statement of a stage, guarded where tiles reach beyond its axes. Takes the axis values over.
+  [[nodiscard]] Statement store(TensorId id) {
+    StageInfo& info = info_[id];
     Statement update;
     update.op = info.op;
     update.target = nest_.buffer_of[id];
-    update.axis_values = info.axis_values;
+    update.axis_values = std::move(info.axis_values);
     update.kind = info.op->has_reduction() ? Statement::Kind::Update : Statement::Kind::Assign;
     update.may_overcompute = nest_.buffers[update.target].role == BufferRole::Temporary;
     for (std::uint32_t a = 0; a < info.op->axes.size(); ++a) {
-      const Range range = info.axis_values[a].range(range_of());
+      const Range range = update.axis_values[a].range(range_of());
       const std::int64_t extent = info.op->axes[a].extent;
       if (range.min < 0 || range.max >= extent) {
-        update.guards.push_back({info.axis_values[a], extent, range.min < 0, range.max >= extent, a});
+        update.guards.push_back({update.axis_values[a], extent, range.min < 0, range.max >= extent, a});
       }
     }
     return update;
@@ -90,9 +90,12 @@ class Emission : Pass {
 
   /// The store of the identity that goes with `update`.
   [[nodiscard]] Statement initialisation(TensorId id, const Statement& update) const {
-    Statement initialise = update;
+    Statement initialise;
     initialise.kind = Statement::Kind::Initialise;
-    initialise.guards.clear();
+    initialise.target = update.target;
+    initialise.op = update.op;
+    initialise.axis_values = update.axis_values;
+    initialise.may_overcompute = update.may_overcompute;
     for (const Guard& guard : update.guards) {
       if (guard.axis < info_[id].op->rank() && !update.may_overcompute) initialise.guards.push_back(guard);
     }
@@ -114,21 +117,27 @@ class Emission : Pass {
     }
   }
 
-  void emit_loops(TensorId id, std::size_t place, const Statement& update,
-                  const std::optional<Statement>& initialise, Body& into) {
+  /// Appends the loops from `place` on, with the statements, which are moved from.
+  void emit_loops(TensorId id, std::size_t place, Statement& update, std::optional<Statement>& initialise,
+                  Body& into) {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
     if (initialise && place == first_reduction(stage)) emit_initialisation(id, place, *initialise, into);
     if (place == stage.order.size()) {
-      into.push_back(update);
+      into.push_back(std::move(update));
       return;
     }
     const IterId iter = stage.order[place];
     const bool is_loop = info.var[iter].has_value();
     Body inner;
     Body& target = is_loop ? inner : into;
-    for (const TensorId child : info.attached[place]) target.push_back(Allocate{nest_.buffer_of[child]});
-    for (const TensorId child : info.attached[place]) emit_stage(child, target);
+    target.reserve(target.size() + 2 + 3 * info.attached.size());  // at most, but for branches
+    for (const Attached& child : info.attached) {
+      if (child.place == place) target.push_back(Allocate{nest_.buffer_of[child.stage]});
+    }
+    for (const Attached& child : info.attached) {
+      if (child.place == place) emit_stage(child.stage, target);
+    }
     emit_loops(id, place + 1, update, initialise, target);
     if (is_loop) into.push_back(make_loop(stage, info, iter, std::move(inner)));
   }
@@ -155,11 +164,11 @@ class Emission : Pass {
   }
 
   /// The spatial loops from `place` on, around a store of the identity.
-  void emit_initialisation(TensorId id, std::size_t place, const Statement& initialise, Body& into) const {
+  void emit_initialisation(TensorId id, std::size_t place, Statement& initialise, Body& into) const {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
     Body body;
-    body.push_back(initialise);
+    body.push_back(std::move(initialise));
     for (std::size_t p = stage.order.size(); p-- > place;) {
       const IterId iter = stage.order[p];
       if (!info.var[iter] || stage.iterators[iter].kind == AxisKind::Reduction) continue;

@@ -31,18 +31,24 @@ struct Window {
   std::vector<std::int64_t> extent;
 };
 
+/// A stage computed inside the loop at `place` of another one's order.
+struct Attached {
+  std::size_t place = 0;
+  TensorId stage = 0;
+};
+
 /// What lowering knows of a stage.
 struct StageInfo {
   bool live = false;                   ///< neither a source nor inlined
   std::shared_ptr<const Operator> op;  ///< with inlined producers substituted
   std::vector<TensorId> reads;         ///< tensors its body reads
   Window window;
-  std::vector<std::int64_t> extent;             ///< by IterId
-  std::vector<IndexExpr> value;                 ///< by IterId: relative to the window
-  std::vector<std::optional<Var>> var;          ///< by IterId; none for loops of extent 1
-  std::vector<IndexExpr> axis_values;           ///< tensor coordinates by axis
-  std::vector<Var> path;                        ///< variables of the loops around the stage, outermost first
-  std::vector<std::vector<TensorId>> attached;  ///< by place in the stage's order, in topological order
+  std::vector<std::int64_t> extent;     ///< by IterId
+  std::vector<IndexExpr> value;         ///< by IterId: relative to the window
+  std::vector<std::optional<Var>> var;  ///< by IterId; none for loops of extent 1
+  std::vector<IndexExpr> axis_values;   ///< tensor coordinates by axis
+  std::vector<Var> path;                ///< variables of the loops around the stage, outermost first
+  std::vector<Attached> attached;       ///< in topological order
 };
 
 /// A program while it is lowered: passes fill in `info` and then `nest`.

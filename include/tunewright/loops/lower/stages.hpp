@@ -64,23 +64,22 @@ class StagePlacement : Pass {
   }
 
   void attach_stages() {
-    for (const TensorId id : state_.order) info_[id].attached.resize(state_.stages[id].order.size());
-    std::vector<TensorId> seen;  // in topological order; what reads a stage comes after it
-    for (const TensorId id : state_.order) {
-      seen.push_back(id);
+    for (auto self = state_.order.begin(); self != state_.order.end(); ++self) {
+      const TensorId id = *self;
       const Location& location = state_.stages[id].location;
       if (!info_[id].live || location.kind != Location::Kind::At) continue;
       const Stage& target = state_.stages[location.stage];
       const std::size_t place = target.position(location.iter);
-      const std::string what =
-          "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "'";
-      if (!info_[location.stage].live || place == target.order.size()) {
-        throw ScheduleError(ScheduleFault::BadLocation, what + " that no longer exists");
-      }
-      if (std::find(seen.begin(), seen.end(), location.stage) != seen.end()) {
-        throw ScheduleError(ScheduleFault::BadLocation, what + " which does not read it");
-      }
-      info_[location.stage].attached[place].push_back(id);
+      const auto refuse = [&](const std::string& why) {
+        throw ScheduleError(
+            ScheduleFault::BadLocation,
+            "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "' " + why);
+      };
+      if (!info_[location.stage].live || place == target.order.size()) refuse("that no longer exists");
+      // The order is topological: what reads a stage comes after it.
+      if (std::find(self + 1, state_.order.end(), location.stage) == state_.order.end())
+        refuse("which does not read it");
+      info_[location.stage].attached.push_back({place, id});
     }
   }
 };

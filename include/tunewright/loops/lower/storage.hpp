@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -27,6 +28,8 @@ class StoragePlan : Pass {
  private:
   void make_buffers() {
     nest_.buffer_of.assign(state_.stages.size(), LoopNest::no_buffer);
+    nest_.buffers.reserve(state_.stages.size());
+    nest_.arguments.reserve(state_.stages.size());
     std::vector<BufferId> outputs;
     std::vector<char> is_read(state_.stages.size(), 0);
     for (const StageInfo& info : info_) {
@@ -35,10 +38,10 @@ class StoragePlan : Pass {
     }
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
       const Stage& stage = state_.stages[id];
-      const StageInfo& info = info_[id];
+      StageInfo& info = info_[id];
       if (!info.live && !stage.is_source()) continue;
       const auto buffer = static_cast<BufferId>(nest_.buffers.size());
-      Buffer b;
+      Buffer& b = nest_.buffers.emplace_back();
       b.name = stage.op->name;
       b.tensor = id;
       b.type = stage.op->type;
@@ -46,13 +49,14 @@ class StoragePlan : Pass {
       if (stage.is_source()) {
         b.role = stage.op->role == program::Role::Constant ? BufferRole::Constant : BufferRole::Input;
         b.shape = stage.op->shape();
-        b.origin.assign(b.shape.size(), IndexExpr(0));
+        b.origin.resize(b.shape.size());
         nest_.arguments.push_back(buffer);
       } else {
         const bool is_output = is_read[id] == 0;
         b.role = is_output ? BufferRole::Output : BufferRole::Temporary;
-        b.origin = info.window.base;
-        b.shape = is_output ? stage.op->shape() : std::vector<std::int64_t>{};
+        b.origin = std::move(info.window.base);  // from here on it is asked for there
+        if (is_output) b.shape = stage.op->shape();
+        b.shape.reserve(info.op->rank());
         for (std::size_t d = b.shape.size(); d < info.op->rank(); ++d) {
           // Where tiles do not divide the window the rest of the last tile is stored as well, unused.
           b.shape.push_back(info.value[d].range(range_of()).max + 1);
@@ -60,7 +64,6 @@ class StoragePlan : Pass {
         if (is_output) outputs.push_back(buffer);
       }
       nest_.buffer_of[id] = buffer;
-      nest_.buffers.push_back(std::move(b));
     }
     nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
   }
@@ -110,21 +113,24 @@ class StoragePlan : Pass {
     PackedDimension dimension;
   };
 
+  using Pieces = boost::container::small_vector<Piece, 8>;
+
   /// Storage order that follows the consumer's loops; dimensions whose index is not a clean mixed-radix
   /// number of loop variables stay whole and come first.
   [[nodiscard]] std::vector<PackedDimension> packing_for(const Buffer& buffer, const program::ExprNode& load,
                                                          TensorId consumer) const {
     const StageInfo& info = info_[consumer];
     std::vector<Var> loops = info.path;
+    loops.reserve(loops.size() + state_.stages[consumer].order.size());
     for (const IterId iter : state_.stages[consumer].order) {
       if (info.var[iter]) loops.push_back(*info.var[iter]);
     }
     std::vector<PackedDimension> order;
-    std::vector<Piece> pieces;
+    Pieces pieces;
     for (std::uint32_t d = 0; d < load.indices.size(); ++d) {
       const IndexExpr index = load.indices[d].substitute(
           [&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; }, range_of());
-      const std::vector<Piece> own = pieces_of(d, index - buffer.origin[d], buffer.shape[d], loops);
+      const Pieces own = pieces_of(d, index - buffer.origin[d], buffer.shape[d], loops);
       if (own.empty()) order.push_back({d, 1, buffer.shape[d]});
       pieces.insert(pieces.end(), own.begin(), own.end());
     }
@@ -133,15 +139,16 @@ class StoragePlan : Pass {
       if (a.dimension.divisor != b.dimension.divisor) return a.dimension.divisor > b.dimension.divisor;
       return a.dimension.dimension < b.dimension.dimension;
     });
+    order.reserve(order.size() + pieces.size());
     for (const Piece& piece : pieces) order.push_back(piece.dimension);
     return order;
   }
 
   /// The index of dimension `d` as a mixed-radix number of `loops`, least digit first; nothing if it is none
   /// or does not cover the dimension.
-  [[nodiscard]] std::vector<Piece> pieces_of(std::uint32_t d, const IndexExpr& index, std::int64_t extent,
-                                             const std::vector<Var>& loops) const {
-    std::vector<Piece> pieces;
+  [[nodiscard]] Pieces pieces_of(std::uint32_t d, const IndexExpr& index, std::int64_t extent,
+                                 const std::vector<Var>& loops) const {
+    Pieces pieces;
     if (index.constant() != 0) return {};
     for (const IndexExpr::Term& term : index.terms()) {
       // A fused loop shows as a quotient or remainder of its variable and counts like a loop of its own.
@@ -161,7 +168,7 @@ class StoragePlan : Pass {
       if (piece.dimension.divisor != expected) return {};
       expected *= piece.dimension.extent;
     }
-    return expected >= extent ? pieces : std::vector<Piece>{};
+    return expected >= extent ? pieces : Pieces{};
   }
 };
 

@@ -50,6 +50,7 @@ class WindowInference : Pass {
       const StageInfo& target = info_[stage.location.stage];
       const Stage& target_stage = state_.stages[stage.location.stage];
       const std::size_t place = target_stage.position(stage.location.iter);
+      info.path.reserve(target.path.size() + place + 1);
       info.path = target.path;
       for (std::size_t p = 0; p <= place; ++p) {
         if (const auto var = target.var[target_stage.order[p]]) info.path.push_back(*var);
@@ -57,11 +58,11 @@ class WindowInference : Pass {
       info.window = window_read_inside(id, stage.location.stage, place);
     } else {
       info.window.base.assign(rank, IndexExpr(0));
-      for (std::size_t a = 0; a < rank; ++a) info.window.extent.push_back(op.axes[a].extent);
+      info.window.extent = op.shape();
     }
     const std::size_t count = stage.iterators.size();
     info.extent.assign(count, 1);
-    info.value.assign(count, IndexExpr(0));
+    info.value.resize(count);
     info.var.assign(count, std::nullopt);
     for (std::size_t a = 0; a < op.axes.size(); ++a)
       info.extent[a] = a < rank ? info.window.extent[a] : op.axes[a].extent;
@@ -69,12 +70,13 @@ class WindowInference : Pass {
     for (const IterId iter : stage.order) {
       if (info.extent[iter] == 1) continue;
       const auto var = static_cast<Var>(nest_.variables.size());
-      nest_.variables.push_back({stage.iterators[iter].name, info.extent[iter]});
+      nest_.variables.push_back({schedule::iterator_name(stage, iter), info.extent[iter]});
       kinds_.push_back(stage.iterators[iter].annotation);
       info.var[iter] = var;
       info.value[iter] = IndexExpr::variable(var);
     }
     schedule::detail::propagate_values(stage, info.extent, info.value, range_of());
+    info.axis_values.reserve(op.axes.size());
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       info.axis_values.push_back(a < rank ? info.window.base[a] + info.value[a] : info.value[a]);
     }
@@ -129,7 +131,7 @@ class WindowInference : Pass {
     for (const IndexExpr::Term& term : index.terms()) {
       const auto [uses_fixed, uses_inner] = variables_used(term, fixed);
       mixed = mixed || (uses_fixed && uses_inner);
-      (uses_inner ? moving : base) += IndexExpr::from_term(term);
+      (uses_inner ? moving : base).add(term);
     }
     const Range range = moving.range(range_of());
     if (!reach.seen) {
@@ -143,6 +145,8 @@ class WindowInference : Pass {
 
   [[nodiscard]] static Window window_of(const Operator& op, const std::vector<Reach>& reach) {
     Window window;
+    window.base.reserve(reach.size());
+    window.extent.reserve(reach.size());
     for (std::size_t d = 0; d < reach.size(); ++d) {
       const std::int64_t full = op.axes[d].extent;
       const Reach& r = reach[d];
