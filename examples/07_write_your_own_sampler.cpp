@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lesson 7: a sampler of your own.
+//
+// Shows:  what a sampler is given and what it owes; how it looks at what has been measured; how it takes its
+//         place in a recipe; and how to find out whether it is any good.
+// Run:    build/release/examples/07_write_your_own_sampler
+// Expect: the same search with three samplers, and the best each has found. The program fails when the
+//         sampler breaks a rule of samplers, or when choosing with it is no better than choosing at random.
+//
+// Nothing is run: an analytic machine says how long each schedule takes, so that every run prints the same.
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "tunewright/measurers/simulated.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/recipes/ansor.hpp"
+#include "tunewright/samplers/points.hpp"
+#include "tunewright/samplers/pool.hpp"
+#include "tunewright/samplers/random.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/tuner.hpp"
+
+using namespace tunewright;
+
+// [snippet-begin sampler]
+/// Best first, but no twins: a candidate loses rank for every one like it that is measured or chosen already.
+///
+///   value(p) = score(p) - penalty * (range of scores) / (1 + distance to the nearest of them)
+struct NoTwins {
+  double penalty = 0.5;  ///< of an exact twin, in score ranges, at least 0
+
+  template <CostModel M>
+  [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng&,
+                                                const samplers::Labelled& labelled = {}) const {
+    // Those that could not be described have no place among features; they come last, whatever happens.
+    const std::vector<std::size_t> pool = samplers::described_positions(score);
+    samplers::Points points = samplers::summed_rows(x, pool);
+    samplers::Points measured = samplers::summed_rows(labelled.x, samplers::described_positions(labelled));
+    samplers::standardise(points, measured);
+
+    samplers::NearestCentre nearest(points.size());
+    for (std::size_t l = 0; l < measured.size(); ++l) nearest.add(points, measured[l]);
+    float low = 0, high = 0;
+    for (const std::size_t p : pool) {
+      low = std::min(low, score[p]);
+      high = std::max(high, score[p]);
+    }
+    const auto value = [&](std::size_t i) {
+      const double like = 1 / (1 + std::sqrt(double{nearest.squared(i)}));
+      return double{score[pool[i]]} - penalty * double{high - low} * like;
+    };
+
+    std::vector<bool> taken(pool.size());
+    std::vector<std::size_t> chosen;
+    while (chosen.size() < std::min(n, pool.size())) {
+      std::size_t best = pool.size();
+      for (std::size_t i = 0; i < pool.size(); ++i) {
+        if (!taken[i] && (best == pool.size() || value(i) > value(best))) best = i;
+      }
+      taken[best] = true;
+      chosen.push_back(pool[best]);
+      nearest.add(points, points[best]);
+    }
+    samplers::fill_up(chosen, score, n);
+    return chosen;
+  }
+};
+// [snippet-end sampler]
+
+// [snippet-begin contract]
+// The compiler checks the form of it, and that it is shown what has been measured.
+static_assert(SamplerFor<NoTwins, models::Gbdt>);
+static_assert(LabelAwareSamplerFor<NoTwins, models::Gbdt>);
+// [snippet-end contract]
+
+// [snippet-begin recipe]
+// A recipe with another sampler: one line.
+using Ansor = recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>;
+struct WithNoTwins : Ansor {
+  using sampler = NoTwins;
+};
+// [snippet-end recipe]
+struct WithTopK : Ansor {
+  using sampler = samplers::TopK;
+};
+struct WithRandom : Ansor {
+  using sampler = samplers::Random;
+};
+
+namespace {
+
+// What the compiler cannot see: distinct positions in range, n of them if there are, the same for the same
+// arguments, and what could not be described last.
+bool keeps_the_rules() {
+  FeatureBatch x(2);
+  std::vector<float> score;
+  for (int p = 0; p < 20; ++p) {
+    if (p % 5 != 0) x.append_row()[0] = static_cast<float>(p % 3);
+    x.close_program();
+    score.push_back(p % 5 == 0 ? -std::numeric_limits<float>::infinity() : 0.05F * static_cast<float>(p));
+  }
+  for (const std::size_t n : {0U, 1U, 16U, 18U, 40U}) {
+    Rng rng(1), again(1);
+    const auto chosen = NoTwins{}.select(models::Gbdt{}, x, score, n, rng);
+    samplers::check_selection(chosen, score.size(), n);
+    if (chosen.size() != std::min<std::size_t>(n, 20)) return false;
+    if (chosen != NoTwins{}.select(models::Gbdt{}, x, score, n, again)) return false;
+    for (std::size_t i = 0; i < std::min<std::size_t>(chosen.size(), 16); ++i) {
+      if (chosen[i] % 5 == 0) return false;
+    }
+  }
+  return true;
+}
+
+// The best after so many trials, in milliseconds: the geometric mean over five seeds. A paper takes more of them.
+template <class Recipe>
+std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_t, 3> trials) {
+  constexpr int seeds = 5;
+  std::array<double, 3> mean{};
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    Tuner<Recipe> tuner{
+        {.explorer = {.population = 128, .generations = 3, .elite_factor = 4}, .seed = seed, .threads = 2}};
+    const auto run = tuner.run(task, {.trials = trials.back(), .batch = 16});
+    for (std::size_t i = 0; i < trials.size(); ++i) {
+      double best = std::numeric_limits<double>::infinity();
+      for (std::size_t t = 0; t < std::min(trials[i], run.history.size()); ++t)
+        best = std::min(best, run.history.trials()[t].cost_s());
+      mean[i] += std::log(1e3 * best) / seeds;
+    }
+  }
+  for (double& one : mean) one = std::exp(one);
+  return mean;
+}
+
+}  // namespace
+
+int main() {
+  if (!keeps_the_rules()) return 1;
+  const Task task = program::make_task(
+      "matmul 256x256x256", program::operators::matmul_graph({.m = 256, .n = 256, .k = 256}), Target{});
+  constexpr std::array<std::size_t, 3> trials{32, 64, 128};
+  std::printf("milliseconds of the best after %zu, %zu and %zu trials\n", trials[0], trials[1], trials[2]);
+  const auto report = [](const char* name, const std::array<double, 3>& found) {
+    std::printf("%-8s %8.3f %8.3f %8.3f\n", name, found[0], found[1], found[2]);
+    return found;
+  };
+  const auto random = report("Random", milliseconds_after<WithRandom>(task, trials));
+  report("TopK", milliseconds_after<WithTopK>(task, trials));
+  const auto own = report("NoTwins", milliseconds_after<WithNoTwins>(task, trials));
+  const bool better = own.back() < random.back();
+  std::printf("better than random: %s\n", better ? "yes" : "no");
+  return better ? 0 : 1;
+}
