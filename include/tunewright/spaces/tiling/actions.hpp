@@ -26,7 +26,7 @@ struct Tiled {
 inline constexpr std::size_t spatial_levels = 4;
 inline constexpr std::size_t reduction_levels = 2;
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3. The innermost spatial tile is meant for registers: its last axis
+/// Splits and reorders: S0 S1 R0 S2 R1 S3, where S2 runs over the last axis first. The innermost spatial tile is meant for registers: its last axis
 /// is vectorized, the others are unrolled.
 inline Tiled tile(ScheduleBuilder& s, TensorId id) {
   const std::size_t rank = s.state().stages[id].op->rank();
@@ -49,6 +49,9 @@ inline Tiled tile(ScheduleBuilder& s, TensorId id) {
   add(tiled.spatial, 1);
   add(tiled.reduction, 0);
   add(tiled.spatial, 2);
+  // The vectorized axis first: the operand it runs along is the larger part of what a register tile reads, and
+  // now stays in the innermost cache while the other axes advance.
+  std::rotate(order.end() - static_cast<std::ptrdiff_t>(rank), order.end() - 1, order.end());
   add(tiled.reduction, 1);
   add(tiled.spatial, 3);
   s.reorder(id, order);
