@@ -78,7 +78,8 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
   }
   std::vector<std::uint32_t> order(truth.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return group[a] < group[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
   for (std::size_t begin = 0; begin < order.size();) {
     std::vector<float> p, y;
     std::size_t end = begin;
