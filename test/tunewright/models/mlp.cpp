@@ -48,6 +48,20 @@ TEST_CASE("learns what a product of two features makes of throughput") {
   CHECK(test::accuracy(model, held_out) > 0.9);
 }
 
+TEST_CASE("learning on with frozen layers, as the manual shows") {
+  const auto source = test::make_lesson(300, 1), target = test::make_lesson(100, 2);
+  // [snippet-begin learn_on]
+  models::Mlp model{.hidden = 32, .training = {.loss = nn::Loss::LambdaRank, .epochs = 10}};
+  model.fit(source.x, source.y, source.group);
+
+  nn::Training how = model.training;
+  how.learning_rate *= 0.1F;
+  how.epochs = 5;
+  model.train_from_current(target.x, target.y, target.group, how, {.frozen = {"encoder"}});
+  // [snippet-end learn_on]
+  CHECK(test::accuracy(model, target) > 0.7);
+}
+
 TEST_CASE("every loss teaches") {
   const auto train = test::make_lesson(300, 1), held_out = test::make_lesson(200, 2);
   for (const auto loss :
