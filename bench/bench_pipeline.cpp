@@ -48,7 +48,7 @@ void candidates(benchmark::State& state) {
   const features::PerStatement featurizer;
   constexpr std::size_t population = 256;
   std::vector<schedule::Schedule> parents = sample(space, task, population);
-  models::Gbdt model;
+  models::Gbdt model{.threads = 1};
   std::vector<float> label(population);
   Rng rng(2);
   for (float& y : label) y = static_cast<float>(rng.uniform());
