@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <numeric>
 #include <span>
 #include <unordered_set>
 #include <vector>
@@ -25,17 +27,23 @@ namespace tunewright::filters {
 ///   kept         score of the model >= threshold, or one of the `explored_share` let through to be proved wrong
 ///   class weight the rarer class is repeated until both count about alike, if `balanced`
 ///
+/// With `most_lost` the threshold is learned instead: with m labels 1, each scored by a model of the other
+/// folds, it is the k-th lowest of these scores, k = floor(most_lost (m + 1)); for k = 0 all is kept. Where
+/// candidates are like those measured, a share of about `most_lost` of the valid ones is then rejected.
+///
 /// Everything is kept until there are `least_labels` labels, `least_failures` failures and a success.
 ///
 ///   filters::LearnedValidity<models::Gbdt, features::Knobs> filter{
 ///       .model = {.objective = models::gbdt::Objective::Logistic}, .log_odds = true};
 ///
-/// Paper:       Zeng et al., ALT, ICCD 2020 (the filter).
+/// Paper:       Zeng et al., ALT, ICCD 2020 (the filter); Vovk, "Cross-conformal predictors", 2015 (the
+///              learned threshold).
 /// Models:      LearningFilterFor<S> for every space S that the featurizer F describes. M is any CostModel whose
 ///              score, taught 0 and 1, estimates the probability of 1 (squared losses) or the logarithm of its
 ///              odds (logistic losses).
 /// Shapes:      N = configurations seen, of all tasks; x (R, D) in N programs.
-/// Cost:        keep: features and a prediction of the pool. learn: one fit on at most 2 N programs.
+/// Cost:        keep: features and a prediction of the pool. learn: one fit on at most 2 N programs, `folds` more
+///              with `most_lost`.
 /// Determinism: what is let through follows from the configuration's key and the number of labels: a candidate
 ///              gets one verdict between two batches, and may get another afterwards.
 /// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration
@@ -50,10 +58,13 @@ struct LearnedValidity {
   std::size_t least_failures = 8;  ///< at least 1
   double explored_share = 0.05;    ///< of the rejected, let through, in [0, 1]
   bool balanced = true;
+  double most_lost = 0;  ///< share of the valid ones to lose, sets the threshold; in [0, 1), 0: `threshold`
+  unsigned folds = 4;    ///< at least 2
 
   FeatureBatch x{};                          ///< run-time state: what was measured, [N]
   std::vector<float> valid{};                ///< 1 or 0, [N]
   std::unordered_set<std::uint64_t> seen{};  ///< configurations of it, by task and key
+  float least_score = 0;                     ///< the learned threshold, as a score
 
   template <SearchSpace S>
   requires FeaturizerFor<F, S>
@@ -93,17 +104,10 @@ struct LearnedValidity {
     x.append(more);
     valid.insert(valid.end(), label.begin(), label.end());
     if (!active()) return;
-    const std::size_t failures = this->failures(), successes = valid.size() - failures;
-    FeatureBatch taught(x.columns());
-    std::vector<float> y;
-    for (std::size_t p = 0; p < valid.size(); ++p) {
-      const std::size_t own = valid[p] > 0 ? successes : failures, other = valid.size() - own;
-      for (std::size_t copy = balanced ? std::max<std::size_t>(1, other / own) : 1; copy > 0; --copy) {
-        taught.append_program(x.program(p));
-        y.push_back(valid[p]);
-      }
-    }
-    model.fit(taught, y, {});
+    if (most_lost > 0) learn_threshold();
+    std::vector<std::size_t> all(valid.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    fit(model, all);
   }
 
   /// Enough is known to reject anything.
@@ -114,10 +118,52 @@ struct LearnedValidity {
 
   /// Whether a score of the model speaks for a latency.
   [[nodiscard]] bool believed(float score) const {
+    if (most_lost > 0) return score >= least_score;
     return double{score} >= (log_odds ? std::log(threshold / (1 - threshold)) : threshold);
   }
 
  private:
+  void fit(M& taught, std::span<const std::size_t> programs) const {
+    std::size_t successes = 0;
+    for (const std::size_t p : programs) successes += valid[p] > 0 ? 1U : 0U;
+    FeatureBatch rows(x.columns());
+    std::vector<float> y;
+    for (const std::size_t p : programs) {
+      const std::size_t own = valid[p] > 0 ? successes : programs.size() - successes;
+      const std::size_t other = programs.size() - own;
+      for (std::size_t copy = balanced ? std::max<std::size_t>(1, other / own) : 1; copy > 0; --copy) {
+        rows.append_program(x.program(p));
+        y.push_back(valid[p]);
+      }
+    }
+    taught.fit(rows, y, {});
+  }
+
+  void learn_threshold() {
+    std::vector<float> unseen;  // scores of valid programs by models that do not know them
+    for (unsigned fold = 0; fold < folds; ++fold) {
+      std::vector<std::size_t> others;
+      FeatureBatch held_out(x.columns());
+      for (std::size_t p = 0; p < valid.size(); ++p) {
+        if (mix64(p + 1) % folds != fold)
+          others.push_back(p);
+        else if (valid[p] > 0)
+          held_out.append_program(x.program(p));
+      }
+      M taught = model;
+      fit(taught, others);
+      std::vector<float> score(held_out.programs());
+      taught.predict(held_out, score);
+      unseen.insert(unseen.end(), score.begin(), score.end());
+    }
+    std::erase_if(unseen, [](float score) { return !std::isfinite(score); });
+    const auto k = static_cast<std::size_t>(most_lost * static_cast<double>(unseen.size() + 1));
+    least_score = -std::numeric_limits<float>::infinity();
+    if (k == 0) return;
+    std::nth_element(unseen.begin(), unseen.begin() + static_cast<std::ptrdiff_t>(k - 1), unseen.end());
+    least_score = unseen[k - 1];
+  }
+
   [[nodiscard]] std::size_t failures() const {
     return static_cast<std::size_t>(std::count(valid.begin(), valid.end(), 0.0F));
   }
@@ -132,6 +178,8 @@ struct LearnedValidity {
     require(least_failures >= 1, policy, "least_failures", static_cast<double>(least_failures), "at least 1");
     require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share,
             "a share, 0 to 1");
+    require(most_lost >= 0 && most_lost < 1, policy, "most_lost", most_lost, "a share, 0 to below 1");
+    require(folds >= 2, policy, "folds", folds, "at least 2");
   }
 };
 

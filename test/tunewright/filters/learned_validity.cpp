@@ -124,6 +124,29 @@ TEST_CASE("repeating the rarer class moves the verdict where both are mixed") {
   CHECK(kept(taught(true), of_depth(1, 10, 100)) == 0);    // failures count 11-fold: 20 of 130
 }
 
+TEST_CASE("a threshold learned from held-out labels gives away the share that was allowed") {
+  // At depth 1 six of 30 work, elsewhere all of 94 do: the lowest of the 100 held-out scores of valid ones are
+  // the six at depth 1, about 0.2 each, and the others are 1.
+  const auto taught = [](double most_lost) {
+    Filter filter{.explored_share = 0, .balanced = false, .most_lost = most_lost};
+    std::vector<toy::Tiles> configs = of_depth(1, 30), more = of_depth(2, 94);
+    configs.insert(configs.end(), more.begin(), more.end());
+    std::vector<float> label(124, 1.0F);
+    for (std::size_t i = 0; i < 24; ++i) label[i] = 0;
+    filter.teach(toy::Features{}.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs)),
+                 label);
+    return filter;
+  };
+  const auto unseen = of_depth(1, 10, 100);
+  CHECK(taught(0.009).least_score == -std::numeric_limits<float>::infinity());  // 0.009 * 101 < 1
+  CHECK(kept(taught(0.009), unseen) == 10);
+  const Filter strict = taught(0.07);  // the seventh of them: all six are given away
+  CHECK(strict.least_score == 1.0F);
+  CHECK(kept(strict, unseen) == 0);
+  CHECK(kept(strict, of_depth(2, 10, 100)) == 10);
+  CHECK(kept(Filter{.most_lost = 0.07}, unseen) == 10);  // nothing taught
+}
+
 TEST_CASE("a configuration counts once a task") {
   Filter filter;
   learn(filter, of_depth(1, 10), false);
@@ -158,6 +181,10 @@ TEST_CASE("what does not fit is refused") {
                        doctest::Contains("least_failures"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(Filter{.explored_share = 2}.teach(x, std::vector<float>{1}),
                        doctest::Contains("explored_share is 2"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.most_lost = 1}.teach(x, std::vector<float>{1}),
+                       doctest::Contains("most_lost is 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.folds = 1}.teach(x, std::vector<float>{1}), doctest::Contains("folds is 1"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("several filters in one: all must agree, the first to reject is named") {
