@@ -16,8 +16,8 @@ namespace tunewright::test {
 /// others. Three tasks.
 struct NetworkLesson {
   FeatureBatch x{6};
-  std::vector<float> y;
-  std::vector<std::uint32_t> group;
+  std::vector<float> y{};
+  std::vector<std::uint32_t> group{};
 };
 
 inline NetworkLesson make_lesson(std::size_t programs, std::uint64_t seed) {
