@@ -113,7 +113,8 @@ void read_with_nlohmann(benchmark::State& state, const char* name) {
 
 void describe_programs(benchmark::State& state, const char* name) {
   std::vector<data::AutoSchedulerRecord> records;
-  data::read_log<data::AutoSchedulerLog>(excerpt(name), [&](const auto& record) { records.push_back(record); });
+  data::read_log<data::AutoSchedulerLog>(excerpt(name),
+                                         [&](const auto& record) { records.push_back(record); });
   data::AutoSchedulerPrograms programs("device");
   for (auto _ : state) {
     FeatureBatch batch(features::per_statement::columns);

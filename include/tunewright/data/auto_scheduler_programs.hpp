@@ -48,8 +48,8 @@ class AutoSchedulerPrograms {
     return last_task_;
   }
 
-  /// The loop nest; none for an unknown workload, or steps that do not replay or lower: `refusals` then counts
-  /// the reason.
+  /// The loop nest; none for an unknown workload, or steps that do not replay or lower: `refusals` then
+  /// counts the reason.
   [[nodiscard]] std::optional<loops::LoopNest> lower(const AutoSchedulerRecord& record) {
     const Task* known = task(record);
     if (known == nullptr) {
@@ -66,7 +66,8 @@ class AutoSchedulerPrograms {
     }
   }
 
-  /// Appends the rows of features::PerStatement, 164 columns; a program without rows when it cannot be lowered.
+  /// Appends the rows of features::PerStatement, 164 columns; a program without rows when it cannot be
+  /// lowered.
   void describe(const AutoSchedulerRecord& record, FeatureBatch& batch) {
     if (const auto nest = lower(record)) {
       describer_.describe(*nest, *task(record), batch);

@@ -24,14 +24,15 @@ struct TaskInfo {
   std::string target;
   std::string name;  ///< of the template, e.g. "conv2d_nchw.cuda"
   std::vector<Literal> arguments;
+  std::string keywords = "{}";  ///< keyword arguments as they stand; no known template has any
   bool operator==(const TaskInfo&) const = default;
 };
 
 enum class KnobKind : std::uint8_t {
-  Split,    ///< "sp": extents of the parts, outermost first; -1 stands for the rest
-  Reorder,  ///< "re": order of the axes
-  Annotate, ///< "an": a word for each axis
-  Other     ///< "ot": one of a list of values
+  Split,     ///< "sp": extents of the parts, outermost first; -1 stands for the rest
+  Reorder,   ///< "re": order of the axes
+  Annotate,  ///< "an": a word for each axis
+  Other      ///< "ot": one of a list of values
 };
 
 /// One decision of a configuration. Which member holds it depends on the kind.
@@ -114,7 +115,7 @@ class LineParser {
       in.string(task.name);
       in.expect(',');
       in.array([&] { task.arguments.push_back(json::read_literal(in)); });
-      if (in.accept(',')) in.skip_value();  // keyword arguments: none of the format's tasks has any
+      if (in.accept(',')) task.keywords = in.skip_value();
       in.expect(']');
       task_ = std::make_shared<const TaskInfo>(std::move(task));
       task_text_.assign(from, in.position());
@@ -194,10 +195,12 @@ inline void write_knob(std::string& out, const Knob& knob) {
   json::write(out, record.task->target);
   json::write(out += ", ", record.task->name);
   json::write_array(out += ", ", record.task->arguments);
-  json::write(out += ", {}], \"config\": {\"index\": ", record.index);
+  (out += ", ") += record.task->keywords;
+  json::write(out += "], \"config\": {\"index\": ", record.index);
   out += ", \"code_hash\": ";
   record.code_hash.empty() ? void(out += "null") : json::write(out, record.code_hash);
-  json::write_array(out += ", \"entity\": ", record.knobs, [&out](const Knob& knob) { write_knob(out, knob); });
+  json::write_array(out += ", \"entity\": ", record.knobs,
+                    [&out](const Knob& knob) { write_knob(out, knob); });
   out += "}, \"result\": ";
   data::detail::write_tvm_result(out, record.result, false);
   (out += ", \"version\": ") += record.version;

@@ -18,9 +18,9 @@ struct ImportReport {
   std::size_t records = 0;
   std::size_t failed = 0;  ///< records without a latency; they are data, and part of `records`
   std::size_t blank = 0;
-  std::size_t bad = 0;             ///< lines that are no record
+  std::size_t bad = 0;               ///< lines that are no record
   std::vector<BadLine> bad_lines{};  ///< the first ones; the list stops growing at `max_listed`
-  std::string damage{};            ///< of the file as a whole, such as a compressed stream that ends early
+  std::string damage{};              ///< of the file as a whole, such as a compressed stream that ends early
   std::size_t max_listed = 20;
 
   /// True when every line was a record or blank and the file was whole.
@@ -54,7 +54,8 @@ struct ImportReport {
 [[nodiscard]] inline std::string summary(const ImportReport& report) {
   std::string text = report.file + ": " + std::to_string(report.records) + " records (" +
                      std::to_string(report.failed) + " failed)";
-  if (report.bad > 0) text += ", " + std::to_string(report.bad) + (report.bad == 1 ? " bad line" : " bad lines");
+  if (report.bad > 0)
+    text += ", " + std::to_string(report.bad) + (report.bad == 1 ? " bad line" : " bad lines");
   for (const BadLine& line : report.bad_lines) {
     text += "; line " + std::to_string(line.number) + ": " + line.reason;
   }

@@ -72,6 +72,7 @@ inline void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_sec
   result.price = Seconds(in.number());
   in.expect(',');
   result.timestamp = whole_seconds ? static_cast<double>(in.integer()) : in.number();
+  if (!(result.timestamp >= 0 && result.timestamp < 1e15)) in.fail("expected a Unix time");
   in.expect(']');
   if (result.valid()) {
     if (result.run_times.empty()) in.fail("expected a run time, as the record reports no error");

@@ -42,8 +42,8 @@ namespace tunewright::features {
 ///              sizes are those of its code: 25 rows of 22 on CPUs, 40 rows of 20 on GPUs.
 /// Models:      FeaturizerFor<S> for every space of schedules; `describe` for steps of logs.
 /// Shapes:      a program has as many rows as steps, at most `max_rows`; D = `columns`. Units: none, raw.
-/// Determinism: a pure function of the steps. Cost: a microsecond a program for steps of a log, a replay for a
-///              schedule of ours.
+/// Determinism: a pure function of the steps.
+/// Cost:        a microsecond a program for steps of a log, a replay for a schedule of ours.
 /// Deviates:    A kind that is not in the table leaves the one-hot empty and its numbers in their columns;
 ///              TLP then shifts the row. TLP fills up with rows of zeros: `fill_up` does so. Packing is not a
 ///              primitive there and has no row.
@@ -57,8 +57,10 @@ struct Primitives {
   [[nodiscard]] static Primitives gpu() { return {DeviceKind::Gpu, 40, 20, false}; }
 
   template <SearchSpace S>
-  requires std::convertible_to<const config_t<S>&, const schedule::Schedule&>
-  [[nodiscard]] FeatureBatch extract(const S&, const Task&, std::span<const config_t<S>> configs) const {
+  requires std::convertible_to < const config_t<S>
+  &, const schedule::Schedule& >
+         [[nodiscard]] FeatureBatch extract(const S&, const Task&,
+                                            std::span<const config_t<S>> configs) const {
     FeatureBatch batch(columns);
     for (const config_t<S>& config : configs) {
       try {

@@ -81,8 +81,8 @@ TEST_CASE("early versions hold fewer fields of the task, and are written back as
 }
 
 TEST_CASE("error numbers are faults") {
-  const Fault faults[] = {Fault::InvalidSchedule, Fault::CompileError,   Fault::DeviceCompileError,
-                          Fault::RunError,        Fault::WrongResult,    Fault::CompileTimeout,
+  const Fault faults[] = {Fault::InvalidSchedule, Fault::CompileError, Fault::DeviceCompileError,
+                          Fault::RunError,        Fault::WrongResult,  Fault::CompileTimeout,
                           Fault::RunTimeout,      Fault::Unknown};
   for (int error = 1; error <= 8; ++error) {
     const auto record = data::parse_auto_scheduler_line(
@@ -120,7 +120,8 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
     CHECK_THROWS_WITH_AS((void)data::parse_auto_scheduler_line(line), doctest::Contains(reason.c_str()),
                          data::FormatError);
   }
-  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("{\"a\": 1}"), doctest::Contains("no object"), data::FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("{\"a\": 1}"), doctest::Contains("no object"),
+                       data::FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::parse_workload("[1]"), doctest::Contains("starts with a name"),
                        data::FormatError);
 }
@@ -132,7 +133,8 @@ TEST_CASE("published logs are read line by line, and written back equal") {
   };
   for (const auto& [file, records, failed, tasks] :
        {Expected{"bennu_x86_matmul.json", 6, 0, 1}, Expected{"bennu_x86_matmul.json.gz", 50, 0, 1},
-        Expected{"bennu_x86_resnet18.json.gz", 48, 0, 24}, Expected{"roller_v100_ansor.log.gz", 103, 13, 18}}) {
+        Expected{"bennu_x86_resnet18.json.gz", 48, 0, 24},
+        Expected{"roller_v100_ansor.log.gz", 103, 13, 18}}) {
     CAPTURE(file);
     data::AutoSchedulerLog log(support::data_file(file));
     std::set<std::string> keys;
@@ -151,8 +153,10 @@ TEST_CASE("published logs are read line by line, and written back equal") {
 TEST_CASE("bad lines are counted and listed, and the records around them are read") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("mixed.json");
-  std::ofstream(path) << every_step << "\n\nnonsense\n" << with(every_step, "FSP", "ABC") << "\n" << every_step
-                      << "\n" << every_step.substr(0, 100);
+  std::ofstream(path) << every_step << "\n\nnonsense\n"
+                      << with(every_step, "FSP", "ABC") << "\n"
+                      << every_step << "\n"
+                      << every_step.substr(0, 100);
   data::AutoSchedulerLog log(path, {.max_listed = 2});
   data::AutoSchedulerRecord record;
   REQUIRE(log.next(record));

@@ -3,12 +3,17 @@
 
 #include <doctest/doctest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "support/data_file.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;
+namespace ansor = data::ansor;
 
 TEST_CASE("records of a log become a described dataset; GPU programs have their thread extents") {
   data::AutoSchedulerPrograms programs("V100");
@@ -39,6 +44,9 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
   data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
   data::AutoSchedulerRecord record;
   REQUIRE(log.next(record));
+  ansor::TaskInfo info = *record.task;
+  info.workload_key = R"(["nobody_knows", 1])";
+  record.task = std::make_shared<const ansor::TaskInfo>(info);
   FeatureBatch batch(features::per_statement::columns);
   programs.describe(record, batch);
   CHECK(batch.programs() == 1);
@@ -52,4 +60,30 @@ TEST_CASE("programs of unknown workloads have no rows until somebody says what t
   CHECK(batch.rows() == 0);
   CHECK(told.refusals().size() == 1);
   CHECK(told.refusals().begin()->first.find("unknown_stage") != std::string::npos);
+}
+
+TEST_CASE("layers of a network are told by their shapes, and the steps of all their tasks fit") {
+  data::AutoSchedulerPrograms programs("x86");
+  data::Dataset dataset;
+  data::AutoSchedulerLog log(support::data_file("bennu_x86_resnet18.json.gz"));
+  for (data::AutoSchedulerRecord record; log.next(record);) programs.append(record, dataset);
+  CHECK(programs.replayed() == 48);
+  CHECK(programs.refusals().empty());
+  REQUIRE(dataset.tasks.size() == 24);
+  // 3 x 3 convolution of 128 channels on 28 x 28, and the sum with what bypasses it
+  CHECK(dataset.tasks[0].flops == 2.0 * 128 * 28 * 28 * 128 * 9 + 128 * 28 * 28);
+  // 7 x 7 convolution at stride 2 from 3 to 64 channels on 224 x 224, bias, ReLU
+  CHECK(dataset.tasks[1].flops == 2.0 * 64 * 112 * 112 * 3 * 49 + 2.0 * 64 * 112 * 112);
+}
+
+TEST_CASE("shapes that suggest no layer are unknown") {
+  const std::string hash = R"(["6d125280c99b3732e95e03b4ef2b5fb7", )";
+  CHECK(ansor::workload_graph(hash + "[1, 512], [1000, 512]]") == nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 2, 3, 3, 128, 32], [1, 4, 28, 28, 32]]") ==
+        nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 1, 3, 3, 128, 32], [1, 4, 20, 28, 32]]") ==
+        nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 2, 28, 28, 32], [1, 2, 9, 9, 32]]") == nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 2, 28], \"x\"]") == nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 0], [1, 0]]") == nullptr);
 }

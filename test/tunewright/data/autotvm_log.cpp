@@ -6,6 +6,7 @@
 #include <map>
 
 #include "support/data_file.hpp"
+#include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
 using data::autotvm::KnobKind;
@@ -43,6 +44,26 @@ TEST_CASE("every kind of knob is read, and arguments of every type") {
   CHECK(record.result.timestamp == 1638984773.5);
   CHECK(record.tvm_version == "0.10.0");
   CHECK(to_line(record) == every_knob);
+  const std::string keywords = with(every_knob, "{}", R"({"layout": ["NCHW", 1]})");
+  CHECK(to_line(data::parse_autotvm_line(keywords)) == keywords);
+}
+
+TEST_CASE("damaged lines are refused, never anything else") {
+  Rng rng(11);
+  std::size_t refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string line = every_knob;
+    for (std::size_t damage = 1 + rng.below(3); damage > 0; --damage) {
+      line[rng.below(line.size())] = "0129-.,[]{}\"\\ abtfnu"[rng.below(21)];
+    }
+    try {
+      const auto record = data::parse_autotvm_line(line);
+      CHECK(data::parse_autotvm_line(to_line(record)) == record);
+    } catch (const data::FormatError&) {
+      ++refused;
+    }
+  }
+  CHECK(refused > 1000);
 }
 
 TEST_CASE("a line that is no record is refused with the column and what was expected") {

@@ -87,6 +87,6 @@ TEST_CASE("a file that is not there, or holds more than it may, is refused with 
   const support::TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(data::GzipReader(folder.file("no")), doctest::Contains("/no'"), std::runtime_error);
   write_gzip(folder.file("zeros"), std::string(2'000'000, '0'));
-  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("zeros"), 1'000'000), doctest::Contains("more than 1000000"),
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("zeros"), 1'000'000),
+                       doctest::Contains("more than 1000000"), std::runtime_error);
 }

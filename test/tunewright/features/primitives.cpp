@@ -74,9 +74,10 @@ TEST_CASE("rows and programs that are too long are cut, short ones filled up if 
 
 TEST_CASE("a batch of another width, and options without room, are refused") {
   FeatureBatch batch(20);
-  CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch), doctest::Contains("25 rows of 22 columns"),
-                       std::invalid_argument);
-  CHECK_THROWS_AS(features::Primitives({.max_rows = 0, .columns = 20}).describe({}, batch), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch),
+                       doctest::Contains("25 rows of 22 columns"), std::invalid_argument);
+  CHECK_THROWS_AS(features::Primitives({.max_rows = 0, .columns = 20}).describe({}, batch),
+                  std::invalid_argument);
   FeatureBatch narrow(11);
   CHECK_THROWS_AS(features::Primitives({.columns = 11}).describe({}, narrow), std::invalid_argument);
 }
@@ -94,12 +95,15 @@ TEST_CASE("a schedule of ours reads like the steps of a log, and back") {
   s.compute_at(cache, copy, fused);
   s.parallel(copy, fused);
   s.unroll_limit(cache, 16);
-  const std::vector<ansor::Step> expected{
-      ansor::CacheWrite{2, "local"},  ansor::Split{2, 0, 8, {2, 2}},
-      ansor::Split{2, 3, 12, {4}},    ansor::Reorder{2, {0, 3, 1, 5, 4, 2}},
-      ansor::FollowSplit{3, 0, 1, 1}, ansor::Fuse{3, {0, 1}},
-      ansor::ComputeAt{2, 3, 0},      ansor::Annotate{3, 0, ansor::Annotation::Parallel},
-      ansor::Pragma{2, 0, "auto_unroll_max_step$16"}};
+  const std::vector<ansor::Step> expected{ansor::CacheWrite{2, "local"},
+                                          ansor::Split{2, 0, 8, {2, 2}},
+                                          ansor::Split{2, 3, 12, {4}},
+                                          ansor::Reorder{2, {0, 3, 1, 5, 4, 2}},
+                                          ansor::FollowSplit{3, 0, 1, 1},
+                                          ansor::Fuse{3, {0, 1}},
+                                          ansor::ComputeAt{2, 3, 0},
+                                          ansor::Annotate{3, 0, ansor::Annotation::Parallel},
+                                          ansor::Pragma{2, 0, "auto_unroll_max_step$16"}};
   CHECK(ansor::from_schedule(s.schedule()) == expected);
   CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
 }

@@ -61,8 +61,9 @@ class Translation {
   [[nodiscard]] IterId iter(TensorId stage, std::int32_t place) const {
     const std::vector<IterId>& loops = builder_.loops(stage);
     if (place < 0 || static_cast<std::size_t>(place) >= loops.size()) {
-      throw ScheduleError(Fault::UnknownIterator, "there is no loop " + std::to_string(place) + " among the " +
-                                                      std::to_string(loops.size()) + " of stage '" +
+      throw ScheduleError(Fault::UnknownIterator, "there is no loop " + std::to_string(place) +
+                                                      " among the " + std::to_string(loops.size()) +
+                                                      " of stage '" +
                                                       builder_.state().stages[stage].op->name + "'");
     }
     return loops[static_cast<std::size_t>(place)];
@@ -78,6 +79,14 @@ class Translation {
       throw ScheduleError(Fault::BadFactor, "step " + std::to_string(step) + " is no split to follow");
     }
     return our_step_[static_cast<std::size_t>(step)];
+  }
+
+  /// The product of positive numbers below 2^31, which is no more than that.
+  [[nodiscard]] static std::int64_t times(std::int64_t a, std::int64_t b) {
+    if (b < 1 || a > schedule::detail::max_split / b) {
+      throw ScheduleError(Fault::BadFactor, std::to_string(b) + " is no factor of a loop's extent");
+    }
+    return a * b;
   }
 
   /// What was computed at one of the loops that became others is now computed at `to`.
@@ -101,8 +110,8 @@ class Translation {
     std::vector<std::int64_t> factors(s.lengths.begin(), s.lengths.end());
     if (!s.inner_to_outer) {
       std::int64_t outer = 1;
-      for (const std::int64_t length : factors) outer *= length;
-      if (factors.empty() || outer < 1 || s.extent < 1) {
+      for (const std::int64_t length : factors) outer = times(outer, length);
+      if (factors.empty() || s.extent < 1) {
         throw ScheduleError(Fault::BadFactor, "a split into outer parts needs lengths and a known extent");
       }
       factors.erase(factors.begin());
@@ -125,10 +134,10 @@ class Translation {
       (void)split_step(source);
       const std::vector<std::int32_t>& lengths = lengths_[static_cast<std::size_t>(source)];
       if (s.level < 0 || static_cast<std::size_t>(s.level) >= lengths.size()) {
-        throw ScheduleError(Fault::BadFactor, "step " + std::to_string(source) + " has no level " +
-                                                  std::to_string(s.level));
+        throw ScheduleError(Fault::BadFactor,
+                            "step " + std::to_string(source) + " has no level " + std::to_string(s.level));
       }
-      product *= lengths[static_cast<std::size_t>(s.level)];
+      product = times(product, lengths[static_cast<std::size_t>(s.level)]);
     }
     if (!s.factor) {
       throw ScheduleError(Fault::Unsupported, "a fused split into a number of parts is not translated");
@@ -147,10 +156,10 @@ class Translation {
     move_attached(at, parents, fused);
   }
   void apply(const Annotate& s) {
-    constexpr std::array kinds{LoopKind::Serial,  LoopKind::Unrolled,      LoopKind::Vectorized,
+    constexpr std::array kinds{LoopKind::Serial,   LoopKind::Unrolled,      LoopKind::Vectorized,
                                LoopKind::Parallel, LoopKind::VirtualThread, LoopKind::BlockX,
-                               LoopKind::ThreadX, LoopKind::BlockY,        LoopKind::ThreadY,
-                               LoopKind::BlockZ,  LoopKind::ThreadZ};
+                               LoopKind::ThreadX,  LoopKind::BlockY,        LoopKind::ThreadY,
+                               LoopKind::BlockZ,   LoopKind::ThreadZ};
     const auto kind = static_cast<std::size_t>(s.kind);
     if (kind >= kinds.size()) {
       throw ScheduleError(Fault::Unsupported, "tensor instructions are not translated");
@@ -207,8 +216,8 @@ class Translation {
   }
 
   schedule::ScheduleBuilder builder_;
-  std::vector<TensorId> stages_;                  // by place in the log's list
-  std::vector<std::uint32_t> our_step_;           // by step of the log: the first of ours that it became
+  std::vector<TensorId> stages_;                    // by place in the log's list
+  std::vector<std::uint32_t> our_step_;             // by step of the log: the first of ours that it became
   std::vector<std::vector<std::int32_t>> lengths_;  // by step of the log: of splits
 };
 

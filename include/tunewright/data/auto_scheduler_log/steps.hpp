@@ -15,7 +15,18 @@ namespace tunewright::data::ansor {
 
 /// How a loop runs; the numbers are those of the log format.
 enum class Annotation : std::uint8_t {
-  None, Unroll, Vectorize, Parallel, VThread, BlockX, ThreadX, BlockY, ThreadY, BlockZ, ThreadZ, Tensorize
+  None,
+  Unroll,
+  Vectorize,
+  Parallel,
+  VThread,
+  BlockX,
+  ThreadX,
+  BlockY,
+  ThreadY,
+  BlockZ,
+  ThreadZ,
+  Tensorize
 };
 
 // Each step names its tag and calls `f` with its fields in the order of the record.
@@ -27,14 +38,20 @@ struct Split {
   std::int64_t extent = 0;
   std::vector<std::int32_t> lengths;  ///< outermost to innermost, without the outermost part
   bool inner_to_outer = true;         ///< false: the lengths are those of the outer parts
-  template <class F> void each(F&& f) { f(stage, iter, extent, lengths, inner_to_outer); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, extent, lengths, inner_to_outer);
+  }
   bool operator==(const Split&) const = default;
 };
 /// Splits as an earlier split step did, into `parts`.
 struct FollowSplit {
   static constexpr std::string_view tag = "FSP";
   std::int32_t stage = 0, iter = 0, source_step = 0, parts = 0;
-  template <class F> void each(F&& f) { f(stage, iter, source_step, parts); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, source_step, parts);
+  }
   bool operator==(const FollowSplit&) const = default;
 };
 /// Splits by the product of one level of several earlier splits.
@@ -44,28 +61,40 @@ struct FollowFusedSplit {
   std::vector<std::int32_t> source_steps;
   std::int32_t level = 0;
   bool factor = true;  ///< the product is the inner part; false: the number of parts
-  template <class F> void each(F&& f) { f(stage, iter, source_steps, level, factor); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, source_steps, level, factor);
+  }
   bool operator==(const FollowFusedSplit&) const = default;
 };
 struct Reorder {
   static constexpr std::string_view tag = "RE";
   std::int32_t stage = 0;
   std::vector<std::int32_t> order;
-  template <class F> void each(F&& f) { f(stage, order); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, order);
+  }
   bool operator==(const Reorder&) const = default;
 };
 struct Fuse {
   static constexpr std::string_view tag = "FU";
   std::int32_t stage = 0;
   std::vector<std::int32_t> iters;
-  template <class F> void each(F&& f) { f(stage, iters); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iters);
+  }
   bool operator==(const Fuse&) const = default;
 };
 struct Annotate {
   static constexpr std::string_view tag = "AN";
   std::int32_t stage = 0, iter = 0;
   Annotation kind = Annotation::None;
-  template <class F> void each(F&& f) { f(stage, iter, kind); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, kind);
+  }
   bool operator==(const Annotate&) const = default;
 };
 /// A hint to the compiler, e.g. "auto_unroll_max_step$64".
@@ -73,25 +102,37 @@ struct Pragma {
   static constexpr std::string_view tag = "PR";
   std::int32_t stage = 0, iter = 0;
   std::string text;
-  template <class F> void each(F&& f) { f(stage, iter, text); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, text);
+  }
   bool operator==(const Pragma&) const = default;
 };
 struct ComputeAt {
   static constexpr std::string_view tag = "CA";
   std::int32_t stage = 0, target_stage = 0, target_iter = 0;
-  template <class F> void each(F&& f) { f(stage, target_stage, target_iter); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, target_stage, target_iter);
+  }
   bool operator==(const ComputeAt&) const = default;
 };
 struct ComputeInline {
   static constexpr std::string_view tag = "CI";
   std::int32_t stage = 0;
-  template <class F> void each(F&& f) { f(stage); }
+  template <class F>
+  void each(F&& f) {
+    f(stage);
+  }
   bool operator==(const ComputeInline&) const = default;
 };
 struct ComputeRoot {
   static constexpr std::string_view tag = "CR";
   std::int32_t stage = 0;
-  template <class F> void each(F&& f) { f(stage); }
+  template <class F>
+  void each(F&& f) {
+    f(stage);
+  }
   bool operator==(const ComputeRoot&) const = default;
 };
 /// Lets `readers` read the stage through a copy, which becomes the stage behind it.
@@ -100,27 +141,40 @@ struct CacheRead {
   std::int32_t stage = 0;
   std::string scope;
   std::vector<std::int32_t> readers;
-  template <class F> void each(F&& f) { f(stage, scope, readers); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, scope, readers);
+  }
   bool operator==(const CacheRead&) const = default;
 };
-/// Lets the stage be computed in a cache, which takes its number; the stage itself becomes the copy behind it.
+/// Lets the stage be computed in a cache, which takes its number; the stage itself becomes the copy behind
+/// it.
 struct CacheWrite {
   static constexpr std::string_view tag = "CHW";
   std::int32_t stage = 0;
   std::string scope;
-  template <class F> void each(F&& f) { f(stage, scope); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, scope);
+  }
   bool operator==(const CacheWrite&) const = default;
 };
 struct Rfactor {
   static constexpr std::string_view tag = "RF";
   std::int32_t stage = 0, iter = 0, factor_iter = 0;
-  template <class F> void each(F&& f) { f(stage, iter, factor_iter); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, factor_iter);
+  }
   bool operator==(const Rfactor&) const = default;
 };
 struct StorageAlign {
   static constexpr std::string_view tag = "SA";
   std::int32_t stage = 0, iter = 0, factor = 0, offset = 0;
-  template <class F> void each(F&& f) { f(stage, iter, factor, offset); }
+  template <class F>
+  void each(F&& f) {
+    f(stage, iter, factor, offset);
+  }
   bool operator==(const StorageAlign&) const = default;
 };
 

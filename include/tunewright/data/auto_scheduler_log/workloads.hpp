@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/record.hpp"
+#include "tunewright/data/auto_scheduler_log/relay_layers.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
@@ -78,8 +79,8 @@ class Arguments {
 
 /// Zeros (or `value`) around the image of [n, c, h, w] as TVM pads: an operator even where nothing is added;
 /// "SAME" adds kernel - 1, the larger half in front.
-inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel, const std::string& padding,
-                           double value = 0) {
+inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel,
+                           const std::string& padding, double value = 0) {
   if (padding != "SAME" && padding != "VALID") {
     throw FormatError("padding '" + padding + "' is neither SAME nor VALID");
   }
@@ -88,11 +89,12 @@ inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& ke
     before[d + 2] = kernel[d] / 2;
     after[d + 2] = kernel[d] - 1 - kernel[d] / 2;
   }
-  const Tensor padded = program::operators::pad(
-      graph, x, {.before = before, .after = after, .value = value, .name = "pad"});
+  const Tensor padded =
+      program::operators::pad(graph, x, {.before = before, .after = after, .value = value, .name = "pad"});
   if (padded.id != x.id) return padded;
-  return graph.compute("pad", program::operators::detail::axes_over(x.shape),
-                       [&](auto i) { return x.at({i.begin(), i.end()}); });
+  return graph.compute("pad", program::operators::detail::axes_over(x.shape), [&](auto i) {
+    return x.at({i.begin(), i.end()});
+  });
 }
 
 inline void conv2d_layer(ComputeGraph& graph, Arguments in) {
@@ -120,7 +122,9 @@ inline void depthwise_layer(ComputeGraph& graph, Arguments in) {
   const Tensor x = graph.input("data", {n, c, h, w});
   const Tensor padded = padded_image(graph, x, {r, s}, in.text());
   const Tensor weight = graph.input("kernel", {c, 1, r, s});
-  const auto positions = [&](std::size_t d, std::int64_t taps) { return (padded.shape[d] - taps) / stride + 1; };
+  const auto positions = [&](std::size_t d, std::int64_t taps) {
+    return (padded.shape[d] - taps) / stride + 1;
+  };
   graph.reduce("depthwise", {{"n", n}, {"c", c}, {"h", positions(2, r)}, {"w", positions(3, s)}},
                {{"rh", r}, {"rw", s}}, program::Combiner::Sum, [&](auto i, auto t) {
                  return padded(i[0], i[1], i[2] * stride + t[0], i[3] * stride + t[1]) *
@@ -139,8 +143,8 @@ inline void pool_layer(ComputeGraph& graph, Arguments in) {
   const bool pads = padding == "SAME" && (r > 1 || s > 1);
   const double border = kind == "max" ? -std::numeric_limits<double>::infinity() : 0.0;
   const Tensor padded = pads ? padded_image(graph, x, {r, s}, padding, border) : x;
-  const op::Pool2dOptions options{.kernel = {r, s}, .stride = stride, .count_padding = true,
-                                  .layout = op::Layout::ChannelsFirst};
+  const op::Pool2dOptions options{
+      .kernel = {r, s}, .stride = stride, .count_padding = true, .layout = op::Layout::ChannelsFirst};
   kind == "max" ? op::max_pool2d(graph, padded, options) : op::avg_pool2d(graph, padded, options);
 }
 
@@ -171,14 +175,19 @@ inline void matmul_layer(ComputeGraph& graph, Arguments in) {  // [m, k] by [k, 
 /// Known: matmul_layer, ansor_mm [m, k, n]; conv2d_layer [n, c, h, w, k, r, s, stride, padding], conv2d_ansor
 /// [image, weight] with stride 1 and padding that keeps the size; depthwise_conv2d_layer [n, c, h, w, r, s,
 /// stride, padding]; pool_layer [kind, n, c, h, w, r, s, stride, padding]; reduction_layer [shape, axes];
-/// relu_layer [n, c, h, w]. Images are channels first.
+/// relu_layer [n, c, h, w]. Images are channels first. Layers that TVM cut out of a network itself have a hash
+/// for a name; `detail::relay_layer` tells them by their shapes, as far as it goes.
 [[nodiscard]] inline std::shared_ptr<const program::ComputeGraph> workload_graph(std::string_view key) {
   using Builder = void (*)(program::ComputeGraph&, detail::Arguments);
   constexpr std::pair<std::string_view, Builder> known[] = {
-      {"matmul_layer", detail::matmul_layer},       {"ansor_mm", detail::matmul_layer},
-      {"conv2d_layer", detail::conv2d_layer},       {"conv2d_ansor", detail::conv2d_same},
-      {"depthwise_conv2d_layer", detail::depthwise_layer}, {"pool_layer", detail::pool_layer},
-      {"reduction_layer", detail::reduction_layer}, {"relu_layer", detail::relu_layer},
+      {"matmul_layer", detail::matmul_layer},
+      {"ansor_mm", detail::matmul_layer},
+      {"conv2d_layer", detail::conv2d_layer},
+      {"conv2d_ansor", detail::conv2d_same},
+      {"depthwise_conv2d_layer", detail::depthwise_layer},
+      {"pool_layer", detail::pool_layer},
+      {"reduction_layer", detail::reduction_layer},
+      {"relu_layer", detail::relu_layer},
   };
   const Workload workload = parse_workload(key);
   for (const auto& [name, build] : known) {
@@ -187,7 +196,7 @@ inline void matmul_layer(ComputeGraph& graph, Arguments in) {  // [m, k] by [k, 
     build(*graph, detail::Arguments(workload));
     return graph;
   }
-  return nullptr;
+  return detail::relay_layer(workload);
 }
 
 }  // namespace tunewright::data::ansor

@@ -37,7 +37,7 @@ class Scanner {
   /// The next character that is not white space, not consumed; '\0' at the end.
   char peek() {
     if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
-    if (at_ < end_ && *at_ > ' ') return *at_;
+    if (at_<end_&& * at_> ' ') return *at_;
     return peek_further();
   }
   bool accept(char c) {
@@ -174,7 +174,8 @@ class Scanner {
     const auto [stop, error] = std::from_chars(at_, end_, value);
     if (error == std::errc::result_out_of_range) fail("the integer is too large");
     if (error != std::errc()) fail("expected an integer");
-    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E')) fail("expected an integer, not a fraction");
+    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E'))
+      fail("expected an integer, not a fraction");
     at_ = stop;
     return value;
   }
@@ -192,12 +193,8 @@ class Scanner {
   void skip(int depth) {
     if (depth == 0) fail("nested too deeply");
     switch (peek()) {
-      case '{':
-        object([&](std::string_view) { skip(depth - 1); });
-        break;
-      case '[':
-        array([&] { skip(depth - 1); });
-        break;
+      case '{': object([&](std::string_view) { skip(depth - 1); }); break;
+      case '[': array([&] { skip(depth - 1); }); break;
       case '"': {
         std::string ignored;
         string(ignored);
@@ -251,7 +248,8 @@ class Scanner {
     }
     unsigned code = hex4();
     if (code >= 0xD800 && code < 0xDC00) {  // first half of a pair
-      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u') fail("expected the second half of a surrogate pair");
+      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u')
+        fail("expected the second half of a surrogate pair");
       at_ += 2;
       const unsigned low = hex4();
       if (low < 0xDC00 || low > 0xDFFF) fail("expected the second half of a surrogate pair");
