@@ -66,8 +66,8 @@ struct Shape {
 
 struct Data {
   FeatureBatch x;
-  std::vector<float> y;
-  std::vector<std::uint32_t> group;
+  std::vector<float> y{};
+  std::vector<std::uint32_t> group{};
   double rows = 0, tokens = 0, programs = 0;
 };
 

@@ -30,7 +30,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   # what depends on inlining decisions stays a warning.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(tunewright_development INTERFACE -Wno-restrict
-      -Wno-error=maybe-uninitialized -Wno-error=array-bounds -Wno-error=stringop-overflow
+      -Wno-error=uninitialized -Wno-error=maybe-uninitialized -Wno-error=array-bounds -Wno-error=stringop-overflow
       -Wno-error=stringop-overread -Wno-error=dangling-pointer -Wno-error=free-nonheap-object)
   endif()
   # Programs are linked with every component; only libraries they call are loaded when they start.
