@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/data_file.hpp"
+#include "tunewright/core/rng.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_log/workloads.hpp"
 #include "tunewright/loops/interpret.hpp"
@@ -19,9 +20,8 @@ namespace ansor = data::ansor;
 namespace {
 
 std::vector<ansor::Step> steps(const std::string& text) {
-  return data::parse_auto_scheduler_line(
-             R"({"i": [["[\"f\"]", "llvm", [1, 64, 64, 0, 0, 0, 0, 0]], [[], )" + text +
-             R"(]], "r": [[1], 0, 1, 1], "v": "v0.6"})")
+  return data::parse_auto_scheduler_line(R"({"i": [["[\"f\"]", "llvm", [1, 64, 64, 0, 0, 0, 0, 0]], [[], )" +
+                                         text + R"(]], "r": [[1], 0, 1, 1], "v": "v0.6"})")
       .steps;
 }
 
@@ -99,7 +99,8 @@ TEST_CASE("translated steps compute what the workload does") {
       {"reduction in parts, and a split given by its outer part",
        {R"(["reduction_layer", [4, 12], 1, false])",
         R"([["SP", 1, 1, 12, [4], 0], ["RF", 1, 2, 1], ["SP", 2, 0, 4, [2], 1], ["AN", 2, 0, 3]])"}},
-      {"elementwise", {R"(["relu_layer", 2, 3, 2, 2])", R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 24, [5], 1]])"}},
+      {"elementwise",
+       {R"(["relu_layer", 2, 3, 2, 2])", R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 24, [5], 1]])"}},
   };
   for (const auto& [name, workload] : cases) {
     CAPTURE(name);
@@ -135,6 +136,7 @@ TEST_CASE("steps that do not fit, or have no counterpart, are refused by kind") 
   CHECK(fault_of(matmul, R"([["SP", 2, 0, 0, [2], 0]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["FSP", 2, 0, 0, 1]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2], 1], ["FFSP", 2, 0, [0], 1, 1]])") == Fault::BadFactor);
+  CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2000000000, 2000000000], 0]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["SA", 2, 0, 8, 2]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["AN", 2, 0, 11]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["PR", 2, 0, "tensor_core"]])") == Fault::Unsupported);
@@ -144,10 +146,35 @@ TEST_CASE("steps that do not fit, or have no counterpart, are refused by kind") 
   CHECK(fault_of(matmul, R"([["RF", 2, 2, 0]])") == Fault::Unsupported);
 }
 
+TEST_CASE("damaged lines are refused, and damaged steps that are read are refused or replay") {
+  const auto text = data::read_text(support::data_file("bennu_x86_matmul.json"));
+  const std::string first = text.substr(0, text.find('\n'));
+  const auto graph = ansor::workload_graph(R"(["matmul_layer", 1000, 800, 700])");
+  Rng rng(5);
+  std::size_t read = 0, replayed = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string line = first;
+    for (std::size_t damage = 1 + rng.below(2); damage > 0; --damage) {
+      line[130 + rng.below(line.size() - 130)] = "0123456789-.,[]\"\\ACR"[rng.below(20)];
+    }
+    try {
+      const auto record = data::parse_auto_scheduler_line(line);
+      ++read;
+      CHECK(data::parse_auto_scheduler_line(to_line(record)) == record);
+      (void)ansor::to_schedule(graph, record.steps);
+      ++replayed;
+    } catch (const data::FormatError&) {
+    } catch (const schedule::ScheduleError&) {
+    }
+  }
+  CHECK(read > replayed);
+  CHECK(replayed > 100);
+}
+
 TEST_CASE("workload keys with wrong arguments are refused, unknown functions are not known") {
   CHECK(ansor::workload_graph(R"(["6d125280c99b3732e95e03b4ef2b5fb7", [1, 2]])") == nullptr);
-  CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6])"), doctest::Contains("more arguments"),
-                       data::FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6])"),
+                       doctest::Contains("more arguments"), data::FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6, "x"])"),
                        doctest::Contains("argument 3 should be a number"), data::FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["conv2d_ansor", [1, 2], [1, 2]])"),
@@ -159,8 +186,9 @@ TEST_CASE("workload keys with wrong arguments are refused, unknown functions are
 }
 
 TEST_CASE("every published record of a known workload replays and lowers") {
-  for (const auto& [file, expected] :
-       {std::pair{"bennu_x86_matmul.json.gz", 50}, {"bennu_x86_conv2d.json.gz", 40}, {"roller_v100_ansor.log.gz", 103}}) {
+  for (const auto& [file, expected] : {std::pair{"bennu_x86_matmul.json.gz", 50},
+                                       {"bennu_x86_conv2d.json.gz", 40},
+                                       {"roller_v100_ansor.log.gz", 103}}) {
     CAPTURE(file);
     data::AutoSchedulerLog log(support::data_file(file));
     int lowered = 0;
