@@ -3,6 +3,7 @@
 // How many measurements that fail a learned filter avoids, and which valid ones it loses.
 //
 //   within  a filter taught with @n random records of a task judges 40 % of the task's records, never taught
+//   pooled  the same, but one filter is taught with @n records of every task of the class
 //   across  a filter taught with all records of three quarters of a class's tasks judges the others, @0
 //
 // Counters, shares of the judged records of all tasks of a class together:
@@ -13,6 +14,7 @@
 //
 // `LearnedValidity` lets 5 % of what it rejects through, here too. Options: --tasks=N of each class (default 6).
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -86,7 +88,8 @@ std::vector<Measured> tasks_of_log(const std::string& path, const std::string& d
 }
 
 /// Log2 of products of split factors: over all axes by the part, as in "threads of a block", and over the parts
-/// of an axis, as in "elements of a tile". Trees cut one column at a time and cannot multiply.
+/// of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a buffer". Trees cut
+/// one column at a time and cannot multiply.
 struct Products {
   static constexpr bool one_row = true;
   std::vector<std::string> axes{};
@@ -94,18 +97,26 @@ struct Products {
   FeatureBatch extract(const spaces::RecordedTable& space, const Task&,
                        std::span<const spaces::TableRow> rows) const {
     const std::vector<Knob> knobs = space.knobs();
-    FeatureBatch batch(parts + axes.size());
+    std::vector<std::size_t> sets;  // of axes, as bits
+    for (std::size_t set = 1; set < std::size_t{1} << std::min<std::size_t>(axes.size(), 8); ++set)
+      if (std::popcount(set) <= 4) sets.push_back(set);
+    FeatureBatch batch(parts + sets.size());
     for (const spaces::TableRow& row : rows) {
       const std::vector<double> values = space.knob_values(row);
       const std::span<float> out = batch.append_row();
+      std::vector<float> tile(axes.size(), 0.0F);
       for (std::size_t k = 0; k < knobs.size(); ++k) {
         const std::size_t dot = knobs[k].name.rfind('.');
-        if (dot == std::string::npos || values[k] < 1) continue;
+        if (dot == std::string::npos || !(values[k] >= 1)) continue;
         const auto factor = static_cast<float>(std::log2(values[k]));
         const auto part = static_cast<std::size_t>(knobs[k].name[dot + 1] - '0');
         if (part < parts) out[part] += factor;
         const auto axis = std::find(axes.begin(), axes.end(), knobs[k].name.substr(0, dot));
-        if (axis != axes.end()) out[parts + static_cast<std::size_t>(axis - axes.begin())] += factor;
+        if (axis != axes.end()) tile[static_cast<std::size_t>(axis - axes.begin())] += factor;
+      }
+      for (std::size_t s = 0; s < sets.size(); ++s) {
+        for (std::size_t axis = 0; axis < tile.size(); ++axis)
+          if ((sets[s] >> axis & 1U) != 0) out[parts + s] += tile[axis];
       }
       batch.close_program();
     }
@@ -149,7 +160,6 @@ struct Recipe {
   double most_lost;
 };
 const std::vector<Recipe> recipes{{"default", false, true, 0},
-                                  {"unbalanced", false, false, 0},
                                   {"calibrated", false, false, 0.02},
                                   {"products", true, false, 0},
                                   {"products_calibrated", true, false, 0.02}};
@@ -245,6 +255,27 @@ void within(const Class& tasks, const Recipe& recipe, std::size_t n, std::uint64
 }
 
 template <class F>
+void pooled(const Class& tasks, const Recipe& recipe, std::size_t n, std::uint64_t seed, F featurizer_of,
+            Verdicts& verdicts) {
+  std::vector<const Measured*> all;
+  std::vector<std::vector<spaces::TableRow>> rows;
+  std::vector<std::pair<const Measured*, std::span<const spaces::TableRow>>> parts;
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    all.push_back(&tasks[t]);
+    rows.push_back(shuffled(tasks[t], Rng(seed).split(t)));
+  }
+  for (std::size_t t = 0; t < tasks.size(); ++t)
+    parts.emplace_back(&tasks[t], std::span(rows[t]).first(std::min(n, rows[t].size() * 6 / 10)));
+  auto filter = filter_of(recipe, featurizer_of(all));
+  teach(filter, parts);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    const std::span<const spaces::TableRow> pool =
+        std::span<const spaces::TableRow>(rows[t]).subspan(rows[t].size() * 6 / 10);
+    verdicts.add(tasks[t], pool, filter.keep(tasks[t].space, tasks[t].task, pool));
+  }
+}
+
+template <class F>
 void across(const Class& tasks, const Recipe& recipe, std::uint64_t seed, F featurizer_of,
             Verdicts& verdicts) {
   std::vector<const Measured*> order;
@@ -317,15 +348,24 @@ int main(int argc, char** argv) {
         for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
           for (const std::size_t n : {64U, 128U, 256U, 512U}) {
             if (n > tasks->front().space.size() * 6 / 10) continue;
-            study::add(recipe.name + "@" + std::to_string(n), name + "_within", seed,
-                       [=, tasks = tasks](benchmark::State& state) {
-                         Verdicts verdicts;
-                         if (recipe.products)
-                           within(*tasks, recipe, n, seed, described, verdicts);
-                         else
-                           within(*tasks, recipe, n, seed, plain, verdicts);
-                         verdicts.report(state);
-                       });
+            for (const bool together : {false, true}) {
+              if (together && tasks->size() < 2) continue;
+              study::add(recipe.name + "@" + std::to_string(n), name + (together ? "_pooled" : "_within"),
+                         seed, [=, tasks = tasks](benchmark::State& state) {
+                           Verdicts verdicts;
+                           const auto judge = [&](auto featurizer) {
+                             if (together)
+                               pooled(*tasks, recipe, n, seed, featurizer, verdicts);
+                             else
+                               within(*tasks, recipe, n, seed, featurizer, verdicts);
+                           };
+                           if (recipe.products)
+                             judge(described);
+                           else
+                             judge(plain);
+                           verdicts.report(state);
+                         });
+            }
           }
           if (tasks->size() < 4) continue;
           study::add(recipe.name, name + "_across", seed, [=, tasks = tasks](benchmark::State& state) {
