@@ -45,7 +45,8 @@ namespace tunewright::models {
 ///              stop on the training error, so that fitting a thousand programs again after each round of
 ///              measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the
 ///              learning rate 0.1 (0.2): every row of a program takes the whole step, so a program of five
-///              rows moves five times as far, and 0.2 overshoots. min_child_weight, gamma and lambda mean
+///              rows moves five times as far, and 0.2 overshoots; where rows are so many that 0.1 would, too,
+///              the step is bounded (see `bound_steps`). min_child_weight, gamma and lambda mean
 ///              what they mean in XGBoost.
 /// A program whose y is 0 has weight 0 under SummedOverStatements and serves the other objectives only. A NaN
 /// fed to predict counts as below every threshold.

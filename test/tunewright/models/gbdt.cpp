@@ -125,6 +125,19 @@ TEST_CASE("summed over statements: rows share the gradient of their program") {
   CHECK(predicted(model, x)[0] == doctest::Approx(0.6));
 }
 
+TEST_CASE("a program of many rows reaches its label and does not swing past it") {
+  // 40 equal rows, y = 1, half steps: g = -1, h = 0.5 * 40, so each leaf is 0.5 * 40 / 800 and 40 of them are 1.
+  FeatureBatch x(1);
+  x.append_program(std::vector<float>(40, 1.0F));
+  const std::vector<float> y{1};
+  Gbdt model{.rounds = 1, .learning_rate = 0.5F, .lambda = 0};
+  model.fit(x, y, {});
+  CHECK(predicted(model, x)[0] == doctest::Approx(1));
+  model.rounds = 30;
+  model.fit(x, y, {});
+  CHECK(predicted(model, x)[0] == doctest::Approx(1));
+}
+
 TEST_CASE("quantile, by hand") {
   // Two alike programs, y = 1/2 and 1, a = 3/4, whole steps. s = 0: g = -3/4 twice, leaf 3/4. Then g = 1/4 and
   // -3/4, leaf 1/4; at 1 g = 1/4 and 0, leaf -1/8.

@@ -65,6 +65,15 @@ class RoundSample {
   std::vector<std::uint8_t> allowed_;  // [F]
 };
 
+/// Every row of a program takes the whole step, so that one of m rows would move learning_rate * m times as far
+/// as its gradient asks and swing ever further once that exceeds 2. Where it exceeds 1, the hessian grows with
+/// it, which brings the program to its aim and no further. Deviates from XGBoost with Ansor's objective, which
+/// diverges there.
+inline void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope) {
+  for (std::size_t p = 0; p < slope.size(); ++p)
+    slope[p].hessian *= std::max(1.0F, learning_rate * static_cast<float>(offsets[p + 1] - offsets[p]));
+}
+
 /// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
 /// `columns` = D. Bit-identical at any number of threads.
 [[nodiscard]] inline Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets,
@@ -84,6 +93,7 @@ class RoundSample {
   for (std::size_t round = 0; round < rules.rounds; ++round) {
     const Rng of_round = rng.split(round);
     slopes(rules.objective, score, y, groups, of_round, team, slope);
+    bound_steps(rules.growth.learning_rate, offsets, slope);
     sample.leave_out(of_round.split(0xa11), slope);
     const Quanta quanta = pack_slopes(slope, offsets, of_program);
     std::fill(of_row.begin(), of_row.end(), PackedSum{0});
