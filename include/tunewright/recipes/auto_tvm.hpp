@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/annealing.hpp"
+#include "tunewright/features/knobs.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/samplers/diverse_top_k.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// AutoTVM's trees: shallow, on squared errors, failed candidates included.
+[[nodiscard]] inline models::Gbdt auto_tvm_trees() {
+  return {.max_depth = 3,
+          .learning_rate = 0.3F,
+          .min_child_weight = 1,
+          .objective = models::gbdt::Objective::Squared};
+}
+
+/// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try
+/// most values of the knobs.
+///
+///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space,
+///                                                   .featurizer = {.knobs = space.knobs()},
+///                                                   .model = recipes::auto_tvm_trees(),
+///                                                   .explorer = {.elite_factor = 2}}};
+///
+/// The factor gives the sampler twice the batch to choose from; at its default of 1 all of it is measured.
+///
+/// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
+/// Deviates: 100 trees instead of up to 8000 with an early stop; no random part of the batch (the paper and its
+///           code: a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
+template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct AutoTvm {
+  using space = Space;
+  using featurizer = features::Knobs;
+  using model = models::Gbdt;
+  using draft = drafts::None;
+  using explorer = explorers::Annealing;
+  using sampler = samplers::DiverseTopK;
+  using filter = filters::StaticLimits;
+  using adaptation = adaptations::Refit;
+  using measurer = Measurer;
+};
+
+}  // namespace tunewright::recipes

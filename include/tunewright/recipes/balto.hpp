@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/uniform.hpp"
+#include "tunewright/features/per_statement.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/models/committee.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/samplers/biased_diversity.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// Collects the measurements that a cost model learns most from: random programs, of which those are measured
+/// that differ most from what is known, weighed so that not all of them are slow. What it is for is
+/// `tuner.parts().model`, not the fastest trial.
+///
+/// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR 2023.
+/// Deviates: only the abstract is public, so the choice of the three models, all fitted anew every round, and
+///           everything that `samplers::BiasedDiversity` says there is a reconstruction. The paper selects from
+///           a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
+          EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
+          FeaturizerFor<Space> Featurizer = features::PerStatement>
+struct Balto {
+  using space = Space;
+  using featurizer = Featurizer;
+  using model = Model;
+  using draft = drafts::None;
+  using explorer = explorers::Uniform;
+  using sampler = samplers::BiasedDiversity;
+  using filter = filters::StaticLimits;
+  using adaptation = adaptations::Refit;
+  using measurer = Measurer;
+};
+
+}  // namespace tunewright::recipes

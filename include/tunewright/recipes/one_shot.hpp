@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/none.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/annealing.hpp"
+#include "tunewright/features/curve.hpp"
+#include "tunewright/features/joined.hpp"
+#include "tunewright/features/tags.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// One search without measurements, by a model that was trained once for all tasks; then the best few are
+/// measured, and the fastest is the result.
+///
+///   Tuner<recipes::OneShot<Space, Measurer>> tuner{{.model = trained, .explorer = {.chains = 512}}};
+///   tuner.run(task, {.trials = 64, .batch = 64});
+///
+/// Paper:    Ryu et al., One-Shot Tuner for Deep Learning Compilers, CC 2022.
+/// Deviates: tags of the operator and its size stand for knobs and shapes, which not every space has. The paper's
+///           transformer reads sequences of length 1, which makes it a residual network; here it is that of
+///           TenSet. How the training set is drawn is the caller's part.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp>
+struct OneShot {
+  using space = Space;
+  using featurizer = features::Joined<features::Curve, features::Tags>;
+  using model = Model;
+  using draft = drafts::None;
+  using explorer = explorers::Annealing;
+  using sampler = samplers::TopK;
+  using filter = filters::StaticLimits;
+  using adaptation = adaptations::None;
+  using measurer = Measurer;
+};
+
+}  // namespace tunewright::recipes

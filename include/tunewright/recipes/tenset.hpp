@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/adaptations/fine_tune.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
+#include "tunewright/features/per_statement.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/samplers/epsilon_greedy.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// Ansor's search with a cost model that was trained before on measurements of many other tasks.
+///
+///   Tuner<recipes::TenSet<Space, Measurer>> tuner{
+///       {.model = pretrained, .adaptation = {.training = adaptations::tenset_fine_tuning()}}};
+///
+///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>          the network as it is
+///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
+///                                                                             trees, and new ones beside them
+///
+/// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers, NeurIPS
+///           2021 datasets and benchmarks.
+/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task: the paper's transfer spends a
+///           round on each, the later ones after learning from the earlier.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp,
+          AdaptationFor<Model> Adaptation = adaptations::FineTune>
+struct TenSet {
+  using space = Space;
+  using featurizer = features::PerStatement;
+  using model = Model;
+  using draft = drafts::None;
+  using explorer = explorers::Evolutionary;
+  using sampler = samplers::EpsilonGreedy;
+  using filter = filters::StaticLimits;
+  using adaptation = Adaptation;
+  using measurer = Measurer;
+};
+
+}  // namespace tunewright::recipes

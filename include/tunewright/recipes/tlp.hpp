@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/fine_tune.hpp"
+#include "tunewright/drafts/none.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
+#include "tunewright/features/primitives.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/models/primitive_attention.hpp"
+#include "tunewright/samplers/epsilon_greedy.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// Ansor's search ranked by a network that reads schedules instead of loop nests, trained before and fine-tuned
+/// on what is measured. A model of several heads, taught by `fit_heads`, makes it MTL-TLP; head 0 is searched for.
+///
+/// Paper:    Zhai et al., TLP: A Deep Learning-based Cost Model for Tensor Program Tuning, ASPLOS 2023,
+///           doi:10.1145/3575693.3575737.
+/// Deviates: as `Ansor`, `features::Primitives` and `models::PrimitiveAttention`. The paper fine-tunes on half a
+///           million measurements of the target before the search; here on the measurements of the search.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct Tlp {
+  using space = Space;
+  using featurizer = features::Primitives;
+  using model = models::PrimitiveAttention;
+  using draft = drafts::None;
+  using explorer = explorers::Evolutionary;
+  using sampler = samplers::EpsilonGreedy;
+  using filter = filters::StaticLimits;
+  using adaptation = adaptations::FineTune;
+  using measurer = Measurer;
+};
+
+}  // namespace tunewright::recipes
