@@ -33,20 +33,21 @@ using AltFilter =
   return filter;
 }
 
-/// AutoTVM's search that learns which candidates fail, and turns between measuring what its model may be wrong
-/// about and what it thinks best.
+/// AutoTVM's search that learns which candidates fail, and turns between measuring what its model may be
+/// wrong about and what it thinks best.
 ///
 ///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space,
 ///                                               .featurizer = {.knobs = space.knobs()},
 ///                                               .explorer = {.elite_factor = 4},
 ///                                               .filter = recipes::alt_filter(space.knobs())}};
 ///
-/// The factor gives the sampler four times the batch to choose from; at its default of 1 all of it is measured.
+/// The factor gives the sampler four times the batch to choose from; at its default of 1 all of it is
+/// measured.
 ///
-/// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning, ICCD
-///           2020.
-/// Deviates: the abstract and reports of others are all that is public: kinds of models, thresholds and how the
-///           turns are taken are a reconstruction, see `samplers::UncertaintyPingPong` and
+/// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning,
+///           ICCD 2020.
+/// Deviates: the abstract and reports of others are all that is public: kinds of models, thresholds and how
+///           the turns are taken are a reconstruction, see `samplers::UncertaintyPingPong` and
 ///           `filters::LearnedValidity`.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Alt {

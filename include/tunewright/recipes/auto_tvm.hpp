@@ -32,8 +32,8 @@ namespace tunewright::recipes {
 /// The factor gives the sampler twice the batch to choose from; at its default of 1 all of it is measured.
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
-/// Deviates: 100 trees instead of up to 8000 with an early stop; no random part of the batch (the paper and its
-///           code: a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
+/// Deviates: 100 trees instead of up to 8000 with an early stop; no random part of the batch (the paper and
+///           its code: a twentieth); histograms instead of exact splits; no transfer from earlier tasks.
 template <KnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AutoTvm {
   using space = Space;

@@ -19,10 +19,11 @@ namespace tunewright::recipes {
 /// that differ most from what is known, weighed so that not all of them are slow. What it is for is
 /// `tuner.parts().model`, not the fastest trial.
 ///
-/// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR 2023.
+/// Paper:    Bi et al., BALTO: Fast Tensor Program Optimization with Diversity-based Active Learning, ICLR
+///           2023.
 /// Deviates: only the abstract is public, so the choice of the three models, all fitted anew every round, and
-///           everything that `samplers::BiasedDiversity` says there is a reconstruction. The paper selects from
-///           a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one.
+///           everything that `samplers::BiasedDiversity` says there is a reconstruction. The paper selects
+///           from a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
           EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
           FeaturizerFor<Space> Featurizer = features::PerStatement>

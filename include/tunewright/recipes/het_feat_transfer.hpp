@@ -21,8 +21,8 @@ namespace tunewright::recipes {
   return {.trained = {"attention", "output"}};
 }
 
-/// Annealing ranked by a network that learned elsewhere from programs, tasks and devices together, of which the
-/// attention head follows what is measured here.
+/// Annealing ranked by a network that learned elsewhere from programs, tasks and devices together, of which
+/// the attention head follows what is measured here.
 ///
 ///   Tuner<recipes::HetFeatTransfer<Space, Measurer>> tuner{
 ///       {.model = pretrained, .adaptation = recipes::attention_head_alone()}};
@@ -33,7 +33,8 @@ namespace tunewright::recipes {
 ///           Generation, arXiv 2304.05430.
 /// Deviates: as `models::BiLstmAttention`. The tuner was not released: which rows the network reads is a
 ///           reconstruction. Features are not moved between devices; `adaptations::FeatureMap` does that, and
-///           trains the whole network. Choosing tasks by their share of the operations is left to whoever runs them.
+///           trains the whole network. Choosing tasks by their share of the operations is left to whoever
+///           runs them.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct HetFeatTransfer {
   using space = Space;

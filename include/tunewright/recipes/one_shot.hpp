@@ -23,9 +23,9 @@ namespace tunewright::recipes {
 ///   tuner.run(task, {.trials = 64, .batch = 64});
 ///
 /// Paper:    Ryu et al., One-Shot Tuner for Deep Learning Compilers, CC 2022.
-/// Deviates: tags of the operator and its size stand for knobs and shapes, which not every space has. The paper's
-///           transformer reads sequences of length 1, which makes it a residual network; here it is that of
-///           TenSet. How the training set is drawn is the caller's part.
+/// Deviates: tags of the operator and its size stand for knobs and shapes, which not every space has. The
+///           paper's transformer reads sequences of length 1, which makes it a residual network; here it is
+///           that of TenSet. How the training set is drawn is the caller's part.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp>
 struct OneShot {
   using space = Space;

@@ -20,14 +20,15 @@ namespace tunewright::recipes {
 ///   Tuner<recipes::TenSet<Space, Measurer>> tuner{
 ///       {.model = pretrained, .adaptation = {.training = adaptations::tenset_fine_tuning()}}};
 ///
-///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>          the network as it is
+///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>
 ///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
-///                                                                             trees, and new ones beside them
 ///
-/// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers, NeurIPS
-///           2021 datasets and benchmarks.
-/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task: the paper's transfer spends a
-///           round on each, the later ones after learning from the earlier.
+/// The second leaves the network as it is; the third is trees, with new ones beside them.
+///
+/// Paper:    Zheng et al., TenSet: A Large-scale Program Performance Dataset for Learned Tensor Compilers,
+///           NeurIPS 2021 datasets and benchmarks.
+/// Deviates: as `Ansor`, `models::Mlp` and `adaptations::FineTune`. One run is one task: the paper's transfer
+///           spends a round on each, the later ones after learning from the earlier.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer, CostModel Model = models::Mlp,
           AdaptationFor<Model> Adaptation = adaptations::FineTune>
 struct TenSet {

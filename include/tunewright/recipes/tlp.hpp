@@ -13,13 +13,15 @@
 
 namespace tunewright::recipes {
 
-/// Ansor's search ranked by a network that reads schedules instead of loop nests, trained before and fine-tuned
-/// on what is measured. A model of several heads, taught by `fit_heads`, makes it MTL-TLP; head 0 is searched for.
+/// Ansor's search ranked by a network that reads schedules instead of loop nests, trained before and
+/// fine-tuned on what is measured. A model of several heads, taught by `fit_heads`, makes it MTL-TLP; head 0
+/// is searched for.
 ///
 /// Paper:    Zhai et al., TLP: A Deep Learning-based Cost Model for Tensor Program Tuning, ASPLOS 2023,
 ///           doi:10.1145/3575693.3575737.
-/// Deviates: as `Ansor`, `features::Primitives` and `models::PrimitiveAttention`. The paper fine-tunes on half a
-///           million measurements of the target before the search; here on the measurements of the search.
+/// Deviates: as `Ansor`, `features::Primitives` and `models::PrimitiveAttention`. The paper fine-tunes on
+///           half a million measurements of the target before the search; here on the measurements of the
+///           search.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Tlp {
   using space = Space;
