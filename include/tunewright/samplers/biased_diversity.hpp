@@ -57,7 +57,7 @@ struct BiasedDiversity {
   double random_share = 0.1;  ///< of each quota, in [0, 1]; an unbiased part to watch the model with
   double beta = 0.75;         ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
   double unsure_task_factor = 2;  ///< on the quota of the least sure quarter of tasks, at least 1
-  bool standardised = true;       ///< every coordinate of h at deviation 1 over the task
+  bool standardised = false;      ///< every coordinate of h at deviation 1 over the task
 
   template <EmbeddingCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
