@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well the networks rank the programs of auto_scheduler logs, on the data sets of study_models.
+//
+//   study_models_networks --data=DIR [--seeds=N --records=N --tasks=N --threads=N --epochs=N]
+//
+// Counters: see study_models. PatternAware is given statements alone, no data movements. PrimitiveAttention is
+// given the steps of the same records. Boosted trees with default options run beside them, on the same rows.
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "recorded_programs.hpp"
+#include "study.hpp"
+#include "tunewright/models/bilstm_attention.hpp"
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/models/pattern_aware.hpp"
+#include "tunewright/models/primitive_attention.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+struct Set {
+  std::string pool, split;
+  study::Selection selection;
+  [[nodiscard]] std::string name() const { return pool + (selection.first ? "_first_" : "_drawn_") + split; }
+};
+
+// Statements as PatternAware wants them: the number of the part before, empty columns of movements behind.
+FeatureBatch as_part_zero(const FeatureBatch& x, std::size_t columns_behind) {
+  FeatureBatch wide(1 + x.columns() + columns_behind);
+  for (std::size_t p = 0; p < x.programs(); ++p) {
+    for (std::uint32_t r = x.offsets()[p]; r < x.offsets()[p + 1]; ++r) {
+      const auto from = x.row(r);
+      std::copy(from.begin(), from.end(), wide.append_row().begin() + 1);
+    }
+    wide.close_program();
+  }
+  return wide;
+}
+
+template <class Model>
+void add(const std::string& recipe, Model model, const Set& set, std::uint64_t seed,
+         const study::Options& options) {
+  model.threads = static_cast<unsigned>(options.number("threads", 2));
+  model.seed = seed + 43;
+  const std::filesystem::path root = options.data;
+  study::add(recipe, set.name(), seed, [=](benchmark::State& state) {
+    const study::Case& data = study::recorded_case(root, set.pool, set.selection, set.split, seed);
+    const FeatureBatch* train = &data.train.x;
+    const FeatureBatch* test = &data.test.x;
+    FeatureBatch wide_train, wide_test;
+    if constexpr (requires { model.dataflow_columns; }) {
+      wide_train = as_part_zero(*train, model.dataflow_columns);
+      wide_test = as_part_zero(*test, model.dataflow_columns);
+      train = &wide_train;
+      test = &wide_test;
+    }
+    Model fitted = model;
+    state.counters["train_s"] =
+        study::seconds_of([&] { fitted.fit(*train, data.train.y, data.train.group); });
+    std::vector<float> score(data.test.y.size());
+    fitted.predict(*test, score);
+    study::count_quality(state, score, data.test);
+    state.counters["programs_train"] = static_cast<double>(data.train.y.size());
+    state.counters["programs_test"] = static_cast<double>(data.test.y.size());
+    state.counters["left_out"] = static_cast<double>(data.left_out);
+  });
+}
+
+template <class Model>
+Model with_epochs(Model model, const study::Options& options, std::size_t usual) {
+  model.training.epochs = static_cast<unsigned>(options.number("epochs", usual));
+  model.training.least_steps = 0;
+  return model;
+}
+
+void add_all(const Set& set, std::uint64_t seed, const study::Options& options) {
+  add("gbdt_default", models::Gbdt{}, set, seed, options);
+  add("mlp", with_epochs(models::Mlp{}, options, 50), set, seed, options);
+  add("pattern_aware_statements", with_epochs(models::PatternAware{}, options, 50), set, seed, options);
+  add("bilstm_attention", with_epochs(models::BiLstmAttention{}, options, 15), set, seed, options);
+  Set steps = set;
+  steps.selection.primitives = true;
+  models::PrimitiveAttention attention;
+  attention.training.batch_programs = 256;
+  add("primitive_attention", with_epochs(attention, options, 10), steps, seed, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return study::run(
+      argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 2}, [](const study::Options& options) {
+        const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
+        for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+            add_all({"gpu", split, drawn}, seed, options);
+      });
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// What training on a pruned dataset costs: share of the training set removed against the change of pairwise
+// accuracy, on records of the V100 and the K80.
+//
+//   study_pruning --data=DIR [--seeds=N --records=N --tasks=N --threads=N]
+//
+// The training side of a split is pruned, the test side stays whole. A seed draws records, split and pruning.
+// Recipes: `full` (nothing removed); `uniform@P` (P percent removed at random, for comparison);
+// `prune_rows<R>_floor<F>_slow<S>` (data::Pruning with these percentages); `default` (its defaults); and
+// `tasks_only`, `slow_only`, `invalid_only` (one stage each). Counters, see also count_quality:
+//   removed_percent       of the training records
+//   accuracy_lost         pairwise accuracy of `full` less this one's, in points (1 / 100); negative: gained
+//   train_s, train_s_full time of the fit
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recorded_programs.hpp"
+#include "study.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/data/pruning.hpp"
+#include "tunewright/models/gbdt.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+// The records of one seed, split; labels are relative to the best of the whole task.
+struct Sides {
+  data::Dataset records, train;
+  data::Split split;
+  study::Part test;
+  std::vector<float> labels;
+  std::vector<std::uint32_t> groups;
+  double full_accuracy = 0, full_s = 0;
+};
+
+struct Fitted {
+  std::vector<float> score;
+  double seconds = 0;
+};
+
+Fitted fit(const Sides& sides, const std::vector<std::size_t>& kept, unsigned threads, std::uint64_t seed) {
+  std::vector<std::size_t> of_all;
+  for (const std::size_t i : kept) of_all.push_back(sides.split.train[i]);
+  const study::Part part = study::Part::of(sides.records, of_all);
+  models::Gbdt model{.threads = threads, .seed = seed + 43};
+  Fitted fitted;
+  fitted.seconds = study::seconds_of([&] { model.fit(part.x, part.y, part.group); });
+  fitted.score.resize(sides.test.y.size());
+  model.predict(sides.test.x, fitted.score);
+  return fitted;
+}
+
+double accuracy(const Sides& sides, const Fitted& fitted) {
+  return stats::pairwise_accuracy(fitted.score, sides.test.y, sides.test.group);
+}
+
+std::vector<std::size_t> everything(const Sides& sides) {
+  std::vector<std::size_t> all(sides.train.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return all;
+}
+
+// The last one is kept: recipes of one data set and seed run in turn.
+const Sides& sides_of(const study::Options& options, const std::string& split, std::uint64_t seed) {
+  static std::optional<std::pair<std::string, Sides>> last;
+  const std::string key = split + std::to_string(seed);
+  if (last && last->first == key) return last->second;
+  last.reset();
+  Sides sides;
+  sides.records =
+      study::recorded_programs(options.data, "gpu",
+                               {.records = options.number("records", 120), .tasks = options.tasks}, seed)
+          .records;
+  sides.split = study::split_by(split, sides.records, seed);
+  sides.train = sides.records.subset(sides.split.train);
+  sides.train.x = FeatureBatch();  // pruning looks at costs alone
+  sides.test = study::Part::of(sides.records, sides.split.test);
+  const Fitted full =
+      fit(sides, everything(sides), static_cast<unsigned>(options.number("threads", 2)), seed);
+  sides.full_accuracy = accuracy(sides, full);
+  sides.full_s = full.seconds;
+  last.emplace(key, std::move(sides));
+  return last->second;
+}
+
+template <class Keep>
+void add(const std::string& recipe, const std::string& split, std::uint64_t seed,
+         const study::Options& options, const Keep& keep) {
+  study::add(recipe, split, seed, [=](benchmark::State& state) {
+    const Sides& sides = sides_of(options, split, seed);
+    const std::vector<std::size_t> kept = keep(sides, Rng(seed).split(7));
+    const Fitted fitted = fit(sides, kept, static_cast<unsigned>(options.number("threads", 2)), seed);
+    study::count_quality(state, fitted.score, sides.test);
+    state.counters["removed_percent"] =
+        100 * (1 - static_cast<double>(kept.size()) / static_cast<double>(sides.train.size()));
+    state.counters["accuracy_lost"] = 100 * (sides.full_accuracy - accuracy(sides, fitted));
+    state.counters["train_s"] = fitted.seconds;
+    state.counters["train_s_full"] = sides.full_s;
+  });
+}
+
+void add_pruning(const std::string& recipe, const std::string& split, std::uint64_t seed,
+                 const study::Options& options, data::Pruning pruning) {
+  pruning.min_records = options.number("min_records", 16);  // few records a task are drawn
+  add(recipe, split, seed, options,
+      [pruning](const Sides& sides, const Rng& rng) { return data::prune(sides.train, pruning, rng); });
+}
+
+void add_all(const std::string& split, std::uint64_t seed, const study::Options& options) {
+  add("full", split, seed, options, [](const Sides& sides, const Rng&) { return everything(sides); });
+  add_pruning("default", split, seed, options, {});
+  add_pruning("invalid_only", split, seed, options, {.task_rows = 1, .floor = 0, .slow_share = 1});
+  add_pruning("tasks_only", split, seed, options, {.task_rows = 0.55, .floor = 0, .slow_share = 1});
+  add_pruning("slow_only", split, seed, options, {.task_rows = 1, .floor = 0.5, .slow_share = 0.1});
+  for (const auto& [rows, floor, slow] : std::vector<std::array<double, 3>>{{1, 0.6, 0.25},
+                                                                            {1, 0.75, 0.4},
+                                                                            {1, 0.9, 0.5},
+                                                                            {0.85, 0.4, 0.2},
+                                                                            {0.85, 0.7, 0.5},
+                                                                            {0.7, 0.4, 0.5},
+                                                                            {0.7, 0.25, 0.1}}) {
+    const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
+    add_pruning("prune_rows" + percent(rows) + "_floor" + percent(floor) + "_slow" + percent(slow), split,
+                seed, options, {.task_rows = rows, .floor = floor, .slow_share = slow});
+  }
+  for (const std::size_t percent : {25U, 45U, 65U}) {
+    add("uniform@" + std::to_string(percent), split, seed, options,
+        [percent](const Sides& sides, const Rng& rng) {
+          std::vector<std::size_t> kept = everything(sides);
+          Rng own = rng;
+          own.shuffle(std::span(kept));
+          kept.resize(kept.size() * (100 - percent) / 100);
+          std::sort(kept.begin(), kept.end());
+          return kept;
+        });
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return study::run(
+      argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 5}, [](const study::Options& options) {
+        for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+            add_all(split, seed, options);
+      });
+}

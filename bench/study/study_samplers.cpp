@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many labels a sampler needs before a model ranks as well as one taught the whole pool.
+//
+//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N --models=gbdt,mlp]
+//                  [--pool=N --test=N]
+//
+// spaces: every exhaustive space one by one. tasks: Ansor and AutoTVM logs one by one, `--tasks` of them. pool: the
+// programs of many Ansor tasks at once, judged on tasks that are not among them.
+//
+// Single spaces: --pool configurations are drawn as the pool and --test others as the test set, which no sampler sees.
+// A hundredth of the pool (8 at least) is labelled at random, the same for all samplers, then as many as make 2, 3, 4,
+// 5, 7.5, 10, 15, 20, 30 and 50 % of it. The model is a committee of three, trained anew after each step; it is
+// judged on the test set and chooses the next labels. Labels are relative to the best that is labelled. Counters:
+//   accuracy_P, top5_P, overestimation_P, found_P   with P % labelled: pairwise accuracy, best of the five best
+//                         predicted / best, share of programs slower than twice the best among the best predicted
+//                         hundredth, all on the test set; best labelled / best of the pool
+//   full_accuracy, full_top5, full_overestimation   of the model taught the whole pool
+//   share_to_full_accuracy, share_to_full_top5      share of the pool after which the value is within one point of
+//                         that, between steps by straight lines; 1 where it is not within half the pool
+//   labels_vs_random      labels needed for the accuracy that random labels reach with a tenth of the pool / that
+//                         tenth; 5 (half the pool) where it is not reached
+// Data "mean_of_..." are the means of all counters over the data sets of that name, seed by seed.
+//
+// The pool: a hundredth is labelled at random (8 of a task on a device at least), then --rounds steps lead to 5 %, and
+// the model taught those is judged on --test programs of every task held out. The tasks held out are the same for
+// all seeds. Counters: pairwise_accuracy, top5, overestimation, found, labels_share, programs_pool, programs_test.
+// Names: biased_<weight> at deviation 1 of each coordinate of the embedding, biased_<weight>_raw without.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "recorded_programs.hpp"
+#include "study.hpp"
+#include "tunewright/data/autotvm_table.hpp"
+#include "tunewright/data/read_table.hpp"
+#include "tunewright/features/knobs.hpp"
+#include "tunewright/models/committee.hpp"
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/samplers/badge.hpp"
+#include "tunewright/samplers/biased_diversity.hpp"
+#include "tunewright/samplers/cluster_centres.hpp"
+#include "tunewright/samplers/core_set.hpp"
+#include "tunewright/samplers/diverse_top_k.hpp"
+#include "tunewright/samplers/epsilon_greedy.hpp"
+#include "tunewright/samplers/random.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/samplers/uncertainty.hpp"
+#include "tunewright/samplers/uncertainty_ping_pong.hpp"
+#include "tunewright/stats/ranking.hpp"
+
+namespace {
+
+using namespace tunewright;
+using samplers::Bias;
+using Indices = std::vector<std::size_t>;
+
+// A committee of any kind behind one face, so that samplers are compiled once.
+class Model {
+ public:
+  std::uint64_t seed = 0;
+
+  template <class M>
+  explicit Model(const M& untrained) : held_(std::make_shared<Holder<M>>(untrained)) {}
+
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    held_ = held_->fitted(x, y, group, seed);
+  }
+  void predict(const FeatureBatch& x, std::span<float> score) const { held_->predict(x, score); }
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
+                              std::span<float> deviation) const {
+    held_->predict_with_deviation(x, score, deviation);
+  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return held_->embed(x); }
+
+ private:
+  struct Face {
+    virtual ~Face() = default;
+    virtual std::shared_ptr<const Face> fitted(const FeatureBatch& x, std::span<const float> y,
+                                               std::span<const std::uint32_t> group,
+                                               std::uint64_t seed) const = 0;
+    virtual void predict(const FeatureBatch& x, std::span<float> score) const = 0;
+    virtual void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
+                                        std::span<float> deviation) const = 0;
+    [[nodiscard]] virtual FeatureBatch embed(const FeatureBatch& x) const = 0;
+  };
+  template <class M>
+  struct Holder : Face {
+    M model;
+    explicit Holder(const M& untrained) : model(untrained) {}
+    std::shared_ptr<const Face> fitted(const FeatureBatch& x, std::span<const float> y,
+                                       std::span<const std::uint32_t> group,
+                                       std::uint64_t seed) const override {
+      auto next = std::make_shared<Holder>(model);
+      next->model.seed = seed;
+      next->model.fit(x, y, group);
+      return next;
+    }
+    void predict(const FeatureBatch& x, std::span<float> score) const override { model.predict(x, score); }
+    void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
+                                std::span<float> deviation) const override {
+      model.predict_with_deviation(x, score, deviation);
+    }
+    [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const override { return model.embed(x); }
+  };
+  std::shared_ptr<const Face> held_;
+};
+static_assert(EmbeddingCostModel<Model> && UncertainCostModel<Model>);
+
+// Programs with their costs; which of them may be labelled and which judge.
+struct Programs {
+  FeatureBatch x;
+  std::vector<double> cost_s;
+  std::vector<std::uint32_t> group;
+  Indices pool, test;
+};
+
+FeatureBatch rows_of(const FeatureBatch& x, const Indices& which) {
+  FeatureBatch part(x.columns());
+  for (const std::size_t i : which) part.append_program(x.program(i));
+  return part;
+}
+
+// Best of the group among `which` / cost; 0 for failures.
+std::vector<float> labels_of(const Programs& all, const Indices& which) {
+  std::map<std::uint32_t, double> best;
+  for (const std::size_t i : which) {
+    double& one = best.try_emplace(all.group[i], std::numeric_limits<double>::infinity()).first->second;
+    one = std::min(one, all.cost_s[i]);
+  }
+  std::vector<float> y;
+  for (const std::size_t i : which)
+    y.push_back(std::isfinite(all.cost_s[i]) ? static_cast<float>(best[all.group[i]] / all.cost_s[i]) : 0.0F);
+  return y;
+}
+
+// A part of the programs as models take it.
+struct Known {
+  FeatureBatch x;
+  std::vector<float> y;
+  std::vector<std::uint32_t> group;
+  Known(const Programs& all, const Indices& which)
+      : x(rows_of(all.x, which)), y(labels_of(all, which)), group(data::pick(all.group, which)) {}
+};
+
+struct Quality {
+  double accuracy = 0, top5 = 0, overestimation = 0, found = 0;
+};
+
+Quality judge(const Model& model, const Known& test) {
+  std::vector<float> score(test.y.size());
+  model.predict(test.x, score);
+  const auto mean = [&](auto metric) { return stats::mean_over_tasks(score, test.y, test.group, metric); };
+  return {.accuracy = stats::pairwise_accuracy(score, test.y, test.group),
+          .top5 = mean([](auto p, auto y) { return stats::top_k_score(p, y, 5); }),
+          .overestimation = mean([](auto p, auto y) { return stats::overestimation(p, y); })};
+}
+
+// Best labelled / best of the pool, mean over groups.
+double found(const Programs& all, const Indices& labelled) {
+  std::map<std::uint32_t, std::pair<double, double>> best;
+  constexpr double never = std::numeric_limits<double>::infinity();
+  for (const std::size_t i : all.pool) {
+    auto& [of_all, of_labelled] = best.try_emplace(all.group[i], never, never).first->second;
+    of_all = std::min(of_all, all.cost_s[i]);
+  }
+  for (const std::size_t i : labelled) {
+    auto& [of_all, of_labelled] = best.at(all.group[i]);
+    of_labelled = std::min(of_labelled, all.cost_s[i]);
+  }
+  double sum = 0;
+  for (const auto& [group, one] : best) sum += std::isfinite(one.second) ? one.first / one.second : 0;
+  return sum / static_cast<double>(best.size());
+}
+
+struct Step {
+  double share = 0;  // of the pool that is labelled
+  Quality quality;
+};
+using Curve = std::vector<Step>;
+
+// `first` of the pool, of every group alike and 8 at least, at random; the others behind.
+std::pair<Indices, Indices> start(const Programs& all, double first, const Rng& rng) {
+  std::map<std::uint32_t, Indices> groups;
+  for (const std::size_t i : all.pool) groups[all.group[i]].push_back(i);
+  std::pair<Indices, Indices> parts;
+  for (auto& [number, members] : groups) {
+    rng.split(number).shuffle(std::span(members));
+    const auto wanted = std::max<std::size_t>(
+        8, static_cast<std::size_t>(std::lround(first * static_cast<double>(members.size()))));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      (i < wanted ? parts.first : parts.second).push_back(members[i]);
+  }
+  std::sort(parts.second.begin(), parts.second.end());
+  return parts;
+}
+
+// Labels the pool in steps; judges after each of them, or after the last only.
+template <class S>
+Curve learn(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
+            bool every_step, std::uint64_t seed) {
+  Rng rng(seed);
+  auto [labelled, open] = start(all, shares.front(), rng.split(1));
+  std::vector<std::uint32_t> round(labelled.size(), 0);
+  std::vector<float> predicted(labelled.size(), std::numeric_limits<float>::quiet_NaN());
+  const Known test(all, all.test);
+  Curve curve;
+  for (std::size_t step = 0;; ++step) {
+    Model model = untrained;
+    model.seed = seed * 100 + step;
+    const Known known(all, labelled);
+    model.fit(known.x, known.y, known.group);
+    const bool last = step + 1 == shares.size();
+    if (every_step || last) {
+      Quality quality = judge(model, test);
+      quality.found = found(all, labelled);
+      curve.push_back({static_cast<double>(labelled.size()) / static_cast<double>(all.pool.size()), quality});
+    }
+    if (last) return curve;
+    const auto wanted =
+        static_cast<std::size_t>(std::lround(shares[step + 1] * static_cast<double>(all.pool.size())));
+    if (wanted <= labelled.size()) continue;
+    const FeatureBatch x = rows_of(all.x, open);
+    const std::vector<std::uint32_t> tasks = data::pick(all.group, open);
+    std::vector<float> score(open.size());
+    model.predict(x, score);
+    Indices chosen;
+    if constexpr (LabelAwareSamplerFor<S, Model>) {
+      chosen = sampler.select(model, x, score, wanted - labelled.size(), rng,
+                              {.x = known.x,
+                               .y = known.y,
+                               .task = known.group,
+                               .round = round,
+                               .predicted = predicted,
+                               .pool_task = tasks});
+    } else {
+      chosen = sampler.select(model, x, score, wanted - labelled.size(), rng);
+    }
+    std::vector<bool> taken(open.size());
+    for (const std::size_t i : chosen) {
+      taken[i] = true;
+      labelled.push_back(open[i]);
+      round.push_back(static_cast<std::uint32_t>(step + 1));
+      predicted.push_back(score[i]);
+    }
+    Indices left;
+    for (std::size_t i = 0; i < open.size(); ++i)
+      if (!taken[i]) left.push_back(open[i]);
+    open = std::move(left);
+  }
+}
+
+// Share at which the curve reaches `wanted`, between its steps by straight lines.
+double share_reaching(const Curve& curve, double Quality::*value, double wanted, double otherwise) {
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const double now = curve[i].quality.*value;
+    if (now < wanted) continue;
+    if (i == 0) return curve[0].share;
+    const double before = curve[i - 1].quality.*value;
+    return curve[i - 1].share + (curve[i].share - curve[i - 1].share) * (wanted - before) / (now - before);
+  }
+  return otherwise;
+}
+
+const std::vector<double> steps{.01, .02, .03, .04, .05, .075, .1, .15, .2, .3, .5};
+
+using Counters = std::map<std::string, double>;
+
+std::string percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))); }
+
+// What one model and one sampler make of one data set.
+using Learn =
+    std::function<Curve(const Programs&, const std::vector<double>&, bool every_step, std::uint64_t)>;
+
+struct Recipe {
+  std::string model, sampler;
+  Learn learn;
+  [[nodiscard]] std::string name() const { return model + "_" + sampler; }
+};
+
+// Programs of a data set, drawn by a seed.
+struct Source {
+  std::string name, group;
+  std::function<Programs(std::uint64_t seed)> draw;
+};
+
+void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Model& model,
+                 bool biases_only) {
+  const auto add = [&](const std::string& sampler_name, auto sampler) {
+    recipes.push_back(
+        {name, sampler_name,
+         [=](const Programs& all, const std::vector<double>& shares, bool every_step, std::uint64_t seed) {
+           return learn(all, model, sampler, shares, every_step, seed);
+         }});
+  };
+  add("random", samplers::Random{});
+  const std::vector<std::pair<std::string, Bias>> biases{{"none", Bias::None},     {"high", Bias::High},
+                                                         {"strata", Bias::Strata}, {"restore", Bias::Restore},
+                                                         {"dpp", Bias::Dpp},       {"qbc", Bias::Qbc}};
+  for (const auto& [bias_name, bias] : biases) {
+    add("biased_" + bias_name, samplers::BiasedDiversity{.bias = bias, .standardised = true});
+    add("biased_" + bias_name + "_raw", samplers::BiasedDiversity{.bias = bias, .standardised = false});
+  }
+  if (biases_only) return;
+  // Diversity alone, without the random share.
+  add("brute_force", samplers::BiasedDiversity{.bias = Bias::None, .random_share = 0, .standardised = false});
+  add("top_k", samplers::TopK{});
+  add("epsilon_greedy", samplers::EpsilonGreedy{});
+  add("variance", samplers::Uncertainty{.acquisition = samplers::Acquisition::Variance});
+  add("margin", samplers::Uncertainty{.acquisition = samplers::Acquisition::Margin});
+  add("expected_improvement", samplers::Uncertainty{});
+  add("upper_confidence_bound",
+      samplers::Uncertainty{.acquisition = samplers::Acquisition::UpperConfidenceBound});
+  add("core_set", samplers::CoreSet{});
+  add("badge", samplers::Badge{});
+  add("cluster_centres", samplers::ClusterCentres{});
+  add("diverse_top_k", samplers::DiverseTopK{});
+  using Errors = models::Gbdt;
+  add("ping_pong",
+      samplers::UncertaintyPingPong<Errors>{
+          .error_predictor = {.rounds = 30, .objective = models::gbdt::Objective::Squared, .threads = 1}});
+}
+
+// Failures must teach: the objective is the plain squared error.
+models::Committee<models::Gbdt, 3> small_gbdt() {
+  return {.member = {.objective = models::gbdt::Objective::Squared, .embedding_columns = 128, .threads = 1},
+          .threads = 1};
+}
+models::Committee<models::Mlp, 3> small_mlp() {
+  nn::Training training;
+  training.loss = nn::Loss::MeanSquared;
+  training.batch_programs = 32;
+  training.learning_rate = 3e-3F;
+  training.epochs = 40;
+  training.least_steps = 300;
+  training.schedule = nn::Schedule::Cosine;
+  return {.member = {.hidden = 32, .training = training, .threads = 1}, .threads = 1};
+}
+
+// The pool and the test set of one task.
+Programs draw(std::shared_ptr<const Programs> whole, std::size_t pool, std::size_t test, std::uint64_t seed) {
+  Programs all = *whole;
+  Indices order(all.cost_s.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  Rng(seed).split(77).shuffle(std::span(order));
+  const std::size_t held = std::min(test, order.size() / 4), kept = std::min(pool, order.size() - held);
+  all.test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held));
+  all.pool.assign(order.begin() + static_cast<std::ptrdiff_t>(held),
+                  order.begin() + static_cast<std::ptrdiff_t>(held + kept));
+  return all;
+}
+
+Programs programs_of(const data::Table& table) {
+  Programs all;
+  const std::vector<Knob> given = data::knobs_of(table);
+  features::Knobs knobs{.knobs = given};
+  std::vector<std::string> names;
+  for (const Knob& knob : given) names.push_back(knob.name);
+  const auto places = knobs.places(names);
+  all.x = FeatureBatch(knobs.schema().columns.size());
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    knobs.describe(places, data::knob_values(table, i), all.x);
+    all.cost_s.push_back(table.cost_s(i));
+  }
+  all.group.assign(table.size(), 0);
+  return all;
+}
+
+Source source(const std::string& name, const std::string& group, const study::Options& options,
+              std::function<Programs()> load) {
+  // Loaded when first asked for, and kept.
+  auto kept = std::make_shared<std::shared_ptr<const Programs>>();
+  const std::size_t pool = options.number("pool", 2000), test = options.number("test", 1000);
+  return {name, group, [=](std::uint64_t seed) {
+            if (!*kept) *kept = std::make_shared<const Programs>(load());
+            return draw(*kept, pool, test, seed);
+          }};
+}
+
+std::string stem(const std::filesystem::path& file) {
+  std::string name = file.filename().string();
+  name.resize(name.find('.'));
+  return name;
+}
+
+std::vector<Source> exhaustive_spaces(const study::Options& options) {
+  std::vector<Source> sources;
+  for (const char* kernel : {"convolution", "convolution_milo", "dedispersion_milo", "gemm", "ktt"}) {
+    for (const auto& file :
+         study::files(options.data, std::string("kernel-tuner-hub/") + kernel, ".json.gz")) {
+      if (stem(file).ends_with("_T4")) continue;  // one of the others in another format
+      sources.push_back(source(std::string(kernel) + "_" + stem(file), "kernel_tuner", options, [file] {
+        return programs_of(data::read_table(file.string(), {.device = "device"}).table);
+      }));
+    }
+  }
+  for (const char* device : {"x86_AMD3700X", "x86_inteli7-3770"}) {
+    const std::string folder = std::string("droplet-autotvm/") + device + "/resnet-18/random";
+    if (!std::filesystem::is_directory(options.data / folder)) continue;
+    for (const auto& file : study::files(options.data, folder)) {
+      sources.push_back(source(std::string(device) + "_" + stem(file), "droplet_x86", options, [file] {
+        return programs_of(data::read_autotvm_table(file.string(), {.device = "device"}).table);
+      }));
+    }
+  }
+  return sources;
+}
+
+// The programs of one group of recorded auto_scheduler programs.
+Programs programs_of(const data::Dataset& records, std::uint32_t group) {
+  Programs all;
+  all.x = FeatureBatch(records.x.columns());
+  const std::vector<std::uint32_t> groups = records.groups();
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (groups[i] != group) continue;
+    all.x.append_program(records.x.program(i));
+    all.cost_s.push_back(records.cost_s[i]);
+  }
+  all.group.assign(all.cost_s.size(), 0);
+  return all;
+}
+
+// Half of them from each tuner, as many of the V100 as of the K80.
+std::vector<Source> recorded_tasks(const study::Options& options, std::size_t count) {
+  std::vector<Source> sources;
+  const std::size_t of_device = (count + 3) / 4;
+  auto ansor = std::make_shared<data::Dataset>();
+  for (std::uint32_t group = 0; group < 2 * of_device; ++group) {
+    sources.push_back(source("ansor_" + std::to_string(group), "ansor_tasks", options, [=] {
+      if (ansor->size() == 0)
+        *ansor =
+            study::recorded_programs(options.data, "gpu", {.records = 1000, .tasks = of_device}, 1).records;
+      return programs_of(*ansor, group);
+    }));
+  }
+  for (const char* device : {"v100", "k80"}) {
+    const auto logs = study::files(options.data, std::string("roller-tvm-logs/") + device + "/autotvm");
+    const std::size_t wanted = std::min(logs.size(), of_device);
+    for (std::size_t i = 0; i < wanted; ++i) {
+      const std::filesystem::path file = logs[i * logs.size() / wanted];
+      sources.push_back(source(std::string(device) + "_" + stem(file), "autotvm_tasks", options, [file] {
+        return programs_of(data::read_autotvm_table(file.string(), {.device = "device"}).table);
+      }));
+    }
+  }
+  return sources;
+}
+
+Counters count(const Curve& curve, const Quality& full, const Curve& random) {
+  Counters counters{{"full_accuracy", full.accuracy},
+                    {"full_top5", full.top5},
+                    {"full_overestimation", full.overestimation}};
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const double share = steps[i];
+    if (share != .02 && share != .05 && share != .1 && share != .2 && share != .5) continue;
+    const Quality& q = curve[i].quality;
+    counters["accuracy_" + percent(share)] = q.accuracy;
+    counters["top5_" + percent(share)] = q.top5;
+    counters["overestimation_" + percent(share)] = q.overestimation;
+    counters["found_" + percent(share)] = q.found;
+  }
+  counters["share_to_full_accuracy"] = share_reaching(curve, &Quality::accuracy, full.accuracy - 0.01, 1);
+  counters["share_to_full_top5"] = share_reaching(curve, &Quality::top5, full.top5 - 0.01, 1);
+  const auto tenth = static_cast<std::size_t>(std::find(steps.begin(), steps.end(), .1) - steps.begin());
+  counters["labels_vs_random"] =
+      share_reaching(curve, &Quality::accuracy, random[tenth].quality.accuracy, .5) / random[tenth].share;
+  return counters;
+}
+
+void report(benchmark::State& state, const Counters& counters) {
+  for (const auto& [name, value] : counters) state.counters[name] = value;
+}
+
+// Every recipe on every source, then the means over sources.
+void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& sources, std::uint64_t seed) {
+  struct Shared {  // of one source, for all recipes
+    std::string key;
+    Programs all;
+    std::map<std::string, Quality> full;
+    std::map<std::string, Curve> random;
+  };
+  static Shared shared;
+  static std::map<std::string, std::vector<Counters>> of_group;
+  std::vector<std::string> groups;
+  for (const Source& source : sources) {
+    if (std::find(groups.begin(), groups.end(), source.group) == groups.end()) groups.push_back(source.group);
+    for (const Recipe& recipe : recipes) {
+      study::add(recipe.name(), source.name, seed, [=](benchmark::State& state) {
+        const std::string key = source.name + std::to_string(seed);
+        if (shared.key != key) shared = {key, source.draw(seed), {}, {}};
+        if (shared.full.find(recipe.model) == shared.full.end())
+          shared.full[recipe.model] = recipe.learn(shared.all, {1.0}, false, seed).front().quality;
+        const Curve curve = recipe.learn(shared.all, steps, true, seed);
+        if (recipe.sampler == "random") shared.random[recipe.model] = curve;
+        const auto random = shared.random.find(recipe.model);
+        const Counters counters = count(curve, shared.full.at(recipe.model),
+                                        random == shared.random.end() ? curve : random->second);
+        of_group[recipe.name() + source.group + std::to_string(seed)].push_back(counters);
+        report(state, counters);
+      });
+    }
+  }
+  for (const std::string& group : groups) {
+    for (const Recipe& recipe : recipes) {
+      study::add(recipe.name(), "mean_of_" + group, seed, [=](benchmark::State& state) {
+        const auto& all = of_group[recipe.name() + group + std::to_string(seed)];
+        Counters mean;
+        for (const Counters& one : all)
+          for (const auto& [name, value] : one) mean[name] += value / static_cast<double>(all.size());
+        mean["data_sets"] = static_cast<double>(all.size());
+        report(state, mean);
+      });
+    }
+  }
+}
+
+// Whole tasks are held out, on both devices; some of their programs judge.
+Programs cross_task(const study::Options& options) {
+  const Rng rng(1);
+  study::Selection selection;
+  selection.records = options.number("records", 100000);
+  selection.tasks = options.tasks;
+  const data::Dataset records = study::recorded_programs(options.data, "gpu", selection, 1).records;
+  Programs all;
+  const data::Split split = data::by_task(records, 0.1, rng.split(1));
+  all.x = records.x;
+  all.cost_s = records.cost_s;
+  all.group = records.groups();
+  all.pool = split.train;
+  std::map<std::uint32_t, Indices> held;
+  for (const std::size_t i : split.test) held[all.group[i]].push_back(i);
+  for (auto& [group, members] : held) {
+    rng.split(2).split(group).shuffle(std::span(members));
+    members.resize(std::min<std::size_t>(members.size(), options.number("test", 400)));
+    all.test.insert(all.test.end(), members.begin(), members.end());
+  }
+  return all;
+}
+
+void add_pool(const std::vector<Recipe>& recipes, const study::Options& options, std::uint64_t seed) {
+  static std::shared_ptr<const Programs> all;
+  const auto load = [options]() -> const Programs& {
+    if (!all) all = std::make_shared<const Programs>(cross_task(options));
+    return *all;
+  };
+  const auto add = [&](const Recipe& recipe, const std::string& name, const std::vector<double>& shares) {
+    study::add(name, "cross_task_pool", seed, [=](benchmark::State& state) {
+      const Programs& programs = load();
+      const Step last = recipe.learn(programs, shares, false, seed).back();
+      state.counters["pairwise_accuracy"] = last.quality.accuracy;
+      state.counters["top5"] = last.quality.top5;
+      state.counters["overestimation"] = last.quality.overestimation;
+      state.counters["found"] = last.quality.found;
+      state.counters["labels_share"] = last.share;
+      state.counters["programs_pool"] = static_cast<double>(programs.pool.size());
+      state.counters["programs_test"] = static_cast<double>(programs.test.size());
+    });
+  };
+  const std::size_t rounds = options.number("rounds", 4);
+  std::vector<double> shares{.01};
+  for (std::size_t r = 1; r <= rounds; ++r)
+    shares.push_back(.01 + .04 * static_cast<double>(r) / static_cast<double>(rounds));
+  for (const Recipe& recipe : recipes) {
+    if (recipe.sampler == "random") {
+      add(recipe, recipe.model + "_whole_pool", {1.0});
+      add(recipe, recipe.name(), {.05});
+    } else {
+      add(recipe, recipe.name(), shares);
+    }
+  }
+}
+
+models::Committee<models::Gbdt, 2> pool_gbdt() {
+  return {.member = {.rounds = 50, .learning_rate = 0.2F, .embedding_columns = 128}, .bootstrap = true};
+}
+models::Committee<models::Mlp, 2> pool_mlp() {
+  nn::Training training;
+  training.epochs = 6;
+  training.least_steps = 300;
+  training.batch_programs = 256;
+  training.learning_rate = 2e-3F;
+  training.schedule = nn::Schedule::Cosine;
+  training.across_tasks = false;
+  return {.member = {.hidden = 64, .training = training}};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return study::run(
+      argc, argv, {.folders = {"kernel-tuner-hub", "roller-tvm-logs"}, .seeds = 1},
+      [](const study::Options& options) {
+        const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");
+        const auto wants = [&](const char* one) { return part == one || part == "all"; };
+        const bool gbdt = models.find("gbdt") != std::string::npos;
+        const bool mlp = models.find("mlp") != std::string::npos;
+        std::vector<Recipe> single, pool;
+        if (gbdt) add_recipes(single, "gbdt", Model(small_gbdt()), false);
+        if (mlp) add_recipes(single, "mlp", Model(small_mlp()), false);
+        if (gbdt) add_recipes(pool, "gbdt", Model(pool_gbdt()), true);
+        if (mlp) add_recipes(pool, "mlp", Model(pool_mlp()), true);
+        const std::uint64_t first = options.number("first_seed", 0);
+        for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
+          if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);
+          if (wants("tasks"))
+            add_single(single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks), seed);
+          if (wants("pool")) add_pool(pool, options, seed);
+        }
+      });
+}
