@@ -11,12 +11,8 @@
 #include <benchmark/benchmark.h>
 
 #include <chrono>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,11 +21,7 @@
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/stats/ranking.hpp"
 #include "tunewright/stats/robust.hpp"
-
-#if defined(TUNEWRIGHT_BENCH_HAS_XGBOOST) && __has_include(<xgboost/c_api.h>)
-#include <xgboost/c_api.h>
-#define BENCH_GBDT_COMPARES 1
-#endif
+#include "xgboost.hpp"
 
 namespace {
 
@@ -70,94 +62,6 @@ double accuracy(const std::vector<float>& score, const Data& test) {
   return stats::pairwise_accuracy(score, test.y, test.group);
 }
 
-#if defined(BENCH_GBDT_COMPARES)
-
-void require(int status) {
-  if (status != 0) throw std::runtime_error(std::string("XGBoost: ") + XGBGetLastError());
-}
-
-// Owns one booster and the matrix it was trained on.
-class XgBoost {
- public:
-  XgBoost(const models::Gbdt& options, const Data& train) {
-    matrix_ = make_matrix(train.x);
-    require(XGBoosterCreate(&matrix_, 1, &booster_));
-    set("tree_method", "hist");
-    set("max_bin", std::to_string(options.max_bins));
-    set("max_depth", std::to_string(options.max_depth));
-    set("eta", std::to_string(options.learning_rate));
-    set("gamma", std::to_string(options.gamma));
-    set("min_child_weight", std::to_string(options.min_child_weight));
-    set("lambda", std::to_string(options.lambda));
-    set("base_score", "0");
-    set("nthread", std::to_string(threads));
-    set("seed", std::to_string(options.seed));
-    set("verbosity", "0");
-    const bool squared = options.objective == models::gbdt::Objective::Squared;
-    if (squared && train.x.rows() == train.y.size()) {
-      set("objective", "reg:squarederror");
-      require(XGDMatrixSetFloatInfo(matrix_, "label", train.y.data(), train.y.size()));
-      for (unsigned round = 0; round < options.rounds; ++round)
-        require(XGBoosterUpdateOneIter(booster_, static_cast<int>(round), matrix_));
-      return;
-    }
-    std::vector<float> gradient(train.x.rows()), hessian(train.x.rows());
-    const auto offsets = train.x.offsets();
-    for (unsigned round = 0; round < options.rounds; ++round) {
-      const std::vector<float> score = sum_rows(matrix_, train.x, 1);
-      for (std::size_t p = 0; p < score.size(); ++p) {
-        for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) {
-          const float weight = squared ? 1.0F : train.y[p];
-          gradient[r] = (score[p] - train.y[p]) * weight;
-          hessian[r] = weight;
-        }
-      }
-      require(XGBoosterBoostOneIter(booster_, matrix_, gradient.data(), hessian.data(), gradient.size()));
-    }
-  }
-  ~XgBoost() {
-    XGBoosterFree(booster_);
-    XGDMatrixFree(matrix_);
-  }
-  XgBoost(const XgBoost&) = delete;
-  XgBoost& operator=(const XgBoost&) = delete;
-
-  std::vector<float> predict(const FeatureBatch& x, double& ms) {
-    set("nthread", "1");
-    const DMatrixHandle matrix = make_matrix(x);
-    std::vector<float> score;
-    ms = milliseconds([&] { score = sum_rows(matrix, x, 0); });
-    XGDMatrixFree(matrix);
-    return score;
-  }
-
- private:
-  static DMatrixHandle make_matrix(const FeatureBatch& x) {
-    DMatrixHandle matrix = nullptr;
-    require(XGDMatrixCreateFromMat(x.values().data(), x.rows(), x.columns(),
-                                   std::numeric_limits<float>::quiet_NaN(), &matrix));
-    return matrix;
-  }
-  void set(const char* name, const std::string& value) {
-    require(XGBoosterSetParam(booster_, name, value.c_str()));
-  }
-  std::vector<float> sum_rows(DMatrixHandle matrix, const FeatureBatch& x, int training) {
-    bst_ulong count = 0;
-    const float* of_row = nullptr;
-    require(XGBoosterPredict(booster_, matrix, 1, 0, training, &count, &of_row));
-    std::vector<float> score(x.programs(), 0.0F);
-    for (std::size_t p = 0; p < score.size(); ++p) {
-      for (std::uint32_t r = x.offsets()[p]; r < x.offsets()[p + 1]; ++r) score[p] += of_row[r];
-    }
-    return score;
-  }
-
-  BoosterHandle booster_ = nullptr;
-  DMatrixHandle matrix_ = nullptr;
-};
-
-#endif
-
 void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, bool single_statement) {
   const auto programs = static_cast<std::size_t>(state.range(0));
   const auto [train, test] = make_data(programs, tasks, single_statement);
@@ -171,13 +75,13 @@ void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, boo
       models::Gbdt one_core = model;
       one_core.threads = 1;
       predict.push_back(milliseconds([&] { one_core.predict(test.x, score); }));
-#if defined(BENCH_GBDT_COMPARES)
+#if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
       double ms = 0;
       const auto start = std::chrono::steady_clock::now();
-      XgBoost xgboost(model, train);
+      bench::XgBoost xgboost(model, train.x, train.y);
       fit_xgboost.push_back(
           std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
-      score_xgboost = xgboost.predict(test.x, ms);
+      score_xgboost = xgboost.predict_on_one_core(test.x, ms);
       predict_xgboost.push_back(ms);
 #endif
     }
@@ -187,7 +91,7 @@ void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, boo
   state.counters["pairwise_accuracy"] = accuracy(score, test);
   state.counters["fit_ms"] = stats::median(fit);
   state.counters["predict_us_per_program"] = stats::median(predict) * per_program;
-#if defined(BENCH_GBDT_COMPARES)
+#if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
   state.counters["pairwise_accuracy_xgboost"] = accuracy(score_xgboost, test);
   state.counters["fit_ms_xgboost"] = stats::median(fit_xgboost);
   state.counters["predict_us_per_program_xgboost"] = stats::median(predict_xgboost) * per_program;

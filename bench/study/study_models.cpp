@@ -26,7 +26,7 @@
 #include "study.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/linear.hpp"
-#include "xgboost.hpp"
+#include "../xgboost.hpp"
 
 namespace {
 
@@ -77,9 +77,9 @@ void add_pair(const std::string& options, const models::Gbdt& model, const Set& 
     const study::Case& data = load();
     const Fitted ours = fit(model, data);
     count(state, ours, data);
-#if defined(STUDY_HAS_XGBOOST)
+#if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
     Fitted theirs;
-    std::optional<study::XgBoost> xgboost;
+    std::optional<bench::XgBoost> xgboost;
     theirs.seconds = study::seconds_of([&] { xgboost.emplace(model, data.train.x, data.train.y); });
     theirs.score = xgboost->predict(data.test.x);
     state.counters["time_ratio_vs_xgboost"] = ours.seconds / theirs.seconds;
@@ -90,7 +90,7 @@ void add_pair(const std::string& options, const models::Gbdt& model, const Set& 
     xgboost_runs()[key] = std::move(theirs);
 #endif
   });
-#if defined(STUDY_HAS_XGBOOST)
+#if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
   study::add("xgboost_" + options, set.name(), seed, [=](benchmark::State& state) {
     const auto run = xgboost_runs().find(key);
     if (run == xgboost_runs().end()) throw std::runtime_error("run gbdt_" + options + " too");
