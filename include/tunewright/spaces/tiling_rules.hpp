@@ -33,10 +33,8 @@ struct SkipSource {
 /// Cheap elementwise stages disappear into their readers.
 struct AlwaysInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    const State& state = d.builder.state();
-    const bool is_output = readers(state, id).empty();
-    const bool is_copy = id >= state.graph->size();
-    return !is_output && !is_copy && program::strictly_inlineable(*state.stages[id].op)
+    return may_disappear(d.builder.state(), id) &&
+                   program::strictly_inlineable(*d.builder.state().stages[id].op)
                ? Answer::ApplyAndSkipRest
                : Answer::Skip;
   }
@@ -51,10 +49,9 @@ struct AlwaysInline {
 /// where it replaces waiting for memory. Not in Ansor.
 struct MayInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    const State& state = d.builder.state();
-    const bool is_output = readers(state, id).empty();
-    const bool is_copy = id >= state.graph->size();
-    return !is_output && !is_copy && program::inlineable(*state.stages[id].op) ? Answer::Apply : Answer::Skip;
+    return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op)
+               ? Answer::Apply
+               : Answer::Skip;
   }
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);

@@ -40,7 +40,8 @@ enum class Answer : std::uint8_t {
 
 /// Place of a stage in the topological order: also how many stages are left to visit once it is done.
 [[nodiscard]] inline std::size_t place_of(const State& state, TensorId id) {
-  return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
+  return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) -
+                                  state.order.begin());
 }
 
 /// Stages that read `id`, looking through inlined ones, in topological order.
@@ -64,6 +65,11 @@ enum class Answer : std::uint8_t {
             [&](TensorId a, TensorId b) { return place_of(state, a) < place_of(state, b); });
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
+}
+
+/// True for stages that are neither an output nor a copy made on purpose.
+[[nodiscard]] inline bool may_disappear(const State& state, TensorId id) {
+  return !readers(state, id).empty() && id < state.graph->size();
 }
 
 /// The only reader of `id` if it has the same shape and reads point by point (through inlined elementwise
