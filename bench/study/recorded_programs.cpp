@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #include "tunewright/features/primitives.hpp"
@@ -42,8 +42,7 @@ void append_logs(RecordedPrograms& to, const std::filesystem::path& root, const 
       of_task[record.task->workload_key].push_back(record);
     });
     for (auto& [key, records] : of_task) {
-      std::vector<std::size_t> taken(records.size());
-      std::iota(taken.begin(), taken.end(), std::size_t{0});
+      std::vector<std::size_t> taken = positions(records.size());
       if (!selection.first) rng.split(2).split(log).shuffle(std::span(taken));
       taken.resize(std::min(taken.size(), selection.records));
       std::sort(taken.begin(), taken.end());

@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +24,7 @@
 
 #include "recorded_programs.hpp"
 #include "study.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/pruning.hpp"
 #include "tunewright/models/gbdt.hpp"
@@ -64,11 +64,7 @@ double accuracy(const Sides& sides, const Fitted& fitted) {
   return stats::pairwise_accuracy(fitted.score, sides.test.y, sides.test.group);
 }
 
-std::vector<std::size_t> everything(const Sides& sides) {
-  std::vector<std::size_t> all(sides.train.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  return all;
-}
+std::vector<std::size_t> everything(const Sides& sides) { return positions(sides.train.size()); }
 
 // The last one is kept: recipes of one data set and seed run in turn.
 const Sides& sides_of(const study::Options& options, const std::string& split, std::uint64_t seed) {

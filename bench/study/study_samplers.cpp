@@ -33,7 +33,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,6 +40,7 @@
 
 #include "recorded_programs.hpp"
 #include "study.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/data/autotvm_table.hpp"
 #include "tunewright/data/read_table.hpp"
 #include "tunewright/features/knobs.hpp"
@@ -350,8 +350,7 @@ models::Committee<models::Mlp, 3> small_mlp() {
 // The pool and the test set of one task.
 Programs draw(std::shared_ptr<const Programs> whole, std::size_t pool, std::size_t test, std::uint64_t seed) {
   Programs all = *whole;
-  Indices order(all.cost_s.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  Indices order = positions(all.cost_s.size());
   Rng(seed).split(77).shuffle(std::span(order));
   const std::size_t held = std::min(test, order.size() / 4), kept = std::min(pool, order.size() - held);
   all.test.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(held));

@@ -25,7 +25,6 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <span>
 #include <string>
 #include <tuple>
@@ -43,6 +42,7 @@
 #include "tunewright/adaptations/refit.hpp"
 #include "tunewright/adaptations/shared_trunk.hpp"
 #include "tunewright/adaptations/warm_start.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/autotvm_table.hpp"
 #include "tunewright/data/read_table.hpp"
@@ -162,8 +162,7 @@ models::Gbdt untrained_gbdt(std::uint64_t seed) {
 
 Draw draw(const Pair& pair, std::size_t source, std::uint64_t seed) {
   const auto shuffled = [&](std::size_t n, std::uint64_t which) {
-    std::vector<std::size_t> order(n);
-    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<std::size_t> order = positions(n);
     Rng rng = Rng(seed).split(which);
     rng.shuffle(std::span(order));
     return order;
@@ -295,11 +294,7 @@ int main(int argc, char** argv) {
             study::add(recipe.name + "@" + std::to_string(n), name, seed, [=](benchmark::State& state) {
               if (!*drawn) *drawn = std::make_unique<Draw>(draw(*pair, source, seed));
               Draw& d = **drawn;
-              const auto first = [&](std::size_t count) {
-                std::vector<std::size_t> own(count);
-                std::iota(own.begin(), own.end(), std::size_t{0});
-                return d.pool.subset(own);
-              };
+              const auto first = [&](std::size_t count) { return d.pool.subset(positions(count)); };
               const auto scratch = [&](std::size_t labels) {
                 const auto [at, fresh] = d.scratch.try_emplace({recipe.gbdt, labels}, 0.0);
                 if (fresh) {

@@ -52,7 +52,7 @@ class TrainingSet {
       throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
                                   std::to_string(cost_s.size()) + " costs; give one cost a program");
     }
-    auto found = find(task);
+    auto found = find(parts_, task);
     if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}, {}, {}});
     Part& part = *found;
     part.x.append(x);
@@ -68,7 +68,7 @@ class TrainingSet {
   }
 
   void forget(std::uint64_t task) {
-    const auto part = find(task);
+    const auto part = find(parts_, task);
     if (part == parts_.end()) return;
     size_ -= part->cost_s.size();
     parts_.erase(part);
@@ -78,9 +78,7 @@ class TrainingSet {
 
   /// The group of `task` in what `assemble` returns; a number of its own while nothing of it is here.
   [[nodiscard]] std::uint32_t group_of(std::uint64_t task) const {
-    const auto part =
-        std::find_if(parts_.begin(), parts_.end(), [&](const Part& one) { return one.task == task; });
-    return static_cast<std::uint32_t>(part - parts_.begin());
+    return static_cast<std::uint32_t>(find(parts_, task) - parts_.begin());
   }
 
   [[nodiscard]] Data assemble() const {
@@ -108,8 +106,8 @@ class TrainingSet {
     std::vector<std::uint32_t> round;
     std::vector<float> predicted;
   };
-  [[nodiscard]] std::vector<Part>::iterator find(std::uint64_t task) {
-    return std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.task == task; });
+  [[nodiscard]] static auto find(auto& parts, std::uint64_t task) -> decltype(parts.begin()) {
+    return std::find_if(parts.begin(), parts.end(), [&](const Part& part) { return part.task == task; });
   }
 
   std::vector<Part> parts_;  // in order of their first candidate

@@ -62,13 +62,10 @@ class Reader {
   }
 
   void enter(const loops::Loop& loop) {
-    if (loop.var >= nest_->variables.size() || nest_->variables[loop.var].extent < 1) {
-      throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest_->name +
-                                  "' is not declared with an extent of at least 1");
-    }
-    if (nest_->variables[loop.var].extent == 1) return walk(loop.body);
+    const std::int64_t extent = loops::checked_extent(*nest_, loop);
+    if (extent == 1) return walk(loop.body);
     depth_of_[loop.var] = static_cast<std::uint32_t>(extents_.size());
-    extents_.push_back(nest_->variables[loop.var].extent);
+    extents_.push_back(extent);
     walk(loop.body);
     extents_.pop_back();
     depth_of_[loop.var] = per_statement::AffineForms::none;

@@ -28,9 +28,13 @@ struct All {
       keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
     Kept kept{.indices = positions(pool.size()), .rejected = {}};
     const auto ask = [&](const auto& filter) {
-      std::vector<config_t<S>> left;
-      for (const std::size_t i : kept.indices) left.push_back(pool[i]);
-      const Kept next = filter.keep(space, task, std::span<const config_t<S>>(left));
+      std::vector<config_t<S>> copies;  // only once something was rejected: configurations may be large
+      std::span<const config_t<S>> left = pool;
+      if (kept.indices.size() < pool.size()) {
+        for (const std::size_t i : kept.indices) copies.push_back(pool[i]);
+        left = copies;
+      }
+      const Kept next = filter.keep(space, task, left);
       for (const auto& [reason, count] : next.rejected) kept.rejected[reason] += count;
       std::vector<std::size_t> indices;
       for (const std::size_t i : next.indices) indices.push_back(kept.indices[i]);

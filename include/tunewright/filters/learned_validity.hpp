@@ -6,13 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <span>
 #include <unordered_set>
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/filters/concept.hpp"
@@ -105,9 +105,7 @@ struct LearnedValidity {
     valid.insert(valid.end(), label.begin(), label.end());
     if (!active()) return;
     if (most_lost > 0) learn_threshold();
-    std::vector<std::size_t> all(valid.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    fit(model, all);
+    fit(model, positions(valid.size()));
   }
 
   /// Enough is known to reject anything.

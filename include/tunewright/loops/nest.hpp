@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -159,6 +160,14 @@ struct LoopNest {
 
   [[nodiscard]] program::Range range_of(Var var) const { return {0, variables[var].extent - 1}; }
 };
+
+/// Iterations of a loop. Throws `std::invalid_argument` for a variable that the nest does not declare with some.
+[[nodiscard]] inline std::int64_t checked_extent(const LoopNest& nest, const Loop& loop) {
+  if (loop.var < nest.variables.size() && nest.variables[loop.var].extent >= 1)
+    return nest.variables[loop.var].extent;
+  throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest.name +
+                              "' is not declared with an extent of at least 1");
+}
 
 /// Value of an index expression over a statement's axes, as an expression over loop variables.
 [[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement,

@@ -78,11 +78,7 @@ class Describer {
   }
 
   void enter(const loops::Loop& loop) {
-    if (loop.var >= nest_->variables.size() || nest_->variables[loop.var].extent < 1) {
-      throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest_->name +
-                                  "' is not declared with an extent of at least 1");
-    }
-    const std::int64_t extent = nest_->variables[loop.var].extent;
+    const std::int64_t extent = loops::checked_extent(*nest_, loop);
     const std::int64_t outer_limit = unroll_limit_;
     if (loop.unroll_limit > 0) unroll_limit_ = loop.unroll_limit;
     if (extent == 1 && loop.kind == loops::LoopKind::Serial) {
