@@ -33,24 +33,41 @@ struct Target {
   unsigned threads = 1;  ///< worker threads of a parallel loop
   Isa isa = Isa::Sse42;
   std::uint64_t cache_line_bytes = 64;
-  std::uint64_t l1_bytes = 32 * 1024;    ///< data cache of one core
-  std::uint64_t l2_bytes = 1024 * 1024;  ///< of one core
+  std::uint64_t l1_bytes = 32 * 1024;    ///< data cache of one core or multiprocessor
+  std::uint64_t l2_bytes = 1024 * 1024;  ///< of one core; on a GPU of the device
   std::uint64_t l3_bytes = 0;            ///< of the package, shared; 0 when there is none
 
-  // GPUs only; all zero on a CPU.
-  std::uint64_t shared_memory_per_block_bytes = 0;
+  // GPUs only; all zero on a CPU, and zero where it is not known.
+  std::uint64_t shared_memory_per_block_bytes = 0;      ///< that any kernel gets
+  std::uint64_t max_shared_memory_per_block_bytes = 0;  ///< that a kernel can ask for
+  std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
+  unsigned registers_per_block = 0;  ///< of 32 bits
+  unsigned registers_per_multiprocessor = 0;
+  unsigned max_registers_per_thread = 0;
   unsigned max_threads_per_block = 0;
+  unsigned max_threads_per_multiprocessor = 0;
+  unsigned max_blocks_per_multiprocessor = 0;
   unsigned max_vthread_extent = 0;
   unsigned warp_size = 0;
   unsigned multiprocessors = 0;
-  std::string architecture{};  ///< e.g. "sm_90"; on CPUs empty
+  double peak_fp32_gflops = 0;  ///< multiply-add is two; without tensor units
+  double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
+  std::string architecture{};   ///< compute capability, e.g. "sm_90"; on CPUs empty
 
+  /// Shared memory a block can have at most.
+  [[nodiscard]] constexpr std::uint64_t shared_memory_limit_bytes() const noexcept {
+    return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes
+               ? max_shared_memory_per_block_bytes
+               : shared_memory_per_block_bytes;
+  }
   /// Bytes of one vector register.
   [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
   }
   /// Architectural vector registers.
-  [[nodiscard]] constexpr unsigned vector_registers() const noexcept { return isa == Isa::Avx512 ? 32U : 16U; }
+  [[nodiscard]] constexpr unsigned vector_registers() const noexcept {
+    return isa == Isa::Avx512 ? 32U : 16U;
+  }
 
   /// The same machine with older instructions. Throws `std::invalid_argument` when this target lacks `wanted`.
   [[nodiscard]] Target with_isa(Isa wanted) const {
@@ -75,11 +92,32 @@ struct Target {
 
 /// Key of a target in journals: everything that changes generated code or its speed; the name is not part of it.
 [[nodiscard]] inline std::uint64_t stable_hash(const Target& t) {
-  return StableHash{}
-      .add(static_cast<unsigned>(t.kind)).add(t.threads).add(static_cast<unsigned>(t.isa)).add(t.cache_line_bytes)
-      .add(t.l1_bytes).add(t.l2_bytes).add(t.l3_bytes).add(t.shared_memory_per_block_bytes)
-      .add(t.max_threads_per_block).add(t.max_vthread_extent).add(t.warp_size).add(t.multiprocessors)
-      .add(t.architecture).value();
+  StableHash hash;
+  hash.add(static_cast<unsigned>(t.kind))
+      .add(t.threads)
+      .add(static_cast<unsigned>(t.isa))
+      .add(t.cache_line_bytes)
+      .add(t.l1_bytes)
+      .add(t.l2_bytes)
+      .add(t.l3_bytes)
+      .add(t.shared_memory_per_block_bytes)
+      .add(t.max_threads_per_block)
+      .add(t.max_vthread_extent)
+      .add(t.warp_size)
+      .add(t.multiprocessors)
+      .add(t.architecture);
+  if (t.kind == DeviceKind::Gpu) {
+    hash.add(t.max_shared_memory_per_block_bytes)
+        .add(t.shared_memory_per_multiprocessor_bytes)
+        .add(t.registers_per_block)
+        .add(t.registers_per_multiprocessor)
+        .add(t.max_registers_per_thread)
+        .add(t.max_threads_per_multiprocessor)
+        .add(t.max_blocks_per_multiprocessor)
+        .add(t.peak_fp32_gflops)
+        .add(t.peak_gb_per_s);
+  }
+  return hash.value();
 }
 
 }  // namespace tunewright

@@ -31,7 +31,7 @@ TEST_CASE("the device of a task, in logarithms, the same for every configuration
   CHECK(features::Hardware{}.schema().columns.size() == features::Hardware::columns);
 }
 
-TEST_CASE("an unknown target describes itself, without peaks") {
+TEST_CASE("an unknown target describes itself, with peaks where it knows them") {
   Target target{.name = "somewhere", .threads = 7, .isa = Isa::Avx512};
   const hardware::Device cpu = hardware::from_target(target);
   CHECK(cpu.cores == 7);
@@ -44,6 +44,11 @@ TEST_CASE("an unknown target describes itself, without peaks") {
   const hardware::Device gpu = hardware::from_target(target);
   CHECK(gpu.cores == 132);
   CHECK(gpu.vector_unit_bytes == 16);
+  CHECK(gpu.peak_gflops == 0);
+  target.peak_fp32_gflops = 1000;
+  target.peak_gb_per_s = 100;
+  CHECK(hardware::from_target(target).peak_gflops == 1000);
+  CHECK(hardware::from_target(target).peak_gb_per_s == 100);
 }
 
 TEST_CASE("the eight numbers of a log; an unknown number of cores is zero") {
@@ -55,10 +60,10 @@ TEST_CASE("the eight numbers of a log; an unknown number of cores is zero") {
   CHECK(device == known);
 }
 
-TEST_CASE("thirteen devices that the two peaks tell apart, and a list of them for who asks for another") {
+TEST_CASE("eighteen devices that the two peaks tell apart, and a list of them for who asks for another") {
   std::set<std::array<float, features::Hardware::columns>> rows;
   for (const hardware::Device& device : hardware::devices) rows.insert(features::Hardware::numbers(device));
-  CHECK(rows.size() == 13);
+  CHECK(rows.size() == 18);
   CHECK(hardware::device("MI250X").warp_size == 64);
   CHECK(hardware::find("H900") == nullptr);
   const std::string message = test::refusal([] { (void)hardware::device("H900"); });

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/target.hpp"
 
 namespace tunewright::features::hardware {
@@ -34,9 +35,10 @@ struct Device {
 namespace detail {
 
 /// A GPU with the limits that CUDA reports for all of them (48 KiB of shared memory without asking for more).
-[[nodiscard]] constexpr Device cuda(std::string_view name, double multiprocessors, double gflops,
-                                    double gb_per_s) {
-  return {name, multiprocessors, 16, 64, 49152, 2147483647, 1024, 8, 32, gflops, gb_per_s};
+[[nodiscard]] constexpr Device cuda(std::string_view name) {
+  const GpuModel& model = *find_gpu_model(name);
+  return {name, static_cast<double>(model.multiprocessors), 16, 64, 49152, 2147483647, 1024, 8, 32,
+          model.peak_fp32_gflops, model.peak_gb_per_s};
 }
 [[nodiscard]] constexpr Device hip(std::string_view name, double units, double wavefront, double gflops,
                                    double gb_per_s) {
@@ -49,19 +51,24 @@ namespace detail {
 
 }  // namespace detail
 
-/// Devices by name, rounded values of the makers' data sheets. K80 and MI250X: one of the two dies, which is
-/// what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two 256-bit fused
+/// Devices by name, rounded values of the makers' data sheets; those of NVIDIA are `gpu_models`. MI250X: one of
+/// the two dies, which is what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two 256-bit fused
 /// multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry Pi 4:
 /// one 128-bit fused multiply-add).
 inline constexpr std::array devices{
-    detail::cuda("K80", 13, 4370, 240),
-    detail::cuda("V100", 80, 14000, 900),
-    detail::cuda("T4", 40, 8100, 320),
-    detail::cuda("A100", 108, 19500, 1555),
-    detail::cuda("A4000", 48, 19200, 448),
-    detail::cuda("RTX 2080 Ti", 68, 13400, 616),
-    detail::cuda("RTX 3090", 82, 35600, 936),
-    detail::cuda("GTX 1650", 14, 2980, 128),
+    detail::cuda("K80"),
+    detail::cuda("V100"),
+    detail::cuda("T4"),
+    detail::cuda("A100"),
+    detail::cuda("A4000"),
+    detail::cuda("RTX 2080 Ti"),
+    detail::cuda("RTX 3090"),
+    detail::cuda("GTX 1650"),
+    detail::cuda("Titan V"),
+    detail::cuda("Orin"),
+    detail::cuda("A100 80GB"),
+    detail::cuda("H100"),
+    detail::cuda("H200"),
     detail::hip("MI250X", 110, 64, 23900, 1638),
     detail::hip("W6600", 28, 32, 10400, 224),
     detail::cpu("Ryzen 7 3700X", 8, 32, 921.6, 51.2),
@@ -96,7 +103,7 @@ inline constexpr std::array devices{
   return device;
 }
 
-/// What a target says of its machine; it does not say the peaks.
+/// What a target says of its machine.
 [[nodiscard]] inline Device from_target(const Target& target) {
   const bool gpu = target.kind == DeviceKind::Gpu;
   return {target.name,
@@ -107,7 +114,9 @@ inline constexpr std::array devices{
           gpu ? 2147483647.0 : 0.0,
           static_cast<double>(target.max_threads_per_block),
           static_cast<double>(target.max_vthread_extent),
-          static_cast<double>(target.warp_size)};
+          static_cast<double>(target.warp_size),
+          target.peak_fp32_gflops,
+          target.peak_gb_per_s};
 }
 
 }  // namespace tunewright::features::hardware

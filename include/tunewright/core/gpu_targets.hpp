@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/target.hpp"
+
+/// NVIDIA GPUs by name, for tuning without the device at hand: simulation, generation of code for another
+/// machine, records made elsewhere.
+namespace tunewright {
+
+/// What CUDA's documentation lists for a compute capability.
+struct ComputeCapability {
+  unsigned version = 0;  ///< ten times the major number plus the minor: 90 is 9.0, "sm_90"
+  std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
+  std::uint64_t max_shared_memory_per_block_bytes = 0;
+  std::uint64_t l1_bytes = 0;  ///< data cache and shared memory together
+  unsigned registers_per_multiprocessor = 65536;
+  unsigned max_threads_per_multiprocessor = 2048;
+  unsigned max_blocks_per_multiprocessor = 32;
+};
+
+inline constexpr std::array compute_capabilities{
+    ComputeCapability{37, 112 << 10, 48 << 10, 128 << 10, 131072, 2048, 16},
+    ComputeCapability{70, 96 << 10, 96 << 10, 128 << 10, 65536, 2048, 32},
+    ComputeCapability{75, 64 << 10, 64 << 10, 96 << 10, 65536, 1024, 16},
+    ComputeCapability{80, 164 << 10, 163 << 10, 192 << 10, 65536, 2048, 32},
+    ComputeCapability{86, 100 << 10, 99 << 10, 128 << 10, 65536, 1536, 16},
+    ComputeCapability{87, 164 << 10, 163 << 10, 192 << 10, 65536, 1536, 16},
+    ComputeCapability{89, 100 << 10, 99 << 10, 128 << 10, 65536, 1536, 24},
+    ComputeCapability{90, 228 << 10, 227 << 10, 256 << 10, 65536, 2048, 32},
+};
+
+/// What distinguishes devices of one compute capability.
+struct GpuModel {
+  std::string_view name;
+  unsigned compute_capability = 0;
+  unsigned multiprocessors = 0;
+  std::uint64_t l2_bytes = 0;
+  double peak_fp32_gflops = 0;  ///< at the boost clock, without tensor units
+  double peak_gb_per_s = 0;     ///< of device memory
+};
+
+/// Rounded values of the maker's data sheets. K80: one of its two dies, which is what a program sees. V100 and
+/// "A100 80GB" are the PCIe cards, "A100" is the one of 40 GB; H100 and H200 the SXM modules; Orin is the AGX
+/// of 64 GB.
+inline constexpr std::array gpu_models{
+    GpuModel{"K80", 37, 13, 1536 << 10, 4370, 240},
+    GpuModel{"V100", 70, 80, 6 << 20, 14000, 900},
+    GpuModel{"Titan V", 70, 80, 4608 << 10, 14900, 653},
+    GpuModel{"T4", 75, 40, 4 << 20, 8100, 320},
+    GpuModel{"GTX 1650", 75, 14, 1 << 20, 2980, 128},
+    GpuModel{"RTX 2080 Ti", 75, 68, 5632 << 10, 13400, 616},
+    GpuModel{"A100", 80, 108, 40 << 20, 19500, 1555},
+    GpuModel{"A100 80GB", 80, 108, 40 << 20, 19500, 1935},
+    GpuModel{"A4000", 86, 48, 4 << 20, 19200, 448},
+    GpuModel{"RTX 3090", 86, 82, 6 << 20, 35600, 936},
+    GpuModel{"Orin", 87, 16, 4 << 20, 5325, 204.8},
+    GpuModel{"H100", 90, 132, 50 << 20, 66900, 3350},
+    GpuModel{"H200", 90, 132, 50 << 20, 66900, 4800},
+};
+
+namespace detail {
+template <class Table, class Matches>
+[[nodiscard]] constexpr const auto* first_where(const Table& table, Matches matches) noexcept {
+  for (const auto& row : table)
+    if (matches(row)) return &row;
+  return static_cast<decltype(table.data())>(nullptr);
+}
+}  // namespace detail
+
+/// The model of that name; null if there is none.
+[[nodiscard]] constexpr const GpuModel* find_gpu_model(std::string_view name) noexcept {
+  return detail::first_where(gpu_models, [&](const GpuModel& model) { return model.name == name; });
+}
+
+/// Limits of a compute capability, e.g. 90; null if it is not listed.
+[[nodiscard]] constexpr const ComputeCapability* find_compute_capability(unsigned version) noexcept {
+  return detail::first_where(compute_capabilities,
+                             [&](const ComputeCapability& row) { return row.version == version; });
+}
+
+/// A listed GPU as a target. Throws `std::invalid_argument` naming all there are.
+[[nodiscard]] inline Target gpu_target(std::string_view name) {
+  const GpuModel* model = find_gpu_model(name);
+  if (model == nullptr) {
+    std::string message = "no data of a GPU '" + std::string(name) + "'; known are";
+    for (const GpuModel& known : gpu_models)
+      message += (&known == gpu_models.data() ? " '" : ", '") + std::string(known.name) + "'";
+    throw std::invalid_argument(message + "; fill in a Target for others");
+  }
+  const ComputeCapability& limits = *find_compute_capability(model->compute_capability);
+  Target target;
+  target.name = std::string(model->name);
+  target.kind = DeviceKind::Gpu;
+  target.cache_line_bytes = 128;
+  target.l1_bytes = limits.l1_bytes;
+  target.l2_bytes = model->l2_bytes;
+  target.shared_memory_per_block_bytes = 48 << 10;
+  target.max_shared_memory_per_block_bytes = limits.max_shared_memory_per_block_bytes;
+  target.shared_memory_per_multiprocessor_bytes = limits.shared_memory_per_multiprocessor_bytes;
+  target.registers_per_block = 65536;
+  target.registers_per_multiprocessor = limits.registers_per_multiprocessor;
+  target.max_registers_per_thread = 255;
+  target.max_threads_per_block = 1024;
+  target.max_threads_per_multiprocessor = limits.max_threads_per_multiprocessor;
+  target.max_blocks_per_multiprocessor = limits.max_blocks_per_multiprocessor;
+  target.max_vthread_extent = 8;
+  target.warp_size = 32;
+  target.multiprocessors = model->multiprocessors;
+  target.peak_fp32_gflops = model->peak_fp32_gflops;
+  target.peak_gb_per_s = model->peak_gb_per_s;
+  target.architecture = "sm_" + std::to_string(limits.version);
+  return target;
+}
+
+}  // namespace tunewright
