@@ -42,6 +42,25 @@ inline void apply_step(State& state, const FollowSplit& s) {
   split(state, s.stage, s.iter, {factors.data(), factors.size()});
 }
 
+inline void apply_step(State& state, const FollowFusedSplit& s) {
+  if (s.sources.empty())
+    throw ScheduleError(ScheduleFault::BadFactor, "a fused split follows no step; name at least one split");
+  std::int64_t product = 1;
+  for (const std::uint32_t source : s.sources) {
+    const bool known = source < state.factors_end.size() && s.level < state.factors_of_step(source).size();
+    const std::int64_t factor = known ? state.factors_of_step(source)[s.level] : 0;
+    if (!known || factor > max_split / product) {
+      throw ScheduleError(ScheduleFault::BadFactor,
+                          "a fused split cannot follow factor " + std::to_string(s.level) + " of step " +
+                              std::to_string(source) +
+                              (known ? "; the product is more than 2^31"
+                                     : "; follow earlier splits that have as many factors"));
+    }
+    product *= factor;
+  }
+  split(state, s.stage, s.iter, {&product, 1});
+}
+
 inline void apply_step(State& state, const Fuse& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.count < 1 || s.count > s.iters.size()) {
@@ -266,7 +285,8 @@ inline void apply(State& state, const Step& step) {
       [&](const auto& s) {
         detail::apply_step(state, s);
         using S = std::remove_cvref_t<decltype(s)>;
-        if constexpr (std::is_same_v<S, Split> || std::is_same_v<S, FollowSplit>) {
+        if constexpr (std::is_same_v<S, Split> || std::is_same_v<S, FollowSplit> ||
+                      std::is_same_v<S, FollowFusedSplit>) {
           const Factors& factors = state.stages[s.stage].relations.back().factors;
           state.split_factors.insert(state.split_factors.end(), factors.begin(), factors.end());
         }

@@ -104,6 +104,11 @@ class ScheduleBuilder {
                                    std::uint32_t parts) {
     return append_split(stage, FollowSplit{stage, iter, source_step, parts});
   }
+  /// A split in two by the product of factor number `level` of the source steps.
+  std::vector<IterId> follow_fused_split(TensorId stage, IterId iter, std::vector<std::uint32_t> source_steps,
+                                         std::uint32_t level) {
+    return append_split(stage, FollowFusedSplit{stage, iter, std::move(source_steps), level});
+  }
   /// Fuses a number of the outermost of `iters` that the search chooses.
   IterId choose_fuse(TensorId stage, std::vector<IterId> iters) {
     append(Fuse{stage, std::move(iters), 1, true});
@@ -141,7 +146,7 @@ class ScheduleBuilder {
   TensorId rfactor(TensorId stage, IterId iter) { return append_stage(Rfactor{stage, iter}); }
   void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
 
-  /// Index the next step will have; what `follow_split` refers to.
+  /// Index the next step will have; what `follow_split` and `follow_fused_split` refer to.
   [[nodiscard]] std::uint32_t next_step() const noexcept {
     return static_cast<std::uint32_t>(schedule_.steps.size());
   }

@@ -49,6 +49,16 @@ struct FollowSplit {
   bool operator==(const FollowSplit&) const = default;
 };
 
+/// A split in two whose factor is that of several earlier splits together, as when all threads of a block share the work
+/// of copying a tile: the product over `sources` of factor number `level`.
+struct FollowFusedSplit {
+  TensorId stage = 0;
+  IterId iter = 0;
+  std::vector<std::uint32_t> sources;  ///< indices of the followed steps
+  std::uint32_t level = 0;             ///< which of their factors, 0 for the outermost inner part
+  bool operator==(const FollowFusedSplit&) const = default;
+};
+
 /// Makes the first `count` of `iters` (adjacent, outermost first) one iterator.
 struct Fuse {
   TensorId stage = 0;
@@ -138,8 +148,9 @@ struct Tensorize {
   bool operator==(const Tensorize&) const = default;
 };
 
+/// New primitives are added at the end: hashes of candidates count the kinds by their place here.
 using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation,
-                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize>;
+                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -211,8 +222,10 @@ auto describe(AnyStep& step, const F& f) {
           return f("rfactor", s.stage, s.iter);
         else if constexpr (std::is_same_v<S, Pack>)
           return f("pack", s.tensor, s.consumer);
-        else
+        else if constexpr (std::is_same_v<S, Tensorize>)
           return f("tensorize", s.stage, s.iter, s.intrinsic);
+        else
+          return f("follow_fused_split", s.stage, s.iter, s.sources, s.level);
       },
       step);
 }

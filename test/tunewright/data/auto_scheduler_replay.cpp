@@ -136,6 +136,9 @@ TEST_CASE("steps that do not fit, or have no counterpart, are refused by kind") 
   CHECK(fault_of(matmul, R"([["SP", 2, 0, 0, [2], 0]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["FSP", 2, 0, 0, 1]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2], 1], ["FFSP", 2, 0, [0], 1, 1]])") == Fault::BadFactor);
+  CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2], 1], ["FFSP", 2, 0, [0], -1, 1]])") == Fault::BadFactor);
+  CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2], 0], ["FFSP", 2, 0, [0], 0, 1]])") == Fault::Unsupported);
+  CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2], 1], ["FFSP", 2, 0, [0], 0, 0]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["SP", 2, 0, 8, [2000000000, 2000000000], 0]])") == Fault::BadFactor);
   CHECK(fault_of(matmul, R"([["SA", 2, 0, 8, 2]])") == Fault::Unsupported);
   CHECK(fault_of(matmul, R"([["AN", 2, 0, 11]])") == Fault::Unsupported);

@@ -122,3 +122,19 @@ TEST_CASE("caches for reading and factored reductions number the stages behind t
   CHECK(ansor::from_schedule(s.schedule()) == expected);
   CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
 }
+
+TEST_CASE("a split that follows several ones names their steps in the log") {
+  const auto graph = program::operators::matmul_graph({.m = 8, .n = 12, .k = 6});
+  schedule::ScheduleBuilder s(graph);
+  const auto product = s.stage("matmul");
+  const auto tile = s.cache_read(0, product, schedule::Scope::Shared);
+  s.pack(tile, product);  // has no counterpart: the log's numbers are one less from here on
+  s.split(product, 0, {2, 2});
+  s.split(product, 1, {3, 1});
+  s.follow_fused_split(tile, 0, {2, 3}, 0);
+  const std::vector<ansor::Step> expected{ansor::CacheRead{0, "shared", {2}}, ansor::Split{3, 0, 8, {2, 2}},
+                                          ansor::Split{3, 3, 12, {3, 1}},
+                                          ansor::FollowFusedSplit{1, 0, {1, 2}, 0, true}};
+  CHECK(ansor::from_schedule(s.schedule()) == expected);
+  CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
+}

@@ -73,6 +73,29 @@ TEST_CASE("follow_split takes the leading factors and the product of the rest") 
   CHECK(fault({Annotate{2, 0, LoopKind::Serial}, FollowSplit{3, 1, 0, 1}}) == "bad_factor");  // not a split
 }
 
+TEST_CASE("follow_fused_split takes the product of one level of several splits") {
+  // 2 x 3 threads copy together; the third factor of j has no counterpart in i.
+  const std::vector<Step> tiles{Split{2, 0, {5, 2}}, Split{2, 1, {7, 3, 4}}};
+  const auto with = [&](Step step) {
+    std::vector<Step> steps = tiles;
+    steps.push_back(std::move(step));
+    return steps;
+  };
+  CHECK(factors(after(with(FollowFusedSplit{3, 1, {0, 1}, 1})), 2) == std::vector<std::int64_t>{6});
+  CHECK(factors(after(with(FollowFusedSplit{3, 1, {0, 1}, 0})), 2) == std::vector<std::int64_t>{35});
+  const State state = after(with(FollowFusedSplit{3, 1, {1}, 2}));
+  CHECK(factors(state, 2) == std::vector<std::int64_t>{4});
+  CHECK(state.stages[3].order == Iters{0, 2, 3});
+  CHECK(fault(with(FollowFusedSplit{3, 1, {0, 1}, 2})) == "bad_factor");  // i has two factors
+  CHECK(fault(with(FollowFusedSplit{3, 1, {}, 0})) == "bad_factor");
+  CHECK(fault(with(FollowFusedSplit{3, 1, {2}, 0})) == "bad_factor");  // itself
+  CHECK(fault(with(FollowFusedSplit{3, 4, {0}, 0})) == "unknown_iterator");
+  CHECK(fault(with(FollowFusedSplit{9, 0, {0}, 0})) == "unknown_stage");
+  CHECK(fault({Annotate{2, 0, LoopKind::Serial}, FollowFusedSplit{3, 1, {0}, 0}}) == "bad_factor");
+  CHECK(fault({Split{2, 0, {1 << 20}}, Split{2, 1, {1 << 20}}, FollowFusedSplit{3, 1, {0, 1}, 0}}) ==
+        "bad_factor");  // 2^40 threads
+}
+
 TEST_CASE("fuse") {
   const State state = after({Fuse{2, {0, 1}, 2, false}});
   CHECK(state.stages[2].order == Iters{3, 2});

@@ -28,7 +28,8 @@ TEST_CASE("every step survives the round trip") {
       CacheRead{0, 2, Scope::Shared},
       Rfactor{2, 4},
       Pack{1, 2},
-      Tensorize{2, 6, "avx512_bf16"}};
+      Tensorize{2, 6, "avx512_bf16"},
+      FollowFusedSplit{5, 1, {0, 1}, 1}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   const json written = to_json(steps);
   CHECK(steps_from_json(json::parse(written.dump())) == steps);
@@ -36,6 +37,7 @@ TEST_CASE("every step survives the round trip") {
   CHECK(written[2].dump() == R"(["fuse",2,[3,4,5],2,true])");
   CHECK(written[6].dump() == R"(["compute_location",2,["root","inline",[3,7]],2])");
   CHECK(written[8].dump() == R"(["cache_read",0,2,"shared"])");
+  CHECK(written[12].dump() == R"(["follow_fused_split",5,1,[0,1],1])");
   CHECK(steps_from_json(json::array()).empty());
 }
 
@@ -73,6 +75,8 @@ TEST_CASE("anything else is refused by name") {
            R"([["fuse",1,[0,1],2,1]])",
            R"([["annotate",1,0,"vectorised"]])",
            R"([["annotate",1,0,2]])",
+           R"([["follow_fused_split",1,0,3,1]])",
+           R"([["follow_fused_split",1,0,[-3],1]])",
            R"([["cache_write",1,"parallel"]])",
            R"([["tensorize",1,0,5]])",
            R"([["compute_location",1,["inlined"],0]])",

@@ -53,6 +53,20 @@ TEST_CASE("a builder records what it applies, and replay leads to the same state
   CHECK(s.schedule() == Schedule(s.schedule()));
 }
 
+TEST_CASE("a fused split moves with the splits it follows") {
+  ScheduleBuilder s(matmul_relu());
+  const TensorId copy = s.cache_read(0, 2, Scope::Shared);
+  s.split(2, 0, {2, 3});
+  s.split(2, 1, {1, 5});
+  const Iters threads = s.follow_fused_split(copy, 0, {1, 2}, 1);
+  CHECK(s.extents_at_root(copy)[threads[1]] == 12);  // 15 of the 12 rows
+  Schedule other = s.schedule();
+  std::get<Split>(other.steps[1]).factors = {3, 2};
+  const State state = replay(other);
+  CHECK(state.factors_of_step(3)[0] == 2 * 5);
+  CHECK(stable_hash(other.steps) != stable_hash(s.schedule().steps));
+}
+
 TEST_CASE("a choice carries its domain") {
   ScheduleBuilder s(matmul_relu());
   s.choose_tile(2, 1, 2, 32, LoopKind::Vectorized);

@@ -51,6 +51,13 @@ class Export {
     steps.push_back(
         FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
   }
+  void before(const schedule::FollowFusedSplit& s) {
+    FollowFusedSplit split{
+        place(s.stage), place(s.stage, s.iter), {}, static_cast<std::int32_t>(s.level), true};
+    for (const std::uint32_t source : s.sources)
+      split.source_steps.push_back(source < step_.size() ? step_[source] : 0);
+    steps.push_back(std::move(split));
+  }
   void before(const schedule::Fuse& s) {
     Fuse fuse{place(s.stage), {}};
     for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i)

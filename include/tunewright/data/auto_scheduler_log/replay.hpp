@@ -34,11 +34,7 @@ class Translation {
     for (const Step& step : steps) {
       our_step_.push_back(builder_.next_step());
       std::visit([this](const auto& s) { apply(s); }, step);
-      if (const auto* split = std::get_if<Split>(&step)) {
-        lengths_.push_back(split->lengths);
-      } else {
-        lengths_.emplace_back();
-      }
+      splits_.push_back(std::get_if<Split>(&step));
     }
   }
 
@@ -74,8 +70,9 @@ class Translation {
     return ids;
   }
   [[nodiscard]] std::uint32_t split_step(std::int32_t step) const {
-    const bool known = step >= 0 && static_cast<std::size_t>(step) < lengths_.size();
-    if (!known || lengths_[static_cast<std::size_t>(step)].empty()) {
+    const bool known = step >= 0 && static_cast<std::size_t>(step) < splits_.size() &&
+                       splits_[static_cast<std::size_t>(step)] != nullptr;
+    if (!known || splits_[static_cast<std::size_t>(step)]->lengths.empty()) {
       throw ScheduleError(Fault::BadFactor, "step " + std::to_string(step) + " is no split to follow");
     }
     return our_step_[static_cast<std::size_t>(step)];
@@ -129,20 +126,21 @@ class Translation {
   }
   void apply(const FollowFusedSplit& s) {
     const TensorId at = stage(s.stage);
-    std::int64_t product = 1;
-    for (const std::int32_t source : s.source_steps) {
-      (void)split_step(source);
-      const std::vector<std::int32_t>& lengths = lengths_[static_cast<std::size_t>(source)];
-      if (s.level < 0 || static_cast<std::size_t>(s.level) >= lengths.size()) {
-        throw ScheduleError(Fault::BadFactor,
-                            "step " + std::to_string(source) + " has no level " + std::to_string(s.level));
-      }
-      product = times(product, lengths[static_cast<std::size_t>(s.level)]);
-    }
+    const IterId what = iter(at, s.iter);
     if (!s.factor) {
       throw ScheduleError(Fault::Unsupported, "a fused split into a number of parts is not translated");
     }
-    split(at, iter(at, s.iter), {product});
+    std::vector<std::uint32_t> sources;
+    for (const std::int32_t source : s.source_steps) {
+      sources.push_back(split_step(source));
+      if (!splits_[static_cast<std::size_t>(source)]->inner_to_outer) {
+        throw ScheduleError(Fault::Unsupported,
+                            "a fused split that follows a split into outer parts is not translated");
+      }
+    }
+    const std::vector<IterId> parts =
+        builder_.follow_fused_split(at, what, std::move(sources), static_cast<std::uint32_t>(s.level));
+    move_attached(at, {what}, parts.back());
   }
   void apply(const Reorder& s) {
     const TensorId at = stage(s.stage);
@@ -216,9 +214,9 @@ class Translation {
   }
 
   schedule::ScheduleBuilder builder_;
-  std::vector<TensorId> stages_;                    // by place in the log's list
-  std::vector<std::uint32_t> our_step_;             // by step of the log: the first of ours that it became
-  std::vector<std::vector<std::int32_t>> lengths_;  // by step of the log: of splits
+  std::vector<TensorId> stages_;         // by place in the log's list
+  std::vector<std::uint32_t> our_step_;  // by step of the log: the first of ours that it became
+  std::vector<const Split*> splits_;     // by step of the log: null for others
 };
 
 }  // namespace detail
@@ -228,7 +226,7 @@ class Translation {
 ///
 /// Throws `schedule::ScheduleError` for steps that do not fit the graph, and with fault `Unsupported` for
 /// those without a counterpart: storage alignment, tensor instructions, other pragmas than the unroll limit,
-/// caches with several readers, fused splits into a number of parts. Cost: some ten microseconds.
+/// caches with several readers, fused splits into a number of parts or after splits into outer parts. Cost: some ten microseconds.
 ///
 /// Deviates: extents recorded in splits are not used, as the log does not keep them up to date.
 [[nodiscard]] inline schedule::Schedule to_schedule(std::shared_ptr<const program::ComputeGraph> graph,
