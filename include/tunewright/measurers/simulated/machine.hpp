@@ -13,18 +13,9 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/simulated/accesses.hpp"
 
 namespace tunewright::measurers::simulated {
-
-/// Time in sixteenths of a cycle: integers, so that no compiler, option or order of additions changes a
-/// result.
-using Ticks = std::int64_t;
-
-/// a * b, or the largest number if that is too large.
-[[nodiscard]] inline std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
-  return b != 0 && a > most / b ? most : a * b;
-}
 
 /// Prices of a core with two vector pipes, two loads and one store a cycle.
 struct Prices {
@@ -60,10 +51,6 @@ class Machine {
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
     std::int64_t runs = 1;  ///< iterations one thread runs
-  };
-  struct Access {
-    loops::BufferId buffer = 0;
-    std::vector<program::IndexExpr> physical;
   };
 
   void visit(const loops::Body& body, std::int64_t unroll_limit) {
@@ -109,20 +96,11 @@ class Machine {
     return product;
   }
 
-  [[nodiscard]] Access access(loops::BufferId id, std::vector<program::IndexExpr> coordinates) const {
-    return {id, loops::physical_indices(nest_, nest_.buffers[id], std::move(coordinates))};
-  }
-
-  [[nodiscard]] static bool moved_by(const Access& a, loops::Var var) {
-    return std::any_of(a.physical.begin(), a.physical.end(),
-                       [var](const program::IndexExpr& index) { return index.uses(var); });
-  }
-
   /// Instructions that bring the distinct elements of the tile from loop `tile` inwards into registers.
   [[nodiscard]] std::int64_t vectors_of(const Access& a, std::size_t tile) const {
     std::int64_t vectors = 1;
     for (std::size_t l = tile; l < open_.size(); ++l) {
-      if (!moved_by(a, open_[l].var)) continue;
+      if (!a.moved_by(open_[l].var)) continue;
       const bool contiguous =
           open_[l].kind == loops::LoopKind::Vectorized && a.physical.back().coefficient(open_[l].var) == 1;
       vectors =
@@ -133,26 +111,9 @@ class Machine {
 
   /// Arithmetic of one evaluation of a body.
   [[nodiscard]] Ticks arithmetic(const loops::Statement& s) const {
-    using program::Op;
-    Ticks ticks = 0;
-    program::visit(s.op->body, [&](const program::ExprNode& node) {
-      switch (node.op) {
-        case Op::Constant:
-        case Op::Index:
-        case Op::Load:
-        case Op::Cast: break;
-        case Op::Divide:
-        case Op::Sqrt: ticks += prices_.division; break;
-        case Op::Exp:
-        case Op::Log:
-        case Op::Tanh:
-        case Op::Erf: ticks += prices_.function; break;
-        default: ticks += prices_.arithmetic;
-      }
-    });
-    const bool multiply_add = s.op->body->op == Op::Multiply && s.op->combiner == program::Combiner::Sum;
-    if (s.kind == loops::Statement::Kind::Update && !multiply_add) ticks += prices_.arithmetic;
-    return ticks;
+    const Operations count = operations_of(s);
+    return count.simple * prices_.arithmetic + count.divisions * prices_.division +
+           count.functions * prices_.function;
   }
 
   /// One statement in all its loops: registers and pipes, or the slowest level of memory, whichever is
@@ -160,18 +121,8 @@ class Machine {
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
     std::size_t tile = open_.size();
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
-    const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[s.target].shape.size());
-    const Access target = access(s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
-    std::vector<Access> loads;
-    if (s.kind != loops::Statement::Kind::Initialise) {
-      program::visit(s.op->body, [&](const program::ExprNode& node) {
-        if (node.op != program::Op::Load) return;
-        std::vector<program::IndexExpr> coordinates;
-        for (const program::IndexExpr& index : node.indices)
-          coordinates.push_back(loops::over_loops(nest_, s, index));
-        loads.push_back(access(nest_.buffer_of[node.tensor], std::move(coordinates)));
-      });
-    }
+    const Access target = store_of(nest_, s);
+    std::vector<Access> loads = loads_of(nest_, s);
     Ticks longest = times(runs(tile), in_registers(s, target, loads, tile));
     Ticks all = longest;
     loads.push_back(target);
@@ -203,13 +154,13 @@ class Machine {
       const std::int64_t steps =
           vector ? program::ceil_div(open_[l].extent, lanes(s.target)) : open_[l].extent;
       copies = times(copies, steps);
-      if (!moved_by(target, open_[l].var)) chained = times(chained, steps);
+      if (!target.moved_by(open_[l].var)) chained = times(chained, steps);
     }
     const bool update = s.kind == loops::Statement::Kind::Update;
     const std::int64_t stored = vectors_of(target, tile);
     const bool fits = stored + 2 <= static_cast<std::int64_t>(target_.vector_registers());
-    const bool stays = update && fits && tile > 0 && !moved_by(target, open_[tile - 1].var);
-    Ticks ticks = s.kind == loops::Statement::Kind::Initialise ? 0 : times(copies, arithmetic(s));
+    const bool stays = update && fits && tile > 0 && !target.moved_by(open_[tile - 1].var);
+    Ticks ticks = times(copies, arithmetic(s));
     for (const Access& a : loads) ticks += times(fits ? vectors_of(a, tile) : copies, prices_.load);
     if (!stays) ticks += times(fits ? stored : copies, prices_.store + (update ? prices_.load : 0));
     if (update) ticks = std::max(ticks, times(chained, prices_.add_latency));

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+/// What a statement touches, for machines that count it.
+namespace tunewright::measurers::simulated {
+
+/// Time in sixteenths of a cycle: integers, so that no compiler, option or order of additions changes a
+/// result.
+using Ticks = std::int64_t;
+
+/// a * b, or the largest number if that is too large.
+[[nodiscard]] inline std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
+  return b != 0 && a > most / b ? most : a * b;
+}
+
+/// A buffer and the physical indices, over loop variables, of the element that is read or written.
+struct Access {
+  loops::BufferId buffer = 0;
+  std::vector<program::IndexExpr> physical;
+
+  [[nodiscard]] bool moved_by(loops::Var var) const {
+    return std::any_of(physical.begin(), physical.end(),
+                       [var](const program::IndexExpr& index) { return index.uses(var); });
+  }
+};
+
+[[nodiscard]] inline Access access(const loops::LoopNest& nest, loops::BufferId id,
+                                   std::vector<program::IndexExpr> coordinates) {
+  return {id, loops::physical_indices(nest, nest.buffers[id], std::move(coordinates))};
+}
+
+/// What `s` writes.
+[[nodiscard]] inline Access store_of(const loops::LoopNest& nest, const loops::Statement& s) {
+  const auto rank = static_cast<std::ptrdiff_t>(nest.buffers[s.target].shape.size());
+  return access(nest, s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
+}
+
+/// What the body of `s` reads, in the order of its loads.
+[[nodiscard]] inline std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s) {
+  std::vector<Access> loads;
+  if (s.kind == loops::Statement::Kind::Initialise) return loads;
+  program::visit(s.op->body, [&](const program::ExprNode& node) {
+    if (node.op != program::Op::Load) return;
+    std::vector<program::IndexExpr> coordinates;
+    for (const program::IndexExpr& index : node.indices)
+      coordinates.push_back(loops::over_loops(nest, s, index));
+    loads.push_back(access(nest, nest.buffer_of[node.tensor], std::move(coordinates)));
+  });
+  return loads;
+}
+
+/// Operations of one evaluation of a statement, by what they cost.
+struct Operations {
+  std::int64_t simple = 0;     ///< additions, multiplications, comparisons; a multiply-add is one
+  std::int64_t divisions = 0;  ///< square roots too
+  std::int64_t functions = 0;  ///< exp, tanh, ..
+};
+
+[[nodiscard]] inline Operations operations_of(const loops::Statement& s) {
+  using program::Op;
+  Operations count;
+  if (s.kind == loops::Statement::Kind::Initialise) return count;
+  program::visit(s.op->body, [&](const program::ExprNode& node) {
+    switch (node.op) {
+      case Op::Constant:
+      case Op::Index:
+      case Op::Load:
+      case Op::Cast: break;
+      case Op::Divide:
+      case Op::Sqrt: ++count.divisions; break;
+      case Op::Exp:
+      case Op::Log:
+      case Op::Tanh:
+      case Op::Erf: ++count.functions; break;
+      default: ++count.simple;
+    }
+  });
+  const bool multiply_add = s.op->body->op == Op::Multiply && s.op->combiner == program::Combiner::Sum;
+  if (s.kind == loops::Statement::Kind::Update && !multiply_add) ++count.simple;
+  return count;
+}
+
+}  // namespace tunewright::measurers::simulated

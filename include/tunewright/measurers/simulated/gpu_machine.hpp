@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/simulated/accesses.hpp"
+#include "tunewright/measurers/simulated/warp.hpp"
+
+namespace tunewright::measurers::simulated {
+
+/// Prices of a multiprocessor with four schedulers, of one instruction of a warp unless said otherwise. The
+/// rates of arithmetic and of memory are the target's.
+struct GpuPrices {
+  Ticks cycle = 16;
+  double frequency_hz = 1.5e9;  ///< nominal: peaks of the target are divided by it
+  Ticks issue = 4;
+  std::int64_t division = 8;  ///< instructions of a division or square root
+  Ticks function = 64;        ///< exp, tanh, ..
+  Ticks bank_step = 16;       ///< of 32 words in distinct banks of shared memory
+  Ticks sector = 8;           ///< of 32 bytes between a multiprocessor and its second cache
+  Ticks barrier = 16 * 30;    ///< of a block
+  Ticks loop_step = 12;       ///< of a loop that is not unrolled
+  Ticks arithmetic_latency = 16 * 4;
+  Ticks shared_latency = 16 * 25;
+  Ticks global_latency = 16 * 450;
+  Ticks launch = 16 * 4500;      ///< of a kernel
+  std::int64_t cache_speed = 3;  ///< bandwidth of the second cache, in bandwidths of device memory
+  std::int64_t unrolled = 64;    ///< instances of innermost loops that a compiler unrolls unasked
+  std::int64_t registers_for_addresses = 24;  ///< a thread, besides accumulators and operands
+};
+
+/// Adds up what the kernels of a GPU nest, as `loops::lower` gives it, cost on one target.
+class GpuMachine {
+ public:
+  GpuMachine(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices)
+      : nest_(nest), target_(target), prices_(prices) {}
+
+  /// Time of all kernels, one after the other; the largest there is when a kernel does not fit the device.
+  [[nodiscard]] Ticks run() {
+    Ticks total = 0;
+    for (const loops::Node& node : nest_.body) {
+      if (std::holds_alternative<loops::Allocate>(node.content)) continue;
+      kernel_ = Kernel{};
+      kernel_.requested.assign(nest_.buffers.size(), 0);
+      find_threads(node);
+      visit(std::span(&node, 1), 0);
+      total = std::min(total, never) + duration();
+    }
+    return std::min(total, never);
+  }
+
+  static constexpr Ticks never = std::numeric_limits<Ticks>::max() / 64;
+
+ private:
+  struct OpenLoop {
+    loops::Var var = 0;
+    std::int64_t extent = 1;
+    loops::LoopKind kind = loops::LoopKind::Serial;
+    bool reduction = false;
+  };
+  /// What the statements of a kernel add up to, for one block unless said otherwise.
+  struct Kernel {
+    std::int64_t blocks = 1;
+    std::array<ThreadLoop, 3> threads{};
+    std::int64_t shared_bytes = 0;
+    std::int64_t accumulators = 0;  ///< registers of a thread
+    std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
+    Ticks issue = 0, arithmetic = 0, banks = 0, transfers = 0;
+    Ticks latency = 0;                    ///< of a warp that runs alone
+    std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
+
+    [[nodiscard]] std::int64_t block_threads() const {
+      return threads[0].extent * threads[1].extent * threads[2].extent;
+    }
+    [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
+  };
+
+  static bool is_block(loops::LoopKind kind) {
+    return kind >= loops::LoopKind::BlockX && kind <= loops::LoopKind::BlockZ;
+  }
+  static bool is_thread(loops::LoopKind kind) {
+    return kind >= loops::LoopKind::ThreadX && kind <= loops::LoopKind::ThreadZ;
+  }
+  static bool is_bound(loops::LoopKind kind) { return is_block(kind) || is_thread(kind); }
+
+  /// Grid and block of the kernel.
+  void find_threads(const loops::Node& node) {
+    if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      for (const loops::Node& inner : branch->then) find_threads(inner);
+    }
+    const auto* loop = std::get_if<loops::Loop>(&node.content);
+    if (loop == nullptr) return;
+    const std::int64_t extent = nest_.variables[loop->var].extent;
+    if (is_block(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
+    if (is_thread(loop->kind)) {
+      ThreadLoop& own = kernel_.threads[static_cast<std::size_t>(loop->kind) -
+                                        static_cast<std::size_t>(loops::LoopKind::ThreadX)];
+      if (extent > own.extent) own = {loop->var, extent};
+    }
+    for (const loops::Node& inner : loop->body) find_threads(inner);
+  }
+
+  void visit(std::span<const loops::Node> body, std::int64_t unroll_limit) {
+    bool fetches = false;
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+        open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction});
+        visit(loop->body, std::max(unroll_limit, loop->unroll_limit));
+        open_.pop_back();
+      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        visit(branch->then, unroll_limit);  // the boundary is a small part
+      } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+        add(*statement, unroll_limit);
+      } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
+        const loops::Buffer& buffer = nest_.buffers[allocate->buffer];
+        const bool shared = buffer.scope == loops::Scope::Shared;
+        fetches = fetches || shared;
+        if (shared)
+          kernel_.shared_bytes += buffer.bytes();
+        else
+          kernel_.accumulators += times(product(true), program::ceil_div(buffer.bytes(), 4));
+      }
+    }
+    if (fetches) kernel_.latency += times(product(false), 2 * prices_.barrier);  // before and after fetching
+  }
+
+  /// Iterations of the open virtual threads, or of the open serial loops.
+  [[nodiscard]] std::int64_t product(bool virtual_threads) const {
+    std::int64_t iterations = 1;
+    for (const OpenLoop& loop : open_) {
+      if (!is_bound(loop.kind) && (loop.kind == loops::LoopKind::VirtualThread) == virtual_threads)
+        iterations = times(iterations, loop.extent);
+    }
+    return iterations;
+  }
+
+  /// The loops one thread runs around a statement, outermost first, split into those that stay loops and the
+  /// unrolled tile inside, whose operands are kept in registers.
+  struct Instances {
+    std::vector<OpenLoop> loops;
+    std::size_t tile = 0;      ///< where the tile starts
+    std::int64_t entered = 1;  ///< times the tile is run
+    std::int64_t in_tile = 1;  ///< instances in it
+    [[nodiscard]] std::int64_t all() const { return times(entered, in_tile); }
+  };
+
+  [[nodiscard]] Instances instances_of(const loops::Statement& s, std::int64_t unroll_limit) const {
+    Instances of;
+    const bool cooperative = nest_.buffers[s.target].scope == loops::Scope::Shared;
+    for (const bool virtual_threads : {false, true}) {  // these are run interleaved, inside the others
+      for (const OpenLoop& loop : open_) {
+        const bool is_virtual = loop.kind == loops::LoopKind::VirtualThread;
+        if (is_bound(loop.kind) || is_virtual != virtual_threads || (is_virtual && cooperative)) continue;
+        of.loops.push_back(loop);
+      }
+    }
+    const std::int64_t limit = std::max(unroll_limit, prices_.unrolled);
+    of.tile = of.loops.size();
+    while (of.tile > 0) {
+      const OpenLoop& next = of.loops[of.tile - 1];
+      const std::int64_t grown = times(of.in_tile, next.extent);
+      if (next.kind == loops::LoopKind::Serial && grown > limit) break;
+      of.in_tile = grown;
+      --of.tile;
+    }
+    for (std::size_t l = 0; l < of.tile; ++l) of.entered = times(of.entered, of.loops[l].extent);
+    return of;
+  }
+
+  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves.
+  struct InTile {
+    std::int64_t elements = 1, together = 1;
+  };
+  [[nodiscard]] InTile in_tile(const Instances& of, const Access& a) const {
+    constexpr std::int64_t widest_bytes = 16;
+    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[a.buffer].type));
+    InTile reached;
+    for (std::size_t l = of.tile; l < of.loops.size(); ++l) {
+      const OpenLoop& loop = of.loops[l];
+      if (!a.moved_by(loop.var)) continue;
+      reached.elements = times(reached.elements, loop.extent);
+      const bool contiguous = !a.physical.empty() && a.physical.back().coefficient(loop.var) == 1;
+      if (loop.kind == loops::LoopKind::Vectorized && contiguous)
+        reached.together = std::min(loop.extent, widest_bytes / bytes);
+    }
+    return reached;
+  }
+
+  void add(const loops::Statement& s, std::int64_t unroll_limit) {
+    const Instances of = instances_of(s, unroll_limit);
+    const std::int64_t warps = kernel_.warps();
+    const Operations operations = operations_of(s);
+    const std::int64_t simple = operations.simple + prices_.division * operations.divisions;
+    const std::int64_t instructions = times(times(warps, of.all()), simple + operations.functions);
+    kernel_.issue += times(instructions, prices_.issue);
+    kernel_.arithmetic +=
+        times(times(warps, of.all()), simple * arithmetic_ticks() + operations.functions * prices_.function);
+    std::int64_t steps = 0, around = 1;
+    for (std::size_t l = 0; l < of.tile; ++l) steps += around = times(around, of.loops[l].extent);
+    kernel_.issue += times(times(warps, steps), prices_.loop_step);
+
+    std::int64_t operands = 0;
+    Ticks wait = 0;
+    for (const Access& load : loads_of(nest_, s)) {
+      if (!is_memory(load)) continue;
+      operands += in_tile(of, load).elements;
+      wait = std::max(wait, move(of, load));
+    }
+    const Access target = store_of(nest_, s);
+    const bool update = s.kind == loops::Statement::Kind::Update;
+    if (is_memory(target)) {
+      const Ticks read_back = update ? move(of, target) : 0;
+      wait = std::max(wait, read_back);
+      move(of, target);
+    }
+    std::int64_t chain = 1;
+    for (std::size_t l = of.tile; update && l < of.loops.size(); ++l) {
+      if (!target.moved_by(of.loops[l].var)) chain = times(chain, of.loops[l].extent);
+    }
+    for (const OpenLoop& loop : open_) {  // the threads' results are combined in a tree
+      if (!is_thread(loop.kind) || !loop.reduction || !update) continue;
+      const auto levels = static_cast<std::int64_t>(std::ceil(std::log2(static_cast<double>(loop.extent))));
+      kernel_.issue += warps * levels * 2 * prices_.issue;
+      wait += levels * prices_.shared_latency + 2 * prices_.barrier;
+    }
+    kernel_.operands = std::max(kernel_.operands, operands);
+    kernel_.latency += times(of.entered, wait + times(chain, prices_.arithmetic_latency));
+  }
+
+  [[nodiscard]] bool is_memory(const Access& a) const {
+    const loops::Scope scope = nest_.buffers[a.buffer].scope;
+    return scope == loops::Scope::Global || scope == loops::Scope::Shared;
+  }
+
+  /// Counts what moving an operand of all tiles costs; returns the latency of one.
+  Ticks move(const Instances& of, const Access& a) {
+    const auto [elements, together] = in_tile(of, a);
+    const std::int64_t active = std::min(kernel_.block_threads(), warp_size);
+    const std::vector<std::int64_t> words = words_of_warp(nest_, a, kernel_.threads, active, together);
+    const std::int64_t times_moved =
+        times(kernel_.warps(), times(of.entered, program::ceil_div(elements, together)));
+    kernel_.issue += times(times_moved, prices_.issue);
+    if (nest_.buffers[a.buffer].scope == loops::Scope::Shared) {
+      kernel_.banks += times(times_moved, bank_steps(words) * prices_.bank_step);
+      return prices_.shared_latency;
+    }
+    const std::int64_t moved = times(times_moved, sectors(words));
+    kernel_.transfers += times(moved, prices_.sector);
+    kernel_.requested[a.buffer] += times(times(kernel_.blocks, moved), 32);
+    return prices_.global_latency;
+  }
+
+  /// Of one multiply-add of a warp.
+  [[nodiscard]] Ticks arithmetic_ticks() const {
+    const double per_cycle =
+        target_.peak_fp32_gflops * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
+    const auto lanes = std::max<std::int64_t>(std::llround(per_cycle), 1);
+    return std::max<Ticks>(warp_size * prices_.cycle / lanes, 1);
+  }
+
+  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit.
+  [[nodiscard]] std::int64_t resident_blocks() const {
+    const std::int64_t threads = kernel_.warps() * warp_size;
+    std::int64_t blocks = target_.max_blocks_per_multiprocessor;
+    const auto at_most = [&](std::uint64_t available, std::int64_t used) {
+      if (used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
+    };
+    at_most(target_.max_threads_per_multiprocessor, threads);
+    at_most(target_.registers_per_multiprocessor,
+            threads * std::min(wanted_registers(), registers_of_thread()));
+    at_most(target_.shared_memory_per_multiprocessor_bytes, kernel_.shared_bytes);
+    return blocks;
+  }
+  [[nodiscard]] std::int64_t wanted_registers() const {
+    return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
+  }
+  [[nodiscard]] std::int64_t registers_of_thread() const {
+    return std::max<std::int64_t>(target_.max_registers_per_thread, 1);
+  }
+
+  [[nodiscard]] static Ticks overlapped(std::span<const Ticks> parts) {
+    Ticks longest = 0, all = 0;
+    for (const Ticks part : parts) {
+      longest = std::max(longest, part);
+      all += part;
+    }
+    return longest + (all - longest) / 4;
+  }
+
+  /// Blocks run in waves; in each, a multiprocessor is busy for the instructions of its blocks or, where these
+  /// are too few to hide it, for the latency of one. Memory moves meanwhile.
+  [[nodiscard]] Ticks duration() const {
+    const std::int64_t resident = resident_blocks();
+    if (resident < 1) return never;
+    const std::int64_t spilled = std::max<std::int64_t>(wanted_registers() - registers_of_thread(), 0);
+    const auto with_spills = [&](Ticks ticks) {
+      return ticks + times(ticks, 4 * spilled) / registers_of_thread();
+    };
+    const std::array<Ticks, 4> pipes{kernel_.issue, kernel_.arithmetic, kernel_.banks, kernel_.transfers};
+    const Ticks block = with_spills(overlapped(pipes)), alone = with_spills(kernel_.latency);
+    const auto wave = [&](std::int64_t blocks) { return std::max(times(blocks, block), alone); };
+    const auto width = std::max<std::int64_t>(target_.multiprocessors, 1);
+    const std::int64_t full = kernel_.blocks / (width * resident), rest = kernel_.blocks % (width * resident);
+    Ticks computing = times(full, wave(resident));
+    if (rest > 0) computing += wave(program::ceil_div(rest, width));
+
+    std::int64_t from_memory = 0, from_cache = 0;
+    for (loops::BufferId id = 0; id < kernel_.requested.size(); ++id) {
+      const std::int64_t requested = kernel_.requested[id];
+      const std::int64_t distinct = std::min(requested, nest_.buffers[id].bytes());
+      const bool kept = distinct <= static_cast<std::int64_t>(target_.l2_bytes);
+      from_cache += requested;
+      from_memory += kept ? distinct : distinct + (requested - distinct) / 4;
+    }
+    const double per_cycle = target_.peak_gb_per_s * 1e9 / prices_.frequency_hz;
+    const auto rate = std::max<std::int64_t>(std::llround(per_cycle * 1024), 1);  // bytes in 1024 cycles
+    const std::array<Ticks, 3> parts{computing, times(from_memory, 1024 * prices_.cycle) / rate,
+                                     times(from_cache, 1024 * prices_.cycle) / (prices_.cache_speed * rate)};
+    return prices_.launch + overlapped(parts);
+  }
+
+  const loops::LoopNest& nest_;
+  const Target& target_;
+  const GpuPrices& prices_;
+  std::vector<OpenLoop> open_;
+  Kernel kernel_;
+};
+
+}  // namespace tunewright::measurers::simulated

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/simulated.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace {
+
+using namespace tunewright;
+using namespace tunewright::measurers;
+using schedule::LoopKind;
+using schedule::ScheduleBuilder;
+
+std::shared_ptr<const program::ComputeGraph> copy_plus_one(std::int64_t rows, std::int64_t columns) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {rows, columns});
+  g->compute("y", {{"i", rows}, {"j", columns}}, [&](auto i) { return x(i[0], i[1]) + program::Expr(1.0); });
+  return g;
+}
+
+double microseconds(const std::shared_ptr<const program::ComputeGraph>& graph,
+                    const std::function<void(ScheduleBuilder&)>& steps, const Target& target) {
+  ScheduleBuilder s(graph);
+  steps(s);
+  return 1e6 * Simulated{}.latency(loops::lower(s.schedule()), target).count();
+}
+
+simulated::Access access_with(std::int64_t row_stride, std::vector<loops::LoopVariable> variables,
+                              const std::vector<std::int64_t>& coefficients, loops::LoopNest& nest) {
+  loops::Buffer buffer;
+  buffer.shape = {4096, row_stride};
+  buffer.origin = {program::IndexExpr(0), program::IndexExpr(0)};
+  nest.variables = std::move(variables);
+  nest.buffers = {buffer};
+  return {
+      0,
+      {program::IndexExpr::variable(0) * coefficients[0], program::IndexExpr::variable(0) * coefficients[1]}};
+}
+
+TEST_CASE("what a warp touches in banks and sectors") {
+  using simulated::ThreadLoop;
+  loops::LoopNest nest;
+  const std::array<ThreadLoop, 3> threads{ThreadLoop{0, 32}, {}, {}};
+  const auto words = [&](std::int64_t stride, std::int64_t row, std::int64_t column, std::int64_t together) {
+    const simulated::Access a = access_with(stride, {{"t", 32}}, {row, column}, nest);
+    return simulated::words_of_warp(nest, a, threads, 32, together);
+  };
+  CHECK(simulated::bank_steps(words(32, 0, 1, 1)) == 1);   // along a row
+  CHECK(simulated::bank_steps(words(32, 1, 0, 1)) == 32);  // down a column: one bank
+  CHECK(simulated::bank_steps(words(33, 1, 0, 1)) == 1);   // padded by a word
+  CHECK(simulated::bank_steps(words(32, 0, 2, 1)) == 2);   // every other word
+  CHECK(simulated::bank_steps(words(32, 0, 0, 1)) == 1);   // all the same word
+  CHECK(simulated::bank_steps(words(32, 0, 4, 4)) == 4);   // four words a thread
+  CHECK(simulated::sectors(words(32, 0, 1, 1)) == 4);      // 128 bytes
+  CHECK(simulated::sectors(words(32, 0, 2, 1)) == 8);
+  CHECK(simulated::sectors(words(32, 1, 0, 1)) == 32);
+  CHECK(simulated::sectors(words(32, 0, 4, 4)) == 16);
+}
+
+TEST_CASE("one elementwise kernel by hand") {
+  // One multiprocessor of 64 lanes, 16 bytes a cycle of 1.5 GHz; 4 blocks of 256 threads, an element each.
+  Target target = gpu_target("V100");
+  target.multiprocessors = 1;
+  target.peak_fp32_gflops = 2 * 64 * 1.5;
+  target.peak_gb_per_s = 16 * 1.5;
+  ScheduleBuilder s(copy_plus_one(1, 1024));
+  const auto j = s.split(1, 1, {256});
+  s.bind(1, j[0], LoopKind::BlockX);
+  s.bind(1, j[1], LoopKind::ThreadX);
+  // 8 warps: an addition at 8 ticks, a load and a store of 4 sectors at 8 ticks; 4 ticks to issue each.
+  const std::int64_t transfers = 2 * 8 * 4 * 8, arithmetic = 8 * 8, issue = 3 * 8 * 4;
+  const std::int64_t block = transfers + (arithmetic + issue) / 4;
+  const std::int64_t alone = 16 * 450 + 16 * 4;  // a load and an addition
+  REQUIRE(4 * block < alone);
+  const std::int64_t memory = 2 * 4096 * 16 / 16, cache = memory / 3;
+  const std::int64_t expected = 16 * 4500 + memory + (alone + cache) / 4;
+  CHECK(simulated::GpuMachine(loops::lower(s.schedule()), target, {}).run() == expected);
+}
+
+TEST_CASE("what makes a kernel fast makes it fast here") {
+  const Target v100 = gpu_target("V100");
+  const auto graph = copy_plus_one(4096, 4096);
+  const auto bound = [](std::uint32_t thread_axis, std::int64_t threads) {
+    return [=](ScheduleBuilder& s) {
+      const auto parts = s.split(1, thread_axis, {threads});
+      const std::uint32_t other = 1 - thread_axis;
+      s.reorder(1, {other, parts[0], parts[1]});
+      s.bind(1, s.fuse(1, {other, parts[0]}), LoopKind::BlockX);
+      s.bind(1, parts[1], LoopKind::ThreadX);
+    };
+  };
+  const double along_rows = microseconds(graph, bound(1, 256), v100);
+  CHECK(microseconds(graph, bound(0, 256), v100) > 2 * along_rows);  // columns: a sector for each element
+  CHECK(microseconds(graph, bound(1, 4), v100) > 2 * along_rows);    // an eighth of a warp
+  CHECK(microseconds(graph, bound(1, 256), gpu_target("T4")) > 2 * along_rows);
+  // 2^24 elements are read and written at 900 GB/s at best.
+  CHECK(along_rows > 2 * 4.0 * (1 << 24) / 900e3);
+  CHECK(along_rows < 2 * 2 * 4.0 * (1 << 24) / 900e3);
+}
+
+TEST_CASE("too few blocks leave multiprocessors idle; a block that fits nowhere fails") {
+  const auto graph = program::operators::matmul_graph({.m = 1024, .n = 1024, .k = 64});
+  const auto tile = [](std::int64_t rows) {
+    return [rows](ScheduleBuilder& s) {
+      const auto i = s.split(2, 0, {rows});
+      const auto j = s.split(2, 1, {256});
+      s.reorder(2, {i[0], j[0], j[1], 2, i[1]});
+      s.bind(2, s.fuse(2, {i[0], j[0]}), LoopKind::BlockX);
+      s.bind(2, j[1], LoopKind::ThreadX);
+    };
+  };
+  Target wide = gpu_target("H100");
+  CHECK(microseconds(graph, tile(1024), wide) > 4 * microseconds(graph, tile(16), wide));
+
+  ScheduleBuilder s(graph);
+  tile(16)(s);
+  Target full = wide;
+  full.registers_per_multiprocessor = 1024;
+  const Task task = program::make_task("matmul", s.schedule().graph, full);
+  const std::vector<loops::LoopNest> nests{loops::lower(s.schedule())};
+  const auto outcomes = Simulated{}.measure(task, nests);
+  REQUIRE(outcomes[0].failure() != nullptr);
+  CHECK(outcomes[0].failure()->fault == Fault::InvalidSchedule);
+  CHECK(outcomes[0].failure()->detail == "a multiprocessor has no room for one block");
+}
+
+}  // namespace
