@@ -104,18 +104,19 @@ void field_from_json(const nlohmann::json& json, T& value) {
   }
 }
 
+/// One default step of every primitive.
+template <std::size_t... I>
+[[nodiscard]] std::array<Step, sizeof...(I)> default_steps(std::index_sequence<I...>) {
+  return {Step(std::in_place_index<I>)...};
+}
+
 /// A default step of the primitive called `tag`.
-template <std::size_t I = 0>
-[[nodiscard]] Step step_named(std::string_view tag) {
-  if constexpr (I == std::variant_size_v<Step>) {
-    throw ScheduleError(ScheduleFault::Unsupported,
-                        "'" + std::string(tag) + "' is not a scheduling primitive");
-  } else {
-    Step step(std::in_place_index<I>);
-    std::string_view name;
-    describe(step, [&](std::string_view own, auto&...) { name = own; });
-    return name == tag ? step : step_named<I + 1>(tag);
+[[nodiscard]] inline Step step_named(std::string_view tag) {
+  for (const Step& step : default_steps(std::make_index_sequence<std::variant_size_v<Step>>())) {
+    if (describe(step, [](std::string_view own, const auto&...) { return own; }) == tag) return step;
   }
+  throw ScheduleError(ScheduleFault::Unsupported,
+                      "'" + std::string(tag) + "' is not a scheduling primitive");
 }
 
 [[nodiscard]] inline Step step_from_json(const nlohmann::json& row) {
