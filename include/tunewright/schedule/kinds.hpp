@@ -31,6 +31,15 @@ inline constexpr std::array<std::string_view, 11> loop_kind_names{
   return loop_kind_names[static_cast<std::size_t>(kind)];
 }
 
+/// A thread index of a GPU block.
+[[nodiscard]] constexpr bool is_thread_index(LoopKind kind) noexcept {
+  return kind >= LoopKind::ThreadX && kind <= LoopKind::ThreadZ;
+}
+/// A block or thread index of a GPU: what a kernel launch has one extent for.
+[[nodiscard]] constexpr bool is_hardware_index(LoopKind kind) noexcept {
+  return kind >= LoopKind::BlockX && kind <= LoopKind::ThreadZ;
+}
+
 /// Memory a buffer lives in. `Local` is private to a thread: registers where the code generator can prove it,
 /// else stack.
 enum class Scope : std::uint8_t { Global, Shared, Local, FragmentA, FragmentB, Accumulator };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,9 @@ class Emission : Pass {
     for (const TensorId id : state_.order) {
       if (runs_at_root(id)) emit_stage(id, nest_.body);
     }
+    if (renamed_later_.empty()) return;
+    rename(nest_.body);
+    for (Buffer& buffer : nest_.buffers) rename(buffer.origin);
   }
 
  private:
@@ -35,7 +39,8 @@ class Emission : Pass {
 
   /// Appends the loops of a stage, with everything attached to it.
   void emit_stage(TensorId id, Body& into) {
-    std::vector<Guard> outside = conditions_to_run(id);
+    // All threads take part in filling shared memory, whether or not their own part is outside.
+    std::vector<Guard> outside = fills_shared_memory(id) ? std::vector<Guard>{} : conditions_to_run(id);
     Statement update = store(id);
     std::optional<Statement> initialise;
     if (update.kind == Statement::Kind::Update) initialise = initialisation(id, update);
@@ -51,6 +56,15 @@ class Emission : Pass {
     } else {
       into.push_back(Branch{std::move(outside), std::move(own), {}});
     }
+  }
+
+  /// Whether a stage inside the loops of `id` is kept in shared memory.
+  [[nodiscard]] bool fills_shared_memory(TensorId id) const {
+    const std::vector<Attached>& inside = info_[id].attached;
+    return std::any_of(inside.begin(), inside.end(), [this](const Attached& child) {
+      return nest_.buffers[nest_.buffer_of[child.stage]].scope == Scope::Shared ||
+             fills_shared_memory(child.stage);
+    });
   }
 
   /// A window that lies outside the tensor altogether computes nothing anybody reads.
@@ -128,9 +142,9 @@ class Emission : Pass {
       return;
     }
     const IterId iter = stage.order[place];
-    const bool is_loop = info.var[iter].has_value();
+    const bool is_whole = !info.var[iter] && rebinding_of(info, iter) == nullptr;
     Body inner;
-    Body& target = is_loop ? inner : into;
+    Body& target = is_whole ? into : inner;
     target.reserve(target.size() + 2 + 3 * info.attached.size());  // at most, but for branches
     for (const Attached& child : info.attached) {
       if (child.place == place) target.push_back(Allocate{nest_.buffer_of[child.stage]});
@@ -139,19 +153,31 @@ class Emission : Pass {
       if (child.place == place) emit_stage(child.stage, target);
     }
     emit_loops(id, place + 1, update, initialise, target);
-    if (is_loop) into.push_back(make_loop(stage, info, iter, std::move(inner)));
+    if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
   }
 
-  static Loop make_loop(const Stage& stage, const StageInfo& info, IterId iter, Body body) {
-    Loop loop;
-    loop.var = *info.var[iter];
-    loop.kind = stage.iterators[iter].annotation;
-    // A stage inside another one's loops is already run by one of the threads.
-    const bool attached = stage.location.kind == Location::Kind::At;
-    if (loop.kind == LoopKind::Parallel && attached) loop.kind = LoopKind::Serial;
-    loop.reduction = stage.iterators[iter].kind == AxisKind::Reduction;
-    loop.body = std::move(body);
-    return loop;
+  static const Rebinding* rebinding_of(const StageInfo& info, IterId iter) {
+    const auto found = std::find_if(info.rebound.begin(), info.rebound.end(),
+                                    [iter](const Rebinding& r) { return r.iter == iter; });
+    return found == info.rebound.end() ? nullptr : &*found;
+  }
+
+  /// Appends the loop of an iterator, or, where a loop around it runs its iterations, what is inside.
+  void append_loop(const Stage& stage, const StageInfo& info, IterId iter, Body body, Body& into) const {
+    const Rebinding* rebound = rebinding_of(info, iter);
+    if (rebound != nullptr && rebound->extent == nest_.variables[rebound->index].extent) {
+      for (Node& node : body) into.push_back(std::move(node));
+    } else if (rebound != nullptr) {
+      const Guard busy{IndexExpr::variable(rebound->index), rebound->extent, false, true, Guard::no_axis};
+      into.push_back(Branch{{busy}, std::move(body), {}});
+    } else {
+      Loop loop;
+      loop.var = *info.var[iter];
+      loop.kind = kinds_[loop.var];
+      loop.reduction = stage.iterators[iter].kind == AxisKind::Reduction;
+      loop.body = std::move(body);
+      into.push_back(std::move(loop));
+    }
   }
 
   static std::size_t first_reduction(const Stage& stage) {
@@ -171,12 +197,42 @@ class Emission : Pass {
     body.push_back(std::move(initialise));
     for (std::size_t p = stage.order.size(); p-- > place;) {
       const IterId iter = stage.order[p];
-      if (!info.var[iter] || stage.iterators[iter].kind == AxisKind::Reduction) continue;
+      if (stage.iterators[iter].kind == AxisKind::Reduction) continue;
+      if (!info.var[iter] && rebinding_of(info, iter) == nullptr) continue;
       Body wrapped;
-      wrapped.push_back(make_loop(stage, info, iter, std::move(body)));
+      append_loop(stage, info, iter, std::move(body), wrapped);
       body = std::move(wrapped);
     }
     for (Node& node : body) into.push_back(std::move(node));
+  }
+
+  /// Replaces variables that stood for part of another one's range.
+  void rename(std::vector<IndexExpr>& values) const {
+    for (IndexExpr& value : values) rename(value);
+  }
+  void rename(IndexExpr& value) const {
+    for (const auto& [from, to] : renamed_later_) {
+      if (!value.uses(from)) continue;
+      value = value.substitute(
+          [from = from, to = to](Var v) { return IndexExpr::variable(v == from ? to : v); }, range_of());
+    }
+  }
+  void rename(std::vector<Guard>& guards) const {
+    for (Guard& guard : guards) rename(guard.value);
+  }
+  void rename(Body& body) const {
+    for (Node& node : body) {
+      if (auto* loop = std::get_if<Loop>(&node.content)) rename(loop->body);
+      if (auto* statement = std::get_if<Statement>(&node.content)) {
+        rename(statement->axis_values);
+        rename(statement->guards);
+      }
+      if (auto* branch = std::get_if<Branch>(&node.content)) {
+        rename(branch->conditions);
+        rename(branch->then);
+        rename(branch->otherwise);
+      }
+    }
   }
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tunewright/loops/nest.hpp"
@@ -37,6 +38,13 @@ struct Attached {
   TensorId stage = 0;
 };
 
+/// How an iterator of an attached stage runs on an index that a loop around the stage already binds.
+struct Rebinding {
+  IterId iter = 0;
+  Var index = 0;            ///< variable of the loop around
+  std::int64_t extent = 1;  ///< iterations; the threads beyond are idle
+};
+
 /// What lowering knows of a stage.
 struct StageInfo {
   bool live = false;                   ///< neither a source nor inlined
@@ -48,7 +56,8 @@ struct StageInfo {
   std::vector<std::optional<Var>> var;  ///< by IterId; none for loops of extent 1
   std::vector<IndexExpr> axis_values;   ///< tensor coordinates by axis
   std::vector<Var> path;                ///< variables of the loops around the stage, outermost first
-  std::vector<Attached> attached;       ///< in topological order
+  std::vector<Rebinding> rebound;
+  std::vector<Attached> attached;  ///< in topological order
 };
 
 /// A program while it is lowered: passes fill in `info` and then `nest`.
@@ -56,12 +65,19 @@ struct Lowered {
   const State& state;
   std::vector<StageInfo> info;  ///< by TensorId
   LoopNest nest;
+  std::vector<LoopKind> kinds{};                     ///< by variable
+  std::vector<std::pair<Var, Var>> renamed_later{};  ///< variables that become another, larger one
 };
 
 /// Base of the passes of lowering.
 class Pass {
  protected:
-  explicit Pass(Lowered& lowered) : state_(lowered.state), info_(lowered.info), nest_(lowered.nest) {}
+  explicit Pass(Lowered& lowered)
+      : state_(lowered.state),
+        info_(lowered.info),
+        nest_(lowered.nest),
+        kinds_(lowered.kinds),
+        renamed_later_(lowered.renamed_later) {}
 
   [[nodiscard]] auto range_of() const {
     return [this](Var v) { return Range{0, nest_.variables[v].extent - 1}; };
@@ -70,6 +86,8 @@ class Pass {
   const State& state_;
   std::vector<StageInfo>& info_;
   LoopNest& nest_;
+  std::vector<LoopKind>& kinds_;
+  std::vector<std::pair<Var, Var>>& renamed_later_;
 };
 
 }  // namespace tunewright::loops::detail

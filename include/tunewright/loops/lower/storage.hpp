@@ -45,7 +45,7 @@ class StoragePlan : Pass {
       b.name = stage.op->name;
       b.tensor = id;
       b.type = stage.op->type;
-      b.scope = stage.scope;
+      b.scope = scope_of(stage, info);
       if (stage.is_source()) {
         b.role = stage.op->role == program::Role::Constant ? BufferRole::Constant : BufferRole::Input;
         b.shape = stage.op->shape();
@@ -68,6 +68,17 @@ class StoragePlan : Pass {
     nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
   }
 
+  /// Memory a kernel has inside its loops belongs to the thread, or to the block where no thread runs yet.
+  [[nodiscard]] Scope scope_of(const Stage& stage, const StageInfo& info) const {
+    if (stage.scope != Scope::Global || stage.location.kind != Location::Kind::At) return stage.scope;
+    Scope scope = Scope::Global;
+    for (const Var v : info.path) {
+      if (schedule::is_thread_index(kinds_[v])) return Scope::Local;
+      if (schedule::is_hardware_index(kinds_[v])) scope = Scope::Shared;
+    }
+    return scope;
+  }
+
   /// Rows a multiple of 512 bytes apart fall into few cache sets and evict each other while a tile walks down
   /// a column; one cache line more keeps them apart.
   void keep_rows_apart() {
@@ -76,8 +87,16 @@ class StoragePlan : Pass {
       if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2)
         continue;
       if (state_.stages[buffer.tensor].location.kind != Location::Kind::At) continue;
+      if (buffer.scope == Scope::Shared || is_in_kernel(buffer.tensor))
+        continue;  // those have banks, not sets
       if (buffer.shape.back() * element % 512 == 0) buffer.shape.back() += 64 / element;
     }
+  }
+
+  [[nodiscard]] bool is_in_kernel(TensorId id) const {
+    const std::vector<Var>& path = info_[id].path;
+    return std::any_of(path.begin(), path.end(),
+                       [this](Var v) { return schedule::is_hardware_index(kinds_[v]); });
   }
 
   void pack_buffers() {

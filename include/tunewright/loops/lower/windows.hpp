@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,12 +69,11 @@ class WindowInference : Pass {
       info.extent[a] = a < rank ? info.window.extent[a] : op.axes[a].extent;
     schedule::detail::propagate_extents(stage, info.extent);
     for (const IterId iter : stage.order) {
+      const LoopKind kind = kind_of_loop(stage, info, iter);
+      if (schedule::is_hardware_index(kind) && rebind(stage, info, iter, kind)) continue;
       if (info.extent[iter] == 1) continue;
-      const auto var = static_cast<Var>(nest_.variables.size());
-      nest_.variables.push_back({schedule::iterator_name(stage, iter), info.extent[iter]});
-      kinds_.push_back(stage.iterators[iter].annotation);
-      info.var[iter] = var;
-      info.value[iter] = IndexExpr::variable(var);
+      info.var[iter] = add_variable(stage, iter, info.extent[iter], kind);
+      info.value[iter] = IndexExpr::variable(*info.var[iter]);
     }
     schedule::detail::propagate_values(stage, info.extent, info.value, range_of());
     info.axis_values.reserve(op.axes.size());
@@ -82,8 +82,66 @@ class WindowInference : Pass {
     }
   }
 
+  Var add_variable(const Stage& stage, IterId iter, std::int64_t extent, LoopKind kind) {
+    nest_.variables.push_back({schedule::iterator_name(stage, iter), extent});
+    kinds_.push_back(kind);
+    return static_cast<Var>(nest_.variables.size() - 1);
+  }
+
+  /// The variable on the path of a stage that is bound to `kind`.
+  [[nodiscard]] std::optional<Var> bound_on_path(const StageInfo& info, LoopKind kind) const {
+    const auto found =
+        std::find_if(info.path.begin(), info.path.end(), [&](Var v) { return kinds_[v] == kind; });
+    return found == info.path.end() ? std::nullopt : std::optional<Var>(*found);
+  }
+
+  /// How an iterator runs where its stage is. A stage inside another one's loops is already run by one of the
+  /// threads or blocks: only where all threads of the block share its storage they can share the work.
+  [[nodiscard]] LoopKind kind_of_loop(const Stage& stage, const StageInfo& info, IterId iter) const {
+    const LoopKind kind = stage.iterators[iter].annotation;
+    if (stage.location.kind != Location::Kind::At) return kind;
+    if (kind == LoopKind::Parallel) return LoopKind::Serial;
+    const bool is_bound = kind == LoopKind::VirtualThread || schedule::is_hardware_index(kind);
+    if (!is_bound || !bound_on_path(info, kind)) return kind;
+    const bool shares = stage.scope == schedule::Scope::Shared && schedule::is_thread_index(kind);
+    return shares ? kind : LoopKind::Serial;
+  }
+
+  /// Lets `iter` run on the hardware index `kind` if a loop around the stage binds it, else finds nothing.
+  bool rebind(const Stage& stage, StageInfo& info, IterId iter, LoopKind kind) {
+    const std::int64_t extent = info.extent[iter];
+    const auto same_index = [&](IterId other) {
+      return other != iter && kind_of_loop(stage, info, other) == kind && info.extent[other] > 1;
+    };
+    if (extent > 1 && std::any_of(stage.order.begin(), stage.order.end(), same_index)) {
+      throw ScheduleError(ScheduleFault::BadAnnotation,
+                          "two loops of '" + stage.op->name + "' are bound to " +
+                              std::string(schedule::name(kind)) + "; fuse them or bind one to another index");
+    }
+    const std::optional<Var> index = bound_on_path(info, kind);
+    if (!index) return false;
+    const std::int64_t available = nest_.variables[*index].extent;
+    if (extent > available) {
+      throw ScheduleError(ScheduleFault::BadAnnotation,
+                          schedule::detail::describe_iterator(stage, iter) + " has " +
+                              std::to_string(extent) + " iterations for the " + std::to_string(available) +
+                              " of " + std::string(schedule::name(kind)) +
+                              " around it; split it by at most as many and run the rest serially");
+    }
+    info.rebound.push_back({iter, *index, extent});
+    if (extent == 1) return true;
+    info.var[iter] = *index;
+    if (extent < available) {
+      // Until all windows are known it is a variable of its own, whose smaller range keeps them tight.
+      info.var[iter] = add_variable(stage, iter, extent, kind);
+      renamed_later_.emplace_back(*info.var[iter], *index);
+    }
+    info.value[iter] = IndexExpr::variable(*info.var[iter]);
+    return true;
+  }
+
   static bool is_of_threads(LoopKind kind) noexcept {
-    return kind >= LoopKind::ThreadX && kind <= LoopKind::VirtualThread;
+    return schedule::is_thread_index(kind) || kind == LoopKind::VirtualThread;
   }
 
   /// What readers reach along one dimension: `base` over the loops around the window, plus `range`.
@@ -170,8 +228,6 @@ class WindowInference : Pass {
     }
     return used;
   }
-
-  std::vector<LoopKind> kinds_;  // by variable
 };
 
 }  // namespace tunewright::loops::detail
