@@ -253,6 +253,11 @@ class Interpreter {
                            "' has a barrier between threads that run one after the other");
   }
 
+  void run(const CrossThreadReduction&) {
+    throw InterpretError("loop nest '" + nest_.name +
+                         "' combines what threads hold; they cannot run one after the other");
+  }
+
   void run(const Body& body) {
     for (const Node& node : body) std::visit([&](const auto& content) { run(content); }, node.content);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -45,6 +46,13 @@ struct PackedDimension {
   bool operator==(const PackedDimension&) const = default;
 };
 
+/// A loop variable each of whose values has a copy of a buffer of its own.
+struct CopySelector {
+  Var var = 0;
+  std::int64_t extent = 1;  ///< of the variable
+  bool operator==(const CopySelector&) const = default;
+};
+
 /// Storage for a window of a tensor: the elements from `origin` on, `shape` of them in each dimension.
 /// Arguments hold the whole tensor, so their origin is zero. The window may reach beyond the tensor where
 /// tiles do not divide; what lies beyond is never used (for packed constants it is zero).
@@ -57,11 +65,16 @@ struct Buffer {
   std::vector<std::int64_t> shape;       ///< elements, one a tensor dimension
   std::vector<IndexExpr> origin;         ///< over the loop variables around the allocation
   std::vector<PackedDimension> packing;  ///< empty: row-major in `shape`
+  /// Loops further in than the allocation, outermost first, that have a copy each; the copies come first in
+  /// the physical shape.
+  std::vector<CopySelector> private_to{};
 
   [[nodiscard]] std::vector<std::int64_t> physical_shape() const {
-    if (packing.empty()) return shape;
+    if (packing.empty() && private_to.empty()) return shape;
     std::vector<std::int64_t> extents;
+    for (const CopySelector& copies : private_to) extents.push_back(copies.extent);
     for (const PackedDimension& piece : packing) extents.push_back(piece.extent);
+    if (packing.empty()) extents.insert(extents.end(), shape.begin(), shape.end());
     return extents;
   }
   [[nodiscard]] std::int64_t elements() const {
@@ -130,16 +143,34 @@ struct Branch {
   Body otherwise;
 };
 
-/// All threads of a block have arrived.
+/// All threads of a block have arrived. Stands only where either all of them come by or none.
 struct Barrier {};
 
+/// Combines what threads of a block have computed each for itself:
+///
+///   target[axes] = combiner over the threads that differ in the indices `over` of their own partial[axes]
+///
+/// `partial` is a Local buffer; threads without a share hold the identity. All threads of the block arrive
+/// here together, like at a barrier, but it need not be one: it only orders the accesses to `partial`.
+/// A Local target receives the result in every thread. A Shared or Global one is stored to by the threads
+/// whose `over` indices are all 0, if the guards hold; others read it after the next barrier.
+struct CrossThreadReduction {
+  BufferId partial = 0;
+  BufferId target = 0;
+  std::shared_ptr<const program::Operator> op;  ///< says how to combine
+  std::vector<IndexExpr> axis_values;  ///< tensor coordinates of the spatial axes, over loop variables
+  std::vector<Guard> guards;           ///< of the store
+  std::array<bool, 3> over{};          ///< ThreadX, ThreadY, ThreadZ
+};
+
 struct Node {
-  std::variant<Loop, Statement, Allocate, Branch, Barrier> content;
-  Node(Loop loop) : content(std::move(loop)) {}                 // NOLINT: a node is any of them
-  Node(Statement statement) : content(std::move(statement)) {}  // NOLINT
-  Node(Allocate allocate) : content(allocate) {}                // NOLINT
-  Node(Branch branch) : content(std::move(branch)) {}           // NOLINT
-  Node(Barrier barrier) : content(barrier) {}                   // NOLINT
+  std::variant<Loop, Statement, Allocate, Branch, Barrier, CrossThreadReduction> content;
+  Node(Loop loop) : content(std::move(loop)) {}                            // NOLINT: a node is any of them
+  Node(Statement statement) : content(std::move(statement)) {}             // NOLINT
+  Node(Allocate allocate) : content(allocate) {}                           // NOLINT
+  Node(Branch branch) : content(std::move(branch)) {}                      // NOLINT
+  Node(Barrier barrier) : content(barrier) {}                              // NOLINT
+  Node(CrossThreadReduction reduction) : content(std::move(reduction)) {}  // NOLINT
 };
 
 struct LoopVariable {
@@ -181,9 +212,11 @@ struct LoopNest {
 [[nodiscard]] inline std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
                                                              std::vector<IndexExpr> coordinates) {
   for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
-  if (buffer.packing.empty()) return coordinates;
+  if (buffer.packing.empty() && buffer.private_to.empty()) return coordinates;
   const auto range_of = [&](Var var) { return nest.range_of(var); };
   std::vector<IndexExpr> physical;
+  for (const CopySelector& copies : buffer.private_to) physical.push_back(IndexExpr::variable(copies.var));
+  if (buffer.packing.empty()) physical.insert(physical.end(), coordinates.begin(), coordinates.end());
   for (std::size_t p = 0; p < buffer.packing.size(); ++p) {
     const PackedDimension& piece = buffer.packing[p];
     IndexExpr index = IndexExpr::quotient(coordinates[piece.dimension], piece.divisor, range_of);
@@ -217,13 +250,17 @@ struct LoopNest {
   return flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
 }
 
+/// Offset in elements of `buffer`, over loop variables, at the spatial ones of the values `axis_values` of an
+/// operator's axes.
+[[nodiscard]] inline IndexExpr element_offset(const LoopNest& nest, const Buffer& buffer,
+                                              const std::vector<IndexExpr>& axis_values) {
+  const auto rank = static_cast<std::ptrdiff_t>(buffer.shape.size());
+  return flatten(buffer, physical_indices(nest, buffer, {axis_values.begin(), axis_values.begin() + rank}));
+}
+
 /// Offset in elements, over loop variables, of what `statement` writes.
 [[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
-  const Buffer& buffer = nest.buffers[statement.target];
-  return flatten(buffer, physical_indices(nest, buffer,
-                                          {statement.axis_values.begin(),
-                                           statement.axis_values.begin() +
-                                               static_cast<std::ptrdiff_t>(buffer.shape.size())}));
+  return element_offset(nest, nest.buffers[statement.target], statement.axis_values);
 }
 
 }  // namespace tunewright::loops

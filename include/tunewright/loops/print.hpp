@@ -167,8 +167,11 @@ class Printer {
   }
   void print(const Allocate& allocate, std::size_t depth) {
     const Buffer& buffer = nest_.buffers[allocate.buffer];
-    line(depth, "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " +
-                    indices(buffer.origin));
+    std::string text = "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " +
+                       indices(buffer.origin);
+    for (const CopySelector& copies : buffer.private_to)
+      text += " for each " + nest_.variables[copies.var].name;
+    line(depth, text);
   }
   void print(const Branch& branch, std::size_t depth) {
     line(depth, "if " + condition(branch.conditions) + ":");
@@ -178,6 +181,29 @@ class Printer {
     print(branch.otherwise, depth + 1);
   }
   void print(const Barrier&, std::size_t depth) { line(depth, "barrier"); }
+  void print(const CrossThreadReduction& reduction, std::size_t depth) {
+    const auto at = [&](BufferId id) {
+      const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[id].shape.size());
+      return access(id, {reduction.axis_values.begin(), reduction.axis_values.begin() + rank});
+    };
+    std::string text = at(reduction.target) + " = " + combination(reduction.op->combiner) + " over";
+    for (std::size_t index = 0; index < reduction.over.size(); ++index) {
+      if (reduction.over[index]) text += std::string(" thread_") + "xyz"[index];
+    }
+    text += " of " + at(reduction.partial);
+    if (!reduction.guards.empty()) text += "  if " + condition(reduction.guards);
+    line(depth, text);
+  }
+  [[nodiscard]] static std::string_view combination(program::Combiner combiner) {
+    switch (combiner) {
+      case program::Combiner::Max: return "max";
+      case program::Combiner::Min: return "min";
+      case program::Combiner::Product: return "product";
+      case program::Combiner::Sum: return "sum";
+      case program::Combiner::None: break;
+    }
+    return "any";
+  }
   void print(const Body& body, std::size_t depth) {
     for (const Node& node : body)
       std::visit([&](const auto& content) { print(content, depth); }, node.content);
