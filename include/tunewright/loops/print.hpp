@@ -186,7 +186,8 @@ class Printer {
       const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[id].shape.size());
       return access(id, {reduction.axis_values.begin(), reduction.axis_values.begin() + rank});
     };
-    std::string text = at(reduction.target) + " = " + combination(reduction.op->combiner) + " over";
+    std::string text =
+        at(reduction.target) + " = " + std::string(combination(reduction.op->combiner)) + " over";
     for (std::size_t index = 0; index < reduction.over.size(); ++index) {
       if (reduction.over[index]) text += std::string(" thread_") + "xyz"[index];
     }
