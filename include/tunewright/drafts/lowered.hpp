@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/core/task.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::drafts {
+
+/// Scores each configuration by `score_of(nest)` of its loop nest; -infinity for what cannot be lowered or read,
+/// and for scores that are no positive number. Throws `std::invalid_argument` when there are not as many scores
+/// as configurations.
+template <SearchSpace S, class ScoreOf>
+void score_lowered(const S& space, const Task& task, std::span<const config_t<S>> configs,
+                   std::span<float> score, const ScoreOf& score_of) {
+  if (configs.size() != score.size()) {
+    throw std::invalid_argument("drafts: " + std::to_string(score.size()) + " scores for " +
+                                std::to_string(configs.size()) + " configurations; give one each");
+  }
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    score[i] = -std::numeric_limits<float>::infinity();
+    try {
+      const double found = score_of(space.lower(task, configs[i]));
+      if (std::isfinite(found) && found > 0) score[i] = static_cast<float>(found);
+    } catch (const std::bad_alloc&) {
+      throw;                           // says nothing about the configuration
+    } catch (const std::exception&) {  // a configuration that leads nowhere
+    }
+  }
+}
+
+}  // namespace tunewright::drafts

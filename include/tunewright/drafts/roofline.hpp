@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <span>
+
+#include "tunewright/core/task.hpp"
+#include "tunewright/drafts/concept.hpp"
+#include "tunewright/drafts/lowered.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::drafts {
+
+/// The least time a program can take on its machine, whatever it makes of registers, threads and caches in
+/// between: what it computes at the peak, or what its tiles move at the bandwidth of memory.
+///
+///   L = max(operations / peak, bytes / bandwidth),   score = 1 / L
+///
+/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache.
+///
+/// Paper:       Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009.
+/// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
+/// Units:       score in 1/s.
+/// Cost:        a few microseconds a candidate, and replaying and lowering it.
+/// Determinism: as `SymbolAnalyzer`.
+/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed.
+/// Deviates:    operations and bytes are those of the schedule, idle rests of tiles included, not those of the
+///              task: a roof that were the same for all candidates would rank none.
+struct Roofline {
+  CpuCore core{};  ///< used on CPUs
+
+  template <SearchSpace S>
+  requires std::convertible_to<program_t<S>, loops::LoopNest>
+  void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
+             std::span<float> score) const {
+    Workspace workspace = prepare(task.target);
+    score_lowered(space, task, configs, score,
+                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest, task.target, workspace); });
+  }
+
+  /// Seconds of one run at least.
+  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target) const {
+    Workspace workspace = prepare(target);
+    return latency_s(nest, target, workspace);
+  }
+
+ private:
+  struct Workspace {
+    GpuDevice device;
+    GpuSymbolReader gpu;
+    CpuAnalysis cpu;
+  };
+
+  [[nodiscard]] static Workspace prepare(const Target& target) {
+    Workspace workspace;
+    if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
+    return workspace;
+  }
+
+  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, Workspace& w) const {
+    if (target.kind == DeviceKind::Gpu) {
+      double flops = 0, bytes = 0;
+      for (const GpuSymbols& s : w.gpu.symbols(nest)) {
+        flops += s.flops;
+        bytes += s.bytes();
+      }
+      return std::max(flops / (w.device.peak_gflops * 1e9), bytes / (w.device.peak_gb_per_s * 1e9));
+    }
+    const Roof roof = w.cpu.roof(nest, target);
+    const double at_peak = roof.vector_operations / core.vectors_per_cycle;
+    const double moving = roof.memory_bytes / core.bytes_per_cycle.back();
+    return std::max(at_peak, moving) / core.frequency_hz;
+  }
+};
+
+}  // namespace tunewright::drafts

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/drafts/concept.hpp"
+#include "tunewright/drafts/lowered.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::drafts {
+
+/// Pruner's analyser: the time of a program from a few symbols of its statements and what the levels of the
+/// machine make of them. Nothing is trained.
+///
+///   Printed    L = sum over statements of (L_c + L_m)
+///              L_c = S8 / (T_p * P_l0,c * P_l1,c * alpha_l1 * P_l2,c)
+///              L_m = S5 / (T_m * P_l0,m * P_l1,m * P_l2,m)
+///   Released   L = sum over stored buffers of max(t_c, t_m)
+///              t_c = C * (1 + 1/r) / (T_p * peak * warp) * max(1, R / 128)      t_m = Q / (T_m * 2^30)
+///   on a CPU   see `CpuAnalysis`, whichever the form
+///   score      1 / L
+///
+/// The symbols S1 .. S8 are in `GpuSymbols`, C, r, R and Q in `ReleasedRow`.
+///
+/// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
+/// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
+/// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
+/// Cost:        a few microseconds a candidate, and replaying and lowering it.
+/// Determinism: floating point in one order: the same for equal nests, at any number of threads.
+/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
+///              has more threads or shared memory a block than the device, scores -infinity.
+/// Deviates:    Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can
+///              have, the shared memory of a block, the four schedulers of a multiprocessor and 32 bytes.
+///              P_l0,m and P_l1,m are those of the kernel, since products have no S5 and copies no S1. Memory is
+///              in bytes. alpha_l1, which the paper leaves without a place, is where the released code has it.
+///              Released: where its code visits the first buffer of a hash table, all of them are.
+struct SymbolAnalyzer {
+  enum class Form : std::uint8_t { Released, Printed };
+  enum class Combine : std::uint8_t { Sum, Max };  ///< of the times to compute and to move, of a statement
+
+  Form form = Form::Released;
+  std::optional<Combine> combine{};   ///< nothing: that of the form
+  std::optional<GpuDevice> device{};  ///< nothing: the target of the task
+  CpuCore core{};                     ///< used on CPUs
+
+  template <SearchSpace S>
+  requires std::convertible_to<program_t<S>, loops::LoopNest>
+  void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
+             std::span<float> score) const {
+    Workspace workspace = prepare(task.target);
+    score_lowered(space, task, configs, score,
+                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest, task.target, workspace); });
+  }
+
+  /// Modelled seconds of one run; infinity for a program that the device cannot run.
+  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target) const {
+    Workspace workspace = prepare(target);
+    return latency_s(nest, target, workspace);
+  }
+
+ private:
+  struct Workspace {
+    GpuDevice device;
+    GpuSymbolReader gpu;
+    CpuAnalysis cpu;
+  };
+
+  [[nodiscard]] Workspace prepare(const Target& target) const {
+    require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap,
+            "a share, 0 to 1");
+    Workspace workspace;
+    if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
+    return workspace;
+  }
+
+  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, Workspace& w) const {
+    if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
+    double sum = 0;
+    const auto add = [&](const StatementLatency& l, Combine usual) {
+      sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s
+                                                     : std::max(l.compute_s, l.memory_s);
+    };
+    if (form == Form::Printed) {
+      const std::span<const GpuSymbols> symbols = w.gpu.symbols(nest);
+      printed_latencies(symbols, w.gpu.kernels(), w.device,
+                        [&](const StatementLatency& l) { add(l, Combine::Sum); });
+    } else {
+      for (const ReleasedRow& row : w.gpu.released_rows(nest))
+        add(released_latency(row, w.device), Combine::Max);
+    }
+    if (!runs_on(w.gpu.kernels(), w.device)) return std::numeric_limits<double>::infinity();
+    return sum;
+  }
+};
+
+}  // namespace tunewright::drafts

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/drafts/symbol_analyzer/operations.hpp"
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+
+namespace tunewright::drafts {
+
+/// What the analyser takes for granted of a CPU core; caches, vectors and threads come from the target. The
+/// same for all machines: the draft only ranks.
+struct CpuCore {
+  double frequency_hz = 2.5e9;
+  double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
+  double division_cycles = 8;        ///< of a vector
+  double function_cycles = 20;       ///< exp, tanh, ..
+  double loads_per_cycle = 2;        ///< vectors
+  double stores_per_cycle = 1;       ///< vectors
+  double update_latency_cycles = 4;  ///< of a chain of updates of one accumulator
+  double loop_step_cycles = 2;
+  double fork_cycles = 8000;         ///< starting and joining the workers of a parallel loop
+  double unrolled_statements = 512;  ///< that the instruction cache holds
+  /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
+  std::array<double, 3> bytes_per_cycle{32, 16, 8};
+  double overlap = 0.75;  ///< share of the shorter costs of a statement that the longest hides, in [0, 1]
+};
+
+/// Symbols of one statement of a CPU nest, of one worker.
+struct CpuSymbols {
+  double tile_runs = 1;            ///< runs of the innermost unrolled and vectorized loops: the register tile
+  double tile_vectors = 1;         ///< vector operations in the tile
+  double accumulator_vectors = 1;  ///< it stores
+  double loaded_vectors = 0;       ///< it reads, each once
+  double chained_updates = 1;      ///< of one accumulator in the tile
+  bool fits = true;                ///< accumulators and two operands in the registers
+  bool stays = false;              ///< accumulators are the same for the next run of the tile
+  std::array<double, 3> bytes{};   ///< fetched into L1, L2 and the last level
+};
+
+/// What a program computes and moves at least.
+struct Roof {
+  double vector_operations = 0;  ///< of the worker that has most
+  double memory_bytes = 0;       ///< of all workers
+};
+
+/// Pruner's idea on a CPU: no model of a pipeline, but symbols of a statement at each level of the machine, what
+/// each level makes of them, and the longest of these.
+///
+///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits
+///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered
+///   workers     the longest share of a parallel loop
+///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
+class CpuAnalysis {
+ public:
+  /// Cycles of one run.
+  [[nodiscard]] double cycles(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
+    target_ = &target;
+    core_ = &core;
+    total_ = 0;
+    reader_.read(
+        nest, [this](const loops::Loop& loop) { add_loop(loop); },
+        [this](const loops::Statement& statement) {
+          if (statement.kind != loops::Statement::Kind::Initialise)
+            total_ += cost(symbols(statement), statement);
+        },
+        std::max(1U, target.threads));
+    return total_;
+  }
+
+  /// What a roofline needs.
+  [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target) {
+    target_ = &target;
+    Roof found;
+    reader_.read(
+        nest, [](const loops::Loop&) {},
+        [&](const loops::Statement& statement) {
+          if (statement.kind == loops::Statement::Kind::Initialise) return;
+          const CpuSymbols s = symbols(statement);
+          const BodyOperations ops = operations(statement);
+          found.vector_operations += s.tile_runs * s.tile_vectors * (ops.all() - (ops.multiply_add ? 1 : 0));
+          found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
+        },
+        std::max(1U, target.threads));
+    return found;
+  }
+
+ private:
+  [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
+    return kind == loops::LoopKind::Unrolled || kind == loops::LoopKind::Vectorized;
+  }
+  [[nodiscard]] double lanes(const StatementReach::Access& a) const {
+    return std::max(1.0, target_->vector_bytes() / reach_.element_bytes(a));
+  }
+
+  [[nodiscard]] bool in_parallel() const {
+    const std::span<const OpenLoop> open = reader_.open();
+    return std::any_of(open.begin(), open.end(),
+                       [](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Parallel; });
+  }
+
+  void add_loop(const loops::Loop& loop) {
+    const std::span<const OpenLoop> open = reader_.open();
+    const std::size_t depth = open.size() - 1;
+    unroll_limit_.resize(open.size());
+    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+    double runs = 1;
+    for (std::size_t l = 0; l < depth; ++l) runs *= static_cast<double>(open[l].extent);
+    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs * core_->fork_cycles;
+    const bool unrolled = depth > 0 && open[depth].extent <= unroll_limit_[depth - 1];
+    if (!in_tile(loop.kind) && !unrolled)
+      total_ += runs * static_cast<double>(open[depth].extent) * core_->loop_step_cycles;
+  }
+
+  [[nodiscard]] CpuSymbols symbols(const loops::Statement& statement) {
+    CpuSymbols s;
+    reach_.reset(reader_, statement);
+    const std::span<const OpenLoop> open = reader_.open();
+    std::size_t tile = open.size();
+    while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
+    const StatementReach::Access& store = reach_.accesses()[0];
+    for (std::size_t l = 0; l < open.size(); ++l) {
+      const auto extent = static_cast<double>(open[l].extent);
+      if (l < tile) {
+        s.tile_runs *= extent;
+        continue;
+      }
+      const bool vector = open[l].kind == loops::LoopKind::Vectorized;
+      const double steps = vector ? std::ceil(extent / lanes(store)) : extent;
+      s.tile_vectors *= steps;
+      if ((store.moved_by >> l & 1U) == 0) s.chained_updates *= steps;
+    }
+    s.accumulator_vectors = vectors(store, tile);
+    s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
+    s.stays = statement.kind == loops::Statement::Kind::Update && s.fits && tile > 0 &&
+              (store.moved_by >> (tile - 1) & 1U) == 0;
+    for (const StatementReach::Access& a : reach_.accesses().subspan(1))
+      s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
+    find_traffic(s);
+    return s;
+  }
+
+  /// Instructions that bring what the tile reaches of an access into registers.
+  [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const {
+    double count = 1;
+    const std::span<const OpenLoop> open = reader_.open();
+    for (std::size_t l = tile; l < open.size(); ++l) {
+      if ((a.moved_by >> l & 1U) == 0) continue;
+      const auto extent = static_cast<double>(open[l].extent);
+      const bool vector = open[l].kind == loops::LoopKind::Vectorized && reach_.contiguous(a, l);
+      count *= vector ? std::ceil(extent / lanes(a)) : extent;
+    }
+    return count;
+  }
+
+  void find_traffic(CpuSymbols& s) {
+    const std::span<const OpenLoop> open = reader_.open();
+    const double line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
+    const std::array<double, 3> capacity{static_cast<double>(target_->l1_bytes),
+                                         static_cast<double>(target_->l2_bytes),
+                                         static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
+    double outside = s.tile_runs;  // iterations of the loops outside depth
+    for (std::size_t l = open.size(); l-- > 0 && in_tile(open[l].kind);)
+      outside *= static_cast<double>(open[l].extent);
+    std::size_t level = 0;
+    double touched = 0;
+    for (std::size_t depth = open.size(); level < capacity.size();) {
+      if (depth > 0) {
+        --depth;
+        outside /= static_cast<double>(open[depth].extent);
+        reach_.run(~LoopSet{0} << depth);
+      }
+      touched = 0;
+      for (const StatementReach::Access& a : reach_.accesses()) touched += reach_.line_bytes(a, line);
+      while (level < capacity.size() && (touched > capacity[level] || depth == 0))
+        s.bytes[level++] = outside * touched;
+    }
+  }
+
+  [[nodiscard]] double cost(const CpuSymbols& s, const loops::Statement& statement) const {
+    const BodyOperations ops = operations(statement);
+    const bool update = statement.kind == loops::Statement::Kind::Update;
+    const double vector_ops = ops.simple - (ops.multiply_add ? 1 : 0);
+    double tile =
+        s.tile_vectors * (vector_ops / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
+                          ops.functions * core_->function_cycles);
+    tile += s.loaded_vectors / core_->loads_per_cycle;
+    if (!s.stays) {
+      tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) *
+              (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
+    }
+    if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
+    if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
+    double longest = s.tile_runs * tile;
+    double all = longest;
+    for (std::size_t level = 0; level < s.bytes.size(); ++level) {
+      double moving = s.bytes[level] / core_->bytes_per_cycle[level];
+      if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
+      all += moving;
+      longest = std::max(longest, moving);
+    }
+    return longest + (1 - core_->overlap) * (all - longest);
+  }
+
+  const Target* target_ = nullptr;
+  const CpuCore* core_ = nullptr;
+  double total_ = 0;
+  NestReader reader_;
+  StatementReach reach_;
+  std::vector<std::int64_t> unroll_limit_;  // by depth
+};
+
+}  // namespace tunewright::drafts

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "tunewright/drafts/symbol_analyzer/operations.hpp"
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+
+namespace tunewright::drafts {
+
+/// One read or write of device memory by a statement.
+struct DeviceTraffic {
+  double bytes = 0;             ///< S5, L2MemFootprint: of all blocks together
+  double contiguous_bytes = 0;  ///< S7, L2TransDim: that lie together
+};
+
+/// The symbols of one statement of a GPU nest, in Pruner's order. With I0 (blocks) .. I4 the tiles of an axis:
+/// a matrix product with relu has, for the product, S1 = I2..I4 * J2..J4 + I2..I4 + J2..J4 and
+/// S2 = I2..I4 * J2..J4 * K0..K2, and for a copy S3 = I1..I4 * K1..K2 and S5 = I0..I4 * J0 * K0..K2.
+struct GpuSymbols {
+  std::size_t kernel = 0;              ///< launch it belongs to
+  double registers_per_thread = 0;     ///< S1, L0MemAlloc: operands of one step of the reduction, of 32 bits
+  double instances_per_thread = 0;     ///< S2, L0CompCount
+  double shared_bytes = 0;             ///< S3, L1MemAlloc: of the tile it stores, 0 if none
+  double threads_per_block = 1;        ///< S4, L1ParaInfo
+  std::vector<DeviceTraffic> traffic;  ///< S5 and S7
+  double blocks = 1;                   ///< S6, L2ParaInfo
+  double flops = 0;                    ///< S8, L2CompCount: of all threads
+
+  [[nodiscard]] double bytes() const {
+    double sum = 0;
+    for (const DeviceTraffic& one : traffic) sum += one.bytes;
+    return sum;
+  }
+};
+
+/// The row that the released analyser makes of a stored buffer; counts are elements.
+struct ReleasedRow {
+  double flops_per_thread = 0;        ///< additions, multiplications and divisions
+  double register_usage = 0;          ///< R
+  double memory_workload = 0;         ///< M: R over all loops
+  double device_memory_elements = 0;  ///< Q; 0 for what computes
+  double blocks = 1;
+  double threads = 1;
+  [[nodiscard]] double flops() const noexcept { return flops_per_thread * blocks * threads; }
+  [[nodiscard]] double reuse() const noexcept {
+    return flops_per_thread > 0 && memory_workload > 0 ? 1 + flops_per_thread / memory_workload : 1;
+  }
+};
+
+/// What a launch takes of a multiprocessor.
+struct KernelUse {
+  double threads_per_block = 1;
+  double shared_bytes = 0;
+};
+
+/// Reads symbols off GPU nests as they are lowered, virtual threads still around what runs once for all of
+/// them. Keeps its memory.
+class GpuSymbolReader {
+ public:
+  /// A nest's statements in program order; fills of reductions are left out. Valid until the next call.
+  [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::LoopNest& nest) {
+    count_ = 0;
+    kernels_.assign(nest.body.size(), {});
+    reader_.read(
+        nest, [](const loops::Loop&) {},
+        [&](const loops::Statement& s) {
+          if (s.kind == loops::Statement::Kind::Initialise) return;
+          add_symbols(s);
+          const GpuSymbols& found = symbols_[count_ - 1];
+          use(found.threads_per_block, found.shared_bytes);
+        });
+    return std::span(symbols_).first(count_);
+  }
+
+  /// A row for every stored buffer; the last statement of a buffer makes it. Valid until the next call.
+  [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::LoopNest& nest) {
+    constexpr std::size_t none = ~std::size_t{0};
+    rows_.clear();
+    kernels_.assign(nest.body.size(), {});
+    row_of_.assign(nest.buffers.size(), none);
+    reader_.read(
+        nest, [](const loops::Loop&) {},
+        [&](const loops::Statement& s) {
+          if (s.kind == loops::Statement::Kind::Initialise) return;
+          std::size_t& row = row_of_[s.target];
+          if (row == none) {
+            row = rows_.size();
+            rows_.emplace_back();
+          }
+          rows_[row] = released_row(s);
+          use(rows_[row].threads, shared_bytes_of(nest.buffers[s.target]));
+        });
+    return rows_;
+  }
+
+  /// By tree of the last nest's body.
+  [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return kernels_; }
+
+ private:
+  struct Around {
+    LoopSet blocks = 0, threads = 0, virtual_threads = 0, own = 0;  // own: the rest
+  };
+
+  void use(double threads, double shared_bytes) {
+    KernelUse& kernel = kernels_[reader_.kernel()];
+    kernel.threads_per_block = std::max(kernel.threads_per_block, threads);
+    kernel.shared_bytes += shared_bytes;
+  }
+  [[nodiscard]] static double shared_bytes_of(const loops::Buffer& buffer) {
+    return buffer.scope == loops::Scope::Shared ? static_cast<double>(buffer.bytes()) : 0;
+  }
+
+  [[nodiscard]] Around loops_around() const {
+    Around around;
+    around.blocks = reader_.loops_where([](const OpenLoop& loop) { return is_block(loop.kind); });
+    around.threads = reader_.loops_where([](const OpenLoop& loop) { return is_thread(loop.kind); });
+    around.virtual_threads =
+        reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::VirtualThread; });
+    around.own = reader_.loops_where([](const OpenLoop&) { return true; }) & ~around.blocks &
+                 ~around.threads & ~around.virtual_threads;
+    return around;
+  }
+
+  void add_symbols(const loops::Statement& s) {
+    if (count_ == symbols_.size()) symbols_.emplace_back();
+    GpuSymbols& found = symbols_[count_++];
+    found.traffic.clear();
+    found.kernel = reader_.kernel();
+    reach_.reset(reader_, s);
+    const Around around = loops_around();
+    const StatementReach::Access& store = reach_.accesses()[0];
+    const LoopSet once_a_thread = around.own | (around.virtual_threads & store.moved_by);
+    found.blocks = reader_.iterations(around.blocks);
+    found.threads_per_block = reader_.iterations(around.threads);
+    found.instances_per_thread = reader_.iterations(once_a_thread);
+    const double instances = found.instances_per_thread * found.threads_per_block * found.blocks;
+    found.flops = operations(s).all() * instances;
+
+    found.registers_per_thread = 0;
+    const LoopSet reductions = reader_.loops_where([](const OpenLoop& loop) { return loop.reduction; });
+    if (found.flops > 0) {
+      reach_.run(once_a_thread & ~reductions);
+      for (const StatementReach::Access& a : reach_.accesses())
+        found.registers_per_thread += reach_.elements(a) * std::max(reach_.element_bytes(a), 4.0) / 4;
+    }
+    found.shared_bytes = shared_bytes_of(reach_.buffer(store));
+    const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
+
+    const std::size_t outside = reader_.allocated_at(store.buffer);
+    const LoopSet inside = outside < 64 ? ~LoopSet{0} << outside : 0;
+    const LoopSet in_block = once_a_thread | around.threads;
+    reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
+    for (const StatementReach::Access& a : reach_.accesses()) {
+      const loops::Buffer& buffer = reach_.buffer(a);
+      if (buffer.scope != loops::Scope::Global || buffer.shape.empty()) continue;
+      const double size = reach_.element_bytes(a);
+      // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
+      const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
+      found.traffic.push_back({elements * size, reach_.index(a, buffer.shape.size() - 1).count * size});
+    }
+  }
+
+  [[nodiscard]] ReleasedRow released_row(const loops::Statement& s) {
+    reach_.reset(reader_, s);
+    const Around around = loops_around();
+    const StatementReach::Access& store = reach_.accesses()[0];
+    const LoopSet counted = around.own | around.virtual_threads;
+    ReleasedRow row;
+    row.blocks = reader_.iterations(around.blocks);
+    row.threads = reader_.iterations(around.threads);
+    const double inner = reader_.iterations(counted);
+    row.flops_per_thread = inner * operations(s).arithmetic;
+    for (const StatementReach::Access& a : reach_.accesses()) {
+      row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
+      row.memory_workload += reader_.iterations(counted & a.moved_by);
+    }
+    if (row.flops_per_thread > 0) return row;
+    const bool copy_to_shared = reach_.buffer(store).scope == loops::Scope::Shared;
+    const double per_thread = copy_to_shared ? reader_.iterations(counted & store.moved_by) : inner;
+    row.device_memory_elements = per_thread * row.threads * row.blocks;
+    return row;
+  }
+
+  NestReader reader_;
+  StatementReach reach_;
+  std::vector<GpuSymbols> symbols_;
+  std::size_t count_ = 0;
+  std::vector<ReleasedRow> rows_;
+  std::vector<std::size_t> row_of_;  // by buffer
+  std::vector<KernelUse> kernels_;
+};
+
+}  // namespace tunewright::drafts

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+/// What drafts read off a loop nest: the loops around each statement, and how much memory its accesses reach
+/// while some of them run. Exact for tiles that divide, an upper bound else.
+namespace tunewright::drafts {
+
+/// Loops of one statement by depth: bit l stands for the l-th from outside.
+using LoopSet = std::uint64_t;
+
+struct OpenLoop {
+  loops::Var var = 0;
+  std::int64_t extent = 1;
+  loops::LoopKind kind = loops::LoopKind::Serial;
+  bool reduction = false;
+};
+
+[[nodiscard]] constexpr bool is_block(loops::LoopKind kind) noexcept {
+  return kind >= loops::LoopKind::BlockX && kind <= loops::LoopKind::BlockZ;
+}
+[[nodiscard]] constexpr bool is_thread(loops::LoopKind kind) noexcept {
+  return kind >= loops::LoopKind::ThreadX && kind <= loops::LoopKind::ThreadZ;
+}
+
+/// Walks a nest. Memory is kept between nests.
+class NestReader {
+ public:
+  static constexpr std::uint8_t none = 255;
+
+  /// Calls `on_loop(loop)` at every loop, before its body, and `on_statement(statement)` at every statement. A
+  /// parallel loop has the iterations that one of `workers` runs.
+  /// Throws `std::invalid_argument` for more than 64 nested loops and for loops that are not declared.
+  template <class OnLoop, class OnStatement>
+  void read(const loops::LoopNest& nest, const OnLoop& on_loop, const OnStatement& on_statement,
+            std::int64_t workers = 1) {
+    nest_ = &nest;
+    workers_ = workers;
+    open_.clear();
+    depth_of_.assign(nest.variables.size(), none);
+    allocated_at_.assign(nest.buffers.size(), 0);
+    kernel_ = 0;
+    for (const loops::Node& node : nest.body) {
+      visit(node, on_loop, on_statement);
+      ++kernel_;
+    }
+  }
+
+  [[nodiscard]] const loops::LoopNest& nest() const noexcept { return *nest_; }
+  [[nodiscard]] std::span<const OpenLoop> open() const noexcept { return open_; }
+  /// Number of the tree of the program's body that is being read; on a GPU a launch.
+  [[nodiscard]] std::size_t kernel() const noexcept { return kernel_; }
+  /// Loops open where a buffer was allocated; none for arguments.
+  [[nodiscard]] std::size_t allocated_at(loops::BufferId buffer) const { return allocated_at_[buffer]; }
+  [[nodiscard]] std::uint8_t depth_of(loops::Var var) const { return depth_of_[var]; }
+
+  /// Those of the open loops that `matches` holds for.
+  template <class Matches>
+  [[nodiscard]] LoopSet loops_where(const Matches& matches) const {
+    LoopSet set = 0;
+    for (std::size_t l = 0; l < open_.size(); ++l)
+      if (matches(open_[l])) set |= LoopSet{1} << l;
+    return set;
+  }
+  /// Product of the extents of loops.
+  [[nodiscard]] double iterations(LoopSet set) const {
+    double product = 1;
+    for (std::size_t l = 0; l < open_.size(); ++l)
+      if ((set >> l & 1U) != 0) product *= static_cast<double>(open_[l].extent);
+    return product;
+  }
+
+ private:
+  template <class OnLoop, class OnStatement>
+  void visit(const loops::Node& node, const OnLoop& on_loop, const OnStatement& on_statement) {
+    const auto visit_all = [&](const loops::Body& body) {
+      for (const loops::Node& inner : body) visit(inner, on_loop, on_statement);
+    };
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (open_.size() == 64)
+        throw std::invalid_argument("loop nest '" + nest_->name +
+                                    "' is deeper than the 64 loops drafts can read");
+      std::int64_t extent = loops::checked_extent(*nest_, *loop);
+      if (loop->kind == loops::LoopKind::Parallel) extent = program::ceil_div(extent, workers_);
+      open_.push_back({loop->var, extent, loop->kind, loop->reduction});
+      depth_of_[loop->var] = static_cast<std::uint8_t>(open_.size() - 1);
+      on_loop(*loop);
+      visit_all(loop->body);
+      depth_of_[loop->var] = none;
+      open_.pop_back();
+    } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+      on_statement(*statement);
+    } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
+      allocated_at_[allocate->buffer] = open_.size();
+    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      visit_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
+    }
+  }
+
+  const loops::LoopNest* nest_ = nullptr;
+  std::vector<OpenLoop> open_;
+  std::vector<std::uint8_t> depth_of_;  // by variable
+  std::vector<std::size_t> allocated_at_;
+  std::size_t kernel_ = 0;
+  std::int64_t workers_ = 1;
+};
+
+/// Values an index takes.
+struct IndexReach {
+  double count = 1;
+  std::int64_t span = 0;  ///< largest minus smallest
+};
+
+/// The store (access 0) and the distinct loads of one statement, and what they reach.
+///
+/// `run(loops)` lets exactly these loops run, the others rest; the questions below are about that. Only what
+/// depends on a loop that changed is found anew, so asking for growing sets is cheap.
+class StatementReach {
+ public:
+  struct Access {
+    loops::BufferId buffer = 0;
+    const program::ExprNode* load = nullptr;  ///< null: the store
+    LoopSet moved_by = 0;
+  };
+
+  /// Throws `std::invalid_argument` for a read of a tensor without buffer.
+  void reset(const NestReader& reader, const loops::Statement& statement) {
+    reader_ = &reader;
+    statement_ = &statement;
+    const loops::LoopNest& nest = reader.nest();
+    axes_.assign(statement.axis_values.size(), {});
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+      program::for_each_variable(statement.axis_values[axis], [&](loops::Var var) {
+        if (const auto depth = reader.depth_of(var); depth != NestReader::none)
+          axes_[axis].moved_by |= LoopSet{1} << depth;
+      });
+    }
+    accesses_.clear();
+    running_ = 0;
+    Access store{statement.target, nullptr, 0};
+    for (std::size_t d = 0; d < nest.buffers[statement.target].shape.size(); ++d)
+      store.moved_by |= axes_[d].moved_by;
+    accesses_.push_back(store);
+    if (statement.kind == loops::Statement::Kind::Initialise || !statement.op->body) return;
+    program::visit(statement.op->body, [&](const program::ExprNode& node) {
+      if (node.op == program::Op::Load) add(nest, node);
+    });
+  }
+
+  [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
+  [[nodiscard]] const loops::Buffer& buffer(const Access& a) const {
+    return reader_->nest().buffers[a.buffer];
+  }
+  [[nodiscard]] double element_bytes(const Access& a) const {
+    return static_cast<double>(program::size_in_bytes(buffer(a).type));
+  }
+
+  void run(LoopSet running) {
+    const LoopSet changed = running ^ running_;
+    running_ = running;
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
+      if ((axes_[axis].moved_by & changed) == 0) continue;
+      axes_[axis].reach = reach(statement_->axis_values[axis], [this](loops::Var var) {
+        const std::uint8_t depth = reader_->depth_of(var);
+        if (depth == NestReader::none || (running_ >> depth & 1U) == 0) return IndexReach{};
+        const std::int64_t extent = reader_->open()[depth].extent;
+        return IndexReach{static_cast<double>(extent), extent - 1};
+      });
+    }
+  }
+
+  /// Values the index of one dimension takes.
+  [[nodiscard]] IndexReach index(const Access& a, std::size_t dimension) const {
+    if (a.load == nullptr) return axes_[dimension].reach;
+    return reach(a.load->indices[dimension], [this](program::Var axis) { return axes_[axis].reach; });
+  }
+  /// Distinct elements of the tensor.
+  [[nodiscard]] double elements(const Access& a) const {
+    double product = 1;
+    for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
+    return product;
+  }
+  /// Bytes of the buffer, in whole cache lines.
+  [[nodiscard]] double line_bytes(const Access& a, double line) const {
+    const loops::Buffer& b = buffer(a);
+    double bytes = element_bytes(a);
+    for (std::size_t d = b.shape.size(); d-- > 0;) {
+      bytes *= std::min(index(a, d).count, static_cast<double>(b.shape[d]));
+      if (d + 1 == b.shape.size() && b.packing.empty()) bytes = whole(bytes, line);
+    }
+    return b.packing.empty() ? bytes : whole(bytes, line);
+  }
+
+  /// True when an iteration of loop `depth` moves the access by one element of its buffer.
+  [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
+    const loops::Buffer& b = buffer(a);
+    if (!b.packing.empty()) return true;  // packed in the order of the loops
+    const std::size_t rank = b.shape.size();
+    for (std::size_t d = 0; d + 1 < rank; ++d)
+      if (step(a, d, depth) != 0) return false;
+    return rank > 0 && step(a, rank - 1, depth) == 1;
+  }
+
+ private:
+  struct Axis {
+    LoopSet moved_by = 0;
+    IndexReach reach;
+  };
+
+  void add(const loops::LoopNest& nest, const program::ExprNode& load) {
+    const bool has_buffer =
+        load.tensor < nest.buffer_of.size() && nest.buffer_of[load.tensor] < nest.buffers.size();
+    if (!has_buffer) {
+      throw std::invalid_argument("loop nest '" + nest.name + "' reads tensor " +
+                                  std::to_string(load.tensor) + " which has no buffer; add it to buffer_of");
+    }
+    Access access{nest.buffer_of[load.tensor], &load, 0};
+    for (const Access& known : accesses_)
+      if (known.load != nullptr && known.buffer == access.buffer && known.load->indices == load.indices)
+        return;
+    for (const program::IndexExpr& index : load.indices)
+      program::for_each_variable(index, [&](program::Var axis) { access.moved_by |= axes_[axis].moved_by; });
+    accesses_.push_back(access);
+  }
+
+  static double whole(double bytes, double line) {
+    return static_cast<double>(static_cast<std::int64_t>((bytes + line - 1) / line)) * line;
+  }
+
+  template <class Base>
+  static IndexReach reach(const program::IndexExpr& e, const Base& base) {
+    IndexReach all;
+    for (const program::IndexExpr::Term& term : e.terms()) {
+      IndexReach part;
+      if (term.kind == program::IndexExpr::Kind::Variable) {
+        part = base(term.var);
+      } else {
+        part = reach(*term.numerator, base);
+        part.span = term.kind == program::IndexExpr::Kind::Quotient
+                        ? program::floor_div(part.span, term.divisor)
+                        : std::min(part.span, term.divisor - 1);
+        part.count = std::min(part.count, static_cast<double>(part.span + 1));
+      }
+      all.count *= part.count;
+      all.span += std::abs(term.coefficient) * part.span;
+    }
+    all.count = std::min(all.count, static_cast<double>(all.span + 1));
+    return all;
+  }
+
+  /// Elements that an iteration of loop `depth` moves the index of dimension `d` by, wrapping left aside.
+  [[nodiscard]] std::int64_t step(const Access& a, std::size_t d, std::size_t depth) const {
+    const auto over_loops = [&](const program::IndexExpr& e) {
+      return step(e,
+                  [&](loops::Var var) -> std::int64_t { return var == reader_->open()[depth].var ? 1 : 0; });
+    };
+    if (a.load == nullptr) return over_loops(statement_->axis_values[d]);
+    return step(a.load->indices[d],
+                [&](program::Var axis) { return over_loops(statement_->axis_values[axis]); });
+  }
+  template <class StepOf>
+  static std::int64_t step(const program::IndexExpr& e, const StepOf& step_of) {
+    std::int64_t moved = 0;
+    for (const program::IndexExpr::Term& term : e.terms()) {
+      if (term.kind == program::IndexExpr::Kind::Variable) {
+        moved += term.coefficient * step_of(term.var);
+      } else {
+        const std::int64_t inner = step(*term.numerator, step_of);
+        moved += term.coefficient * (term.kind == program::IndexExpr::Kind::Quotient ? inner / term.divisor
+                                                                                     : inner % term.divisor);
+      }
+    }
+    return moved;
+  }
+
+  const NestReader* reader_ = nullptr;
+  const loops::Statement* statement_ = nullptr;
+  LoopSet running_ = 0;
+  std::vector<Axis> axes_;
+  std::vector<Access> accesses_;
+};
+
+}  // namespace tunewright::drafts
