@@ -91,9 +91,11 @@ inline Timing timing(std::vector<double> repeats, double summary, double unit_s)
                       std::to_string(mean) + ": units are mixed");
   }
   Timing timing;
+  timing.repeats.reserve(repeats.size());
   for (const double repeat : repeats) timing.repeats.emplace_back(repeat * unit_s);
-  timing.median_absolute_deviation = Seconds(stats::median_absolute_deviation(repeats) * unit_s);
-  timing.median = Seconds(stats::median(std::move(repeats)) * unit_s);
+  const stats::MedianAndDeviation spread = stats::median_and_deviation(repeats);
+  timing.median_absolute_deviation = Seconds(spread.deviation * unit_s);
+  timing.median = Seconds(spread.median * unit_s);
   return timing;
 }
 
@@ -113,6 +115,13 @@ class Builder {
     parameters_.push_back(std::move(parameter));
   }
   [[nodiscard]] bool declared() const noexcept { return declared_; }
+
+  /// Makes room for as many rows; more may come.
+  void expect_rows(std::size_t count) {
+    known_.reserve(count);
+    table_.outcomes.reserve(count);
+    table_.choices.reserve(count * parameters_.size());
+  }
 
   void begin_row() {
     row_.assign(parameters_.size(), unset);
@@ -145,10 +154,13 @@ class Builder {
   /// Adds the row begun last. Throws `FormatError` when a parameter is missing or the configuration known.
   void end_row(Outcome outcome) {
     StableHash hash;
+    std::uint64_t four = 0;  // choices in one number
     for (std::size_t k = 0; k < row_.size(); ++k) {
       if (row_[k] == unset) throw FormatError("parameter '" + parameters_[k].name + "' has no value");
-      hash.add(static_cast<unsigned>(row_[k]));
+      four = four << 16U | row_[k];
+      if (k % 4 == 3) hash.add(four);
     }
+    hash.add(four);
     if (row_.empty()) throw FormatError("the record has no configuration");
     if (!known_.insert(hash.value()).second) throw FormatError("the configuration was recorded before");
     table_.choices.insert(table_.choices.end(), row_.begin(), row_.end());
