@@ -3,16 +3,31 @@
 
 #include <algorithm>
 #include <array>
+#include <concepts>
 #include <cstddef>
+#include <exception>
+#include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 #include "tunewright/features/concept.hpp"
 
 namespace tunewright::features {
+
+/// A featurizer that describes lowered programs one by one and gives what does so, so that several can describe
+/// a program that was lowered once.
+template <class F, class S>
+concept NestFeaturizerFor = FeaturizerFor<F, S> &&
+    requires(const F& featurizer, const S& space, const Task& task, const config_t<S>& config,
+             FeatureBatch& batch) {
+  featurizer.describer().describe(space.lower(task, config), task, batch);
+};
 
 /// Several descriptions of one configuration side by side, each in a block of columns of its own, in the order
 /// of `F`.
@@ -28,6 +43,7 @@ namespace tunewright::features {
 /// Models:      FeaturizerFor<S> where every F does; OneRowFeaturizer where every F is one.
 /// Shapes:      D = sum of the parts' columns, and one more where two or more parts have many rows.
 /// Determinism: that of the parts.
+/// Cost:        that of the parts; two or more `NestFeaturizerFor` share the lowering, and one thread.
 /// A configuration that one of the parts cannot describe gives a program without rows.
 template <class... F>
 struct Joined {
@@ -41,11 +57,15 @@ struct Joined {
   requires(FeaturizerFor<F, S>&&...)  //
       [[nodiscard]] FeatureBatch
       extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
-    return join(std::apply(
-        [&](const F&... part) {
-          return std::array<FeatureBatch, sizeof...(F)>{part.extract(space, task, configs)...};
-        },
-        parts));
+    if constexpr (((NestFeaturizerFor<F, S> ? 1 : 0) + ...) > 1) {
+      return join(lowered_once(space, task, configs));
+    } else {
+      return join(std::apply(
+          [&](const F&... part) {
+            return std::array<FeatureBatch, sizeof...(F)>{part.extract(space, task, configs)...};
+          },
+          parts));
+    }
   }
 
   /// Joins what the parts gave for the same N configurations; for records that come without a space. Throws
@@ -110,6 +130,58 @@ struct Joined {
   }
 
  private:
+  /// What does the describing of a part, and where it writes; nothing for a part that sees configurations.
+  template <class S, class Part>
+  static auto describer_of(const Part& part) {
+    if constexpr (NestFeaturizerFor<Part, S>)
+      return part.describer();
+    else
+      return std::monostate{};
+  }
+
+  template <class S>
+  [[nodiscard]] std::array<FeatureBatch, sizeof...(F)> lowered_once(
+      const S& space, const Task& task, std::span<const config_t<S>> configs) const {
+    std::array<FeatureBatch, sizeof...(F)> batches;
+    auto describers =
+        std::apply([](const F&... part) { return std::tuple(describer_of<S>(part)...); }, parts);
+    const auto for_each_part = [&](const auto& f) {
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (f(std::get<I>(parts), std::get<I>(describers), batches[I]), ...);
+      }
+      (std::index_sequence_for<F...>{});
+    };
+    for_each_part([&](const auto& part, auto&, FeatureBatch& batch) {
+      if constexpr (NestFeaturizerFor<std::remove_cvref_t<decltype(part)>, S>)
+        batch = FeatureBatch(FeatureSchema(part.schema()).columns.size());
+      else
+        batch = part.extract(space, task, configs);
+    });
+    for (const config_t<S>& config : configs) {
+      std::optional<program_t<S>> program;
+      attempt([&] { program.emplace(space.lower(task, config)); });
+      for_each_part([&](const auto&, auto& describer, FeatureBatch& batch) {
+        if constexpr (!std::same_as<std::remove_cvref_t<decltype(describer)>, std::monostate>) {
+          if (!program || !attempt([&] { describer.describe(*program, task, batch); })) batch.close_program();
+        }
+      });
+    }
+    return batches;
+  }
+
+  /// False when `action` threw because of the configuration.
+  template <class Action>
+  static bool attempt(const Action& action) {
+    try {
+      action();
+      return true;
+    } catch (const std::bad_alloc&) {
+      throw;  // says nothing about the configuration
+    } catch (const std::exception&) {
+      return false;
+    }
+  }
+
   static void copy(std::span<const float> from, std::span<float> to) {
     std::copy(from.begin(), from.end(), to.begin());
   }

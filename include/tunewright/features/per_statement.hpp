@@ -55,6 +55,9 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 struct PerStatement {
   unsigned threads = 1;  ///< worker threads of `extract`
 
+  /// Describes nests one by one; see `Joined`.
+  [[nodiscard]] static per_statement::Describer describer() { return {}; }
+
   /// A configuration that cannot be lowered or described gives a program without rows.
   template <SearchSpace S>
   requires std::convertible_to < const program_t<S>

@@ -30,6 +30,25 @@ namespace tunewright::features::per_statement {
   return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
 }
 
+/// Fills in the columns of one buffer; those that stay 0 are not touched.
+inline void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
+  const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
+  block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
+  block[Bytes] = slog(buffer.bytes);
+  block[UniqueBytes] = slog(buffer.unique_bytes);
+  block[Lines] = slog(buffer.lines);
+  block[UniqueLines] = slog(buffer.unique_lines);
+  block[ReuseLoop + static_cast<std::size_t>(buffer.reuse)] = 1.0F;
+  block[ReuseIterations] = slog(buffer.reuse_iterations);
+  block[ReuseBytes] = slog(buffer.reuse_bytes);
+  block[ReuseCount] = slog(buffer.reuse_count);
+  block[BytesPerReuse] = slog(buffer.bytes / uses);
+  block[UniqueBytesPerReuse] = slog(buffer.unique_bytes / uses);
+  block[LinesPerReuse] = slog(buffer.lines / uses);
+  block[UniqueLinesPerReuse] = slog(buffer.unique_lines / uses);
+  block[Stride] = slog(buffer.stride);
+}
+
 /// Writes the rows of lowered programs, one program after the other. Holds only memory to work in, so that
 /// describing many programs allocates next to nothing; what it writes does not depend on what it described
 /// before. Not for several threads at once: give each its own.
@@ -217,24 +236,6 @@ class Describer {
     for (std::size_t b = 0; b < shown; ++b) {
       write_buffer(values.subspan(FirstBuffer + b * buffer_columns, buffer_columns), *order_[b]);
     }
-  }
-
-  static void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
-    const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
-    block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
-    block[Bytes] = slog(buffer.bytes);
-    block[UniqueBytes] = slog(buffer.unique_bytes);
-    block[Lines] = slog(buffer.lines);
-    block[UniqueLines] = slog(buffer.unique_lines);
-    block[ReuseLoop + static_cast<std::size_t>(buffer.reuse)] = 1.0F;
-    block[ReuseIterations] = slog(buffer.reuse_iterations);
-    block[ReuseBytes] = slog(buffer.reuse_bytes);
-    block[ReuseCount] = slog(buffer.reuse_count);
-    block[BytesPerReuse] = slog(buffer.bytes / uses);
-    block[UniqueBytesPerReuse] = slog(buffer.unique_bytes / uses);
-    block[LinesPerReuse] = slog(buffer.lines / uses);
-    block[UniqueLinesPerReuse] = slog(buffer.unique_lines / uses);
-    block[Stride] = slog(buffer.stride);
   }
 
   void write_allocation(std::span<float> values, loops::BufferId stored) const {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tunewright/features/concept.hpp"
+#include "tunewright/features/per_statement/schema.hpp"
+
+/// Parts of `features::Dataflow`: what the columns and rows are, and `describer.hpp`, which fills them.
+namespace tunewright::features::dataflow {
+
+/// Columns of a row. Those of the buffer are `per_statement::BufferColumn`, counted from `FirstOfBuffer`.
+enum Column : std::size_t {
+  FloatOperations,
+  InGlobalMemory,
+  InSharedMemory,
+  InLocalMemory,
+  FirstOfBuffer,
+  AllocationBytes = FirstOfBuffer + per_statement::buffer_columns,
+  columns
+};
+static_assert(columns == 23);
+
+/// Rows of a program, in the order in which data move: "first" and "second" are the operands in the order in
+/// which the body reads them.
+enum Row : std::size_t {
+  Start,        ///< the result, filled before the reduction
+  FirstSource,  ///< what the copy of the first operand reads,
+  FirstCopy,    ///< and writes
+  SecondSource,
+  SecondCopy,
+  SecondOperand,  ///< what the reduction reads
+  FirstOperand,
+  Result,        ///< and updates
+  StoredResult,  ///< what the first statement after it reads of the result,
+  Store,         ///< and writes
+  rows
+};
+inline constexpr std::size_t rows_without_store = StoredResult;
+
+inline FeatureSchema make_schema(bool squared_operations) {
+  FeatureSchema schema{squared_operations ? "dataflow_squared_operations" : "dataflow", 1, {}};
+  schema.columns.push_back({"float_operations", "log2(count + 1)",
+                            squared_operations ? "Float operations of the statement times its iterations."
+                                               : "Float operations of the statement over all iterations."});
+  const char* memory[][2] = {
+      {"in_global", "The buffer is in device memory, on CPUs an argument or workspace."},
+      {"in_shared", "It is in shared memory, on CPUs a copied tile of an operand."},
+      {"in_local", "It belongs to a thread."}};
+  for (const auto& [name, meaning] : memory) schema.columns.push_back({name, "one-hot", meaning});
+  const FeatureSchema& statement = per_statement::schema();
+  for (std::size_t c = 0; c < per_statement::buffer_columns; ++c) {
+    FeatureColumn column = statement.columns[per_statement::FirstBuffer + c];
+    column.name = column.name.substr(column.name.find('_') + 1);
+    schema.columns.push_back(column);
+  }
+  schema.columns.push_back({"alloc_size", "log2(bytes + 1)", "Size of the buffer."});
+  return schema;
+}
+
+}  // namespace tunewright::features::dataflow
