@@ -13,6 +13,8 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/decisions/block_tile.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 /// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may choose
 /// is written in the steps themselves with its domain, so these functions work for every space.
@@ -31,7 +33,8 @@ using schedule::UnrollLimit;
 
 /// Vectors a tile of the given innermost parts keeps in registers: the product of its unrolled parts, times the vectors of
 /// its vectorized part.
-[[nodiscard]] inline std::int64_t register_vectors(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
+[[nodiscard]] inline std::int64_t register_vectors(const std::vector<Step>& steps, program::TensorId stage,
+                                                   const Target& target) {
   std::int64_t vectors = 1;
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
@@ -48,68 +51,21 @@ using schedule::UnrollLimit;
   return static_cast<std::int64_t>(target.vector_registers()) - (target.vector_registers() > 16 ? 3 : 2);
 }
 
-/// Share of the iterations of `ceil(extent / factor) * factor` that are idle.
-[[nodiscard]] inline double waste(std::int64_t extent, std::int64_t factor) {
-  const std::int64_t padded = program::ceil_div(extent, factor) * factor;
-  return static_cast<double>(padded - extent) / static_cast<double>(padded);
-}
-
-/// Divisors of `extent` up to `cap`, ascending.
-[[nodiscard]] inline std::vector<std::int64_t> divisors_up_to(std::int64_t extent, std::int64_t cap) {
-  std::vector<std::int64_t> small;
-  std::vector<std::int64_t> large;
-  for (std::int64_t d = 1; d * d <= extent; ++d) {
-    if (extent % d != 0) continue;
-    if (d <= cap) small.push_back(d);
-    if (d != extent / d && extent / d <= cap) large.push_back(extent / d);
-  }
-  small.insert(small.end(), large.rbegin(), large.rend());
-  return small;
-}
-
-/// Candidate sizes of one tile part: divisors of `extent` up to `cap`; where these are few, or `imperfect` is asked for, also
-/// sizes up to 64 that leave at most an eighth of the last tile idle.
-[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, bool imperfect) {
-  constexpr double max_waste = 0.125;     // a tile that idles more hardly ever wins
-  constexpr std::size_t few_divisors = 3;  // primes have two
-  std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
-  if (!imperfect && (sizes.size() >= few_divisors || extent <= 4)) return sizes;
-  for (std::int64_t size = 2; size <= std::min<std::int64_t>({extent, cap, 64}); ++size) {
-    if (extent % size != 0 && waste(extent, size) <= max_waste) sizes.push_back(size);
-  }
-  return sizes;
-}
-
-[[nodiscard]] inline std::int64_t pick(const std::vector<std::int64_t>& values, Rng& rng) {
-  return values[static_cast<std::size_t>(rng.below(values.size()))];
-}
-
-/// Draws one of `sizes` with probability proportional to its size: larger innermost parts amortise more, and a uniform choice
-/// among divisors would mostly give small ones.
-[[nodiscard]] inline std::int64_t pick_large(const std::vector<std::int64_t>& sizes, Rng& rng) {
-  std::uint64_t total = 0;
-  for (const std::int64_t size : sizes) total += static_cast<std::uint64_t>(size);
-  std::uint64_t draw = rng.below(total);
-  for (const std::int64_t size : sizes) {
-    if (draw < static_cast<std::uint64_t>(size)) return size;
-    draw -= static_cast<std::uint64_t>(size);
-  }
-  return sizes.back();
-}
-
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
 /// costs as much as a whole one.
-[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
-                                                     std::int64_t width, Rng& rng) {
+[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent,
+                                                     std::int64_t cap, std::int64_t width, Rng& rng) {
   constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
     for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
-      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125)) whole.push_back(size);
+      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125))
+        whole.push_back(size);
     }
     if (!whole.empty()) return pick(whole, rng);
   }
-  return pick_large(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+  return pick_large(
+      tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
 }
 
 /// Draws the factors of one split, innermost first. `vectors_left` is how many vectors the register tile of the stage may
@@ -135,8 +91,8 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_
   }
 }
 
-/// Draws every open decision. Register tiles are drawn within the register file, the vectorized part first.
-inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
+/// Draws the register tiles of a schedule for a CPU, within the register file, the vectorized part first.
+inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   std::vector<std::pair<program::TensorId, std::int64_t>> budgets;
   const auto budget_of = [&](program::TensorId stage) -> std::int64_t& {
     for (auto& [id, left] : budgets) {
@@ -146,32 +102,44 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   };
   std::vector<Split*> splits;
   for (Step& step : steps) {
-    if (auto* split = std::get_if<Split>(&step); split != nullptr && split->max_innermost >= 0 && !split->factors.empty()) {
+    if (auto* split = std::get_if<Split>(&step); split != nullptr && is_open_split(*split))
       splits.push_back(split);
-    }
   }
   rng.shuffle(std::span(splits));
   for (const bool vectorized : {true, false}) {
     for (Split* split : splits) {
-      if ((split->inner == LoopKind::Vectorized) == vectorized) draw_tile(*split, target, budget_of(split->stage), rng);
+      if ((split->inner == LoopKind::Vectorized) == vectorized)
+        draw_tile(*split, target, budget_of(split->stage), rng);
     }
-  }
-  for (Step& step : steps) {
-    if (auto* fuse = std::get_if<Fuse>(&step); fuse != nullptr && fuse->open) fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
-    if (auto* location = std::get_if<ComputeLocation>(&step)) {
-      location->selected = static_cast<std::uint32_t>(rng.below(location->choices.size()));
-    }
-    if (auto* limit = std::get_if<UnrollLimit>(&step)) limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));
   }
 }
 
-/// Moves a factor from one part of a split to another (Ansor's tile-size mutation, ansor section 5.1), or redraws the split.
+/// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
+/// within the shared memory, of the target.
+inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
+  if (target.kind == DeviceKind::Gpu) {
+    draw_block_tiles(steps, target, rng);
+  } else {
+    draw_register_tiles(steps, target, rng);
+  }
+  for (Step& step : steps) {
+    if (auto* fuse = std::get_if<Fuse>(&step); fuse != nullptr && fuse->open) {
+      fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
+    }
+    if (auto* location = std::get_if<ComputeLocation>(&step)) {
+      location->selected = static_cast<std::uint32_t>(rng.below(location->choices.size()));
+    }
+    if (auto* limit = std::get_if<UnrollLimit>(&step)) {
+      limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));
+    }
+  }
+}
+
+/// Moves a factor from one part of a split to another, or redraws the split.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   const Split before = split;
   const std::int64_t limit = max_register_vectors(target);
-  std::int64_t product = 1;
-  for (const std::int64_t f : split.factors) product *= f;
-  if (split.extent % product != 0 || rng.uniform() < 0.25) {
+  if (!divides(split) || rng.uniform() < 0.25) {
     std::int64_t left = limit;
     if (split.inner != LoopKind::Serial) {
       split.factors.back() = 1;
@@ -179,55 +147,44 @@ inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& ta
     }
     draw_tile(split, target, left, rng);
   } else {
-    std::vector<std::int64_t> lengths{split.extent / product};
-    lengths.insert(lengths.end(), split.factors.begin(), split.factors.end());
-    std::vector<std::size_t> places(lengths.size());
-    for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
-    rng.shuffle(std::span(places));
-    for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::size_t from = places[i];
-      const std::size_t to = places[(i + 1) % places.size()];
-      std::vector<std::int64_t> divisors;
-      for (std::int64_t d = 2; d <= lengths[from]; ++d) {
-        const bool capped = to + 1 == lengths.size() && split.max_innermost > 0 && lengths[to] * d > split.max_innermost;
-        if (lengths[from] % d == 0 && !capped) divisors.push_back(d);
-      }
-      if (divisors.empty()) continue;
-      const std::int64_t moved = pick(divisors, rng);
-      lengths[from] /= moved;
-      lengths[to] *= moved;
-      split.factors.assign(lengths.begin() + 1, lengths.end());
-      break;
-    }
+    move_factor(split, rng);
   }
   if (split == before) return false;
   return split.inner == LoopKind::Serial || register_vectors(steps, split.stage, target) <= limit;
 }
 
-/// Redraws an index in [0, count) to a different value; false when there is no other.
-inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
-  if (count < 2) return false;
-  const auto other = static_cast<std::uint32_t>(rng.below(count - 1));
-  selected = other < selected ? other : other + 1;
-  return true;
-}
-
 /// A step whose decision is open, i.e. has another value to take.
 [[nodiscard]] inline bool is_open(const Step& step) {
-  if (const auto* s = std::get_if<Split>(&step)) return s->max_innermost >= 0 && !s->factors.empty() && s->extent > 1;
+  if (const auto* s = std::get_if<Split>(&step)) return is_open_split(*s) && s->extent > 1;
   if (const auto* s = std::get_if<Fuse>(&step)) return s->open && s->iters.size() > 1;
   if (const auto* s = std::get_if<ComputeLocation>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<UnrollLimit>(&step)) return s->choices.size() > 1;
   return false;
 }
 
-/// Changes one decision: tile sizes with probability 0.85, else a location (0.08), a number of fused loops (0.04) or an
-/// unroll limit (0.03), as far as there are any. False when nothing changed or a register tile grew too large.
+/// Relative frequencies of mutations.
+struct MutationWeights {
+  double sizes = 0.85;
+  double location = 0.08;
+  double fused_loops = 0.04;
+  double unroll_limit = 0.03;
+
+  [[nodiscard]] double of(const Step& step) const {
+    if (std::holds_alternative<Split>(step)) return sizes;
+    if (std::holds_alternative<ComputeLocation>(step)) return location;
+    return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
+  }
+};
+
+/// Those of Ansor for GPUs: sizes 0.90, unroll limits 0.10; its sketches leave nothing else open there.
+inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.08, 0.04, 0.10};
+
+/// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when
+/// nothing changed or a tile grew too large.
 inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng) {
-  const auto weight = [](const Step& step) {
-    return std::holds_alternative<Split>(step) ? 0.85 : std::holds_alternative<ComputeLocation>(step) ? 0.08
-           : std::holds_alternative<Fuse>(step) ? 0.04 : 0.03;
-  };
+  const bool gpu = target.kind == DeviceKind::Gpu;
+  const MutationWeights weights = gpu ? gpu_mutation_weights : MutationWeights{};
+  const auto weight = [&](const Step& step) { return weights.of(step); };
   std::vector<std::vector<std::size_t>> by_kind(std::variant_size_v<Step>);
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (is_open(steps[i])) by_kind[steps[i].index()].push_back(i);
@@ -244,9 +201,13 @@ inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng)
     if (draw < 0) break;
   }
   Step& step = steps[(*chosen)[static_cast<std::size_t>(rng.below(chosen->size()))]];
-  if (auto* split = std::get_if<Split>(&step)) return mutate_tile(steps, *split, target, rng);
-  if (auto* location = std::get_if<ComputeLocation>(&step)) return redraw(location->selected, location->choices.size(), rng);
-  if (auto* limit = std::get_if<UnrollLimit>(&step)) return redraw(limit->selected, limit->choices.size(), rng);
+  if (auto* split = std::get_if<Split>(&step)) {
+    return gpu ? mutate_block_split(steps, *split, target, rng) : mutate_tile(steps, *split, target, rng);
+  }
+  if (auto* location = std::get_if<ComputeLocation>(&step))
+    return redraw(location->selected, location->choices.size(), rng);
+  if (auto* limit = std::get_if<UnrollLimit>(&step))
+    return redraw(limit->selected, limit->choices.size(), rng);
   auto& fuse = std::get<Fuse>(step);
   std::uint32_t zero_based = fuse.count - 1;
   const bool changed = redraw(zero_based, fuse.iters.size(), rng);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include "tunewright/core/task.hpp"
+#include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
@@ -16,7 +18,8 @@ namespace tunewright::spaces {
 /// adds its derivations, so one derivation branches wherever several rules apply.
 ///
 /// A rule is a type with `Answer meets(derivation, stage, target) const` and `void apply(derivation, stage,
-/// target, out) const`; see `spaces::tiling` for those of Ansor. A space with a rule of your own is
+/// target, out) const`, and, if it likes, `void finish(derivation, target) const`, which is called once all
+/// stages have been visited; see `spaces::tiling` for those of Ansor. A space with a rule of your own is
 /// `SketchSpace<RuleSketches<MyRule, tiling::SkipSource, ...>>`.
 ///
 /// Paper: Zheng et al., Ansor, OSDI 2020, section 4.1.
@@ -26,13 +29,17 @@ struct RuleSketches {
   std::tuple<Rules...> rules = {};
 
   [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const {
-    tiling::Derivation start{schedule::ScheduleBuilder(task.graph), task.graph->size(), {}};
+    tiling::Derivation start{schedule::ScheduleBuilder(task.graph), task.graph->size()};
     std::vector<tiling::Derivation> open{std::move(start)};
     std::vector<schedule::Schedule> finished;
     while (!open.empty()) {
       tiling::Derivation current = std::move(open.back());
       open.pop_back();
       if (current.place == 0) {
+        const auto finish = [&](const auto& rule) {
+          if constexpr (requires { rule.finish(current, task.target); }) rule.finish(current, task.target);
+        };
+        std::apply([&](const auto&... rule) { (finish(rule), ...); }, rules);
         finished.push_back(current.builder.schedule());
         continue;
       }
@@ -58,13 +65,39 @@ using CpuTilingRules =
                  tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
                  tiling::MultiLevelTiling, tiling::ScheduleSimply>;
 
+/// Ansor's sketches for GPUs, plus reductions in chunks and rows that are reduced and used by one block.
+using GpuTilingRules =
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise,
+                 tiling::gpu::AddRfactor, tiling::gpu::ShareReduction, tiling::gpu::MultiLevelTiling,
+                 tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
+
+/// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
+struct TilingRules {
+  CpuTilingRules cpu = {};
+  GpuTilingRules gpu = {};
+
+  [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const {
+    if (task.target.kind == DeviceKind::Cpu) return cpu.sketches(task);
+    const Target& t = task.target;
+    if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 ||
+        t.multiprocessors == 0 || t.shared_memory_per_block_bytes == 0) {
+      throw std::invalid_argument(
+          "GPU target '" + t.name +
+          "' lacks threads per block, warp size, virtual threads, multiprocessors or shared memory; start "
+          "from gpu_target(\"V100\"), say");
+    }
+    return gpu.sketches(task);
+  }
+};
+
 /// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel,
-/// vectorized and unrolled loops.
+/// vectorized and unrolled loops on CPUs; blocks, threads, shared memory and reductions shared by threads on
+/// GPUs.
 ///
-/// Deviates from Ansor: the loops of the innermost tile are always unrolled and vectorized, and drawn so that
-/// the tile fits the register file; factors need not divide (at most an eighth of a tile idles); a stage with
-/// an elementwise reader is always fused with it; operands may be copied to a tile of their own; constants
-/// are stored in loop order.
-using MultiLevelTiling = SketchSpace<CpuTilingRules>;
+/// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn
+/// so that the tile fits the register file; factors need not divide (at most an eighth of a tile idles); a
+/// stage with an elementwise reader is always fused with it; operands may be copied to a tile of their own;
+/// constants are stored in loop order. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
+using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces

@@ -21,6 +21,7 @@
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/decisions.hpp"
+#include "tunewright/spaces/utilisation.hpp"
 
 namespace tunewright::spaces {
 
@@ -46,7 +47,7 @@ struct SketchSpace {
 
   Generator generator = {};
   unsigned max_tries = 24;       ///< draws of decisions before a sample is given up
-  double min_utilisation = 0.8;  ///< share of the threads' time that is used, below which a draw is repeated
+  double min_utilisation = 0.8;  ///< share of the machine that is used, below which a draw is repeated
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     const std::vector<config_type>& all = sketches(task);
@@ -58,7 +59,7 @@ struct SketchSpace {
         // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
         // what comes.
         const bool picky = attempt + 4 < max_tries;
-        if (picky && loops::thread_utilisation(nest, task.target.threads) < min_utilisation) continue;
+        if (picky && utilisation(nest, task.target) < min_utilisation) continue;
         if (loops::exceeded_limit(nest, task.target).empty()) return config;
       } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
       }

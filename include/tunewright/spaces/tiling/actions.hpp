@@ -97,9 +97,7 @@ inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
       if (readers(s.state(), reads.tensor).size() == 1) s.pack(reads.tensor, id);
       continue;
     }
-    const program::AccessPattern pattern =
-        program::access_pattern(*s.state().stages[id].op, reads.accesses[0]);
-    if (pattern.simple && !pattern.axis_missing) continue;  // every element is used once
+    if (!is_reused(*s.state().stages[id].op, reads.accesses[0])) continue;
     const TensorId copy = s.cache_read(reads.tensor, id, Scope::Local);
     std::vector<Location> choices{{Location::Kind::Inline, 0, 0}};
     for (const Location& point : attach_points(s.state(), id)) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -24,12 +25,23 @@ using schedule::Scope;
 using schedule::Stage;
 using schedule::State;
 
+/// A root stage whose loops run on the blocks and threads of a GPU, and which others may be computed in.
+struct BoundStage {
+  TensorId stage = 0;
+  IterId attach = 0;  ///< the loop that others are computed at: of threads, or of blocks if by rows
+  std::size_t row_axes =
+      0;  ///< leading axes that name the row a block computes; 0: each thread has points of
+          ///< its own
+  std::optional<std::uint32_t> thread_split{};  ///< the step that says how many threads share a row
+};
+
 /// A partly scheduled program. `place` counts the stages still to visit: the next is `state.order[place -
 /// 1]`.
 struct Derivation {
   ScheduleBuilder builder;
   std::size_t place = 0;
-  std::vector<TensorId> cached;  ///< stages that already are a write cache
+  std::vector<TensorId> cached{};   ///< stages that already are a write cache
+  std::vector<BoundStage> bound{};  ///< of GPUs
 };
 
 enum class Answer : std::uint8_t {
@@ -96,6 +108,33 @@ enum class Answer : std::uint8_t {
     at = next;
   }
   return all[0];
+}
+
+/// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
+[[nodiscard]] inline bool is_reused(const program::Operator& op,
+                                    const std::vector<program::IndexExpr>& access) {
+  const program::AccessPattern pattern = program::access_pattern(op, access);
+  return !pattern.simple || pattern.axis_missing;
+}
+
+/// Leading axes that the loops of stage `first` and of its reader `last` could share: the fewest over all ways
+/// from one to the other (see `program::num_common_outer_axes`).
+[[nodiscard]] inline std::size_t common_outer_axes(const State& state, TensorId first, TensorId last) {
+  const program::Operator& producer = *state.stages[first].op;
+  if (first == last) return producer.rank();
+  std::optional<std::size_t> common;
+  for (std::size_t place = place_of(state, first) + 1; place <= place_of(state, last); ++place) {
+    const TensorId reader = state.order[place];
+    const program::Operator& op = *state.stages[reader].op;
+    const std::vector<program::Reads> all = program::reads_of(op);
+    if (std::none_of(all.begin(), all.end(), [&](const auto& reads) { return reads.tensor == first; }))
+      continue;
+    const std::size_t rest = common_outer_axes(state, reader, last);
+    if (rest == 0) continue;  // leads elsewhere
+    const std::size_t here = std::min(rest, program::num_common_outer_axes(op, producer, first));
+    common = std::min(common.value_or(here), here);
+  }
+  return common.value_or(0);
 }
 
 /// True when a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every

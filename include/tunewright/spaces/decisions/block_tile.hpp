@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+
+/// Sizes of the parts of GPU kernels. An open split says by its form what it is:
+///
+///   four inner parts                one axis of a block's tile: [block | virtual threads | threads | inner |
+///                                   innermost]; the splits of one stage make up the tile together
+///   inner = ThreadX                 how many threads share a loop
+///   inner = Vectorized              how many elements a thread moves at once
+///   anything else                   one axis of the tile's reduction
+namespace tunewright::spaces::decisions {
+
+using schedule::LoopKind;
+using schedule::Split;
+using schedule::Step;
+
+enum BlockPart : std::size_t { VirtualThreads, Threads, Inner, Innermost, block_parts };
+
+[[nodiscard]] inline bool is_block_axis(const Split& split) {
+  return is_open_split(split) && split.factors.size() == block_parts;
+}
+[[nodiscard]] inline bool is_single_choice(const Split& split) {
+  return split.inner == LoopKind::Vectorized || split.inner == LoopKind::ThreadX;
+}
+
+/// The open splits of one tiled stage.
+struct BlockTile {
+  std::vector<Split*> axes;
+  std::vector<Split*> reductions;
+
+  /// Product of one part over the axes.
+  [[nodiscard]] std::int64_t product(BlockPart part) const {
+    std::int64_t product = 1;
+    for (const Split* axis : axes) product *= axis->factors[part];
+    return product;
+  }
+  /// Elements a thread accumulates.
+  [[nodiscard]] std::int64_t accumulators() const {
+    return product(VirtualThreads) * product(Inner) * product(Innermost);
+  }
+  /// Elements of the output.
+  [[nodiscard]] double space() const {
+    double points = 1;
+    for (const Split* axis : axes) points *= static_cast<double>(axis->extent);
+    return points;
+  }
+};
+
+[[nodiscard]] inline BlockTile block_tile_of(std::vector<Step>& steps, program::TensorId stage) {
+  BlockTile tile;
+  for (Step& step : steps) {
+    auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
+    if (is_block_axis(*split)) {
+      tile.axes.push_back(split);
+    } else if (!is_single_choice(*split)) {
+      tile.reductions.push_back(split);
+    }
+  }
+  return tile;
+}
+
+[[nodiscard]] inline std::int64_t warp_of(const Target& target) {
+  return std::max<std::int64_t>(target.warp_size, 1);
+}
+
+/// Elements a thread may accumulate when its block has so many threads: three quarters of its registers, the
+/// rest being for operands and addresses. Limits that the target does not state are those of recent devices.
+[[nodiscard]] inline std::int64_t max_accumulators(const Target& target, std::int64_t threads) {
+  const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
+  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
+  return std::max<std::int64_t>(std::min(a_thread, a_block / std::max<std::int64_t>(threads, 1)) * 3 / 4, 1);
+}
+
+/// Fewest threads worth a block: a warp, unless there is hardly more than that to compute (as Ansor).
+[[nodiscard]] inline std::int64_t min_threads(const BlockTile& tile, const Target& target) {
+  return tile.space() <= 2.0 * static_cast<double>(warp_of(target)) ? 1 : warp_of(target);
+}
+
+/// True when the tile keeps to the threads, virtual threads and registers of the target.
+[[nodiscard]] inline bool fits(const BlockTile& tile, const Target& target) {
+  const std::int64_t threads = tile.product(Threads);
+  return threads >= min_threads(tile, target) && threads <= target.max_threads_per_block &&
+         tile.product(VirtualThreads) <= target.max_vthread_extent &&
+         tile.accumulators() <= max_accumulators(target, threads);
+}
+
+/// Reduction points whose operands fit into shared memory at once, going by a matrix product: the axis that
+/// leaves the least names the columns, the others are rows.
+[[nodiscard]] inline std::int64_t max_depth(const BlockTile& tile, const Target& target) {
+  std::int64_t all = 1;
+  for (const Split* axis : tile.axes) all *= product_of(axis->factors);
+  std::int64_t rows_and_columns = all + 1;
+  for (const Split* axis : tile.axes) {
+    const std::int64_t columns = product_of(axis->factors);
+    rows_and_columns = std::min(rows_and_columns, columns + all / columns);
+  }
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(target.shared_memory_per_block_bytes) / (4 * rows_and_columns), 1);
+}
+
+/// Draws the number of threads of a block and shares them out among the axes, the last one (whose neighbours
+/// are neighbours in memory) more often first.
+inline void draw_threads(const BlockTile& tile, const Target& target, Rng& rng) {
+  constexpr double last_first = 0.75;
+  std::int64_t left = warp_of(target);
+  std::uint64_t doublings = 0;
+  while (left << (doublings + 1) <= target.max_threads_per_block) ++doublings;
+  left <<= rng.below(doublings + 1);
+  std::vector<Split*> order = tile.axes;
+  rng.shuffle(std::span(order));
+  if (rng.uniform() < last_first) {
+    std::iter_swap(order.begin(), std::find(order.begin(), order.end(), tile.axes.back()));
+  }
+  for (Split* axis : order) {
+    const std::vector<std::int64_t> sizes = tile_sizes(axis->extent, left, false);
+    const bool last = axis == order.back();
+    axis->factors[Threads] = last ? *std::max_element(sizes.begin(), sizes.end()) : pick(sizes, rng);
+    left /= axis->factors[Threads];
+  }
+}
+
+/// Draws what a thread computes along one axis, whose part of threads is drawn already, from the innermost
+/// part on. `registers` and `vthreads` are what the tile may still multiply by.
+inline void draw_work(Split& axis, std::int64_t& registers, std::int64_t& vthreads, Rng& rng) {
+  std::int64_t rest = program::ceil_div(axis.extent, axis.factors[Threads]);
+  for (const BlockPart part : {Innermost, Inner, VirtualThreads}) {
+    std::int64_t cap = std::max<std::int64_t>(registers, 1);
+    if (part == Innermost && axis.max_innermost > 0) cap = std::min(cap, axis.max_innermost);
+    if (part == VirtualThreads) cap = std::min(cap, std::max<std::int64_t>(vthreads, 1));
+    const std::int64_t size = pick(tile_sizes(rest, cap, false), rng);
+    axis.factors[part] = size;
+    rest = program::ceil_div(rest, size);
+    registers /= size;
+    if (part == VirtualThreads) vthreads /= size;
+  }
+  trim(axis);
+}
+
+/// Draws the parts of one axis of a reduction that go to shared memory together; `depth` is what the others
+/// leave it.
+inline void draw_reduction(Split& axis, std::int64_t& depth, Rng& rng) {
+  std::int64_t rest = std::max<std::int64_t>(axis.extent, 1);
+  for (std::size_t part = axis.factors.size(); part-- > 0;) {
+    const bool capped = part + 1 == axis.factors.size() && axis.max_innermost > 0;
+    depth = std::max<std::int64_t>(depth, 1);
+    axis.factors[part] =
+        pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
+    rest = program::ceil_div(rest, axis.factors[part]);
+    depth /= axis.factors[part];
+  }
+}
+
+/// Draws a whole tile. Whole warps are preferred; extents without suitable factors get what there is.
+inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rng) {
+  constexpr unsigned tries = 16;
+  for (unsigned attempt = 0; attempt < tries && !tile.axes.empty(); ++attempt) {
+    draw_threads(tile, target, rng);
+    std::int64_t registers = max_accumulators(target, tile.product(Threads));
+    std::int64_t vthreads = target.max_vthread_extent;
+    std::vector<Split*> order = tile.axes;
+    rng.shuffle(std::span(order));
+    for (Split* axis : order) draw_work(*axis, registers, vthreads, rng);
+    const bool whole_warps = tile.product(Threads) % warp_of(target) == 0;
+    if (fits(tile, target) && (whole_warps || attempt + 4 >= tries || rng.uniform() < 0.1)) break;
+  }
+  std::int64_t depth = max_depth(tile, target);
+  std::vector<Split*> reductions = tile.reductions;
+  rng.shuffle(std::span(reductions));
+  for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
+}
+
+/// What a split for threads or vectors may be: vectors of a power of two; threads by powers of two from a warp
+/// on, or exactly the extent.
+[[nodiscard]] inline std::vector<std::int64_t> single_choices(const Split& split, const Target& target) {
+  const bool threads = split.inner == LoopKind::ThreadX;
+  std::vector<std::int64_t> choices;
+  const std::int64_t cap = std::max<std::int64_t>(std::min(split.max_innermost, split.extent), 1);
+  for (std::int64_t size = threads ? warp_of(target) : 1; size <= cap; size *= 2) choices.push_back(size);
+  if (threads && split.extent <= split.max_innermost &&
+      std::find(choices.begin(), choices.end(), split.extent) == choices.end()) {
+    choices.push_back(split.extent);
+  }
+  return choices.empty() ? std::vector<std::int64_t>{1} : choices;
+}
+
+/// Draws all open splits of a schedule for a GPU.
+inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
+  std::vector<program::TensorId> drawn;
+  for (Step& step : steps) {
+    auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || !is_open_split(*split)) continue;
+    if (is_single_choice(*split)) {
+      split->factors.assign(1, pick(single_choices(*split, target), rng));
+    } else if (std::find(drawn.begin(), drawn.end(), split->stage) == drawn.end()) {
+      drawn.push_back(split->stage);
+      draw_block_tile(block_tile_of(steps, split->stage), target, rng);
+    }
+  }
+}
+
+/// Redraws one axis of a tile within what the others leave it.
+inline void redraw_axis(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
+  axis.factors.assign(block_parts, 1);
+  const std::int64_t threads =
+      target.max_threads_per_block / std::max<std::int64_t>(tile.product(Threads), 1);
+  axis.factors[Threads] = pick(tile_sizes(axis.extent, std::max<std::int64_t>(threads, 1), false), rng);
+  std::int64_t registers = max_accumulators(target, tile.product(Threads)) / tile.accumulators();
+  std::int64_t vthreads = target.max_vthread_extent / tile.product(VirtualThreads);
+  draw_work(axis, registers, vthreads, rng);
+}
+
+/// Redraws one axis of a reduction within what the others leave it.
+inline void redraw_reduction(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
+  std::fill(axis.factors.begin(), axis.factors.end(), 1);
+  std::int64_t depth = max_depth(tile, target);
+  for (const Split* other : tile.reductions) depth /= product_of(other->factors);
+  draw_reduction(axis, depth, rng);
+}
+
+/// Changes one open split for a GPU: another number of threads or elements; or a factor of a tile moves from
+/// one part to another, or, now and then and where the extent has few factors, an axis is redrawn. False when
+/// nothing changed within the limits of the target.
+inline bool mutate_block_split(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+  constexpr unsigned tries = 8;
+  constexpr double redraw_share = 0.1;
+  if (is_single_choice(split)) {
+    std::vector<std::int64_t> others = single_choices(split, target);
+    others.erase(std::remove(others.begin(), others.end(), split.factors.back()), others.end());
+    if (others.empty()) return false;
+    split.factors.back() = pick(others, rng);
+    return true;
+  }
+  const Split before = split;
+  const BlockTile tile = block_tile_of(steps, split.stage);
+  for (unsigned attempt = 0; attempt < tries; ++attempt) {
+    split = before;
+    if (divides(split) && rng.uniform() >= redraw_share) {
+      move_factor(split, rng);
+    } else if (is_block_axis(split)) {
+      redraw_axis(split, tile, target, rng);
+    } else {
+      redraw_reduction(split, tile, target, rng);
+    }
+    if (split != before && (tile.axes.empty() || fits(tile, target))) return true;
+  }
+  split = before;
+  return false;
+}
+
+}  // namespace tunewright::spaces::decisions

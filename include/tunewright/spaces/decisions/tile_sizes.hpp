@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/schedule/step.hpp"
+
+/// Sizes a part of a tile may have, and moving factors between parts.
+namespace tunewright::spaces::decisions {
+
+/// Share of the iterations of `ceil(extent / factor) * factor` that are idle.
+[[nodiscard]] inline double waste(std::int64_t extent, std::int64_t factor) {
+  const std::int64_t padded = program::ceil_div(extent, factor) * factor;
+  return static_cast<double>(padded - extent) / static_cast<double>(padded);
+}
+
+/// Divisors of `extent` up to `cap`, ascending.
+[[nodiscard]] inline std::vector<std::int64_t> divisors_up_to(std::int64_t extent, std::int64_t cap) {
+  std::vector<std::int64_t> small;
+  std::vector<std::int64_t> large;
+  for (std::int64_t d = 1; d * d <= extent; ++d) {
+    if (extent % d != 0) continue;
+    if (d <= cap) small.push_back(d);
+    if (d != extent / d && extent / d <= cap) large.push_back(extent / d);
+  }
+  small.insert(small.end(), large.rbegin(), large.rend());
+  return small;
+}
+
+/// Candidate sizes of one tile part: divisors of `extent` up to `cap`; where these are few, or `imperfect` is
+/// asked for, also sizes up to 64 that leave at most an eighth of the last tile idle.
+[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap,
+                                                          bool imperfect) {
+  constexpr double max_waste = 0.125;      // a tile that idles more hardly ever wins
+  constexpr std::size_t few_divisors = 3;  // primes have two
+  std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
+  if (!imperfect && (sizes.size() >= few_divisors || extent <= 4)) return sizes;
+  for (std::int64_t size = 2; size <= std::min<std::int64_t>({extent, cap, 64}); ++size) {
+    if (extent % size != 0 && waste(extent, size) <= max_waste) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+[[nodiscard]] inline std::int64_t pick(const std::vector<std::int64_t>& values, Rng& rng) {
+  return values[static_cast<std::size_t>(rng.below(values.size()))];
+}
+
+/// Draws one of `sizes` with probability proportional to its size: larger innermost parts amortise more, and
+/// a uniform choice among divisors would mostly give small ones.
+[[nodiscard]] inline std::int64_t pick_large(const std::vector<std::int64_t>& sizes, Rng& rng) {
+  std::uint64_t total = 0;
+  for (const std::int64_t size : sizes) total += static_cast<std::uint64_t>(size);
+  std::uint64_t draw = rng.below(total);
+  for (const std::int64_t size : sizes) {
+    if (draw < static_cast<std::uint64_t>(size)) return size;
+    draw -= static_cast<std::uint64_t>(size);
+  }
+  return sizes.back();
+}
+
+/// A split whose decision is open.
+[[nodiscard]] inline bool is_open_split(const schedule::Split& split) {
+  return split.max_innermost >= 0 && !split.factors.empty();
+}
+
+[[nodiscard]] inline std::int64_t product_of(const std::vector<std::int64_t>& factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) product *= factor;
+  return product;
+}
+
+/// True when the parts of the split, with an outermost one, multiply to its extent.
+[[nodiscard]] inline bool divides(const schedule::Split& split) {
+  return split.extent % product_of(split.factors) == 0;
+}
+
+/// Takes from each part, the innermost first, what the extent does not leave for it: parts drawn in another
+/// order may reach further than rounding up allows, and lowering would shrink their loops.
+inline void trim(schedule::Split& split) {
+  std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
+  for (std::size_t part = split.factors.size(); part-- > 0;) {
+    split.factors[part] = std::min(split.factors[part], rest);
+    rest = program::ceil_div(rest, split.factors[part]);
+  }
+}
+
+/// Moves a factor from one part of a dividing split to the next of a random order, the innermost part staying
+/// within its cap (Ansor's tile-size mutation, OSDI 2020, section 5.1).
+inline void move_factor(schedule::Split& split, Rng& rng) {
+  std::vector<std::int64_t> lengths{split.extent / product_of(split.factors)};
+  lengths.insert(lengths.end(), split.factors.begin(), split.factors.end());
+  std::vector<std::size_t> places(lengths.size());
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = i;
+  rng.shuffle(std::span(places));
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t from = places[i];
+    const std::size_t to = places[(i + 1) % places.size()];
+    std::vector<std::int64_t> divisors;
+    for (std::int64_t d = 2; d <= lengths[from]; ++d) {
+      const bool capped =
+          to + 1 == lengths.size() && split.max_innermost > 0 && lengths[to] * d > split.max_innermost;
+      if (lengths[from] % d == 0 && !capped) divisors.push_back(d);
+    }
+    if (divisors.empty()) continue;
+    const std::int64_t moved = pick(divisors, rng);
+    lengths[from] /= moved;
+    lengths[to] *= moved;
+    split.factors.assign(lengths.begin() + 1, lengths.end());
+    break;
+  }
+}
+
+/// Redraws an index in [0, count) to a different value; false when there is no other.
+inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
+  if (count < 2) return false;
+  const auto other = static_cast<std::uint32_t>(rng.below(count - 1));
+  selected = other < selected ? other : other + 1;
+  return true;
+}
+
+}  // namespace tunewright::spaces::decisions

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/tiling/actions.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
+
+/// What GPU sketch rules do to a stage: bind its loops to blocks and threads, tile it for them, copy its
+/// operands to shared memory, share a reduction among threads.
+namespace tunewright::spaces::tiling::gpu {
+
+inline constexpr std::size_t spatial_levels = 5;    ///< of SSSRRSRS
+inline constexpr std::size_t reduction_levels = 3;  ///< of SSSRRSRS
+inline constexpr std::uint32_t thread_factor =
+    1;  ///< of the factors of a spatial split: [vthread, thread, ..]
+inline constexpr std::int64_t max_innermost = 64;  ///< as Ansor
+inline constexpr std::int64_t max_vector_bytes = 16;
+
+[[nodiscard]] inline std::vector<std::int64_t> unroll_limits() { return {0, 16, 64, 512, 1024}; }
+
+[[nodiscard]] inline IterId fuse_all(ScheduleBuilder& s, TensorId id, std::vector<IterId> iters) {
+  return iters.size() == 1 ? iters[0] : s.fuse(id, std::move(iters));
+}
+
+/// Axes of a stage from `first` to before `last`.
+[[nodiscard]] inline std::vector<IterId> axes_between(std::size_t first, std::size_t last) {
+  std::vector<IterId> axes;
+  for (std::size_t axis = first; axis < last; ++axis) axes.push_back(static_cast<IterId>(axis));
+  return axes;
+}
+
+/// The most elements of `type`, a power of two, that one instruction moves along an axis of `extent`, rows
+/// being contiguous: those of 16 bytes, as far as they divide it.
+[[nodiscard]] inline std::int64_t max_vector(program::ScalarType type, std::int64_t extent) {
+  std::int64_t width = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(type));
+  while (width > 1 && extent % width != 0) width /= 2;
+  return std::max<std::int64_t>(width, 1);
+}
+
+[[nodiscard]] inline const BoundStage* bound_stage(const Derivation& d, TensorId id) {
+  const auto found =
+      std::find_if(d.bound.begin(), d.bound.end(), [&](const BoundStage& b) { return b.stage == id; });
+  return found == d.bound.end() ? nullptr : &*found;
+}
+
+/// Binds an elementwise root stage: each thread computes one vector of neighbouring points. Threads a block
+/// and the width of the vector are choices.
+inline BoundStage bind_points(Derivation& d, TensorId id, const Target& target) {
+  ScheduleBuilder& s = d.builder;
+  const program::Operator& op = *s.state().stages[id].op;
+  std::vector<IterId> outer = axes_between(0, op.rank());
+  const std::int64_t width = vectorizes_well(op) ? max_vector(op.type, op.axes[op.rank() - 1].extent) : 1;
+  if (width > 1) {
+    const std::vector<IterId> parts = s.choose_tile(id, outer.back(), 1, width, LoopKind::Vectorized);
+    s.vectorize(id, parts[1]);
+    outer.back() = parts[0];
+  }
+  const IterId all = fuse_all(s, id, std::move(outer));
+  const std::vector<IterId> parts =
+      s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
+  s.bind(id, parts[0], LoopKind::BlockX);
+  s.bind(id, parts[1], LoopKind::ThreadX);
+  d.bound.push_back({id, parts[1]});
+  return d.bound.back();
+}
+
+/// Binds an elementwise root stage: each block computes a row, that is what the axes from `row_axes` on span,
+/// with all its threads.
+inline BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, const Target& target) {
+  ScheduleBuilder& s = d.builder;
+  const std::size_t rank = s.state().stages[id].op->rank();
+  BoundStage bound{id, fuse_all(s, id, axes_between(0, row_axes)), row_axes};
+  s.bind(id, bound.attach, LoopKind::BlockX);
+  if (row_axes < rank) {
+    const IterId row = fuse_all(s, id, axes_between(row_axes, rank));
+    bound.thread_split = s.next_step();
+    const std::vector<IterId> parts =
+        s.choose_tile(id, row, 1, target.max_threads_per_block, LoopKind::ThreadX);
+    s.reorder(id, {parts[1], parts[0]});
+    s.bind(id, parts[1], LoopKind::ThreadX);
+  }
+  d.bound.push_back(bound);
+  return bound;
+}
+
+/// Lets threads share the reduction of a stage: neighbouring ones take neighbouring elements. As many threads
+/// as share the row of `bound`, where there is one.
+inline void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional<std::uint32_t>& thread_split,
+                            const Target& target) {
+  const program::Operator& op = *s.state().stages[id].op;
+  const IterId all = fuse_all(s, id, axes_between(op.rank(), op.axes.size()));
+  const std::vector<IterId> parts =
+      thread_split ? s.follow_split(id, all, *thread_split, 1)
+                   : s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
+  s.reorder(id, {parts[1], parts[0]});
+  s.bind(id, parts[1], LoopKind::ThreadX);
+  s.choose_unroll_limit(id, unroll_limits());
+}
+
+/// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, what is in shared memory
+/// at a time, and what a thread has in registers.
+inline Tiled tile(ScheduleBuilder& s, TensorId id) {
+  const std::size_t rank = s.state().stages[id].op->rank();
+  const std::size_t axes = s.state().stages[id].op->axes.size();
+  Tiled tiled;
+  for (IterId axis = 0; axis < axes; ++axis) {
+    if (axis < rank) {
+      tiled.split_steps.push_back(s.next_step());
+      tiled.spatial.push_back(s.choose_tile(id, axis, spatial_levels - 1, max_innermost));
+    } else {
+      tiled.reduction.push_back(s.choose_tile(id, axis, reduction_levels - 1, max_innermost));
+    }
+  }
+  std::vector<IterId> order;
+  const auto add = [&](const std::vector<std::vector<IterId>>& parts, std::size_t index) {
+    for (const IterId iter : level(parts, index)) order.push_back(iter);
+  };
+  for (const std::size_t index : {0U, 1U, 2U}) add(tiled.spatial, index);
+  for (const std::size_t index : {0U, 1U}) add(tiled.reduction, index);
+  add(tiled.spatial, 3);
+  add(tiled.reduction, 2);
+  add(tiled.spatial, 4);
+  s.reorder(id, order);
+  s.choose_unroll_limit(id, unroll_limits());
+  return tiled;
+}
+
+/// Splits the elementwise reader of a tiled stage as that one, binds its outer loops and returns the loop of
+/// threads.
+inline IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled) {
+  std::vector<std::vector<IterId>> parts;
+  for (std::size_t axis = 0; axis < tiled.spatial.size(); ++axis) {
+    parts.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis], 3));
+  }
+  std::vector<IterId> order;
+  for (std::size_t index = 0; index < parts[0].size(); ++index) {
+    for (const IterId iter : level(parts, index)) order.push_back(iter);
+  }
+  s.reorder(reader, order);
+  IterId bound = 0;
+  constexpr LoopKind kinds[] = {LoopKind::BlockX, LoopKind::VirtualThread, LoopKind::ThreadX};
+  for (std::size_t index = 0; index < std::size(kinds); ++index) {
+    bound = fuse_all(s, reader, level(parts, index));
+    s.bind(reader, bound, kinds[index]);
+  }
+  return bound;
+}
+
+/// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a
+/// time. All threads of the block fetch together, each a vector of neighbouring elements whose width is a
+/// choice.
+///
+/// Operands that are read in several places, or at an index that is a quotient or remainder of loops (the
+/// channels of a grouped convolution), are left to the caches of the device: the window that covers them would
+/// be most of the tensor.
+inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled) {
+  for (const program::Reads& reads : program::reads_of(*s.state().stages[id].op)) {
+    const program::Operator& op = *s.state().stages[id].op;
+    const std::vector<program::IndexExpr>& access = reads.accesses[0];
+    const bool affine =
+        std::all_of(access.begin(), access.end(), [](const program::IndexExpr& i) { return i.is_affine(); });
+    if (reads.accesses.size() != 1 || access.empty() || !affine || !is_reused(op, access)) continue;
+    const program::Operator& operand = *s.state().stages[reads.tensor].op;
+    const std::size_t rank = operand.rank();
+    const std::int64_t width =
+        max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(operand.type));
+    const TensorId copy = s.cache_read(reads.tensor, id, Scope::Shared);
+    s.compute_at(copy, id, tiled.reduction.back()[0]);
+    std::vector<IterId> iters = axes_between(0, rank);
+    const std::vector<IterId> vector = s.choose_tile(copy, iters.back(), 1, width, LoopKind::Vectorized);
+    iters.back() = vector[0];
+    const std::vector<IterId> parts =
+        s.follow_fused_split(copy, fuse_all(s, copy, std::move(iters)), tiled.split_steps, thread_factor);
+    s.bind(copy, parts[1], LoopKind::ThreadX);
+    s.vectorize(copy, vector[1]);
+  }
+}
+
+}  // namespace tunewright::spaces::tiling::gpu

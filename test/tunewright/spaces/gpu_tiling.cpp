@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sketches for GPUs: how many there are, what each contains, and that candidates can be drawn for every operator.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/workloads.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using program::ComputeGraph;
+using schedule::LoopKind;
+using schedule::Scope;
+using spaces::MultiLevelTiling;
+
+template <class Fill>
+Task task_of(const Fill& fill, const char* device = "V100") {
+  auto g = std::make_shared<ComputeGraph>();
+  fill(*g);
+  return program::make_task("test", std::move(g), gpu_target(device));
+}
+Task matmul(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return task_of([=](auto& g) { ops::matmul(g, g.input("A", {m, k}), g.constant("B", {k, n})); });
+}
+
+/// Steps of kind `S` that meet `condition`.
+template <class S, class Condition>
+std::ptrdiff_t count(const schedule::Schedule& sketch, const Condition& condition) {
+  return std::count_if(sketch.steps.begin(), sketch.steps.end(), [&](const schedule::Step& step) {
+    const auto* s = std::get_if<S>(&step);
+    return s != nullptr && condition(*s);
+  });
+}
+template <class S>
+std::ptrdiff_t count(const schedule::Schedule& sketch) {
+  return count<S>(sketch, [](const S&) { return true; });
+}
+std::ptrdiff_t bound(const schedule::Schedule& sketch, LoopKind kind) {
+  return count<schedule::Annotate>(sketch, [&](const schedule::Annotate& a) { return a.kind == kind; });
+}
+using Counts = std::vector<std::ptrdiff_t>;
+template <class Count>
+Counts each(const std::vector<schedule::Schedule>& sketches, const Count& of) {
+  Counts all;
+  for (const auto& sketch : sketches) all.push_back(of(sketch));
+  std::sort(all.begin(), all.end());
+  return all;
+}
+const auto kernels = [](const auto& sketch) { return bound(sketch, LoopKind::BlockX); };
+const auto factored = [](const auto& sketch) { return count<schedule::Rfactor>(sketch); };
+
+TEST_CASE("matmul: tiles of five and three levels, sums in registers, operands fetched by all threads") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(matmul(1024, 1024, 1024));
+  REQUIRE(sketches.size() == 1);
+  const schedule::Schedule& sketch = sketches[0];
+  using schedule::Split;
+  CHECK(count<Split>(sketch, [](const Split& s) { return s.factors.size() == 4 && s.max_innermost == 64; }) ==
+        2);
+  CHECK(count<Split>(sketch, [](const Split& s) { return s.factors.size() == 2; }) == 1);
+  CHECK(count<Split>(sketch, [](const Split& s) {
+          return s.inner == LoopKind::Vectorized && s.max_innermost == 4;
+        }) == 2);
+  CHECK(count<schedule::CacheWrite>(sketch, [](const auto& s) { return s.scope == Scope::Local; }) == 1);
+  CHECK(count<schedule::CacheRead>(sketch, [](const auto& s) { return s.scope == Scope::Shared; }) == 2);
+  CHECK(count<schedule::FollowSplit>(sketch, [](const auto& s) { return s.parts == 3; }) == 2);
+  CHECK(count<schedule::FollowFusedSplit>(
+            sketch, [](const auto& s) { return s.level == 1 && s.sources.size() == 2; }) == 2);
+  CHECK(bound(sketch, LoopKind::BlockX) == 1);
+  CHECK(bound(sketch, LoopKind::VirtualThread) == 1);
+  CHECK(bound(sketch, LoopKind::ThreadX) == 3);  // of the tile and of two fetches
+  CHECK(count<schedule::UnrollLimit>(sketch, [](const auto& s) {
+          return s.choices == std::vector<std::int64_t>{0, 16, 64, 512, 1024};
+        }) == 1);
+}
+
+TEST_CASE("matmul + bias + relu: the reader takes the place of the write cache") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    const auto y = ops::matmul(g, g.input("A", {512, 512}), g.constant("B", {512, 512}));
+    ops::relu(g, ops::bias_add(g, y, g.constant("bias", {512})));
+  }));
+  REQUIRE(sketches.size() == 1);
+  CHECK(count<schedule::CacheWrite>(sketches[0]) == 0);
+  CHECK(kernels(sketches[0]) == 1);
+}
+
+TEST_CASE("few results of a long reduction: also in chunks that blocks of their own reduce") {
+  const MultiLevelTiling space;
+  // 64 * 64 results are one block of work for 80 multiprocessors.
+  const auto& sketches = space.sketches(matmul(64, 64, 8192));
+  CHECK(each(sketches, factored) == Counts{0, 1});
+  CHECK(each(sketches, kernels) == Counts{1, 2});
+  CHECK(space.sketches(matmul(4096, 4096, 8192)).size() == 1);
+}
+
+TEST_CASE("padding is computed while it is fetched") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    ops::conv2d(g, g.input("x", {1, 56, 56, 64}), g.constant("w", {3, 3, 64, 64}), {.padding = 1});
+  }));
+  REQUIRE(sketches.size() == 1);
+  CHECK(count<schedule::CacheRead>(sketches[0]) == 2);
+  CHECK(count<schedule::ComputeLocation>(sketches[0], [](const auto& s) {
+          return s.choices[0].kind == schedule::Location::Kind::Inline;
+        }) == 1);
+  CHECK(count<schedule::Split>(sketches[0], [](const auto& s) { return s.factors.size() == 4; }) == 4);
+}
+
+TEST_CASE("an operand at a quotient of loops is not fetched: the channels of a grouped convolution") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    ops::conv2d(g, g.input("x", {1, 28, 28, 64}), g.constant("w", {3, 3, 8, 64}), {.groups = 8});
+  }));
+  REQUIRE(sketches.size() == 1);
+  CHECK(count<schedule::CacheRead>(sketches[0]) == 1);
+}
+
+TEST_CASE("softmax over many rows: one to three kernels, each reduction in a thread or shared by threads") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) { ops::softmax(g, g.input("x", {512, 128})); }));
+  // Where the threads that need a row share both its reductions there is one kernel; a maximum that two kernels need is
+  // a kernel of its own.
+  CHECK(each(sketches, kernels) == Counts{1, 2, 3, 3});
+}
+
+TEST_CASE("a mean over rows: the scale is computed where the sum is") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    ops::mean(g, g.input("x", {256, 512}), {1});
+  }));
+  CHECK(each(sketches, kernels) == Counts{1, 1});
+}
+
+TEST_CASE("a full reduction: shared by the threads of one block, or in chunks") {
+  const MultiLevelTiling space;
+  const auto& sketches = space.sketches(task_of([](auto& g) {
+    ops::sum(g, g.input("x", {1024, 1024}), {0, 1});
+  }));
+  CHECK(each(sketches, factored) == Counts{0, 1, 1});
+  CHECK(space.sketches(task_of([](auto& g) { ops::sum(g, g.input("x", {3, 4}), {0, 1}); })).size() == 1);
+}
+
+TEST_CASE("elementwise operators are one kernel of vectors; odd rows have no vectors") {
+  const MultiLevelTiling space;
+  const auto vectors = [&](std::int64_t columns) {
+    const auto& sketches = space.sketches(task_of([=](auto& g) {
+      ops::gelu(g, ops::tanh(g, ops::add(g, g.input("x", {64, columns}), g.input("y", {64, columns}))));
+    }));
+    REQUIRE(sketches.size() == 1);
+    CHECK(kernels(sketches[0]) == 1);
+    return count<schedule::Split>(sketches[0], [](const auto& s) { return s.inner == LoopKind::Vectorized; });
+  };
+  CHECK(vectors(96) == 1);
+  CHECK(vectors(97) == 0);
+}
+
+TEST_CASE("candidates for every operator, on two devices") {
+  const MultiLevelTiling space;
+  for (const char* device : {"V100", "H100"}) {
+    for (const test::Workload& workload : test::workloads()) {
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        Rng rng(seed);
+        const Task task = program::make_task(workload.name, workload.make(rng), gpu_target(device));
+        auto config = space.sample(task, rng);
+        REQUIRE_MESSAGE(config.has_value(), workload.name, " ", seed, " on ", device);
+        CHECK(space.feasible(task, *config));
+        for (int i = 0; i < 3; ++i) {
+          const auto changed = space.mutate(task, *config, rng);
+          if (!changed || !space.feasible(task, *changed)) continue;
+          CHECK(space.key(*changed) != space.key(*config));
+          config = changed;
+        }
+        const auto again = space.decode(task, space.encode(*config));
+        REQUIRE(again.has_value());
+        CHECK(again->steps == config->steps);
+      }
+    }
+  }
+}
+
+TEST_CASE("bad input: a GPU without limits") {
+  const MultiLevelTiling space;
+  Task task = matmul(64, 64, 64);
+  task.target = Target{};
+  task.target.name = "mine";
+  task.target.kind = DeviceKind::Gpu;
+  CHECK_THROWS_WITH_AS((void)space.sketches(task), doctest::Contains("'mine' lacks threads per block"),
+                       std::invalid_argument);
+}
+
+}  // namespace
