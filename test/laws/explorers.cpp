@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "support/toy_recipes.hpp"
+#include "tunewright/explorers/draft_set.hpp"
 
 using namespace tunewright;
 
@@ -17,7 +18,7 @@ const auto by_cost_refusing_deep = [](std::span<const toy::Tiles> configs, std::
 
 }  // namespace
 
-#define EXPLORERS explorers::Uniform, explorers::Evolutionary, explorers::Annealing
+#define EXPLORERS explorers::Uniform, explorers::Evolutionary, explorers::Annealing, explorers::DraftSet<>
 
 TEST_CASE_TEMPLATE("pools are distinct, unmeasured, and at least as large as wanted", Explorer, EXPLORERS) {
   const toy::Space space;

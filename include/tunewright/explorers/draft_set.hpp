@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <any>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/explorers/concept.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
+#include "tunewright/spaces/draw.hpp"
+
+namespace tunewright::explorers {
+
+/// Drafts a set of candidates much larger than the batch, for a model to choose from, and keeps it for some
+/// rounds: what Pruner calls its latent schedule explorer.
+///
+///   every `refresh_rounds`-th round   set = the best `size` that `explorer` finds
+///   every round                       pool = what of the set is not measured, then random candidates
+///
+/// Meant for a recipe with a draft, which then ranks the search while the model ranks the pool alone.
+///
+/// Paper:       Qiao et al., Pruner, ASPLOS 2025, algorithm 2; numbers of its released code.
+/// Models:      ExplorerFor<S> wherever the explorer inside does.
+/// Shapes:      pool [size + `random_factor` * wanted] at most, distinct, the set best first.
+/// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
+///              rankings of 1536 * 3.
+/// Determinism: that of the explorer inside. A session resumed from a journal drafts anew.
+/// Deviates:    the released code lets the model breed from its drafts once more, so that the model ranks some
+///              thousands of programs; the paper says that it ranks the set. This is the paper.
+template <class Explorer = Evolutionary>
+struct DraftSet {
+  Explorer explorer = default_explorer();
+  std::size_t size = 512;       ///< candidates drafted, at least 1; a batch is filled if it is larger
+  unsigned refresh_rounds = 2;  ///< rounds from one draft to the next, at least 1
+  double random_factor = 1;     ///< random candidates for each one wanted, at least 0
+
+  std::any drafts{};  ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
+  unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
+
+  template <SearchSpace S>
+  requires ExplorerFor<Explorer, S>
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
+                                                 const Guidance<config_t<S>>& guidance, Rng& rng) {
+    require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
+    require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
+    require(random_factor >= 0, "DraftSet", "random_factor", random_factor, "at least 0");
+    using Set = std::vector<config_t<S>>;
+    std::vector<config_t<S>> pool;
+    if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
+    if (pool.size() < guidance.wanted) {
+      Guidance<config_t<S>> inside = guidance;
+      inside.wanted = std::max(size, guidance.wanted);
+      Rng own = rng.split(0);
+      drafts = std::make_shared<const Set>(explorer.explore(space, task, inside, own));
+      rounds_old = 0;
+      pool = unmeasured<S>(space, guidance);
+    }
+    ++rounds_old;
+    add_random(space, task, guidance, rng.split(1), pool);
+    return pool;
+  }
+
+ private:
+  static Explorer default_explorer() {
+    if constexpr (std::same_as<Explorer, Evolutionary>)
+      return {
+          .population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .unbred_factor = 0};
+    else
+      return {};
+  }
+
+  template <SearchSpace S>
+  [[nodiscard]] std::vector<config_t<S>> unmeasured(const S& space,
+                                                    const Guidance<config_t<S>>& guidance) const {
+    using Set = std::vector<config_t<S>>;
+    std::vector<config_t<S>> left;
+    const auto* set = std::any_cast<std::shared_ptr<const Set>>(&drafts);
+    if (set == nullptr) return left;
+    for (const config_t<S>& config : **set)
+      if (guidance.measured.count(space.key(config)) == 0) left.push_back(config);
+    return left;
+  }
+
+  template <SearchSpace S>
+  void add_random(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
+                  std::vector<config_t<S>>& pool) const {
+    const auto count =
+        static_cast<std::size_t>(std::ceil(random_factor * static_cast<double>(guidance.wanted)));
+    if (count == 0) return;
+    KeySet known = guidance.measured;
+    for (const config_t<S>& config : pool) known.insert(space.key(config));
+    std::vector<config_t<S>> drawn = spaces::draw(space, task, count, known, guidance.threads, rng);
+    std::vector<float> score(drawn.size());
+    guidance.rank(drawn, score);
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      if (score[i] > -std::numeric_limits<float>::infinity()) pool.push_back(std::move(drawn[i]));
+  }
+};
+
+}  // namespace tunewright::explorers

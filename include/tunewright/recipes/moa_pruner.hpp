@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/momentum.hpp"
+#include "tunewright/recipes/pruner.hpp"
+
+namespace tunewright::recipes {
+
+/// Pruner with a model that was trained on another device and follows what is measured here slowly.
+///
+///   Tuner<recipes::MoaPruner<Space, Measurer>> tuner{
+///       {.model = pretrained, .sampler = recipes::pruner_sampler()}};
+///
+/// Paper:    as `Pruner`, section 4.3 (momentum online adaptation).
+/// Deviates: as `Pruner` and `adaptations::Momentum`. Weights trained on other devices are not part of the
+///           library.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct MoaPruner : Pruner<Space, Measurer> {
+  using adaptation = adaptations::Momentum;
+};
+
+}  // namespace tunewright::recipes

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/explorers/draft_set.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <vector>
+
+#include "support/toy_space.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+/// Ranks by cost and counts what it ranks.
+struct Counting {
+  std::size_t* ranked;
+  void operator()(std::span<const toy::Tiles> configs, std::span<float> score) const {
+    *ranked += configs.size();
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+  }
+};
+
+std::vector<toy::Tiles> explored(explorers::DraftSet<>& explorer, const KeySet& measured, std::size_t wanted,
+                                 std::size_t& ranked, std::uint64_t round) {
+  ranked = 0;
+  const Counting rank{&ranked};
+  Rng rng = Rng(7).split(round);
+  return explorer.explore(
+      toy::Space{}, toy::task(),
+      Guidance<toy::Tiles>{.rank = rank, .seeds = {}, .measured = measured, .wanted = wanted}, rng);
+}
+
+}  // namespace
+
+TEST_CASE("a set of its own size is kept for two rounds and then drafted anew") {
+  explorers::DraftSet<> explorer{.size = 64, .random_factor = 0.5};
+  explorer.explorer.population = 128;
+  const toy::Space space;
+  KeySet measured;
+  std::size_t ranked = 0;
+  const auto first = explored(explorer, measured, 8, ranked, 0);
+  REQUIRE(first.size() == 64 + 4);
+  CHECK(ranked > 128);
+  for (std::size_t i = 1; i < 64; ++i) CHECK(toy::cost_s(first[i - 1]) <= toy::cost_s(first[i]) * 1.000001);
+  for (std::size_t i = 0; i < 8; ++i) measured.insert(space.key(first[i]));
+
+  const auto second = explored(explorer, measured, 8, ranked, 1);
+  CHECK(ranked == 4);  // only the random ones
+  REQUIRE(second.size() == 64 - 8 + 4);
+  for (std::size_t i = 0; i < 64 - 8; ++i) CHECK(second[i] == first[i + 8]);
+
+  const auto third = explored(explorer, measured, 8, ranked, 2);
+  CHECK(ranked > 128);
+  CHECK(third.size() == 64 + 4);
+}
+
+TEST_CASE("a used-up set is drafted anew at once, and a batch larger than the set is filled") {
+  explorers::DraftSet<> explorer{.size = 16, .refresh_rounds = 100, .random_factor = 0};
+  explorer.explorer.population = 128;
+  const toy::Space space;
+  KeySet measured;
+  std::size_t ranked = 0;
+  const auto first = explored(explorer, measured, 16, ranked, 0);
+  CHECK(first.size() == 16);
+  for (const toy::Tiles& tiles : first) measured.insert(space.key(tiles));
+  const auto second = explored(explorer, measured, 16, ranked, 1);
+  CHECK(second.size() == 16);
+  CHECK(ranked > 0);
+  CHECK(explored(explorer, measured, 40, ranked, 2).size() == 40);
+}
+
+TEST_CASE("copies of an explorer keep sets of their own") {
+  explorers::DraftSet<> one{.size = 32, .random_factor = 0};
+  one.explorer.population = 64;
+  std::size_t ranked = 0;
+  const KeySet measured;
+  explorers::DraftSet<> fresh = one;
+  const auto pool = explored(one, measured, 8, ranked, 0);
+  explorers::DraftSet<> copy = one;
+  CHECK(explored(copy, measured, 8, ranked, 5) == pool);
+  CHECK(explored(fresh, measured, 8, ranked, 5) != pool);
+}
+
+TEST_CASE("options out of range") {
+  const KeySet measured;
+  std::size_t ranked = 0;
+  for (explorers::DraftSet<> bad :
+       {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
+        explorers::DraftSet<>{.random_factor = -1}})
+    CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
+}
