@@ -71,7 +71,7 @@ class WindowInference : Pass {
     for (const IterId iter : stage.order) {
       const LoopKind kind = kind_of_loop(stage, info, iter);
       if (schedule::is_hardware_index(kind) && rebind(stage, info, iter, kind)) continue;
-      if (info.extent[iter] == 1) continue;
+      if (info.extent[iter] == 1 && !starts_kernel(stage, kind)) continue;
       info.var[iter] = add_variable(stage, iter, info.extent[iter], kind);
       info.value[iter] = IndexExpr::variable(*info.var[iter]);
     }
@@ -80,6 +80,11 @@ class WindowInference : Pass {
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       info.axis_values.push_back(a < rank ? info.window.base[a] + info.value[a] : info.value[a]);
     }
+  }
+
+  /// A kernel of one block keeps its loop, which holds together what belongs to the kernel.
+  static bool starts_kernel(const Stage& stage, LoopKind kind) noexcept {
+    return kind == LoopKind::BlockX && stage.location.kind != Location::Kind::At;
   }
 
   Var add_variable(const Stage& stage, IterId iter, std::int64_t extent, LoopKind kind) {

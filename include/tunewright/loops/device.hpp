@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/device/barriers.hpp"
+#include "tunewright/loops/device/kernels.hpp"
+#include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/device/reductions.hpp"
+#include "tunewright/loops/device/threads.hpp"
+#include "tunewright/loops/device/virtual_threads.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// From the loop nest of a schedule to GPU kernels.
+namespace tunewright::loops {
+
+namespace device {
+
+class DeviceForm {
+ public:
+  explicit DeviceForm(LoopNest& nest) : nest_(nest) {}
+
+  void run() {
+    Body result;
+    for (std::size_t n = 0; n < nest_.body.size(); ++n) {
+      if (const auto* allocate = std::get_if<Allocate>(&nest_.body[n].content)) {
+        Buffer& buffer = nest_.buffers.at(allocate->buffer);
+        if (buffer.scope == Scope::Shared) {
+          throw DeviceFormError("'" + buffer.name +
+                                "' is shared memory outside of kernels; compute it in a loop over blocks");
+        }
+        buffer.scope = Scope::Global;  // kernels only share that
+        result.push_back(std::move(nest_.body[n]));
+        continue;
+      }
+      Body whole;
+      const BufferId initialised = only_initialises(nest_.body[n]);
+      whole.push_back(std::move(nest_.body[n]));
+      if (initialised != LoopNest::no_buffer && n + 1 < nest_.body.size() &&
+          updates(nest_.body[n + 1], initialised))
+        whole.push_back(std::move(nest_.body[++n]));
+      result.push_back(kernel(std::move(whole)));
+    }
+    nest_.body = std::move(result);
+  }
+
+ private:
+  /// The buffer that the one statement in `node` initialises.
+  static BufferId only_initialises(const Node& node) {
+    const Node* inner = &node;
+    while (const auto* loop = std::get_if<Loop>(&inner->content)) {
+      if (loop->body.size() != 1) return LoopNest::no_buffer;
+      inner = &loop->body[0];
+    }
+    const auto* statement = std::get_if<Statement>(&inner->content);
+    const bool yes = statement != nullptr && statement->kind == Statement::Kind::Initialise;
+    return yes ? statement->target : LoopNest::no_buffer;
+  }
+  static bool updates(const Node& node, BufferId target) {
+    bool found = false;
+    const std::span<const Node> one(&node, 1);
+    visit_nodes<Statement>(one, [&](const Statement& s) {
+      found = found || (s.target == target && s.kind == Statement::Kind::Update);
+    });
+    return found;
+  }
+
+  /// One kernel of nodes that belong together.
+  Node kernel(Body body) {
+    std::vector<Loop> around = blocks_around(body);
+    ReductionsByThreads(nest_).run(body, around);
+    ThreadIndices threads;
+    ThreadBody(nest_, threads).run(body);
+    VirtualThreads(nest_).run(body);
+    SingleStores(nest_, threads).run(body);
+    Barriers(nest_, threads).run(body);
+    hoist_branches(body);
+    for (std::size_t i = threads.x_y_z.size(); i-- > 0;) {
+      const ThreadIndices::Index& index = threads.x_y_z[i];
+      if (index.extent == 1) continue;
+      const auto kind = static_cast<LoopKind>(static_cast<std::size_t>(LoopKind::ThreadX) + i);
+      body = around_body(index.var, kind, std::move(body));
+    }
+    while (!around.empty()) {
+      const Loop& loop = around.back();
+      body = around_body(loop.var, loop.kind, std::move(body));
+      around.pop_back();
+    }
+    if (body.size() == 1 && std::holds_alternative<Loop>(body[0].content) &&
+        schedule::is_hardware_index(std::get<Loop>(body[0].content).kind))
+      return std::move(body[0]);
+    nest_.variables.push_back({"block", 1});
+    return std::move(
+        around_body(static_cast<Var>(nest_.variables.size() - 1), LoopKind::BlockX, std::move(body))[0]);
+  }
+
+  static Body around_body(Var var, LoopKind kind, Body body) {
+    Loop loop;
+    loop.var = var;
+    loop.kind = kind;
+    loop.body = std::move(body);
+    Body around;
+    around.push_back(std::move(loop));
+    return around;
+  }
+
+  /// Takes the loops over blocks off `body`, with the virtual threads among them left inside.
+  std::vector<Loop> blocks_around(Body& body) const {
+    std::vector<Loop> around;
+    while (body.size() == 1) {
+      auto* loop = std::get_if<Loop>(&body[0].content);
+      const bool of_blocks = loop != nullptr && schedule::is_hardware_index(loop->kind) &&
+                             !schedule::is_thread_index(loop->kind);
+      if (!of_blocks) break;
+      static_cast<void>(checked_extent(nest_, *loop));
+      for (const Loop& other : around) {
+        if (other.kind == loop->kind) {
+          throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop->var) + " is bound to " +
+                                std::string(name(loop->kind)) + " as is one around it");
+        }
+      }
+      Body inside = std::move(loop->body);
+      for (Node& node : inside) {
+        if (auto* inner = std::get_if<Loop>(&node.content))
+          inner->unroll_limit = std::max(inner->unroll_limit, loop->unroll_limit);
+      }
+      around.push_back({loop->var, loop->kind, false, 0, {}});
+      body = std::move(inside);
+    }
+    return around;
+  }
+
+  LoopNest& nest_;
+};
+
+}  // namespace device
+
+/// Brings a lowered nest into device form:
+///
+/// * Every node at the top level that is no allocation is one kernel: loops over blocks, then over threads,
+///   each index once, then what a thread runs. Allocations at the top level are global workspace.
+/// * What a thread runs has no loops that are bound, parallel or over virtual threads. A virtual thread is an
+///   unrolled loop around what depends on it, and buffers that differ by virtual thread are `private_to` it.
+/// * Shared buffers are the block's, Local ones the thread's. `Barrier`s stand where threads pass data through
+///   shared memory, as few as can be told to be needed, and only where all threads of a block come by.
+/// * Reductions by threads end in a `CrossThreadReduction`.
+/// * What does not depend on a thread index and stores to shared or global memory is done by one thread.
+///
+/// `relax` and `partition` may be applied before or after, respectively.
+///
+/// Throws `DeviceFormError` for a nest that is no GPU program: loops over blocks or threads inside of others,
+/// parallel loops, shared memory outside of kernels, Local memory that another thread reads, data passed
+/// between threads where only some of them run. Cost: some tens of microseconds a kernel.
+[[nodiscard]] inline LoopNest to_device(LoopNest nest) {
+  device::DeviceForm(nest).run();
+  return nest;
+}
+
+}  // namespace tunewright::loops

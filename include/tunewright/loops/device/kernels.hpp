@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/device/pass.hpp"
+
+/// The kernels of a nest in device form, for those that generate, limit or run them.
+namespace tunewright::loops {
+
+/// One kernel launch. Points into the nest it was made from.
+struct DeviceKernel {
+  std::array<std::int64_t, 3> grid{1, 1, 1};   ///< blocks along x, y, z
+  std::array<std::int64_t, 3> block{1, 1, 1};  ///< threads of a block along x, y, z
+  std::array<std::optional<Var>, 3> block_index{};
+  std::array<std::optional<Var>, 3> thread_index{};
+  std::vector<const Loop*> bound;  ///< the loops over blocks and threads, outermost first
+  std::span<const Node> body;      ///< what a thread runs
+  std::vector<BufferId> shared;    ///< in the order they are allocated
+  std::vector<BufferId> local;     ///< of a thread, in that order
+  std::int64_t shared_bytes = 0;   ///< without what combinations across threads need
+  std::int64_t local_bytes = 0;    ///< a thread
+  /// Shared bytes that combinations across threads need at most: one element a thread, as they follow one
+  /// another. None where they stay within warps.
+  std::int64_t combination_bytes = 0;
+
+  [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
+  [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
+};
+
+namespace device {
+
+/// Threads that execute together; the same on all devices so far.
+inline constexpr std::int64_t warp_size = 32;
+
+/// Whether `reduction` combines groups of threads that lie within a warp and are a power of two.
+[[nodiscard]] inline bool stays_in_warp(const DeviceKernel& kernel,
+                                        const CrossThreadReduction& reduction) noexcept {
+  const std::int64_t group = kernel.block[0];
+  return reduction.over[0] && !reduction.over[1] && !reduction.over[2] && group <= warp_size &&
+         (group & (group - 1)) == 0;
+}
+
+class KernelReader {
+ public:
+  KernelReader(const LoopNest& nest, DeviceKernel& kernel) : nest_(nest), kernel_(kernel) {}
+
+  void read(const Node& root) {
+    kernel_.body = std::span<const Node>(&root, 1);
+    while (kernel_.body.size() == 1) {
+      const auto* loop = std::get_if<Loop>(&kernel_.body[0].content);
+      if (loop == nullptr || !schedule::is_hardware_index(loop->kind)) break;
+      bind(*loop);
+      kernel_.body = loop->body;
+    }
+    visit(kernel_.body);
+  }
+
+ private:
+  [[noreturn]] void refuse(const Loop& loop, const std::string& what) const {
+    throw DeviceFormError(quoted(nest_, loop.var) + " of '" + nest_.name + "' is " + what +
+                          "; bring the nest into device form with loops::to_device first");
+  }
+
+  void bind(const Loop& loop) {
+    const bool thread = schedule::is_thread_index(loop.kind);
+    const std::size_t place = static_cast<std::size_t>(loop.kind) -
+                              static_cast<std::size_t>(thread ? LoopKind::ThreadX : LoopKind::BlockX);
+    std::optional<Var>& index = (thread ? kernel_.thread_index : kernel_.block_index)[place];
+    if (index) refuse(loop, "bound to " + std::string(name(loop.kind)) + " as is one around it");
+    const bool is_inside =
+        !thread && !kernel_.bound.empty() && schedule::is_thread_index(kernel_.bound.back()->kind);
+    if (is_inside) refuse(loop, "over blocks inside of threads");
+    index = loop.var;
+    (thread ? kernel_.block : kernel_.grid)[place] = checked_extent(nest_, loop);
+    kernel_.bound.push_back(&loop);
+  }
+
+  void visit(std::span<const Node> body) {
+    for (const Node& node : body) {
+      if (const auto* loop = std::get_if<Loop>(&node.content)) {
+        if (schedule::is_hardware_index(loop->kind) || loop->kind == LoopKind::VirtualThread ||
+            loop->kind == LoopKind::Parallel) {
+          refuse(*loop, std::string(name(loop->kind)) + " inside of other work");
+        }
+        static_cast<void>(checked_extent(nest_, *loop));
+        visit(loop->body);
+      } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+        visit(branch->then);
+        visit(branch->otherwise);
+      } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+        const Buffer& buffer = nest_.buffers.at(allocate->buffer);
+        const bool shared = buffer.scope == Scope::Shared;
+        (shared ? kernel_.shared : kernel_.local).push_back(allocate->buffer);
+        (shared ? kernel_.shared_bytes : kernel_.local_bytes) += buffer.bytes();
+      } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+        if (stays_in_warp(kernel_, *reduction)) continue;
+        const auto element =
+            static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers.at(reduction->partial).type));
+        kernel_.combination_bytes = std::max(kernel_.combination_bytes, kernel_.threads() * element);
+      }
+    }
+  }
+
+  const LoopNest& nest_;
+  DeviceKernel& kernel_;
+};
+
+}  // namespace device
+
+/// The kernels of a nest in device form, in the order they run. Throws `DeviceFormError` for a nest that is
+/// not in it.
+[[nodiscard]] inline std::vector<DeviceKernel> device_kernels(const LoopNest& nest) {
+  std::vector<DeviceKernel> kernels;
+  for (const Node& node : nest.body) {
+    if (std::holds_alternative<Allocate>(node.content)) continue;  // workspace
+    device::KernelReader(nest, kernels.emplace_back()).read(node);
+  }
+  return kernels;
+}
+
+}  // namespace tunewright::loops

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+/// What the passes that bring a nest into device form share.
+namespace tunewright::loops {
+
+/// A loop nest that is no GPU program. The message names the loop or the buffer and what to change.
+class DeviceFormError : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+namespace device {
+
+/// The thread indices of a kernel: which variable stands for each, and how many threads there are along it.
+struct ThreadIndices {
+  struct Index {
+    Var var = 0;
+    std::int64_t extent = 1;  ///< 1: the kernel does not use it
+  };
+  std::array<Index, 3> x_y_z{};
+
+  /// Place in `x_y_z` of a kind of loop.
+  [[nodiscard]] static std::size_t place(LoopKind kind) noexcept {
+    return static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
+  }
+  [[nodiscard]] bool any_used_by(const IndexExpr& e) const {
+    return std::any_of(x_y_z.begin(), x_y_z.end(),
+                       [&](const Index& index) { return index.extent > 1 && e.uses(index.var); });
+  }
+  [[nodiscard]] bool any_used_by(const std::vector<Guard>& guards) const {
+    return std::any_of(guards.begin(), guards.end(), [&](const Guard& g) { return any_used_by(g.value); });
+  }
+};
+
+/// An element that a statement touches.
+struct Access {
+  BufferId buffer = 0;
+  IndexExpr offset;  ///< over loop variables
+  bool writes = false;
+  const program::Operator* writer = nullptr;  ///< whose result it writes, and how
+  Statement::Kind kind = Statement::Kind::Assign;
+};
+
+/// Calls `f(access)` for what `statement` touches: its target first, then what it loads. An update reads its
+/// target too, the same element that it writes.
+template <class F>
+void visit_accesses(const LoopNest& nest, const Statement& statement, const F& f) {
+  f(Access{statement.target, store_offset(nest, statement), true, statement.op.get(), statement.kind});
+  if (statement.kind == Statement::Kind::Initialise) return;
+  program::visit(statement.op->body, [&](const program::ExprNode& node) {
+    if (node.op != program::Op::Load) return;
+    const BufferId id = nest.buffer_of.at(node.tensor);
+    if (id != LoopNest::no_buffer) f(Access{id, load_offset(nest, statement, node), false});
+  });
+}
+
+/// Calls `f(content)` for every node of kind `Content` in `body`, at any depth, in order.
+template <class Content, class AnyBody, class F>
+void visit_nodes(AnyBody& body, const F& f) {
+  for (auto& node : body) {
+    if (auto* content = std::get_if<Content>(&node.content)) f(*content);
+    if (auto* loop = std::get_if<Loop>(&node.content)) visit_nodes<Content>(loop->body, f);
+    if (auto* branch = std::get_if<Branch>(&node.content)) {
+      visit_nodes<Content>(branch->then, f);
+      visit_nodes<Content>(branch->otherwise, f);
+    }
+  }
+}
+
+inline void append(Body& body, Body more) {
+  for (Node& node : more) body.push_back(std::move(node));
+}
+
+[[nodiscard]] inline std::string quoted(const LoopNest& nest, Var var) {
+  return "loop '" + nest.variables.at(var).name + "'";
+}
+
+/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices
+/// and otherwise stay within one thread's share, so that an element tells its thread. False where it cannot
+/// be told.
+[[nodiscard]] inline bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads,
+                                         const IndexExpr& a, const IndexExpr& b) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, extent
+  IndexExpr rest_of_a = a, rest_of_b = b;
+  for (const ThreadIndices::Index& index : threads.x_y_z) {
+    if (index.extent == 1) continue;
+    const std::int64_t coefficient = a.coefficient(index.var);
+    if (coefficient < 1 || coefficient != b.coefficient(index.var)) return false;
+    digits.emplace_back(coefficient, index.extent);
+    rest_of_a.add(IndexExpr::variable(index.var), -coefficient);
+    rest_of_b.add(IndexExpr::variable(index.var), -coefficient);
+  }
+  if (threads.any_used_by(rest_of_a) || threads.any_used_by(rest_of_b)) return false;
+  const auto range_of = [&nest](Var v) { return nest.range_of(v); };
+  const program::Range of_a = rest_of_a.range(range_of), of_b = rest_of_b.range(range_of);
+  std::int64_t span = std::max(of_a.max, of_b.max) - std::min(of_a.min, of_b.min);
+  std::sort(digits.begin(), digits.end());
+  for (const auto& [coefficient, extent] : digits) {
+    if (coefficient <= span) return false;
+    span += coefficient * (extent - 1);
+  }
+  return true;
+}
+
+}  // namespace device
+}  // namespace tunewright::loops

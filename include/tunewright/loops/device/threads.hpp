@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/device/pass.hpp"
+
+namespace tunewright::loops::device {
+
+/// Turns the body of a block, which may hold several loops over threads one after the other, into what one
+/// thread runs: loops bound to thread indices become a variable each, with a condition where one of them is
+/// shorter than another.
+///
+/// Serial loops around loops over threads are only allowed for reductions, where all iterations belong to one
+/// statement; anything else would hide what is written to be outermost.
+class ThreadBody {
+ public:
+  ThreadBody(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+
+  /// Rewrites `body`, fills in the thread indices and gives memory that belongs to nobody to the thread.
+  void run(Body& body) {
+    visit_nodes<Loop>(body, [this](const Loop& loop) {
+      if (!schedule::is_thread_index(loop.kind)) return;
+      ThreadIndices::Index& index = threads_.x_y_z[ThreadIndices::place(loop.kind)];
+      const std::int64_t extent = checked_extent(nest_, loop);
+      if (extent > index.extent) index = {loop.var, extent};
+    });
+    find_privates(body, {});
+    body = flattened(std::move(body), {}, 0);
+    for (const auto& [from, to] : renamed_) rename(body, from, to);
+    check_privates();
+  }
+
+ private:
+  using Bound = std::array<bool, 3>;
+
+  /// Which Local buffers belong to a thread by what it allocates, and which only if nobody else reads them.
+  void find_privates(const Body& body, const Bound& bound) {
+    for (const Node& node : body) {
+      if (const auto* loop = std::get_if<Loop>(&node.content)) {
+        Bound inside = bound;
+        if (schedule::is_thread_index(loop->kind)) inside[ThreadIndices::place(loop->kind)] = true;
+        find_privates(loop->body, inside);
+      } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+        find_privates(branch->then, bound);
+        find_privates(branch->otherwise, bound);
+      } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+        Buffer& buffer = nest_.buffers.at(allocate->buffer);
+        if (buffer.scope == Scope::Global) buffer.scope = Scope::Local;
+        bool of_thread = true;
+        for (std::size_t i = 0; i < bound.size(); ++i)
+          of_thread = of_thread && (bound[i] || threads_.x_y_z[i].extent == 1);
+        if (buffer.scope == Scope::Local && !of_thread) outside_threads_.insert(allocate->buffer);
+      } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+        visit_accesses(nest_, *statement, [&](const Access& access) {
+          if (outside_threads_.count(access.buffer) != 0) touches_.push_back({access, bound});
+        });
+      } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+        combined_.insert(reduction->partial);
+      }
+    }
+  }
+
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw DeviceFormError("kernel '" + nest_.name + "': " + what);
+  }
+
+  Body flattened(Body body, const Bound& bound, int serial) {
+    Body result;
+    for (Node& node : body) {
+      if (auto* loop = std::get_if<Loop>(&node.content)) {
+        append(result, flattened_loop(std::move(*loop), bound, serial));
+        continue;
+      }
+      if (auto* branch = std::get_if<Branch>(&node.content)) {
+        branch->then = flattened(std::move(branch->then), bound, serial);
+        branch->otherwise = flattened(std::move(branch->otherwise), bound, serial);
+      }
+      result.push_back(std::move(node));
+    }
+    return result;
+  }
+
+  Body flattened_loop(Loop loop, Bound bound, int serial) {
+    static_cast<void>(checked_extent(nest_, loop));
+    if (loop.kind == LoopKind::Parallel) {
+      refuse(quoted(nest_, loop.var) + " is parallel, which only CPUs have; bind it to blocks or threads");
+    }
+    const bool is_bound = schedule::is_hardware_index(loop.kind);
+    if (is_bound && (!schedule::is_thread_index(loop.kind) || (serial > 0 && !loop.reduction))) {
+      refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) +
+             " inside of other loops or beside other work; make it outermost");
+    }
+    Body result;
+    if (!is_bound) {
+      const bool counts = loop.kind != LoopKind::VirtualThread;
+      loop.body = flattened(std::move(loop.body), bound, serial + (counts ? 1 : 0));
+      result.push_back(std::move(loop));
+      return result;
+    }
+    const std::size_t place = ThreadIndices::place(loop.kind);
+    if (bound[place])
+      refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) +
+             " as is one around it");
+    bound[place] = true;
+    result = flattened(std::move(loop.body), bound, serial);
+    for (Node& node : result) {
+      if (auto* inner = std::get_if<Loop>(&node.content))
+        inner->unroll_limit = std::max(inner->unroll_limit, loop.unroll_limit);
+    }
+    const ThreadIndices::Index& index = threads_.x_y_z[place];
+    if (loop.var != index.var) renamed_.emplace_back(loop.var, index.var);
+    const std::int64_t extent = nest_.variables[loop.var].extent;
+    if (extent == index.extent) return result;
+    return restricted({IndexExpr::variable(index.var), extent, false, true, Guard::no_axis},
+                      std::move(result));
+  }
+
+  /// Lets only the threads run `body` that meet `condition`; combinations across threads are for all of them,
+  /// and so is what they combine.
+  Body restricted(const Guard& condition, Body body) const {
+    const auto is_combination = [&](const Node& node) {
+      bool combines = false;
+      const Body one{node};
+      visit_nodes<CrossThreadReduction>(one, [&](const CrossThreadReduction&) { combines = true; });
+      visit_nodes<Statement>(one, [&](const Statement& s) {
+        combines = combines || (s.kind == Statement::Kind::Initialise && combined_.count(s.target) != 0);
+      });
+      return combines;
+    };
+    Body result, rest;
+    const auto flush = [&] {
+      if (!rest.empty()) result.push_back(Branch{{condition}, std::move(rest), {}});
+      rest.clear();
+    };
+    const bool whole = std::none_of(body.begin(), body.end(), is_combination);
+    for (Node& node : body) {
+      if (!whole && std::holds_alternative<Allocate>(node.content)) {
+        result.push_back(std::move(node));  // what follows outside of the branch may need it
+      } else if (is_combination(node)) {
+        flush();
+        Body one{std::move(node)};
+        visit_nodes<CrossThreadReduction>(one,
+                                          [&](CrossThreadReduction& r) { r.guards.push_back(condition); });
+        result.push_back(std::move(one[0]));
+      } else {
+        rest.push_back(std::move(node));
+      }
+    }
+    flush();
+    return result;
+  }
+
+  void rename(IndexExpr& e, Var from, Var to) const {
+    if (!e.uses(from)) return;
+    e = e.substitute([&](Var v) { return IndexExpr::variable(v == from ? to : v); },
+                     [this](Var v) { return nest_.range_of(v); });
+  }
+  void rename(std::vector<Guard>& guards, Var from, Var to) const {
+    for (Guard& guard : guards) rename(guard.value, from, to);
+  }
+  void rename(Body& body, Var from, Var to) {
+    const auto rename_all = [&](auto& content) {
+      for (IndexExpr& value : content.axis_values) rename(value, from, to);
+      rename(content.guards, from, to);
+    };
+    visit_nodes<Statement>(body, rename_all);
+    visit_nodes<CrossThreadReduction>(body, rename_all);
+    visit_nodes<Branch>(body, [&](Branch& branch) { rename(branch.conditions, from, to); });
+    for (Buffer& buffer : nest_.buffers) {
+      for (IndexExpr& origin : buffer.origin) rename(origin, from, to);
+    }
+    for (Touch& touch : touches_) rename(touch.access.offset, from, to);
+  }
+
+  /// A Local buffer that is allocated for a block is each thread's own: that changes nothing only if threads
+  /// read what they have written themselves.
+  void check_privates() const {
+    for (const Touch& written : touches_) {
+      if (!written.access.writes) continue;
+      for (const Touch& read : touches_) {
+        if (read.access.writes || read.access.buffer != written.access.buffer) continue;
+        ThreadIndices writers = threads_;
+        for (std::size_t i = 0; i < writers.x_y_z.size(); ++i) {
+          if (!written.bound[i]) writers.x_y_z[i].extent = 1;  // all of them write it
+        }
+        if (is_same_thread(nest_, writers, written.access.offset, read.access.offset)) continue;
+        refuse("'" + nest_.buffers[written.access.buffer].name +
+               "' is local to a thread but read by others; keep it in shared memory");
+      }
+    }
+  }
+
+  struct Touch {
+    Access access;
+    Bound bound;
+  };
+
+  LoopNest& nest_;
+  ThreadIndices& threads_;
+  std::vector<std::pair<Var, Var>> renamed_;
+  std::set<BufferId> outside_threads_;
+  std::set<BufferId> combined_;
+  std::vector<Touch> touches_;
+};
+
+/// Lets one thread do what all would do alike: where a store to memory that threads share does not depend on
+/// a thread index, only the threads where that is 0 run it.
+class SingleStores {
+ public:
+  SingleStores(const LoopNest& nest, const ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+
+  void run(Body& body) const { run(body, {}); }
+
+ private:
+  using Indices = std::array<bool, 3>;
+
+  /// `single`: indices of which only 0 comes by.
+  void run(Body& body, const Indices& single) const {
+    for (Node& node : body) {
+      if (auto* loop = std::get_if<Loop>(&node.content)) run(loop->body, single);
+      if (auto* branch = std::get_if<Branch>(&node.content)) {
+        Indices inside = single;
+        for (std::size_t i = 0; i < inside.size(); ++i)
+          inside[i] = inside[i] || leaves_one(*branch, threads_.x_y_z[i]);
+        run(branch->then, inside);
+        run(branch->otherwise, single);
+      }
+      if (auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+        const Buffer& target = nest_.buffers[reduction->target];
+        if (target.scope == Scope::Local) continue;
+        for (Guard& guard : idle(element_offset(nest_, target, reduction->axis_values), reduction->over))
+          reduction->guards.push_back(std::move(guard));
+      }
+      if (auto* statement = std::get_if<Statement>(&node.content)) {
+        if (nest_.buffers[statement->target].scope == Scope::Local) continue;
+        std::vector<Guard> guards = idle(store_offset(nest_, *statement), single);
+        if (guards.empty()) continue;
+        Body one;
+        one.push_back(std::move(node));
+        node = Branch{std::move(guards), std::move(one), {}};
+      }
+    }
+  }
+
+  static bool leaves_one(const Branch& branch, const ThreadIndices::Index& index) {
+    return std::any_of(branch.conditions.begin(), branch.conditions.end(), [&](const Guard& g) {
+      return g.above && g.extent == 1 && g.value == IndexExpr::variable(index.var);
+    });
+  }
+
+  /// Conditions that leave one thread for every value of `offset`; the indices `but` are taken care of.
+  [[nodiscard]] std::vector<Guard> idle(const IndexExpr& offset, const Indices& but) const {
+    std::vector<Guard> guards;
+    for (std::size_t i = 0; i < threads_.x_y_z.size(); ++i) {
+      const ThreadIndices::Index& index = threads_.x_y_z[i];
+      if (index.extent == 1 || offset.uses(index.var) || but[i]) continue;
+      guards.push_back({IndexExpr::variable(index.var), 1, false, true, Guard::no_axis});
+    }
+    return guards;
+  }
+
+  const LoopNest& nest_;
+  const ThreadIndices& threads_;
+};
+
+/// Moves branches that stand alone in a loop and do not ask for its variable out of it.
+inline void hoist_branches(Body& body) {
+  for (Node& node : body) {
+    if (auto* branch = std::get_if<Branch>(&node.content)) {
+      hoist_branches(branch->then);
+      hoist_branches(branch->otherwise);
+    }
+    auto* loop = std::get_if<Loop>(&node.content);
+    if (loop == nullptr) continue;
+    hoist_branches(loop->body);
+    if (loop->body.size() != 1) continue;
+    auto* branch = std::get_if<Branch>(&loop->body[0].content);
+    if (branch == nullptr || !branch->otherwise.empty()) continue;
+    const Var var = loop->var;
+    if (std::any_of(branch->conditions.begin(), branch->conditions.end(),
+                    [var](const Guard& g) { return g.value.uses(var); }))
+      continue;
+    Branch outer{std::move(branch->conditions), {}, {}};
+    Body inside = std::move(branch->then);
+    loop->body = std::move(inside);
+    outer.then.push_back(std::move(node));
+    node = std::move(outer);
+  }
+}
+
+}  // namespace tunewright::loops::device
