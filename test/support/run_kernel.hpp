@@ -54,6 +54,10 @@ void with_type(program::ScalarType type, const F& f) {
     case program::ScalarType::Int64: f(std::int64_t{}); return;
     case program::ScalarType::Float32: f(float{}); return;
     case program::ScalarType::Float64: f(double{}); return;
+    case program::ScalarType::Float16: f(program::Half{}); return;
+    case program::ScalarType::BFloat16: f(program::BFloat{}); return;
+    case program::ScalarType::Int8: f(std::int8_t{}); return;
+    case program::ScalarType::UInt8: f(std::uint8_t{}); return;
   }
 }
 

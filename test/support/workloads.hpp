@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -145,6 +146,36 @@ inline std::vector<Workload> workloads() {
                    const std::int64_t m = dim(rng, 20), k = dim(rng, 20), n = dim(rng, 20), p = dim(rng, 20);
                    const Tensor h = ops::relu(g, ops::matmul(g, g.input("A", {m, k}), g.constant("B", {k, n})));
                    ops::relu(g, ops::matmul(g, h, g.constant("C", {n, p})));
+                 })});
+  // Element types of 8 and 16 bits, with accumulators and casts.
+  using program::ScalarType;
+  const auto narrow = [](Rng& rng) {
+    return std::array{ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}[rng.below(4)];
+  };
+  all.push_back({"matmul_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 24), n = dim(rng, 50), k = dim(rng, 40);
+                   const ScalarType type = narrow(rng);
+                   const Tensor a = g.input("A", {m, k}, type);
+                   const Tensor b = g.constant("B", {k, n}, type == ScalarType::UInt8 ? ScalarType::Int8 : type);
+                   const Tensor sum = ops::matmul(g, a, b);
+                   if (coin(rng)) ops::cast(g, ops::relu(g, sum), type);
+                 })});
+  all.push_back({"conv2d_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   const ScalarType type = narrow(rng);
+                   const std::int64_t ci = dim(rng, 6), co = dim(rng, 20);
+                   const Tensor x = g.input("x", {1, 3 + dim(rng, 6), 3 + dim(rng, 6), ci}, type);
+                   ops::conv2d(g, x, g.constant("k", {3, 3, ci, co}, type), {.stride = dim(rng, 2), .padding = 1});
+                 })});
+  all.push_back({"elementwise_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 20), n = dim(rng, 50);
+                   const ScalarType type = narrow(rng);
+                   const Tensor x = g.input("x", {m, n}, type);
+                   const Tensor t = ops::multiply(g, ops::add(g, x, g.input("y", {m, n}, type)), x);
+                   const Tensor wide = ops::scale(g, ops::cast(g, t, ScalarType::Float32), 0.25);
+                   if (coin(rng)) ops::cast(g, ops::relu(g, wide), narrow(rng));
+                 })});
+  all.push_back({"sum_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   ops::sum(g, g.input("x", {dim(rng, 9), dim(rng, 90)}, narrow(rng)), {coin(rng) ? 0 : 1});
                  })});
   return all;
 }

@@ -37,8 +37,10 @@ namespace detail {
   return result;
 }
 
+/// C has no floating-point types of 16 bits everywhere, so their bits travel.
 [[nodiscard]] constexpr std::string_view c_type(program::ScalarType type) noexcept {
-  constexpr std::string_view names[] = {"uint8_t", "int32_t", "int64_t", "float", "double"};
+  constexpr std::string_view names[program::scalar_type_count] = {
+      "uint8_t", "int32_t", "int64_t", "float", "double", "uint16_t", "uint16_t", "int8_t", "uint8_t"};
   return names[static_cast<std::size_t>(type)];
 }
 
@@ -102,6 +104,7 @@ namespace detail {
     text += " *   " + std::to_string(b) + "  " + std::string(roles[static_cast<std::size_t>(layout.role)]) +
             " " + std::string(c_type(layout.type)) + " " + layout.name +
             c_extents(argument ? layout.shape : layout.physical_shape());
+    if (program::is_narrow_float(layout.type)) text += ", bits of " + std::string(program::name(layout.type));
     if (!layout.packing.empty() && argument) {
       text += ", packed: " + symbol + "_pack_" + c_identifier(layout.name) + "() fills it";
       packing += "\n" + c_packing(symbol, layout);

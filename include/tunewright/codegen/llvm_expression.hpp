@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <unordered_map>
 
@@ -30,31 +31,29 @@ class ExpressionEmitter : public MemoryEmitter {
     return value(*s.op->body, mask);
   }
 
-  [[nodiscard]] llvm::Value* combine(program::Combiner combiner, llvm::Value* a, llvm::Value* b) {
+  [[nodiscard]] llvm::Value* combine(program::Combiner combiner, program::ScalarType type, llvm::Value* a,
+                                     llvm::Value* b) {
     match(a, b);
-    const bool real = a->getType()->isFPOrFPVectorTy();
+    const bool real = program::is_float(type);
+    const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
     switch (combiner) {
-      case program::Combiner::Sum: return real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
-      case program::Combiner::Product: return real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
-      case program::Combiner::Max: return larger(a, b);
-      case program::Combiner::Min: return smaller(a, b);
+      case program::Combiner::Sum: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case program::Combiner::Product:
+        return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
+      case program::Combiner::Max: return larger(type, a, b);
+      case program::Combiner::Min: return smaller(type, a, b);
       case program::Combiner::None: break;
     }
     return b;
   }
   [[nodiscard]] llvm::Constant* identity(program::Combiner combiner, program::ScalarType type) {
-    if (program::is_float(type)) return number(program::identity(combiner), type);
-    const unsigned bits = value_type(type)->getIntegerBitWidth();
-    switch (combiner) {
-      case program::Combiner::Max:
-        return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMinValue(bits));
-      case program::Combiner::Min:
-        return llvm::ConstantInt::get(context_, llvm::APInt::getSignedMaxValue(bits));
-      default: return number(program::identity(combiner), type);
-    }
+    // The largest int64 is no double.
+    if (type == program::ScalarType::Int64 && combiner == program::Combiner::Min)
+      return builder_.getInt64(static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+    return number(program::identity(combiner, type), type);
   }
   /// All lanes of `v` combined, pairwise.
-  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, llvm::Value* v) {
+  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = lanes_;
     for (; width > 1; width /= 2) {
@@ -64,7 +63,7 @@ class ExpressionEmitter : public MemoryEmitter {
         high.push_back(lane + static_cast<int>(width / 2));
       }
       lanes_ = width / 2;
-      v = combine(combiner, builder_.CreateShuffleVector(v, low), builder_.CreateShuffleVector(v, high));
+      v = combine(combiner, type, builder_.CreateShuffleVector(v, low), builder_.CreateShuffleVector(v, high));
     }
     lanes_ = saved;
     return builder_.CreateExtractElement(v, std::uint64_t{0});
@@ -82,13 +81,18 @@ class ExpressionEmitter : public MemoryEmitter {
 
  private:
   /// a > b ? a : b (a < b ? a : b), which is one instruction; a NaN gives `b`.
-  [[nodiscard]] llvm::Value* larger(llvm::Value* a, llvm::Value* b) {
-    const bool real = a->getType()->isFPOrFPVectorTy();
-    return builder_.CreateSelect(real ? builder_.CreateFCmpOGT(a, b) : builder_.CreateICmpSGT(a, b), a, b);
+  [[nodiscard]] llvm::Value* larger(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    return builder_.CreateSelect(is_below(type, b, a), a, b);
   }
-  [[nodiscard]] llvm::Value* smaller(llvm::Value* a, llvm::Value* b) {
-    const bool real = a->getType()->isFPOrFPVectorTy();
-    return builder_.CreateSelect(real ? builder_.CreateFCmpOLT(a, b) : builder_.CreateICmpSLT(a, b), a, b);
+  [[nodiscard]] llvm::Value* smaller(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    return builder_.CreateSelect(is_below(type, a, b), a, b);
+  }
+  [[nodiscard]] llvm::Value* is_below(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    if (program::is_float(type)) return builder_.CreateFCmpOLT(a, b);
+    return has_sign(type) ? builder_.CreateICmpSLT(a, b) : builder_.CreateICmpULT(a, b);
+  }
+  [[nodiscard]] static bool has_sign(program::ScalarType type) {
+    return type != program::ScalarType::UInt8 && type != program::ScalarType::Bool;
   }
 
   [[nodiscard]] static bool reads_outside(
@@ -164,65 +168,62 @@ class ExpressionEmitter : public MemoryEmitter {
     switch (e.op) {
       case Op::Negate: return real ? builder_.CreateFNeg(a) : builder_.CreateNeg(a);
       case Op::Abs:
-        return real ? math_.abs(a)
-                    : builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
-      case Op::Exp: return math_.exp(a);
-      case Op::Log: return math_.log(a);
-      case Op::Sqrt: return math_.sqrt(a);
-      case Op::Tanh: return math_.tanh(a);
-      case Op::Erf: return math_.erf(a);
+        if (real) return math_.abs(a);
+        if (!has_sign(e.type)) return a;
+        return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, builder_.getFalse());
+      case Op::Exp: return numbers_.rounded(math_.exp(a), e.type);
+      case Op::Log: return numbers_.rounded(math_.log(a), e.type);
+      case Op::Sqrt: return numbers_.rounded(math_.sqrt(a), e.type);
+      case Op::Tanh: return numbers_.rounded(math_.tanh(a), e.type);
+      case Op::Erf: return numbers_.rounded(math_.erf(a), e.type);
       case Op::Not: return builder_.CreateNot(a);
-      case Op::Cast: return converted(a, e.args[0]->type, e.type);
+      case Op::Cast: return numbers_.converted(a, e.args[0]->type, e.type);
       default: break;
     }
     throw std::logic_error("not an operation of one argument");
   }
 
-  [[nodiscard]] llvm::Value* converted(llvm::Value* a, program::ScalarType from, program::ScalarType to) {
-    llvm::Type* type = vector_of(value_type(to), is_vector(a) ? lanes_ : 1);
-    if (to == program::ScalarType::Bool) {
-      llvm::Constant* zero = llvm::Constant::getNullValue(a->getType());
-      return program::is_float(from) ? builder_.CreateFCmpUNE(a, zero) : builder_.CreateICmpNE(a, zero);
-    }
-    if (program::is_float(from))
-      return program::is_float(to) ? builder_.CreateFPCast(a, type) : builder_.CreateFPToSI(a, type);
-    if (program::is_float(to)) {
-      return from == program::ScalarType::Bool ? builder_.CreateUIToFP(a, type)
-                                               : builder_.CreateSIToFP(a, type);
-    }
-    return from == program::ScalarType::Bool ? builder_.CreateZExt(a, type)
-                                             : builder_.CreateSExtOrTrunc(a, type);
-  }
-
   [[nodiscard]] llvm::Value* binary(const program::ExprNode& e, llvm::Value* a, llvm::Value* b) {
     using program::Op;
-    const bool real = a->getType()->isFPOrFPVectorTy();
+    const program::ScalarType type = e.args[0]->type;
+    const bool real = program::is_float(type);
+    const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
     switch (e.op) {
-      case Op::Add: return real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b);
-      case Op::Subtract: return real ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b);
-      case Op::Multiply: return real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b);
-      case Op::Divide: {
-        if (real) {
-          llvm::Value* quotient = builder_.CreateFDiv(a, b);
-          // Divisors that do not change in a loop, as in a softmax, are inverted once in front of it.
-          if (auto* division = llvm::dyn_cast<llvm::Instruction>(quotient)) division->setHasAllowReciprocal(true);
-          return quotient;
-        }
-        // Lanes whose result is not used may divide by zero, which would trap.
-        llvm::Value* zero = builder_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
-        return builder_.CreateSDiv(a,
-                                   builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b));
-      }
-      case Op::Min: return smaller(a, b);
-      case Op::Max: return larger(a, b);
-      case Op::Less: return real ? builder_.CreateFCmpOLT(a, b) : builder_.CreateICmpSLT(a, b);
-      case Op::LessEqual: return real ? builder_.CreateFCmpOLE(a, b) : builder_.CreateICmpSLE(a, b);
+      case Op::Add: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case Op::Subtract: return rounded(real ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b));
+      case Op::Multiply: return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
+      case Op::Divide: return real ? rounded(quotient(type, a, b)) : integer_quotient(type, a, b);
+      case Op::Min: return smaller(type, a, b);
+      case Op::Max: return larger(type, a, b);
+      case Op::Less: return is_below(type, a, b);
+      case Op::LessEqual:
+        if (real) return builder_.CreateFCmpOLE(a, b);
+        return builder_.CreateNot(is_below(type, b, a));
       case Op::Equal: return real ? builder_.CreateFCmpOEQ(a, b) : builder_.CreateICmpEQ(a, b);
       case Op::And: return builder_.CreateAnd(a, b);
       case Op::Or: return builder_.CreateOr(a, b);
       default: break;
     }
     throw std::logic_error("not an operation of two arguments");
+  }
+
+  [[nodiscard]] llvm::Value* quotient(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    llvm::Value* quotient = builder_.CreateFDiv(a, b);
+    // Divisors that do not change in a loop, as in a softmax, are inverted once in front of it. The quotient of
+    // numbers of 16 bits must be the nearest float, so that rounding it again gives the nearest of their type.
+    auto* division = llvm::dyn_cast<llvm::Instruction>(quotient);
+    if (division != nullptr && !program::is_narrow_float(type)) division->setHasAllowReciprocal(true);
+    return quotient;
+  }
+  [[nodiscard]] llvm::Value* integer_quotient(program::ScalarType type, llvm::Value* a, llvm::Value* b) {
+    // Lanes whose result is not used may divide by zero, which would trap.
+    llvm::Value* zero = builder_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
+    b = builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b);
+    if (!has_sign(type)) return builder_.CreateUDiv(a, b);
+    // So would the least number divided by -1, whose quotient wraps around.
+    llvm::Value* negated = builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
+    llvm::Value* safe = builder_.CreateSelect(negated, llvm::ConstantInt::get(b->getType(), 1), b);
+    return builder_.CreateSelect(negated, builder_.CreateNeg(a), builder_.CreateSDiv(a, safe));
   }
 
   MathEmitter math_;

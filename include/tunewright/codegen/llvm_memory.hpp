@@ -54,12 +54,12 @@ class MemoryEmitter : public ValueEmitter {
 
   [[nodiscard]] llvm::Value* load(loops::BufferId id, const Affine& at, const Mask& mask) {
     const program::ScalarType type = nest_.buffers[id].type;
-    if (!mask.always()) return from_memory(masked_load(id, at, mask), type);
+    if (!mask.always()) return numbers_.from_memory(masked_load(id, at, mask), type);
     const unsigned width = at.uniform() ? 1 : lanes_;
     const auto key = std::make_tuple(id, sum_of_terms(at), at.constant, at.stride, width);
-    if (at.lane_part != nullptr) return from_memory(plain_load(id, at), type);
+    if (at.lane_part != nullptr) return numbers_.from_memory(plain_load(id, at), type);
     llvm::Value*& known = loaded_[key];
-    if (known == nullptr) known = from_memory(plain_load(id, at), type);
+    if (known == nullptr) known = numbers_.from_memory(plain_load(id, at), type);
     return known;
   }
 
@@ -68,14 +68,14 @@ class MemoryEmitter : public ValueEmitter {
   void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
     const program::ScalarType type = nest_.buffers[id].type;
     forget(id);
-    if (type == program::ScalarType::Bool)
-      value = builder_.CreateZExt(value, vector_of(builder_.getInt8Ty(), is_vector(value) ? lanes_ : 1));
     if (at.uniform()) {
       if (is_vector(value)) value = builder_.CreateExtractElement(value, std::uint64_t{lanes_ - 1});
+      value = numbers_.to_memory(value, type);
       annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
       return;
     }
-    value = widen(value);
+    llvm::Value* const held = widen(value);
+    value = numbers_.to_memory(held, type);
     llvm::Instruction* instruction = nullptr;
     if (at.stride == 1 && at.lane_part == nullptr) {
       llvm::Value* pointer = address(id, at);
@@ -89,7 +89,7 @@ class MemoryEmitter : public ValueEmitter {
     }
     annotate(instruction, id);
     if (lane_mask == nullptr && at.lane_part == nullptr && type != program::ScalarType::Bool) {
-      loaded_[std::make_tuple(id, sum_of_terms(at), at.constant, at.stride, lanes_)] = value;
+      loaded_[std::make_tuple(id, sum_of_terms(at), at.constant, at.stride, lanes_)] = held;
     }
   }
 
@@ -114,11 +114,6 @@ class MemoryEmitter : public ValueEmitter {
   }
   [[nodiscard]] llvm::Value* all_lanes() {
     return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_));
-  }
-
-  [[nodiscard]] llvm::Value* from_memory(llvm::Value* value, program::ScalarType type) {
-    if (type != program::ScalarType::Bool) return value;
-    return builder_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
   }
 
   /// Address of the first lane.

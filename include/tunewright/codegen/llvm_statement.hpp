@@ -112,7 +112,7 @@ class StatementEmitter : public ExpressionEmitter {
     for_each_element(tile.loops, s, [&] {
       const Affine at = affine(plan_.of(s).target.offset);
       llvm::Type* register_type = vector_of(value_type(type), lanes_);
-      llvm::AllocaInst* slot = stack_slot(register_type, program::size_in_bytes(type) * lanes_);
+      llvm::AllocaInst* slot = stack_slot(register_type, register_bytes(type) * lanes_);
       tile.registers[{at.constant, lanes_}] = slot;
       llvm::Value* initial = widen(identity(s.op->combiner, type));
       if (!fresh && !tile.partial) {
@@ -126,6 +126,7 @@ class StatementEmitter : public ExpressionEmitter {
   /// Writes the tile's registers back.
   void close_tile(const RegisterTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
+    const program::ScalarType type = nest_.buffers[s.target].type;
     std::set<std::int64_t> written;
     std::set<const llvm::AllocaInst*> added;
     for_each_element(tile.loops, s, [&] {
@@ -138,9 +139,9 @@ class StatementEmitter : public ExpressionEmitter {
         llvm::AllocaInst* slot = tile.registers.at({at.constant, lanes_});
         llvm::Value* value = builder_.CreateLoad(slot->getAllocatedType(), slot);
         if (tile.partial) {
-          if (is_vector(value)) value = across_lanes(s.op->combiner, value);
+          if (is_vector(value)) value = across_lanes(s.op->combiner, type, value);
           const bool first = written.insert(at.constant).second;
-          if (!fresh || !first) value = combine(s.op->combiner, load(s.target, at, {}), value);
+          if (!fresh || !first) value = combine(s.op->combiner, type, load(s.target, at, {}), value);
         }
         store(s.target, at, value, c.lanes);
       });
@@ -238,12 +239,12 @@ class StatementEmitter : public ExpressionEmitter {
     if (in_tile) {
       llvm::AllocaInst* slot = tile_->registers.at({at.constant, lanes_});
       llvm::Value* sum = builder_.CreateLoad(slot->getAllocatedType(), slot);
-      builder_.CreateStore(combine(combiner, sum, value), slot);
+      builder_.CreateStore(combine(combiner, type, sum, value), slot);
       return;
     }
-    if (across) value = across_lanes(combiner, value);
+    if (across) value = across_lanes(combiner, type, value);
     llvm::Value* old = load(s.target, at, {nullptr, across || plan.target_holds_all ? nullptr : c.lanes});
-    store(s.target, at, combine(combiner, old, value), across ? nullptr : store_mask);
+    store(s.target, at, combine(combiner, type, old, value), across ? nullptr : store_mask);
   }
 };
 

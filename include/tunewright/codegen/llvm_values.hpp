@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tunewright/codegen/llvm_affine.hpp"
+#include "tunewright/codegen/llvm_numbers.hpp"
 #include "tunewright/codegen/plan.hpp"
 
 /// Index arithmetic in LLVM IR: bindings of loop variables to values, and expressions over them.
@@ -30,6 +31,7 @@ class ValueEmitter {
         module_(module),
         context_(module.getContext()),
         builder_(context_),
+        numbers_(builder_, target.isa),
         bindings_(nest_.variables.size()) {
     llvm::FastMathFlags flags;
     flags.setAllowContract();
@@ -37,28 +39,17 @@ class ValueEmitter {
   }
 
  protected:
-  [[nodiscard]] llvm::Type* value_type(program::ScalarType type) {
-    switch (type) {
-      case program::ScalarType::Bool: return builder_.getInt1Ty();
-      case program::ScalarType::Int32: return builder_.getInt32Ty();
-      case program::ScalarType::Int64: return builder_.getInt64Ty();
-      case program::ScalarType::Float32: return builder_.getFloatTy();
-      case program::ScalarType::Float64: break;
-    }
-    return builder_.getDoubleTy();
-  }
-  /// A Bool takes a byte in memory.
-  [[nodiscard]] llvm::Type* memory_type(program::ScalarType type) {
-    return type == program::ScalarType::Bool ? builder_.getInt8Ty() : value_type(type);
-  }
+  [[nodiscard]] llvm::Type* value_type(program::ScalarType type) { return numbers_.value_type(type); }
+  [[nodiscard]] llvm::Type* memory_type(program::ScalarType type) { return numbers_.memory_type(type); }
   [[nodiscard]] static llvm::Type* vector_of(llvm::Type* element, unsigned lanes) {
     return lanes > 1 ? llvm::FixedVectorType::get(element, lanes) : element;
   }
   [[nodiscard]] static bool is_vector(const llvm::Value* v) { return v->getType()->isVectorTy(); }
 
   [[nodiscard]] llvm::Constant* number(double value, program::ScalarType type) {
-    if (program::is_float(type)) return llvm::ConstantFP::get(value_type(type), value);
-    return llvm::ConstantInt::getSigned(value_type(type), static_cast<std::int64_t>(value));
+    const double held = program::converted(value, program::ScalarType::Float64, type);
+    if (program::is_float(type)) return llvm::ConstantFP::get(value_type(type), held);
+    return llvm::ConstantInt::getSigned(value_type(type), static_cast<std::int64_t>(held));
   }
 
   /// The value in all lanes.
@@ -204,6 +195,7 @@ class ValueEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> builder_;
+  NumberEmitter numbers_;
   std::vector<Binding> bindings_;
   Known known_;
   unsigned lanes_ = 1;  ///< of the vectorised loop around; 1 in scalar code

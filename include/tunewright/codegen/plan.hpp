@@ -45,11 +45,11 @@ class Plan {
   void set_extent(loops::Var var, std::int64_t extent) { nest_.variables[var].extent = extent; }
   [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
 
-  /// Elements of one vector register for what happens inside `body`: of the widest type stored there.
+  /// Elements of one vector register for what happens inside `body`: of the widest type stored, read or cast to.
   [[nodiscard]] std::int64_t lanes(const loops::Body& body) const {
     std::size_t bytes = 1;
     for_each_statement(body, [&](const loops::Statement& s) {
-      bytes = std::max(bytes, program::size_in_bytes(nest_.buffers[s.target].type));
+      bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
     });
     return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
   }
@@ -154,6 +154,18 @@ class Plan {
     }
     shape.straight = false;
     return shape;
+  }
+
+  [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const {
+    if (s.kind == loops::Statement::Kind::Initialise) return 1;
+    const auto [found, fresh] = widest_operands_.try_emplace(s.op.get(), 1);
+    if (fresh) {
+      program::visit(s.op->body, [&bytes = found->second](const program::ExprNode& node) {
+        if (node.op == program::Op::Load || node.op == program::Op::Cast)
+          bytes = std::max(bytes, register_bytes(node.type));
+      });
+    }
+    return found->second;
   }
 
   [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s) {
@@ -281,6 +293,7 @@ class Plan {
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
   std::unordered_map<const loops::Statement*, StatementPlan> statements_;
+  mutable std::unordered_map<const program::Operator*, std::size_t> widest_operands_;
 };
 
 }  // namespace tunewright::codegen

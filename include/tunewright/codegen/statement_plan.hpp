@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <stdexcept>
 #include <unordered_map>
 #include <vector>
@@ -14,6 +15,11 @@ class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Bytes that a value takes in a vector register: floating-point types of 16 bits are computed in float32.
+[[nodiscard]] constexpr std::size_t register_bytes(program::ScalarType type) noexcept {
+  return program::is_narrow_float(type) ? 4 : program::size_in_bytes(type);
+}
 
 /// Element of a buffer as an expression over loop variables.
 struct Access {

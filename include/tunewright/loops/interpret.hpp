@@ -28,21 +28,10 @@ class InterpretError : public std::runtime_error {
 
 namespace detail {
 
-[[nodiscard]] inline double rounded(double value, ScalarType type) {
-  switch (type) {
-    case ScalarType::Bool: return value != 0 ? 1.0 : 0.0;
-    case ScalarType::Int32:
-    case ScalarType::Int64: return std::trunc(value);
-    case ScalarType::Float32: return static_cast<double>(static_cast<float>(value));
-    case ScalarType::Float64: break;
-  }
-  return value;
-}
-
-[[nodiscard]] inline double combined(program::Combiner combiner, double a, double b) {
+[[nodiscard]] inline double combined(program::Combiner combiner, ScalarType type, double a, double b) {
   switch (combiner) {
     case program::Combiner::Sum: return a + b;
-    case program::Combiner::Product: return a * b;
+    case program::Combiner::Product: return program::product(a, b, type);
     case program::Combiner::Max: return a > b ? a : b;
     case program::Combiner::Min: return a < b ? a : b;
     case program::Combiner::None: break;
@@ -179,11 +168,11 @@ class Interpreter {
       case Op::Sqrt: result = std::sqrt(arg(0)); break;
       case Op::Tanh: result = std::tanh(arg(0)); break;
       case Op::Erf: result = std::erf(arg(0)); break;
-      case Op::Cast: result = arg(0); break;
+      case Op::Cast: return program::converted(arg(0), e.args[0]->type, e.type);
       case Op::Not: result = truth(arg(0) == 0); break;
       case Op::Add: result = arg(0) + arg(1); break;
       case Op::Subtract: result = arg(0) - arg(1); break;
-      case Op::Multiply: result = arg(0) * arg(1); break;
+      case Op::Multiply: return program::product(arg(0), arg(1), e.type);
       case Op::Divide: result = arg(0) / arg(1); break;
       case Op::Min: {
         const double a = arg(0), b = arg(1);
@@ -202,7 +191,7 @@ class Interpreter {
       case Op::Or: return truth(arg(0) != 0 || arg(1) != 0);
       case Op::Select: return arg(0) != 0 ? arg(1) : arg(2);
     }
-    return rounded(result, e.type);
+    return program::rounded(result, e.type);
   }
 
   [[nodiscard]] bool holds(const std::vector<Guard>& guards) const {
@@ -218,13 +207,13 @@ class Interpreter {
     const ScalarType type = nest_.buffers[s.target].type;
     double result = 0;
     if (s.kind == Statement::Kind::Initialise) {
-      result = program::identity(s.op->combiner);
+      result = program::identity(s.op->combiner, type);
     } else {
       result = evaluate(s, p, *s.op->body);
-      if (s.kind == Statement::Kind::Update) result = combined(s.op->combiner, read(s, p.target), result);
+      if (s.kind == Statement::Kind::Update) result = combined(s.op->combiner, type, read(s, p.target), result);
     }
     const std::size_t at = element(s, p.target, "writes");
-    (*storage_[s.target])[at] = rounded(result, type);
+    (*storage_[s.target])[at] = program::rounded(result, type);
     written_[s.target][at] = true;
   }
 
@@ -275,8 +264,8 @@ class Interpreter {
 }  // namespace detail
 
 /// Runs `nest` on `arguments`, one vector an entry of `nest.arguments`, each in the physical order of its
-/// layout (`codegen::pack` makes that order for packed constants). Float32 values are rounded after every
-/// operation. Statements run exactly where their guards hold. Outputs start as never written, whatever the
+/// layout (`codegen::pack` makes that order for packed constants). Values are rounded to their type after
+/// every operation. Statements run exactly where their guards hold. Outputs start as never written, whatever the
 /// vectors contain.
 ///
 /// Throws `std::invalid_argument` for wrong arguments and `InterpretError` for an access outside a window or

@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program {
-
-/// Types are data: a new one needs a row here, in the reference evaluator and in each code generator.
-enum class ScalarType : std::uint8_t { Bool, Int32, Int64, Float32, Float64 };
-
-[[nodiscard]] constexpr std::string_view name(ScalarType type) noexcept {
-  constexpr std::string_view names[] = {"bool", "int32", "int64", "float32", "float64"};
-  return names[static_cast<std::size_t>(type)];
-}
-[[nodiscard]] constexpr std::size_t size_in_bytes(ScalarType type) noexcept {
-  constexpr std::size_t sizes[] = {1, 4, 8, 4, 8};
-  return sizes[static_cast<std::size_t>(type)];
-}
-[[nodiscard]] constexpr bool is_float(ScalarType type) noexcept { return type >= ScalarType::Float32; }
 
 /// Number of a tensor; equals the number of the operator that computes it. Stable under every schedule step.
 using TensorId = std::uint32_t;
@@ -37,7 +23,7 @@ enum class Op : std::uint8_t {
   Index,     ///< `index` as an Int64
   Load,      ///< element `indices` of tensor `tensor`
   Negate, Abs, Exp, Log, Sqrt, Tanh, Erf,
-  Cast,      ///< argument 0 converted to `type`; to integers by dropping the fraction
+  Cast,      ///< argument 0 converted to `type`, see `converted`
   Not,
   Add, Subtract, Multiply,
   Divide,    ///< of integers: the quotient without its fraction
@@ -94,7 +80,7 @@ inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indice
 }
 inline Expr cast(Expr a, ScalarType type) {
   if (a->type == type) return a;
-  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : std::trunc(a->value), type);
+  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
   return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
 }
 
@@ -103,16 +89,14 @@ inline Expr unary(Op op, Expr a) {
   const ScalarType type = a->type;
   return make_expr({.op = op, .type = type, .args = {std::move(a)}});
 }
-/// A constant takes the type of the other operand; otherwise the smaller type is widened.
+/// A constant takes the type of the other operand; otherwise both are widened to their common type.
 inline void unify(Expr& a, Expr& b) {
   if (a->type == b->type) return;
-  if (a->op == Op::Constant) {
-    a = cast(std::move(a), b->type);
-  } else if (b->op == Op::Constant || b->type < a->type) {
-    b = cast(std::move(b), a->type);
-  } else {
-    a = cast(std::move(a), b->type);
-  }
+  const ScalarType type = a->op == Op::Constant   ? b->type
+                          : b->op == Op::Constant ? a->type
+                                                  : common_type(a->type, b->type);
+  a = cast(std::move(a), type);
+  b = cast(std::move(b), type);
 }
 inline Expr binary(Op op, Expr a, Expr b) {
   unify(a, b);

@@ -40,6 +40,11 @@ enum class Combiner : std::uint8_t { None, Sum, Product, Max, Min };
   }
   return 0.0;
 }
+/// The same in a type: integers have no infinities, so their least and largest numbers stand for them.
+[[nodiscard]] constexpr double identity(Combiner combiner, ScalarType type) noexcept {
+  const double exact = identity(combiner);
+  return exact < lowest(type) ? lowest(type) : exact > highest(type) ? highest(type) : exact;
+}
 
 /// Where a tensor comes from. Constants (weights) do not change between runs, so kernels may ask for them
 /// repacked.

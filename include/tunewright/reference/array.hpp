@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <stdexcept>
@@ -30,20 +29,24 @@ namespace tunewright::reference {
 using program::ScalarType;
 
 /// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with.
-/// Booleans are bytes.
+/// Booleans are bytes, as are elements of uint8.
 class Array {
  public:
   using Storage = std::variant<xt::xarray<std::uint8_t>, xt::xarray<std::int32_t>, xt::xarray<std::int64_t>,
-                               xt::xarray<float>, xt::xarray<double>>;
+                               xt::xarray<float>, xt::xarray<double>, xt::xarray<program::Half>,
+                               xt::xarray<program::BFloat>, xt::xarray<std::int8_t>>;
 
   Array() = default;
   /// All zeros.
-  Array(ScalarType type, const std::vector<std::int64_t>& shape) : storage_(make(type, shape)) {}
-  /// Takes over an xtensor array of one of the element types.
+  Array(ScalarType type, const std::vector<std::int64_t>& shape) : type_(type), storage_(make(type, shape)) {}
+  /// Takes over an xtensor array of one of the element types; bytes without sign are taken for Booleans.
   template <class T>
-  explicit Array(xt::xarray<T> values) : storage_(std::move(values)) {}
+  explicit Array(xt::xarray<T> values)
+      : storage_(std::move(values)) {
+    type_ = static_cast<ScalarType>(storage_.index());
+  }
 
-  [[nodiscard]] ScalarType type() const noexcept { return static_cast<ScalarType>(storage_.index()); }
+  [[nodiscard]] ScalarType type() const noexcept { return type_; }
   [[nodiscard]] std::vector<std::int64_t> shape() const {
     return std::visit(
         [](const auto& a) { return std::vector<std::int64_t>(a.shape().begin(), a.shape().end()); },
@@ -75,12 +78,15 @@ class Array {
   [[nodiscard]] double get(std::size_t flat) const {
     return std::visit([flat](const auto& a) { return static_cast<double>(a.data()[flat]); }, storage_);
   }
-  /// Stores `value` converted to the element type; integers drop the fraction.
+  /// Stores `value` rounded to the element type; integers drop the fraction, those of 8 and 32 bits wrap around.
   void set(std::size_t flat, double value) {
+    const bool wraps =
+        type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
+    const double stored = wraps ? program::rounded(value, type_) : value;
     std::visit(
-        [flat, value](auto& a) {
+        [flat, stored](auto& a) {
           using T = typename std::decay_t<decltype(a)>::value_type;
-          a.data()[flat] = static_cast<T>(value);
+          a.data()[flat] = static_cast<T>(stored);
         },
         storage_);
   }
@@ -94,13 +100,17 @@ class Array {
     return std::visit(f, storage_);
   }
 
-  bool operator==(const Array& other) const { return storage_ == other.storage_; }
+  bool operator==(const Array& other) const { return type_ == other.type_ && storage_ == other.storage_; }
 
  private:
   static Storage make(ScalarType type, const std::vector<std::int64_t>& extents) {
     const std::vector<std::size_t> shape(extents.begin(), extents.end());
     switch (type) {
-      case ScalarType::Bool: return xt::xarray<std::uint8_t>(shape, std::uint8_t{0});
+      case ScalarType::Bool:
+      case ScalarType::UInt8: return xt::xarray<std::uint8_t>(shape, std::uint8_t{0});
+      case ScalarType::Int8: return xt::xarray<std::int8_t>(shape, std::int8_t{0});
+      case ScalarType::Float16: return xt::xarray<program::Half>(shape, program::Half{});
+      case ScalarType::BFloat16: return xt::xarray<program::BFloat>(shape, program::BFloat{});
       case ScalarType::Int32: return xt::xarray<std::int32_t>(shape, 0);
       case ScalarType::Int64: return xt::xarray<std::int64_t>(shape, std::int64_t{0});
       case ScalarType::Float32: return xt::xarray<float>(shape, 0.0F);
@@ -109,6 +119,7 @@ class Array {
     return xt::xarray<double>(shape, 0.0);
   }
 
+  ScalarType type_ = ScalarType::Bool;  // of the first storage
   Storage storage_;
 };
 

@@ -83,7 +83,8 @@ struct BodyProgram {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Instruction {
     Op op = Op::Constant;
-    ScalarType type = ScalarType::Float32;  ///< of the result
+    ScalarType type = ScalarType::Float32;   ///< of the result
+    ScalarType source = ScalarType::Float32; ///< of a Cast: type of the argument
     std::size_t out = 0;
     std::size_t args[3] = {0, 0, 0};
     std::size_t mask = none;  ///< of a Load: register that tells where it is wanted
@@ -112,6 +113,7 @@ struct BodyProgram {
     made.type = e->type;
     made.mask = mask;
     made.value = e->value;
+    if (e->op == Op::Cast) made.source = e->args[0]->type;
     if (e->op == Op::Select) {
       // Each branch is computed everywhere but reads memory only where it is taken.
       made.args[0] = compile(graph, e->args[0], mask, known);
@@ -143,7 +145,9 @@ struct BodyProgram {
 };
 
 /// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in
-/// double, whatever the type of the tensors; integers are exact up to 2^53.
+/// double. Results of float32 operations stay as they are, so that a body rounds once, when it is stored; those of
+/// narrower types are rounded, and wrap around, after every operation, which is what these types mean. Int64 is exact
+/// up to 2^53.
 class Machine {
  public:
   static constexpr std::size_t lanes = 256;
@@ -152,7 +156,7 @@ class Machine {
   Machine(const BodyProgram& program, std::span<const Array* const> tensors)
       : program_(&program), tensors_(tensors), registers_(program.registers * lanes) {
     for (const BodyProgram::Instruction& c : program.constants) {
-      std::fill_n(reg(c.out), lanes, converted(c.value, c.type));
+      std::fill_n(reg(c.out), lanes, program::rounded(c.value, c.type));
     }
   }
 
@@ -166,15 +170,10 @@ class Machine {
  private:
   double* reg(std::size_t number) { return registers_.data() + number * lanes; }
 
-  static double converted(double value, ScalarType type) {
-    switch (type) {
-      case ScalarType::Bool: return value != 0 ? 1 : 0;
-      case ScalarType::Int32:
-      case ScalarType::Int64: return std::trunc(value);
-      case ScalarType::Float32: return static_cast<double>(static_cast<float>(value));
-      case ScalarType::Float64: break;
-    }
-    return value;
+  /// Whether operations of the type, other than those that only pick a value, are rounded one by one.
+  static bool rounds_each(ScalarType type) {
+    return is_narrow_float(type) || type == ScalarType::Int8 || type == ScalarType::UInt8 ||
+           type == ScalarType::Int32;
   }
 
   void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
@@ -200,11 +199,17 @@ class Machine {
       case Op::Sqrt: each([&](std::size_t l) { return std::sqrt(a[l]); }); break;
       case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
       case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
-      case Op::Cast: each([&](std::size_t l) { return converted(a[l], i.type); }); break;
+      case Op::Cast: each([&](std::size_t l) { return program::converted(a[l], i.source, i.type); }); return;
       case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); break;
       case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;
       case Op::Subtract: each([&](std::size_t l) { return a[l] - b[l]; }); break;
-      case Op::Multiply: each([&](std::size_t l) { return a[l] * b[l]; }); break;
+      case Op::Multiply:
+        if (rounds_each(i.type)) {
+          each([&](std::size_t l) { return program::product(a[l], b[l], i.type); });
+          return;
+        }
+        each([&](std::size_t l) { return a[l] * b[l]; });
+        break;
       case Op::Divide:
         each([&](std::size_t l) { return a[l] / b[l]; });
         if (!is_float(i.type)) each([&](std::size_t l) { return std::trunc(out[l]); });
@@ -216,8 +221,10 @@ class Machine {
       case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;
       case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); break;
       case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); break;
-      case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); break;
+      case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); return;
     }
+    if (i.op != Op::Load && i.op != Op::Constant && rounds_each(i.type))
+      each([&](std::size_t l) { return program::rounded(out[l], i.type); });
   }
 
   /// Calls `f(lane, value)` for the values of `function` in all lanes.

@@ -23,12 +23,47 @@ struct Tolerance {
   double relative = 1e-5;
 };
 
+namespace detail {
+
+/// How many roundings to `type` an element of tensor `id` may carry, as a multiple of its rounding unit: 1 and the
+/// terms of each sum that is rounded at each step, times the square root of the terms of sums in wider types. 0 when
+/// nothing on a path to the tensor is rounded to it.
+[[nodiscard]] inline double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type) {
+  std::vector<double> carried(graph.size(), 0);
+  for (TensorId t = 0; t <= id; ++t) {
+    const program::Operator& op = graph.op(t);
+    if (!op.body) continue;
+    for (const TensorId producer : graph.producers(t)) carried[t] = std::max(carried[t], carried[producer]);
+    bool rounds = false;
+    program::visit(op.body, [&](const program::ExprNode& node) {
+      using program::Op;
+      const bool picks = node.op == Op::Constant || node.op == Op::Load || node.op == Op::Select ||
+                         node.op == Op::Min || node.op == Op::Max || node.op == Op::Negate || node.op == Op::Abs;
+      rounds = rounds || (!picks && node.type == type);
+    });
+    double terms = 1;
+    for (std::size_t a = op.rank(); a < op.axes.size(); ++a) terms *= static_cast<double>(op.axes[a].extent);
+    const bool sums = op.combiner == program::Combiner::Sum || op.combiner == program::Combiner::Product;
+    if (sums) carried[t] *= op.type == type ? terms : std::sqrt(terms);
+    if (rounds) carried[t] += 2;
+    if (sums && op.type == type) carried[t] += terms;
+  }
+  return carried[id];
+}
+
+}  // namespace detail
+
 /// Tolerance for tensor `id` when inputs are of order 1.
 ///
 /// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on
 /// any path to the tensor, products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum
 /// of L terms of order 1 that is rounded at each step errs by about 0.1*e*L, so a right kernel passes in any
 /// order of summation, while one missing term is of order 1.
+///
+/// Roundings to 16 bits are told apart, since most of a graph does none: inputs are what they are, picking values is
+/// exact, and products of 16-bit numbers are summed in float32. Where results are rounded to 16 bits the bounds of
+/// that type are added, with L the terms summed in it and only the square root of a later sum's terms, since there
+/// single roundings fall one way or the other. Integers are compared exactly.
 [[nodiscard]] inline Tolerance tolerance_for(const ComputeGraph& graph, TensorId id) {
   std::vector<double> terms(graph.size(), 1);
   for (TensorId t = 0; t <= id; ++t) {
@@ -40,11 +75,15 @@ struct Tolerance {
   }
   const ScalarType type = graph.op(id).type;
   if (!is_float(type)) return {0, 0};
+  double narrow = 0;
+  for (const ScalarType unit : {ScalarType::Float16, ScalarType::BFloat16})
+    narrow += epsilon(unit) * 4 * detail::narrow_roundings(graph, id, unit);
+  if (is_narrow_float(type) && narrow == 0) return {0, 0};  // only picked
   // A path through float32 tensors is only as good as float32.
   bool single = false;
   for (TensorId t = 0; t <= id; ++t) single = single || graph.op(t).type == ScalarType::Float32;
   const double unit = single ? std::numeric_limits<float>::epsilon() : std::numeric_limits<double>::epsilon();
-  const double bound = unit * (32 + 4 * terms[id]);
+  const double bound = unit * (32 + 4 * terms[id]) + narrow;
   return {bound, bound};
 }
 

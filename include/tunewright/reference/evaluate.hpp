@@ -31,9 +31,9 @@ struct EvaluateOptions {
 
 namespace detail {
 
-inline double combine(program::Combiner combiner, double a, double b) {
+inline double combine(program::Combiner combiner, ScalarType type, double a, double b) {
   switch (combiner) {
-    case program::Combiner::Product: return a * b;
+    case program::Combiner::Product: return is_float(type) ? a * b : program::product(a, b, type);
     case program::Combiner::Max: return a < b || b != b ? b : a;
     case program::Combiner::Min: return b < a || b != b ? b : a;
     case program::Combiner::None:
@@ -57,11 +57,11 @@ class Evaluator {
   double element(std::int64_t flat) {
     set_spatial(flat, rank_);
     if (!op_->has_reduction()) return machine_.run(axis_, 0, 1)[0];
-    double total = identity(op_->combiner);
+    double total = identity(op_->combiner, op_->type);
     for_each_reduction(long_axis_, [&] {
       for_each_block(long_axis_, [&](std::size_t, std::size_t count) {
         const double* const values = machine_.run(axis_, long_axis_, count);
-        for (std::size_t l = 0; l < count; ++l) total = combine(op_->combiner, total, values[l]);
+        for (std::size_t l = 0; l < count; ++l) total = combine(op_->combiner, op_->type, total, values[l]);
       });
     });
     return total;
@@ -79,13 +79,13 @@ class Evaluator {
         for (std::size_t l = 0; l < count; ++l) store(begin + l, values[l]);
         return;
       }
-      std::fill_n(totals_, count, identity(op_->combiner));
+      std::fill_n(totals_, count, identity(op_->combiner, op_->type));
       for_each_reduction(axis_.size(), [&] {
         const double* const values = machine_.run(axis_, last, count);
         if (op_->combiner == program::Combiner::Sum) {
           for (std::size_t l = 0; l < count; ++l) totals_[l] += values[l];
         } else {
-          for (std::size_t l = 0; l < count; ++l) totals_[l] = combine(op_->combiner, totals_[l], values[l]);
+          for (std::size_t l = 0; l < count; ++l) totals_[l] = combine(op_->combiner, op_->type, totals_[l], values[l]);
         }
       });
       for (std::size_t l = 0; l < count; ++l) store(begin + l, totals_[l]);
@@ -180,8 +180,8 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 
 /// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
 ///
-/// Sums of float32 are accumulated in double and every result is rounded once, when it is stored, so
-/// differences to a kernel are the kernel's. Cost: about a nanosecond for each node of the body and point of
+/// Sums are accumulated in double and every result is rounded once, when it is stored, so differences to a
+/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond for each node of the body and point of
 /// the iteration space. Determinism: independent of the number of threads. Throws `std::invalid_argument` for
 /// missing or mismatched inputs and `std::out_of_range` for an unguarded read outside a tensor.
 [[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors,

@@ -18,7 +18,7 @@ struct RandomInputs {
   /// variances.
   double positive_low = 0.5;
   double positive_high = 2;
-  std::int64_t integer_low = -8;  ///< integer tensors, both ends included
+  std::int64_t integer_low = -8;  ///< tensors of int32 and int64, both ends included
   std::int64_t integer_high = 8;
 };
 
@@ -38,7 +38,9 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
 }  // namespace detail
 
 /// Values for all inputs and constants of `graph`, ready for `evaluate`. Floating-point tensors are uniform,
-/// with about one in sixteen elements exactly 0, 1, -1 or 1/2, which show mistakes that averages hide.
+/// with about one in sixteen elements exactly 0, 1, -1 or 1/2, which show mistakes that averages hide; those of 16
+/// bits hold the nearest numbers they have. Integers of 8 bits take all their values, so that lost signs and saturated
+/// sums show; sums of up to 33025 products of them are exact in int32.
 ///
 /// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own
 /// stream.
@@ -60,10 +62,13 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
       using T = typename std::decay_t<decltype(array)>::value_type;
       for (T* element = array.data(); element != array.data() + array.size(); ++element) {
         if (op.type == ScalarType::Bool) {
-          *element = static_cast<T>(stream.below(2));
+          *element = static_cast<T>(static_cast<double>(stream.below(2)));
+        } else if (op.type == ScalarType::Int8 || op.type == ScalarType::UInt8) {
+          *element = static_cast<T>(program::lowest(op.type) + static_cast<double>(stream.below(256)));
         } else if (!is_float(op.type)) {
           const auto count = static_cast<std::uint64_t>(options.integer_high - options.integer_low + 1);
-          *element = static_cast<T>(options.integer_low + static_cast<std::int64_t>(stream.below(count)));
+          *element = static_cast<T>(
+              static_cast<double>(options.integer_low + static_cast<std::int64_t>(stream.below(count))));
         } else {
           const std::uint64_t bits = stream();
           const double uniform = low + (high - low) * static_cast<double>(bits >> 11) * 0x1.0p-53;

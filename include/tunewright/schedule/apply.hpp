@@ -244,7 +244,7 @@ inline void apply_step(State& state, const Rfactor& s) {
     const IterId parent = relation.parents[0];
     if (relation.parents.size() > 1 || value[parent].range(range_of).max < extent[parent]) continue;
     partial.body = program::select(program::in_bounds(value[parent], extent[parent]), partial.body,
-                                   program::constant(program::identity(op->combiner), op->type));
+                                   program::constant(program::identity(op->combiner, op->type), op->type));
   }
   if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "tunewright/program/operators/elementwise.hpp"
@@ -107,6 +108,48 @@ TEST_CASE(
   ComputeGraph integers;
   op::sum(integers, integers.input("x", {5}, ScalarType::Int32));
   CHECK(reference::tolerance_for(integers, 1).absolute == 0);
+}
+
+TEST_CASE("tolerances of 16-bit types count the roundings to them alone") {
+  const auto bound = [](const ComputeGraph& graph, TensorId id) { return reference::tolerance_for(graph, id).absolute; };
+  const double single = 1.19209e-7 * (32 + 4 * 100);
+  // Inputs are what they are, and their products are summed in float32.
+  const auto wide = op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16});
+  CHECK(bound(*wide, 2) == doctest::Approx(single));
+  // Rounded at each of 100 steps, and once for the product.
+  const auto narrow =
+      op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  CHECK(bound(*narrow, 2) == doctest::Approx(0x1p-10 * 4 * 102).epsilon(1e-3));
+  // A result rounded to bfloat16, summed again in float32.
+  ComputeGraph chain;
+  const Tensor a = chain.input("a", {4, 25}, ScalarType::BFloat16);
+  const Tensor b = chain.input("b", {25, 16}, ScalarType::BFloat16);
+  const Tensor c = chain.input("c", {16, 2}, ScalarType::BFloat16);
+  const Tensor rounded = op::cast(chain, op::matmul(chain, a, b), ScalarType::BFloat16);
+  CHECK(bound(chain, rounded.id) == doctest::Approx(0x1p-7 * 4 * 2).epsilon(0.01));
+  const Tensor result = op::matmul(chain, rounded, c);
+  CHECK(bound(chain, result.id) == doctest::Approx(0x1p-7 * 4 * 2 * 4).epsilon(0.01));
+  // Picking values is exact.
+  ComputeGraph picked;
+  CHECK(bound(picked, op::relu(picked, picked.input("x", {4}, ScalarType::Float16)).id) == 0);
+}
+
+TEST_CASE("bytes take all their values, 16-bit inputs hold numbers of their type") {
+  ComputeGraph graph;
+  graph.input("s", {64, 64}, ScalarType::Int8);
+  graph.input("u", {64, 64}, ScalarType::UInt8);
+  graph.input("b", {64, 64}, ScalarType::BFloat16);
+  const Tensors inputs = random_inputs(graph, Rng(3));
+  const auto range = [&](TensorId id) {
+    std::pair<double, double> ends{inputs[id].get(0), inputs[id].get(0)};
+    for (std::size_t e = 0; e < inputs[id].size(); ++e)
+      ends = {std::min(ends.first, inputs[id].get(e)), std::max(ends.second, inputs[id].get(e))};
+    return ends;
+  };
+  CHECK(range(0) == std::pair{-128.0, 127.0});
+  CHECK(range(1) == std::pair{0.0, 255.0});
+  CHECK(range(2).first >= -1);
+  CHECK(range(2).second <= 1);
 }
 
 TEST_CASE("inputs are a function of graph and seed, in range, with exact values among them") {

@@ -61,6 +61,16 @@ TEST_CASE("arrays convert on the way in and know their type") {
   CHECK_THROWS_WITH_AS((void)a.as<float>(), "an array of int32 was asked for as another type; use its own",
                        std::invalid_argument);
   CHECK(Array(xt::xarray<double>({1.0, 2.0})).type() == ScalarType::Float64);
+  Array half(ScalarType::Float16, {2});
+  half.set(1, 0.1);
+  CHECK(half.size_in_bytes() == 4);
+  CHECK(half.get(1) == 0x1.998p-4);
+  CHECK(half.as<Half>()(1).bits == 0x2e66);
+  Array byte(ScalarType::UInt8, {2});
+  byte.set(0, -1);
+  CHECK(byte.type() == ScalarType::UInt8);
+  CHECK(byte.as<std::uint8_t>()(0) == 255);
+  CHECK_FALSE(byte == Array(ScalarType::Bool, {2}));
 }
 
 TEST_CASE("each scalar operation") {
@@ -85,6 +95,44 @@ TEST_CASE("each scalar operation") {
   CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(x < 2.0 || x > 2.0); }) == Values{1, 0, 1});
   CHECK(mapped({1, 2, 3}, f32, [&](Expr x) { return truth(logical_not(x < 2.0)); }) == Values{0, 1, 1});
   CHECK(mapped({1, 2}, ScalarType::Bool, [](Expr x) { return x; }) == Values{1, 2});
+}
+
+TEST_CASE("operations of narrow types are rounded, or wrap around, one by one") {
+  using Values = std::vector<double>;
+  // 2048 + 1 is a tie that goes to 2048, which 1 then leaves: in float32 the result would be 1 + 2048 - 2048 = 1.
+  CHECK(mapped({1, 3}, ScalarType::Float16, [](Expr x) { return x + 2048.0 - 2048.0; }) == Values{0, 4});
+  CHECK(mapped({1, 3}, ScalarType::BFloat16, [](Expr x) { return x + 256.0 - 256.0; }) == Values{0, 4});
+  CHECK(mapped({300}, ScalarType::Float16, [](Expr x) { return x * x; }) ==
+        Values{std::numeric_limits<double>::infinity()});
+  CHECK(mapped({100, -100}, ScalarType::Int8, [](Expr x) { return x + x; }) == Values{-56, 56});
+  CHECK(mapped({200, 255}, ScalarType::UInt8, [](Expr x) { return x + 100; }) == Values{44, 99});
+  CHECK(mapped({-128}, ScalarType::Int8, [](Expr x) { return -x; }) == Values{-128});
+  CHECK(mapped({-128}, ScalarType::Int8, [](Expr x) { return x / -1; }) == Values{-128});
+  CHECK(mapped({65536}, ScalarType::Int32, [](Expr x) { return x * x; }) == Values{0});
+  CHECK(mapped({-300, 0.9, 300}, ScalarType::Float32, [](Expr x) { return cast(x, ScalarType::Int8); }) ==
+        Values{-128, 0, 127});
+  // 0.1 as float16 is 1639/2^14, so ten of it are a little less than one, and the sum rounds to it.
+  CHECK(mapped({10}, ScalarType::Float16, [](Expr x) { return x * 0.1; }) == Values{1});
+}
+
+TEST_CASE("products of bytes are summed in int32, those of 16-bit numbers in float32") {
+  const auto evaluated = [](const auto& graph, const std::vector<double>& a, const std::vector<double>& b) {
+    Tensors tensors(3);
+    for (TensorId id = 0; id < 2; ++id) {
+      tensors[id] = Array(graph->op(id).type, graph->op(id).shape());
+      for (std::size_t e = 0; e < tensors[id].size(); ++e) tensors[id].set(e, (id == 0 ? a : b)[e]);
+    }
+    return evaluate(*graph, std::move(tensors))[2];
+  };
+  const auto bytes = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
+  const Array sum = evaluated(bytes, {255, 255}, {-128, -128});
+  CHECK(sum.type() == ScalarType::Int32);
+  CHECK(sum.get(0) == -65280);
+  const auto halves = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16});
+  CHECK(evaluated(halves, {1, 2048}, {1, 1}).get(0) == 2049);
+  const auto narrow =
+      op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  CHECK(evaluated(narrow, {1, 2048}, {1, 1}).get(0) == 2048);
 }
 
 TEST_CASE("float32 sums are accumulated in double and rounded once") {

@@ -26,6 +26,10 @@ namespace tunewright::measurers::sandbox {
     case program::ScalarType::Int64: return as(std::int64_t{});
     case program::ScalarType::Float32: return as(float{});
     case program::ScalarType::Float64: return as(double{});
+    case program::ScalarType::Float16: return as(program::Half{});
+    case program::ScalarType::BFloat16: return as(program::BFloat{});
+    case program::ScalarType::Int8: return as(std::int8_t{});
+    case program::ScalarType::UInt8: return as(std::uint8_t{});
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -41,6 +45,7 @@ namespace tunewright::measurers::sandbox {
     }
     return std::nullopt;
   };
+  if (program::is_narrow_float(type)) return scan(std::uint16_t{});
   if (type == program::ScalarType::Float32) return scan(std::uint32_t{});
   if (type == program::ScalarType::Float64) return scan(std::uint64_t{});
   return std::nullopt;

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tunewright/program/graph.hpp"
@@ -75,6 +77,28 @@ inline void require_same_type(std::string_view who, const Tensor& a, const Tenso
   if (a.type == b.type) return;
   refuse(who, "operands have types " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
                   "; cast one of them first");
+}
+
+/// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default
+/// `accumulator_type`. Throws unless the operands have one type, or are 8-bit integers with and without a sign, and
+/// the accumulator holds all their values.
+[[nodiscard]] inline ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
+                                                std::optional<ScalarType> wanted) {
+  const auto is_byte = [](const Tensor& t) { return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8; };
+  if (!is_byte(a) || !is_byte(b)) require_same_type(who, a, b);
+  const ScalarType operands = common_type(a.type, b.type);
+  const ScalarType accumulator = wanted.value_or(accumulator_type(operands));
+  if (common_type(operands, accumulator) != accumulator) {
+    refuse(who, "products of " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
+                    " cannot be summed in " + std::string(name(accumulator)) + ", which does not hold their values; " +
+                    "ask for " + std::string(name(accumulator_type(operands))));
+  }
+  return accumulator;
+}
+
+/// a * b in the type `accumulator`.
+[[nodiscard]] inline Expr product_in(ScalarType accumulator, Expr a, Expr b) {
+  return cast(std::move(a), accumulator) * cast(std::move(b), accumulator);
 }
 
 /// Turns a possibly negative dimension number (-1 is the last) into one below `rank`.

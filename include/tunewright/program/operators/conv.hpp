@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ struct ConvOptions {
   std::int64_t groups = 1;  ///< input and output channels are cut into as many independent parts
   Layout layout = Layout::ChannelsLast;
   std::string name = D == 1 ? "conv1d" : D == 2 ? "conv2d" : "conv3d";
+  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// Convolution (without flipping the kernel) over D image dimensions. For D = 2, channels last:
@@ -28,8 +30,8 @@ struct ConvOptions {
 ///
 /// Shapes, D = 2: channels last x [n, h, w, ci], weight [kh, kw, ci/groups, co], result [n, h', w', co];
 /// channels first x [n, ci, h, w], weight [co, ci/groups, kh, kw], result [n, co, h', w']; h' = (h +
-/// 2*padding - dilation*(kh-1) - 1) / stride + 1. Padding, when there is any, is an operator of its own.
-/// Throws `std::invalid_argument` for shapes that do not fit together.
+/// 2*padding - dilation*(kh-1) - 1) / stride + 1. Padding, when there is any, is an operator of its own. The operands
+/// have one type, or are int8 and uint8. Throws `std::invalid_argument` for shapes or types that do not fit together.
 template <std::size_t D>
 Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const ConvOptions<D>& options = {}) {
   const detail::ImageDimensions<D> dims{options.layout};
@@ -37,7 +39,7 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
   detail::require_rank(options.name, "input", x, D + 2, dims.text());
   detail::require_rank(options.name, "weight", weight, D + 2,
                        last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
-  detail::require_same_type(options.name, x, weight);
+  const ScalarType accumulator = detail::accumulator_for(options.name, x, weight, options.accumulator);
   detail::require_at_least(options.name, "groups", options.groups, 1);
   const std::int64_t ci = x.shape[dims.channel()];
   const std::int64_t co = weight.shape[last ? D + 1 : 0];
@@ -83,8 +85,8 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
       weight_index.push_back(tap);
     }
     if (last) weight_index.insert(weight_index.end(), {r[rc], c});
-    return padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)) *
-           weight.at(std::move(weight_index));
+    return detail::product_in(accumulator, padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)),
+                              weight.at(std::move(weight_index)));
   });
 }
 
@@ -121,6 +123,8 @@ struct Conv2dShape {
   std::int64_t groups = 1;
   Layout layout = Layout::ChannelsLast;
   ScalarType type = ScalarType::Float32;
+  std::optional<ScalarType> weight_type{};  ///< where it differs from `type`: uint8 times int8
+  std::optional<ScalarType> accumulator{};
 };
 
 /// One 2-D convolution as a whole graph with input "data" and constant "weight".
@@ -136,13 +140,14 @@ struct Conv2dShape {
                                         s.layout == Layout::ChannelsLast
                                             ? Shape{s.kernel[0], s.kernel[1], ci_group, s.out_channels}
                                             : Shape{s.out_channels, ci_group, s.kernel[0], s.kernel[1]},
-                                        s.type);
+                                        s.weight_type.value_or(s.type));
   conv2d(*graph, x, weight,
          {.stride = s.stride,
           .padding = s.padding,
           .dilation = s.dilation,
           .groups = s.groups,
-          .layout = s.layout});
+          .layout = s.layout,
+          .accumulator = s.accumulator});
   return graph;
 }
 

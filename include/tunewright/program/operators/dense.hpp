@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -10,16 +12,17 @@
 namespace tunewright::program::operators {
 
 /// Fully connected layer: out[i, j] = sum over k of x[i, k] * weight[k, j], plus bias[j] as an operator of
-/// its own.
+/// its own. Types and the accumulator are as for `matmul`.
 ///
 /// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument`
 /// as `matmul` and `bias_add` do.
-inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense") {
-  return matmul(graph, x, weight, {.name = std::move(name)});
+inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense",
+                    std::optional<ScalarType> accumulator = {}) {
+  return matmul(graph, x, weight, {.name = std::move(name), .accumulator = accumulator});
 }
 inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const std::string& name = "dense") {
-  return bias_add(graph, dense(graph, x, weight, name), bias, -1, name + "_bias");
+                    const std::string& name = "dense", std::optional<ScalarType> accumulator = {}) {
+  return bias_add(graph, dense(graph, x, weight, name, accumulator), bias, -1, name + "_bias");
 }
 
 struct DenseShape {
@@ -28,17 +31,21 @@ struct DenseShape {
   std::int64_t out = 1;
   bool bias = true;
   ScalarType type = ScalarType::Float32;
+  std::optional<ScalarType> weight_type{};  ///< where it differs from `type`: uint8 times int8
+  std::optional<ScalarType> accumulator{};
 };
 
-/// One fully connected layer as a whole graph with input "data" and constants "weight" and "bias".
+/// One fully connected layer as a whole graph with input "data" and constants "weight" and "bias", which has the type
+/// of the accumulator.
 [[nodiscard]] inline std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   const Tensor x = graph->input("data", {s.batch, s.in}, s.type);
-  const Tensor weight = graph->constant("weight", {s.in, s.out}, s.type);
+  const Tensor weight = graph->constant("weight", {s.in, s.out}, s.weight_type.value_or(s.type));
+  const ScalarType accumulator = detail::accumulator_for("dense", x, weight, s.accumulator);
   if (s.bias) {
-    dense(*graph, x, weight, graph->constant("bias", {s.out}, s.type));
+    dense(*graph, x, weight, graph->constant("bias", {s.out}, accumulator), "dense", accumulator);
   } else {
-    dense(*graph, x, weight);
+    dense(*graph, x, weight, "dense", accumulator);
   }
   return graph;
 }

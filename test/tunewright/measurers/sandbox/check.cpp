@@ -34,6 +34,11 @@ TEST_CASE("close enough is absolute plus relative") {
   CHECK(passes(ScalarType::Int32, std::int32_t{-1}, -1.0));
   CHECK(!passes(ScalarType::Int64, std::int64_t{3}, 2.0));
   CHECK(passes(ScalarType::Bool, std::uint8_t{1}, 1.0));
+  CHECK(passes(ScalarType::Float16, std::uint16_t{0x4000}, 2.1));  // the bits of 2
+  CHECK(!passes(ScalarType::BFloat16, std::uint16_t{0x4000}, 2.3));
+  CHECK(passes(ScalarType::Int8, std::int8_t{-128}, -128.0));
+  CHECK(passes(ScalarType::UInt8, std::uint8_t{255}, 255.0));
+  CHECK(!passes(ScalarType::Float16, std::uint16_t{0xffff}, 2.0));  // never written
 }
 
 TEST_CASE("what is not finite equals its own kind only") {

@@ -3,10 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <optional>
 #include <vector>
 
 #include "../../../support/evaluated.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/print.hpp"
 
@@ -53,6 +55,32 @@ TEST_CASE("dense adds its bias as an operator of its own") {
   CHECK(graph->op(1).role == Role::Constant);
   CHECK(evaluated(*graph, {{1, 2, 3, 4}, {10, 1}, {0.5F}}) == Values{12.5F, 34.5F});
   CHECK(op::dense_graph({.batch = 2, .in = 2, .out = 1, .bias = false})->size() == 3);
+}
+
+TEST_CASE("products have the accumulator's type, whatever the elements have") {
+  const auto type = [](ScalarType a, std::optional<ScalarType> b, std::optional<ScalarType> accumulator = {}) {
+    return op::matmul_graph({.type = a, .type_b = b, .accumulator = accumulator})->op(2).type;
+  };
+  CHECK(type(ScalarType::Float16, {}) == ScalarType::Float32);
+  CHECK(type(ScalarType::BFloat16, {}) == ScalarType::Float32);
+  CHECK(type(ScalarType::Int8, {}) == ScalarType::Int32);
+  CHECK(type(ScalarType::UInt8, ScalarType::Int8) == ScalarType::Int32);
+  CHECK(type(ScalarType::Float16, {}, ScalarType::Float16) == ScalarType::Float16);
+  CHECK(type(ScalarType::Int8, {}, ScalarType::Int64) == ScalarType::Int64);
+  const auto dense = op::dense_graph({.batch = 2, .in = 3, .out = 4, .type = ScalarType::Int8});
+  CHECK(dense->op(2).type == ScalarType::Int32);  // the bias
+  CHECK(dense->op(4).type == ScalarType::Int32);
+  CHECK(op::batch_matmul_graph({.type = ScalarType::UInt8, .type_b = ScalarType::Int8})->op(2).type ==
+        ScalarType::Int32);
+  CHECK(op::conv2d_graph({.height = 3, .width = 3, .kernel = 3, .type = ScalarType::BFloat16})->op(2).type ==
+        ScalarType::Float32);
+  CHECK(to_text(*op::matmul_graph({.m = 2, .n = 2, .k = 3, .type = ScalarType::BFloat16}), 2) ==
+        "matmul[i, j] += float32(A[i, k]) * float32(B[k, j])    i < 2, j < 2, k < 3");
+  CHECK_REFUSES("types int8 and float32", (void)type(ScalarType::Int8, ScalarType::Float32));
+  CHECK_REFUSES("products of float16 and float16 cannot be summed in int32, which does not hold their values; ask for "
+                "float32",
+                (void)type(ScalarType::Float16, {}, ScalarType::Int32));
+  CHECK_REFUSES("ask for int32", (void)type(ScalarType::UInt8, ScalarType::Int8, ScalarType::Int8));
 }
 
 TEST_CASE("matrices that do not fit are refused") {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "tunewright/program/narrow_float.hpp"
+
+/// Types of tensor elements and what computing in them means. `docs/concepts/number-types.md` tells it in prose.
+namespace tunewright::program {
+
+/// Types are data: a new one needs a row here, in the reference evaluator and in each code generator. Numbers are
+/// part of content hashes, so new ones go to the end.
+enum class ScalarType : std::uint8_t { Bool, Int32, Int64, Float32, Float64, Float16, BFloat16, Int8, UInt8 };
+
+inline constexpr std::size_t scalar_type_count = 9;
+
+[[nodiscard]] constexpr std::string_view name(ScalarType type) noexcept {
+  constexpr std::string_view names[scalar_type_count] = {"bool",    "int32",    "int64", "float32", "float64",
+                                                         "float16", "bfloat16", "int8",  "uint8"};
+  return names[static_cast<std::size_t>(type)];
+}
+[[nodiscard]] constexpr std::size_t size_in_bytes(ScalarType type) noexcept {
+  constexpr std::size_t sizes[scalar_type_count] = {1, 4, 8, 4, 8, 2, 2, 1, 1};
+  return sizes[static_cast<std::size_t>(type)];
+}
+[[nodiscard]] constexpr bool is_float(ScalarType type) noexcept {
+  return type >= ScalarType::Float32 && type <= ScalarType::BFloat16;
+}
+/// True for floating-point types of 16 bits, which kernels compute in float32 and round.
+[[nodiscard]] constexpr bool is_narrow_float(ScalarType type) noexcept {
+  return type == ScalarType::Float16 || type == ScalarType::BFloat16;
+}
+
+/// The type two operands are widened to: the wider one, or, where neither holds the other's values, the next that
+/// holds both.
+[[nodiscard]] constexpr ScalarType common_type(ScalarType a, ScalarType b) noexcept {
+  if (a == b) return a;
+  constexpr std::uint8_t widths[scalar_type_count] = {0, 2, 3, 5, 6, 4, 4, 1, 1};
+  const std::uint8_t width_a = widths[static_cast<std::size_t>(a)];
+  const std::uint8_t width_b = widths[static_cast<std::size_t>(b)];
+  if (width_a == width_b) return is_float(a) ? ScalarType::Float32 : ScalarType::Int32;
+  return width_a < width_b ? b : a;
+}
+
+/// What products of elements of a type are summed in unless something else is asked for: float32 for floating-point
+/// types of 16 bits, int32 for integers of 8, else the type itself.
+[[nodiscard]] constexpr ScalarType accumulator_type(ScalarType type) noexcept {
+  if (is_narrow_float(type)) return ScalarType::Float32;
+  return type == ScalarType::Int8 || type == ScalarType::UInt8 ? ScalarType::Int32 : type;
+}
+
+/// Distance from 1 to the next larger number of a floating-point type; 0 for others.
+[[nodiscard]] constexpr double epsilon(ScalarType type) noexcept {
+  switch (type) {
+    case ScalarType::Float16: return Half::epsilon;
+    case ScalarType::BFloat16: return BFloat::epsilon;
+    case ScalarType::Float32: return static_cast<double>(std::numeric_limits<float>::epsilon());
+    case ScalarType::Float64: return std::numeric_limits<double>::epsilon();
+    default: return 0;
+  }
+}
+
+/// Least and largest number of a type; infinite for floating-point types. Those of int64 are as near as a double
+/// comes.
+[[nodiscard]] constexpr double lowest(ScalarType type) noexcept {
+  switch (type) {
+    case ScalarType::Bool:
+    case ScalarType::UInt8: return 0;
+    case ScalarType::Int8: return -128;
+    case ScalarType::Int32: return -0x1p31;
+    case ScalarType::Int64: return -0x1p63;
+    default: return -std::numeric_limits<double>::infinity();
+  }
+}
+[[nodiscard]] constexpr double highest(ScalarType type) noexcept {
+  switch (type) {
+    case ScalarType::Bool: return 1;
+    case ScalarType::UInt8: return 255;
+    case ScalarType::Int8: return 127;
+    case ScalarType::Int32: return 0x1p31 - 1;
+    case ScalarType::Int64: return 0x1p63 - 1024;
+    default: return std::numeric_limits<double>::infinity();
+  }
+}
+
+/// What an operation of type `type` gives when its exact result is `value`: floating-point types round to the nearest
+/// number, ties to even; integers drop the fraction and wrap around. A double stands for the values of every type, so
+/// int64 is exact up to 2^53 and does not wrap.
+[[nodiscard]] inline double rounded(double value, ScalarType type) noexcept {
+  const auto wrapped = [value](double count, double least) {
+    if (!std::isfinite(value)) return 0.0;  // of a division by zero, which means nothing
+    const double whole = std::trunc(value);
+    return whole - std::floor((whole - least) / count) * count;
+  };
+  switch (type) {
+    case ScalarType::Bool: return value != 0 ? 1 : 0;
+    case ScalarType::Int8: return wrapped(0x1p8, -128);
+    case ScalarType::UInt8: return wrapped(0x1p8, 0);
+    case ScalarType::Int32: return wrapped(0x1p32, -0x1p31);
+    case ScalarType::Int64: return std::trunc(value);
+    case ScalarType::Float16: return static_cast<double>(Half(value));
+    case ScalarType::BFloat16: return static_cast<double>(BFloat(value));
+    case ScalarType::Float32: return static_cast<double>(static_cast<float>(value));
+    case ScalarType::Float64: break;
+  }
+  return value;
+}
+
+/// `value` of type `from` cast to `to`. From floating point to integers the fraction is dropped, numbers beyond the
+/// ends of the type become its ends and a NaN zero; between integers the lower bits are kept; to floating point the
+/// nearest number is taken, ties to even; to truth values all but zero is true.
+[[nodiscard]] inline double converted(double value, ScalarType from, ScalarType to) noexcept {
+  if (!is_float(from) || is_float(to) || to == ScalarType::Bool) return rounded(value, to);
+  if (std::isnan(value)) return 0;
+  const double whole = std::trunc(value);
+  return whole < lowest(to) ? lowest(to) : whole > highest(to) ? highest(to) : whole;
+}
+
+/// The product of two numbers of `type`, also where it has more digits than a double.
+[[nodiscard]] inline double product(double a, double b, ScalarType type) noexcept {
+  if (type != ScalarType::Int32) return rounded(a * b, type);
+  const auto low_bits = static_cast<std::uint32_t>(static_cast<std::int64_t>(a) * static_cast<std::int64_t>(b));
+  return static_cast<double>(static_cast<std::int32_t>(low_bits));
+}
+
+}  // namespace tunewright::program
