@@ -19,6 +19,9 @@ namespace tunewright::schedule {
 
 namespace detail {
 
+/// Idle elements behind a row, at most.
+inline constexpr std::int64_t max_padding = 1024;
+
 inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
 
 inline Factors followed_factors(const State& state, const FollowSplit& s) {
@@ -268,6 +271,26 @@ inline void apply_step(State& state, const Pack& s) {
         "'" + source.op->name + "' is an input and arrives as it is; pack a constant, or a cache_read of it");
   }
   state.packs.push_back(s);
+}
+
+inline void apply_step(State& state, const Arrange& s) {
+  const Stage& stage = computed_stage(state, s.stage);
+  if (s.order >= s.orders.size() || s.padding >= s.paddings.size() || s.paddings[s.padding] < 0 ||
+      s.paddings[s.padding] > max_padding) {
+    throw ScheduleError(ScheduleFault::BadChoice, "order " + std::to_string(s.order) + " with padding " +
+                                                      std::to_string(s.padding) + " of '" + stage.op->name +
+                                                      "' is not one of its choices");
+  }
+  std::vector<std::uint32_t> sorted = s.orders[s.order];
+  std::sort(sorted.begin(), sorted.end());
+  bool all = sorted.size() == stage.op->rank();
+  for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
+  if (!all) {
+    throw ScheduleError(ScheduleFault::BadOrder, "an arrangement of '" + stage.op->name +
+                                                     "' must name each of its " +
+                                                     std::to_string(stage.op->rank()) + " dimensions once");
+  }
+  state.arrangements.push_back(s);
 }
 
 inline void apply_step(State& state, const Tensorize& s) {

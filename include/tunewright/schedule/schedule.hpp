@@ -146,6 +146,13 @@ class ScheduleBuilder {
   TensorId rfactor(TensorId stage, IterId iter) { return append_stage(Rfactor{stage, iter}); }
   void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
 
+  /// Lets the search choose in which order the dimensions of a temporary are stored, and how far its rows are
+  /// apart.
+  void choose_arrangement(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,
+                          std::vector<std::int64_t> paddings) {
+    append(Arrange{stage, std::move(orders), std::move(paddings), 0, 0});
+  }
+
   /// Index the next step will have; what `follow_split` and `follow_fused_split` refer to.
   [[nodiscard]] std::uint32_t next_step() const noexcept {
     return static_cast<std::uint32_t>(schedule_.steps.size());

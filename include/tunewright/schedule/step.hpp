@@ -140,6 +140,17 @@ struct Pack {
   bool operator==(const Pack&) const = default;
 };
 
+/// Stores the elements of a temporary with its dimensions in another order, or its rows further apart, so that
+/// threads that read down a column of shared memory find different banks.
+struct Arrange {
+  TensorId stage = 0;
+  std::vector<std::vector<std::uint32_t>> orders;  ///< domain: all dimensions, outermost first
+  std::vector<std::int64_t> paddings;              ///< domain: idle elements behind each row
+  std::uint32_t order = 0;                         ///< selected, of `orders`
+  std::uint32_t padding = 0;                       ///< selected, of `paddings`
+  bool operator==(const Arrange&) const = default;
+};
+
 /// Replaces the loops from `iter` inwards by a tensor instruction.
 struct Tensorize {
   TensorId stage = 0;
@@ -150,7 +161,7 @@ struct Tensorize {
 
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
 using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation,
-                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit>;
+                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -224,8 +235,10 @@ auto describe(AnyStep& step, const F& f) {
           return f("pack", s.tensor, s.consumer);
         else if constexpr (std::is_same_v<S, Tensorize>)
           return f("tensorize", s.stage, s.iter, s.intrinsic);
-        else
+        else if constexpr (std::is_same_v<S, FollowFusedSplit>)
           return f("follow_fused_split", s.stage, s.iter, s.sources, s.level);
+        else
+          return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
       },
       step);
 }

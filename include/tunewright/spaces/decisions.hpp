@@ -20,6 +20,7 @@
 /// is written in the steps themselves with its domain, so these functions work for every space.
 namespace tunewright::spaces::decisions {
 
+using schedule::Arrange;
 using schedule::ComputeLocation;
 using schedule::Fuse;
 using schedule::LoopKind;
@@ -129,6 +130,10 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
     if (auto* location = std::get_if<ComputeLocation>(&step)) {
       location->selected = static_cast<std::uint32_t>(rng.below(location->choices.size()));
     }
+    if (auto* arrange = std::get_if<Arrange>(&step)) {
+      arrange->order = static_cast<std::uint32_t>(rng.below(arrange->orders.size()));
+      arrange->padding = static_cast<std::uint32_t>(rng.below(arrange->paddings.size()));
+    }
     if (auto* limit = std::get_if<UnrollLimit>(&step)) {
       limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));
     }
@@ -159,6 +164,7 @@ inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& ta
   if (const auto* s = std::get_if<Fuse>(&step)) return s->open && s->iters.size() > 1;
   if (const auto* s = std::get_if<ComputeLocation>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<UnrollLimit>(&step)) return s->choices.size() > 1;
+  if (const auto* s = std::get_if<Arrange>(&step)) return s->orders.size() > 1 || s->paddings.size() > 1;
   return false;
 }
 
@@ -168,16 +174,19 @@ struct MutationWeights {
   double location = 0.08;
   double fused_loops = 0.04;
   double unroll_limit = 0.03;
+  double arrangement = 0.05;
 
   [[nodiscard]] double of(const Step& step) const {
     if (std::holds_alternative<Split>(step)) return sizes;
     if (std::holds_alternative<ComputeLocation>(step)) return location;
+    if (std::holds_alternative<Arrange>(step)) return arrangement;
     return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
   }
 };
 
-/// Those of Ansor for GPUs: sizes 0.90, unroll limits 0.10; its sketches leave nothing else open there.
-inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.08, 0.04, 0.10};
+/// Those of Ansor for GPUs, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave to no
+/// choice.
+inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
 
 /// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when
 /// nothing changed or a tile grew too large.
@@ -208,6 +217,11 @@ inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng)
     return redraw(location->selected, location->choices.size(), rng);
   if (auto* limit = std::get_if<UnrollLimit>(&step))
     return redraw(limit->selected, limit->choices.size(), rng);
+  if (auto* arrange = std::get_if<Arrange>(&step)) {
+    const bool order = arrange->paddings.size() < 2 || (arrange->orders.size() > 1 && rng.below(2) == 0);
+    return order ? redraw(arrange->order, arrange->orders.size(), rng)
+                 : redraw(arrange->padding, arrange->paddings.size(), rng);
+  }
   auto& fuse = std::get<Fuse>(step);
   std::uint32_t zero_based = fuse.count - 1;
   const bool changed = redraw(zero_based, fuse.iters.size(), rng);

@@ -253,6 +253,29 @@ TEST_CASE("constants are packed in the order of the loops that read them") {
   CHECK(buffer(lowered(rest), 1).physical_shape() == Shape{2, 6, 16});
 }
 
+TEST_CASE("a temporary is stored with its dimensions in another order, and rows apart") {
+  using schedule::Arrange;
+  const auto copied = [](std::uint32_t order, std::uint32_t padding) {
+    ScheduleBuilder s(matmul(8, 32, 6));
+    const auto copy = s.cache_read(0, 2);
+    s.append(Arrange{copy, {{0, 1}, {1, 0}}, {0, 4}, order, padding});
+    return buffer(lowered(s), copy).physical_shape();
+  };
+  CHECK(copied(0, 0) == Shape{8, 6});
+  CHECK(copied(0, 1) == Shape{8, 10});
+  CHECK(copied(1, 0) == Shape{6, 8});
+  CHECK(copied(1, 1) == Shape{6, 12});
+
+  ScheduleBuilder output(matmul(8, 32, 6));
+  output.append(Arrange{2, {{1, 0}}, {0}, 0, 0});
+  CHECK(fault(output) == "not_packable");
+  ScheduleBuilder twice(matmul(8, 32, 6));
+  const auto copy = twice.cache_read(0, 2);
+  twice.pack(copy, 2);
+  twice.append(Arrange{copy, {{1, 0}}, {0}, 0, 0});
+  CHECK(fault(twice) == "not_packable");
+}
+
 TEST_CASE("a fused loop takes part in packing like the loops it is made of") {
   ScheduleBuilder s(matmul(8, 32, 6));
   const auto i = s.split(2, 0, {4});

@@ -213,6 +213,19 @@ TEST_CASE("rfactor") {
   CHECK(fault({Split{2, 0, {2}}, Rfactor{2, 2}}) == "already_scheduled");
 }
 
+TEST_CASE("arrange") {
+  const Arrange transposed{2, {{0, 1}, {1, 0}}, {0, 4}, 1, 1};
+  CHECK(after({transposed}).arrangements == std::vector<Arrange>{transposed});
+  CHECK(fault({Arrange{0, {{0, 1}}, {0}, 0, 0}}) == "unknown_stage");  // an input
+  CHECK(fault({Arrange{2, {{0, 1}}, {0}, 1, 0}}) == "bad_choice");
+  CHECK(fault({Arrange{2, {{0, 1}}, {0}, 0, 1}}) == "bad_choice");
+  CHECK(fault({Arrange{2, {{0, 1}}, {-4}, 0, 0}}) == "bad_choice");
+  CHECK(fault({Arrange{2, {{0, 1}}, {std::int64_t{1} << 40}, 0, 0}}) == "bad_choice");
+  CHECK(fault({Arrange{2, {{0}}, {0}, 0, 0}}) == "bad_order");
+  CHECK(fault({Arrange{2, {{0, 0}}, {0}, 0, 0}}) == "bad_order");
+  CHECK(fault({Arrange{2, {{0, 2}}, {0}, 0, 0}}) == "bad_order");
+}
+
 TEST_CASE("pack and tensorize") {
   CHECK(after({Pack{1, 2}}).packs == std::vector<Pack>{{1, 2}});
   CHECK(fault({Pack{0, 2}}) == "not_packable");  // an input

@@ -29,7 +29,8 @@ TEST_CASE("every step survives the round trip") {
       Rfactor{2, 4},
       Pack{1, 2},
       Tensorize{2, 6, "avx512_bf16"},
-      FollowFusedSplit{5, 1, {0, 1}, 1}};
+      FollowFusedSplit{5, 1, {0, 1}, 1},
+      Arrange{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   const json written = to_json(steps);
   CHECK(steps_from_json(json::parse(written.dump())) == steps);
@@ -38,6 +39,7 @@ TEST_CASE("every step survives the round trip") {
   CHECK(written[6].dump() == R"(["compute_location",2,["root","inline",[3,7]],2])");
   CHECK(written[8].dump() == R"(["cache_read",0,2,"shared"])");
   CHECK(written[12].dump() == R"(["follow_fused_split",5,1,[0,1],1])");
+  CHECK(written[13].dump() == R"(["arrange",5,[[0,1],[1,0]],[0,4],1,0])");
   CHECK(steps_from_json(json::array()).empty());
 }
 

@@ -12,12 +12,20 @@ namespace {
 using namespace tunewright::schedule;
 
 TEST_CASE("every primitive has a tag of its own and names all its fields") {
-  const std::vector<std::pair<Step, std::size_t>> fields{
-      {Split{}, 6},           {FollowSplit{}, 4}, {Fuse{}, 4},
-      {Reorder{}, 2},         {Annotate{}, 3},    {UnrollLimit{}, 3},
-      {ComputeLocation{}, 3}, {CacheWrite{}, 2},  {CacheRead{}, 3},
-      {Rfactor{}, 2},         {Pack{}, 2},        {Tensorize{}, 3},
-      {FollowFusedSplit{}, 4}};
+  const std::vector<std::pair<Step, std::size_t>> fields{{Split{}, 6},
+                                                         {FollowSplit{}, 4},
+                                                         {Fuse{}, 4},
+                                                         {Reorder{}, 2},
+                                                         {Annotate{}, 3},
+                                                         {UnrollLimit{}, 3},
+                                                         {ComputeLocation{}, 3},
+                                                         {CacheWrite{}, 2},
+                                                         {CacheRead{}, 3},
+                                                         {Rfactor{}, 2},
+                                                         {Pack{}, 2},
+                                                         {Tensorize{}, 3},
+                                                         {FollowFusedSplit{}, 4},
+                                                         {Arrange{}, 5}};
   CHECK(fields.size() == std::variant_size_v<Step>);
   std::set<std::string> tags;
   for (auto [step, count] : fields) {

@@ -22,6 +22,7 @@ class StoragePlan : Pass {
   void run() {
     make_buffers();
     pack_buffers();
+    arrange_buffers();
     keep_rows_apart();
   }
 
@@ -124,6 +125,25 @@ class StoragePlan : Pass {
                             "'" + buffer.name + "' must be read exactly once, by the stage it is packed for");
       }
       buffer.packing = packing_for(buffer, *only, pack.consumer);
+    }
+  }
+
+  /// Layouts of temporaries that were asked for: whole dimensions in some order.
+  void arrange_buffers() {
+    for (const schedule::Arrange& s : state_.arrangements) {
+      const BufferId id = nest_.buffer_of[s.stage];
+      if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
+      Buffer& buffer = nest_.buffers[id];
+      if (buffer.role != BufferRole::Temporary || !buffer.packing.empty()) {
+        throw ScheduleError(ScheduleFault::NotPackable, "'" + buffer.name +
+                                                            "' is an output or packed already; arrange "
+                                                            "temporaries that are not");
+      }
+      const std::vector<std::uint32_t>& order = s.orders[s.order];
+      const std::int64_t padding = s.paddings[s.padding];
+      if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) continue;
+      for (const std::uint32_t d : order) buffer.packing.push_back({d, 1, buffer.shape[d]});
+      buffer.packing.back().extent += padding;
     }
   }
 

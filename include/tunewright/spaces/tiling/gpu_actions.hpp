@@ -154,6 +154,30 @@ inline IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled
   return bound;
 }
 
+/// Lets the search choose how a fetched operand is stored: as it is, or with the dimensions that only the
+/// reduction moves along outermost, so that what one step of it needs is contiguous; rows next to each other, or
+/// one vector apart.
+inline void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Operator& reader,
+                         const std::vector<program::IndexExpr>& access) {
+  const program::Operator& op = *s.state().stages[copy].op;
+  if (op.rank() < 2) return;
+  std::vector<std::uint32_t> plain, reduced, kept;
+  for (std::uint32_t d = 0; d < op.rank(); ++d) {
+    bool spatial = false;
+    program::for_each_variable(access[d],
+                               [&](program::Var axis) { spatial = spatial || axis < reader.rank(); });
+    plain.push_back(d);
+    (spatial ? kept : reduced).push_back(d);
+  }
+  std::vector<std::vector<std::uint32_t>> orders{plain};
+  if (!kept.empty() && kept.back() != plain.back()) {
+    reduced.insert(reduced.end(), kept.begin(), kept.end());
+    orders.push_back(std::move(reduced));
+  }
+  const std::int64_t vector = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(op.type));
+  s.choose_arrangement(copy, std::move(orders), {0, vector});
+}
+
 /// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a
 /// time. All threads of the block fetch together, each a vector of neighbouring elements whose width is a
 /// choice.
@@ -181,6 +205,7 @@ inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled) 
         s.follow_fused_split(copy, fuse_all(s, copy, std::move(iters)), tiled.split_steps, thread_factor);
     s.bind(copy, parts[1], LoopKind::ThreadX);
     s.vectorize(copy, vector[1]);
+    arrange_copy(s, copy, *s.state().stages[id].op, access);
   }
 }
 
