@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "shapes.hpp"
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/graph.hpp"
@@ -74,13 +75,6 @@ inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<c
 }
 
 // ---- matrix products: C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major ---------------------------------------------
-
-struct Product {
-  std::int64_t batch = 1;
-  std::int64_t m = 1;
-  std::int64_t n = 1;
-  std::int64_t k = 1;
-};
 
 inline LibraryCall eigen_product(Product p) {
   return [p](void* const* buffers) {
