@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,11 +20,12 @@
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
-#include "tunewright/measurers/orc_compile_team.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/sandbox.hpp"
+#include "tunewright/measurers/task_cache.hpp"
 
 namespace tunewright::measurers {
 
@@ -51,13 +51,11 @@ namespace tunewright::measurers {
 
 namespace orc {
 
+using CompileTeam = measurers::CompileTeam<codegen::LlvmCompiler>;
+
 /// What a measurer remembers between batches.
 struct State {
-  struct TaskEntry {
-    std::uint64_t key;
-    std::shared_ptr<const SharedTask> data;
-  };
-  std::list<TaskEntry> tasks;  ///< most recently used first
+  TaskCache tasks;
   std::map<std::uint64_t, Seconds> best;
   std::map<std::uint64_t, CompileTeam::Compilers> compilers;  ///< by target
 };
@@ -110,7 +108,7 @@ struct OrcJit {
                             protocol.compile_timeout_seconds, compile_on);
       if (!overlap) team.wait_for_all();
       for (std::size_t i = 0; i < count; ++i) {
-        orc::Compiled compiled = team.wait(i);
+        Compiled compiled = team.wait(i);
         Outcome& outcome = outcomes[begin + i];
         if (auto* failure = std::get_if<Failure>(&compiled.result)) {
           outcome.result = std::move(*failure);
@@ -148,7 +146,7 @@ struct OrcJit {
     std::vector<codegen::Kernel> kernels;
     std::vector<std::size_t> origin;
     for (std::size_t i = 0; i < programs.size(); ++i) {
-      orc::Compiled compiled = team.wait(i);
+      Compiled compiled = team.wait(i);
       outcomes[i].compile_time = compiled.time;
       if (auto* failure = std::get_if<Failure>(&compiled.result)) {
         outcomes[i].result = std::move(*failure);
@@ -208,23 +206,10 @@ struct OrcJit {
       throw std::invalid_argument(
           "measurers::OrcJit has no processors to run on; give its member `processors` at least one");
     }
-    const std::uint64_t key = stable_hash(task);
-    auto known = std::find_if(state->tasks.begin(), state->tasks.end(),
-                              [&](const auto& entry) { return entry.key == key; });
-    if (known == state->tasks.end()) {
-      ReferenceData options = reference;
-      options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
-      state->tasks.push_front({key, std::make_shared<const SharedTask>(make_task_data(task, options))});
-      known = state->tasks.begin();
-    }
-    state->tasks.splice(state->tasks.begin(), state->tasks, known);
-    std::size_t bytes = 0;
-    for (const auto& entry : state->tasks) bytes += entry.data->bytes();
-    while (state->tasks.size() > 1 && bytes > task_cache_bytes) {
-      bytes -= state->tasks.back().data->bytes();
-      state->tasks.pop_back();
-    }
-    sandbox->set_task(state->tasks.front().data, task.target.threads, split_processors(task).run);
+    ReferenceData options = reference;
+    options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
+    sandbox->set_task(state->tasks.data_of(task, options, task_cache_bytes), task.target.threads,
+                      split_processors(task).run);
   }
 };
 

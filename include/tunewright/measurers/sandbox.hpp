@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
@@ -150,6 +151,17 @@ class Sandbox {
     return outcomes;
   }
 
+  /// What a worker of a device says of it: the bytes of `Reply::detail`, or the reason why there is none.
+  [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60) {
+    if (!worker_) start_worker();
+    sandbox::Request request;
+    request.kind = sandbox::Request::Kind::Describe;
+    request.protocol.run_timeout_seconds = timeout_seconds;
+    const Answer answer = ask(request, -1);
+    if (answer.failure) return *answer.failure;
+    return answer.reply;
+  }
+
   struct Statistics {
     std::size_t workers_started = 0;
     std::size_t kernels_run = 0;
@@ -246,6 +258,7 @@ class Sandbox {
   void start_worker() {
     worker_ = zygote_->spawn();
     ++workers_started_;
+    if (!task_) return;
     if (const auto failure = send_task()) {
       throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
     }

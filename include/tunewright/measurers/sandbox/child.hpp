@@ -126,6 +126,8 @@ class Child {
         report(series, reply);
         break;
       }
+      case Request::Kind::Describe:
+        throw Rejected(Fault::Unknown, "this worker runs kernels on the processors of this machine");
     }
   }
 

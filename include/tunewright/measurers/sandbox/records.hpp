@@ -25,6 +25,7 @@ struct Request {
     Keep,     ///< loads and checks a kernel and keeps it as the next number, starting at 0
     Repeat,  ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after one that is not timed
     Drop,    ///< forgets the kept kernels
+    Describe,  ///< writes what the kernels run on into `Reply::detail`; answered by workers of devices
   };
   Kind kind = Kind::Measure;
   std::uint32_t kernel = 0;

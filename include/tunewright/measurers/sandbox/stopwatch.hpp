@@ -18,13 +18,17 @@ namespace tunewright::measurers::sandbox {
 
 /// Seconds that `calls` calls take together. The steady clock rather than the time-stamp counter: it needs no
 /// calibration, is right on processors whose counters drift apart, and its 25 ns vanish in a repeat of
-/// milliseconds.
+/// milliseconds. A call that has a clock of its own, such as a device's, takes the time itself: `call.seconds(calls)`.
 template <class Call>
 [[nodiscard]] double seconds_of(unsigned calls, const Call& call) {
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  for (unsigned i = 0; i < calls; ++i) call();
-  return std::chrono::duration<double>(Clock::now() - start).count();
+  if constexpr (requires { call.seconds(calls); }) {
+    return call.seconds(calls);
+  } else {
+    using Clock = std::chrono::steady_clock;
+    const auto start = Clock::now();
+    for (unsigned i = 0; i < calls; ++i) call();
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  }
 }
 
 /// Calls that fill `seconds` when one takes `each`.

@@ -44,6 +44,9 @@ using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<con
 struct WorkerParts {
   ObjectLoader load;  ///< empty: only native kernels can be measured
   RuntimeFactory runtime = serial_runtime;
+  /// Answers a worker's requests until its socket closes, in place of what runs kernels on this machine's
+  /// processors; for kernels that run on a device.
+  std::function<void(int socket)> serve{};
 };
 
 }  // namespace tunewright::measurers

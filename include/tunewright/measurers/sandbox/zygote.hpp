@@ -160,7 +160,11 @@ class Zygote {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != zygote) return;  // it died before the line above
     crash_report::install(socket);
-    Child(socket, parts).serve();
+    if (parts.serve) {
+      parts.serve(socket);
+    } else {
+      Child(socket, parts).serve();
+    }
   }
 
   pid_t pid_ = -1;

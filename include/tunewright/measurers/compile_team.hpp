@@ -21,11 +21,10 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
-#include "tunewright/codegen/llvm.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/loops/nest.hpp"
 
-namespace tunewright::measurers::orc {
+namespace tunewright::measurers {
 
 /// A compiled candidate or the reason why there is none.
 struct Compiled {
@@ -33,13 +32,16 @@ struct Compiled {
   Seconds time{0};
 };
 
-/// Compiles nests [begin, end) on threads of its own; `wait` hands them out in order, each as soon as it is
-/// there. A compilation cannot be interrupted within a process; what bounds it is that the code generator
-/// keeps loops as loops beyond a fixed number of statements, and one that took longer than allowed is
-/// reported as such.
+/// Compiles nests on threads of its own; `wait` hands them out in order, each as soon as it is there. A
+/// compilation cannot be interrupted within a process; what bounds it is that the code generator keeps loops as
+/// loops beyond a fixed number of statements, and one that took longer than allowed is reported as such.
+///
+/// `compiler.compile(nest)` gives a `codegen::Kernel`, or a variant of that and `Failure`; what it throws is a
+/// `CompileError`.
+template <class Compiler>
 class CompileTeam {
  public:
-  using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
+  using Compilers = std::vector<std::unique_ptr<Compiler>>;
 
   /// One thread a compiler; on `processors` where any are given.
   CompileTeam(std::span<const loops::LoopNest> nests, const Compilers& compilers, std::size_t count,
@@ -73,7 +75,7 @@ class CompileTeam {
     static_cast<void>(::sched_setaffinity(0, sizeof set, &set));
   }
 
-  void work(codegen::LlvmCompiler& compiler) {
+  void work(Compiler& compiler) {
     for (std::size_t i = next_++; i < nests_.size(); i = next_++) {
       std::optional<Compiled> compiled;
       try {
@@ -90,7 +92,7 @@ class CompileTeam {
     }
   }
 
-  [[nodiscard]] Compiled compile(codegen::LlvmCompiler& compiler, const loops::LoopNest& nest) const {
+  [[nodiscard]] Compiled compile(Compiler& compiler, const loops::LoopNest& nest) const {
     const auto start = std::chrono::steady_clock::now();
     Compiled compiled;
     try {
@@ -118,4 +120,4 @@ class CompileTeam {
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };
 
-}  // namespace tunewright::measurers::orc
+}  // namespace tunewright::measurers
