@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/llvm_tiles.hpp"
+#include "tunewright/codegen/llvm_tensor.hpp"
 
 /// Loops, branches and storage of a loop nest in LLVM IR.
 namespace tunewright::codegen::detail {
@@ -20,10 +20,10 @@ struct LoopOptions {
   std::int64_t max_stack_bytes = 1024 * 1024;  ///< of temporaries of one thread
 };
 
-class LoopEmitter : public TileEmitter {
+class LoopEmitter : public TensorEmitter {
  public:
   LoopEmitter(Plan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
-      : TileEmitter(plan, target, module), options_(options) {}
+      : TensorEmitter(plan, target, module), options_(options) {}
 
   /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the
   /// arguments.
@@ -60,6 +60,8 @@ class LoopEmitter : public TileEmitter {
       // Without these, vectors of 512 bits are split in two on processors that prefer 256.
       function->addFnAttr("prefer-vector-width", "512");
       function->addFnAttr("min-legal-vector-width", "512");
+      if (const std::string units = tensor_features(target_); !units.empty())
+        function->addFnAttr("target-features", units);
     }
     return function;
   }
@@ -178,6 +180,7 @@ class LoopEmitter : public TileEmitter {
   }
 
   void emit_iterations(const loops::Loop& loop) {
+    if (plan_.has_instruction(loop) && emit_instruction(loop)) return;
     const std::int64_t extent = plan_.extent(loop.var);
     if (plan_.is_static(loop)) {
       for_each_binding(loop, [&] { emit_body(loop.body); });

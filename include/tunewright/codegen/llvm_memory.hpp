@@ -63,6 +63,11 @@ class MemoryEmitter : public ValueEmitter {
     return known;
   }
 
+  /// What memory holds from one element on, as a value of `type`; every lane is at the element of the first.
+  [[nodiscard]] llvm::Value* load_bits(loops::BufferId id, const Affine& at, llvm::Type* type) {
+    return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
+  }
+
   /// Stores `value`; a scalar goes to every lane. Only lanes of `mask` are written; a uniform condition is
   /// the caller's.
   void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {

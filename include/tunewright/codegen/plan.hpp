@@ -73,6 +73,12 @@ class Plan {
                options_.max_unrolled_chunks;
   }
 
+  /// True when the target has the tensor instruction that stands for the loop.
+  [[nodiscard]] bool has_instruction(const loops::Loop& loop) const {
+    return loop.intrinsic != nullptr && loop.kind == loops::LoopKind::Vectorized && target_.isa == Isa::Avx512 &&
+           target_.has(loop.intrinsic->unit) && lanes(loop.body) == loop.intrinsic->n;
+  }
+
   template <class F>
   static void for_each_statement(const loops::Body& body, const F& f) {
     for (const loops::Node& node : body) {
@@ -92,7 +98,7 @@ class Plan {
   }
 
   struct Shape {
-    std::int64_t instances = 0;  ///< statements emitted
+    std::int64_t instances = 0;  ///< statements, or tensor instructions, emitted
     std::int64_t targets = 1;    ///< vectors that one statement writes, at most
     bool straight = true;        ///< no loop is left
   };
@@ -132,6 +138,7 @@ class Plan {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
     if (count == 1) return shape;
+    if (has_instruction(loop)) return {.instances = 1};
     bool moves = false;
     for_each_statement(loop.body,
                        [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });

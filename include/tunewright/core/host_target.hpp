@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -110,6 +111,31 @@ namespace host {
   return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
 }
 
+/// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers where it can save them; a
+/// process must still ask for them, see `permit_tile_registers`.
+[[nodiscard]] inline std::uint32_t tensor_units_of_flags(std::string_view flags) {
+  std::istringstream words{std::string(flags)};
+  std::uint32_t units = 0;
+  for (std::string word; words >> word;) {
+    for (const TensorUnit unit :
+         {TensorUnit::Avx512Vnni, TensorUnit::Avx512Bf16, TensorUnit::AmxInt8, TensorUnit::AmxBf16}) {
+      if (word == name(unit)) units |= static_cast<std::uint32_t>(unit);
+    }
+  }
+  return units;
+}
+
+/// Asks the system for the tile registers of AMX, for this process and those it forks later. False where it refuses.
+[[nodiscard]] inline bool permit_tile_registers() {
+#if defined(__x86_64__)
+  constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM, which older headers lack
+  constexpr long tile_data = 18;
+  return ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+#else
+  return false;
+#endif
+}
+
 /// Processors this process may run on.
 [[nodiscard]] inline std::vector<int> allowed_processors() {
   // Machines may have more processors than a `cpu_set_t` has bits; the call tells by failing.
@@ -210,6 +236,7 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   target.name = host::cpuinfo_value(cpuinfo, "model name");
   if (target.name.empty()) target.name = "unnamed processor";
   target.isa = *isa;
+  if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
   const std::vector<int> cores = host::one_per_core(allowed, files);
   target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
   if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);
@@ -217,10 +244,14 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   return target;
 }
 
-/// This machine: instruction set, caches, and one thread for each physical core the process may use. Restrict
-/// it with `with_isa` and `with_threads`.
+/// This machine: instruction set, tensor units, caches, and one thread for each physical core the process may use.
+/// Restrict it with `with_isa` and `with_threads`. Where there are tile registers it asks the system for them.
 [[nodiscard]] inline Target host_target() {
-  return describe_host(system_files(), host::allowed_processors());
+  Target target = describe_host(system_files(), host::allowed_processors());
+  const auto tiles =
+      static_cast<std::uint32_t>(TensorUnit::AmxInt8) | static_cast<std::uint32_t>(TensorUnit::AmxBf16);
+  if ((target.tensor_units & tiles) != 0 && !host::permit_tile_registers()) target.tensor_units &= ~tiles;
+  return target;
 }
 
 }  // namespace tunewright

@@ -24,6 +24,20 @@ enum class Isa : std::uint8_t { Sse42, Avx2, Avx512 };
   return "unknown";
 }
 
+/// Units of a processor that multiply small matrices at once. Values are bits of `Target::tensor_units`.
+enum class TensorUnit : std::uint32_t { Avx512Vnni = 1, Avx512Bf16 = 2, AmxInt8 = 4, AmxBf16 = 8 };
+
+/// As /proc/cpuinfo calls it.
+[[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {
+  switch (unit) {
+    case TensorUnit::Avx512Vnni: return "avx512_vnni";
+    case TensorUnit::Avx512Bf16: return "avx512_bf16";
+    case TensorUnit::AmxInt8: return "amx_int8";
+    case TensorUnit::AmxBf16: return "amx_bf16";
+  }
+  return "unknown";
+}
+
 /// What code is generated for and measured on. A value: several targets can describe one machine (fewer threads, an older
 /// instruction set), and equal targets share journals.
 struct Target {
@@ -54,6 +68,18 @@ struct Target {
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
   std::string architecture{};   ///< compute capability, e.g. "sm_90"; on CPUs empty
 
+  std::uint32_t tensor_units = 0;  ///< of a CPU: bits of `TensorUnit`
+
+  [[nodiscard]] constexpr bool has(TensorUnit unit) const noexcept {
+    return (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
+  }
+  /// This target with one unit more, such as to generate code for a machine that is not at hand.
+  [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const {
+    Target extended = *this;
+    extended.tensor_units |= static_cast<std::uint32_t>(unit);
+    return extended;
+  }
+
   /// Shared memory a block can have at most.
   [[nodiscard]] constexpr std::uint64_t shared_memory_limit_bytes() const noexcept {
     return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes
@@ -69,7 +95,7 @@ struct Target {
     return isa == Isa::Avx512 ? 32U : 16U;
   }
 
-  /// The same machine with older instructions. Throws `std::invalid_argument` when this target lacks `wanted`.
+  /// The same machine with older instructions, without the tensor units that came with newer ones. Throws `std::invalid_argument` when this target lacks `wanted`.
   [[nodiscard]] Target with_isa(Isa wanted) const {
     if (kind != DeviceKind::Cpu || wanted > isa) {
       throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +
@@ -77,6 +103,7 @@ struct Target {
     }
     Target restricted = *this;
     restricted.isa = wanted;
+    if (wanted != Isa::Avx512) restricted.tensor_units = 0;
     return restricted;
   }
   /// The same machine with `count` threads. Throws `std::invalid_argument` for zero.
@@ -117,6 +144,7 @@ struct Target {
         .add(t.peak_fp32_gflops)
         .add(t.peak_gb_per_s);
   }
+  if (t.tensor_units != 0) hash.add(t.tensor_units);  // others keep the keys they had
   return hash.value();
 }
 

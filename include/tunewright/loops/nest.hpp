@@ -14,6 +14,7 @@
 
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
 /// The loop nest that a schedule lowers to: what code generators, feature extractors, verifiers and printers
@@ -128,6 +129,9 @@ struct Loop {
   bool reduction = false;  ///< iterates a reduction axis of the statements inside
   /// Serial loops inside with at most so many statement instances are unrolled too.
   std::int64_t unroll_limit = 0;
+  /// This loop and those inside are what one tensor instruction computes. They stay written out: their meaning does
+  /// not depend on it.
+  const schedule::TensorIntrinsic* intrinsic = nullptr;
   Body body;
 };
 

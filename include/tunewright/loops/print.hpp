@@ -130,6 +130,7 @@ class Printer {
     std::string text = "for " + variable.name + " in 0.." + std::to_string(variable.extent);
     if (loop.kind != LoopKind::Serial) text += " " + std::string(name(loop.kind));
     if (loop.reduction) text += " reduction";
+    if (loop.intrinsic != nullptr) text += " by " + std::string(loop.intrinsic->name);
     if (loop.unroll_limit > 0) text += " unroll<=" + std::to_string(loop.unroll_limit);
     line(depth, text + ":");
     print(loop.body, depth + 1);

@@ -294,9 +294,20 @@ inline void apply_step(State& state, const Arrange& s) {
 }
 
 inline void apply_step(State& state, const Tensorize& s) {
-  live_position(computed_stage(state, s.stage), s.iter);
-  throw ScheduleError(ScheduleFault::Unsupported,
-                      "no tensor instruction is named '" + s.intrinsic + "' on this target");
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  const TensorIntrinsic* intrinsic = find_intrinsic(s.intrinsic);
+  if (intrinsic == nullptr) {
+    std::string known;
+    for (const TensorIntrinsic& one : tensor_intrinsics) known += (known.empty() ? "" : ", ") + std::string(one.name);
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "no tensor instruction is named '" + s.intrinsic + "'; there are " + known);
+  }
+  if (!multiplies(*intrinsic, *stage.op)) {
+    throw ScheduleError(ScheduleFault::Unsupported, "'" + stage.op->name + "' is no sum of products of the types that " +
+                                                        s.intrinsic + " multiplies");
+  }
+  stage.tensorized = {intrinsic, s.iter};
 }
 
 }  // namespace detail

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/program/graph.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/step.hpp"
 
 namespace tunewright::schedule {
@@ -39,6 +40,12 @@ struct Relation {
   Factors factors;   ///< of a split: extents of all children but the first
 };
 
+/// Loops of a stage that a tensor instruction replaces: those from `iter` inwards.
+struct Tensorized {
+  const TensorIntrinsic* intrinsic = nullptr;
+  IterId iter = 0;
+};
+
 struct Stage {
   std::shared_ptr<const Operator> op;
   Scope scope = Scope::Global;
@@ -47,6 +54,7 @@ struct Stage {
   std::vector<Relation> relations;  ///< in the order made
   Location location;
   std::int64_t unroll_limit = 0;
+  Tensorized tensorized;
 
   [[nodiscard]] bool is_source() const noexcept { return op->role != program::Role::Computed; }
   /// True when its loops are still its axes and it is at the root.
@@ -121,6 +129,7 @@ inline void reset_iterators(Stage& stage) {
   stage.iterators.clear();
   stage.order.clear();
   stage.relations.clear();
+  stage.tensorized = {};
   const std::size_t axes = stage.op->axes.size();
   const std::size_t expected = stage.is_source() ? axes : 5 * axes;  // tiling splits an axis into four
   stage.iterators.reserve(expected);

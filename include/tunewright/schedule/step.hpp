@@ -151,7 +151,8 @@ struct Arrange {
   bool operator==(const Arrange&) const = default;
 };
 
-/// Replaces the loops from `iter` inwards by a tensor instruction.
+/// Replaces the loops from `iter` inwards by a tensor instruction of `intrinsics.hpp`, whose extents they must have in
+/// its order: those of m above 1, n, k.
 struct Tensorize {
   TensorId stage = 0;
   IterId iter = 0;

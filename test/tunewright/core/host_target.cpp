@@ -82,6 +82,23 @@ TEST_CASE("instruction sets need all of their parts") {
                        std::runtime_error);
 }
 
+TEST_CASE("tensor units are what the flags name, and go with the instruction set they belong to") {
+  const auto bit = [](TensorUnit unit) { return static_cast<std::uint32_t>(unit); };
+  CHECK(host::tensor_units_of_flags("avx512f avx512_vnni avx512_bf16 avx_vnni") ==
+        (bit(TensorUnit::Avx512Vnni) | bit(TensorUnit::Avx512Bf16)));
+  CHECK(host::tensor_units_of_flags("amx_bf16 amx_tile amx_int8") ==
+        (bit(TensorUnit::AmxInt8) | bit(TensorUnit::AmxBf16)));
+  CHECK(host::tensor_units_of_flags("avx512_vnni2 amx_int") == 0);
+  Target target;
+  target.isa = Isa::Avx512;
+  const Target extended = target.with_tensor_unit(TensorUnit::Avx512Vnni);
+  CHECK(extended.has(TensorUnit::Avx512Vnni));
+  CHECK_FALSE(extended.has(TensorUnit::Avx512Bf16));
+  CHECK_FALSE(extended.with_isa(Isa::Avx2).has(TensorUnit::Avx512Vnni));
+  CHECK(stable_hash(extended) != stable_hash(target));
+  CHECK(stable_hash(extended.with_isa(Isa::Avx2)) == stable_hash(target.with_isa(Isa::Avx2)));
+}
+
 TEST_CASE("a machine without cache files keeps plain defaults") {
   Files files;
   files["/proc/cpuinfo"] = "flags : sse4_2\n";

@@ -39,6 +39,11 @@ class Emission : Pass {
 
   /// Appends the loops of a stage, with everything attached to it.
   void emit_stage(TensorId id, Body& into) {
+    const Stage& stage = state_.stages[id];
+    const bool replaced = stage.tensorized.intrinsic != nullptr &&
+                          (stage.position(stage.tensorized.iter) == stage.order.size() ||
+                           !schedule::multiplies(*stage.tensorized.intrinsic, *info_[id].op));
+    if (replaced) refuse_instruction(stage);  // by a later split, or by inlining what it reads
     // All threads take part in filling shared memory, whether or not their own part is outside.
     std::vector<Guard> outside = fills_shared_memory(id) ? std::vector<Guard>{} : conditions_to_run(id);
     Statement update = store(id);
@@ -154,6 +159,46 @@ class Emission : Pass {
     }
     emit_loops(id, place + 1, update, initialise, target);
     if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
+    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) give_to_instruction(stage, into);
+  }
+
+  [[noreturn]] static void refuse_instruction(const Stage& stage) {
+    const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "the loops of '" + stage.op->name + "' from " +
+                            schedule::iterator_name(stage, stage.tensorized.iter) + " inwards are not the " +
+                            std::to_string(intrinsic.m) + " x " + std::to_string(intrinsic.n) + " x " +
+                            std::to_string(intrinsic.k) + " of " + std::string(intrinsic.name) +
+                            "; split and reorder so that they are");
+  }
+
+  /// Marks the last node of `body` as what the stage's tensor instruction computes. The kinds of its loops become
+  /// what runs best where there is no such instruction.
+  void give_to_instruction(const Stage& stage, Body& body) const {
+    const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
+    struct Wanted {
+      std::int64_t extent;
+      bool reduction;
+      LoopKind kind;
+    };
+    constexpr std::int64_t longest_unrolled = 8;
+    const LoopKind reducing = intrinsic.k <= longest_unrolled ? LoopKind::Unrolled : LoopKind::Serial;
+    Loop* outermost = nullptr;
+    Body* inside = &body;
+    for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial},
+                                 Wanted{intrinsic.n, false, LoopKind::Vectorized},
+                                 Wanted{intrinsic.k, true, reducing}}) {
+      if (wanted.extent == 1) continue;
+      const bool alone = !inside->empty() && (inside == &body || inside->size() == 1);
+      Loop* loop = alone ? std::get_if<Loop>(&inside->back().content) : nullptr;
+      if (loop == nullptr || nest_.variables[loop->var].extent != wanted.extent || loop->reduction != wanted.reduction)
+        refuse_instruction(stage);
+      loop->kind = wanted.kind;
+      if (outermost == nullptr) outermost = loop;
+      inside = &loop->body;
+    }
+    if (inside->size() != 1 || !std::holds_alternative<Statement>(inside->front().content)) refuse_instruction(stage);
+    outermost->intrinsic = &intrinsic;
   }
 
   static const Rebinding* rebinding_of(const StageInfo& info, IterId iter) {

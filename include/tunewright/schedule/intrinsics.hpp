@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/schedule/kinds.hpp"
+
+/// Tensor instructions as data: what one computes, on which types, and what a processor must have for it. Code
+/// generators decide how to emit one; a nest that carries one means what its loops mean, so whoever does not know it
+/// runs the loops.
+namespace tunewright::schedule {
+
+using program::ScalarType;
+
+/// Types of the factors, in either order, and of what their products are added to.
+struct OperandTypes {
+  ScalarType a = ScalarType::Float32;
+  ScalarType b = ScalarType::Float32;
+  ScalarType accumulator = ScalarType::Float32;
+};
+
+/// accumulator[i, j] += sum over r < k of a[i, r] * b[r, j], for i < m and j < n.
+///
+/// Layouts: elements of `a` that differ in r are neighbours. Elements of `b` are stored [n][k], or as k rows of n that
+/// are interleaved on the way in.
+struct TensorIntrinsic {
+  std::string_view name;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  TensorUnit unit = TensorUnit::Avx512Vnni;
+  std::array<OperandTypes, 4> types{};
+  std::size_t type_count = 1;
+  Scope a = Scope::FragmentA;  ///< where operands live while it runs
+  Scope b = Scope::FragmentB;
+  Scope accumulator = Scope::Accumulator;
+
+  [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept { return {types.data(), type_count}; }
+};
+
+/// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
+inline constexpr std::array<TensorIntrinsic, 2> tensor_intrinsics{{
+    {.name = "avx512_vnni",
+     .n = 16,
+     .k = 4,
+     .unit = TensorUnit::Avx512Vnni,
+     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .type_count = 3},
+    {.name = "avx512_bf16",
+     .n = 16,
+     .k = 2,
+     .unit = TensorUnit::Avx512Bf16,
+     .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
+}};
+
+/// The descriptor of that name, or null.
+[[nodiscard]] constexpr const TensorIntrinsic* find_intrinsic(std::string_view name) noexcept {
+  for (const TensorIntrinsic& intrinsic : tensor_intrinsics) {
+    if (intrinsic.name == name) return &intrinsic;
+  }
+  return nullptr;
+}
+
+/// The two reads of a body that is a product of elements, each cast or not.
+struct Product {
+  const program::ExprNode* first = nullptr;
+  const program::ExprNode* second = nullptr;
+};
+
+/// Factors of a sum of products of two reads; nothing if the operator is something else.
+[[nodiscard]] inline std::optional<Product> product_of(const program::Operator& op) {
+  if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply) return std::nullopt;
+  const auto read = [](const program::Expr& e) -> const program::ExprNode* {
+    const program::ExprNode* node = e->op == program::Op::Cast ? e->args[0].get() : e.get();
+    return node->op == program::Op::Load ? node : nullptr;
+  };
+  const Product product{read(op.body->args[0]), read(op.body->args[1])};
+  if (product.first == nullptr || product.second == nullptr) return std::nullopt;
+  return product;
+}
+
+/// True when `op` sums products of types that `intrinsic` multiplies.
+[[nodiscard]] inline bool multiplies(const TensorIntrinsic& intrinsic, const program::Operator& op) {
+  const std::optional<Product> product = product_of(op);
+  if (!product) return false;
+  const ScalarType x = product->first->type;
+  const ScalarType y = product->second->type;
+  for (const OperandTypes& types : intrinsic.operand_types()) {
+    const bool same = (types.a == x && types.b == y) || (types.a == y && types.b == x);
+    if (same && types.accumulator == op.type) return true;
+  }
+  return false;
+}
+
+}  // namespace tunewright::schedule

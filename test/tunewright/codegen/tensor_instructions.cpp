@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products by tensor instructions: what every machine's loops give, and the instruction in the assembly.
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/run_kernel.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace {
+
+using namespace tunewright;
+using program::ScalarType;
+
+struct Case {
+  program::operators::MatmulShape shape;
+  std::string intrinsic;
+  std::int64_t depth = 4;   ///< of the sum that one instruction takes
+  bool packed = false;
+};
+
+/// i unrolled around tiles of 16 columns and `depth` terms.
+schedule::Schedule tensorized(const Case& c) {
+  using namespace schedule;
+  Schedule config{program::operators::matmul_graph(c.shape), {}};
+  config.steps = {Split{2, 1, {16}}, Split{2, 2, {c.depth}}, Reorder{2, {3, 5, 0, 4, 6}},
+                  Annotate{2, 0, LoopKind::Unrolled}};
+  if (c.packed) config.steps.push_back(Pack{1, 2});
+  config.steps.push_back(Tensorize{2, 4, c.intrinsic});
+  return config;
+}
+
+/// Numbers of all magnitudes of the types, row-major where nothing is packed.
+std::vector<std::vector<double>> arguments_for(const loops::LoopNest& nest) {
+  Rng rng(5);
+  std::vector<std::vector<double>> arguments;
+  for (const loops::BufferId id : nest.arguments) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(buffer.elements()));
+    for (double& v : values) {
+      v = program::is_float(buffer.type) ? program::rounded(2 * rng.uniform() - 1, buffer.type)
+                                         : program::lowest(buffer.type) + static_cast<double>(rng.below(256));
+    }
+    if (program::is_float(buffer.type)) continue;
+    values[0] = program::lowest(buffer.type);  // the two bytes that flipped signs and saturation get wrong
+    values[1] = program::highest(buffer.type);
+  }
+  return arguments;
+}
+
+/// Largest difference between the compiled nest and the same loops interpreted, relative to 1 + magnitude.
+double error_of(const Case& c, const Target& target) {
+  const loops::LoopNest nest = loops::lower(tensorized(c));
+  codegen::LlvmCompiler compiler(target, {.verify = true});
+  const auto arguments = arguments_for(nest);
+  return test::compiled_error(nest, compiler, arguments, test::interpreted(nest, arguments));
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+/// Assembly for a machine that has the unit, whether this one does or not.
+std::string assembly(const Case& c, TensorUnit unit) {
+  Target target;
+  target.isa = Isa::Avx512;
+  return codegen::LlvmCompiler(target.with_tensor_unit(unit)).to_assembly(loops::lower(tensorized(c)));
+}
+
+std::vector<Target> targets_with(TensorUnit unit) {
+  const Target host = host_target().with_threads(1);
+  std::vector<Target> targets{host.with_isa(Isa::Sse42)};  // has no such instruction and runs the loops
+  if (host.has(unit)) {
+    targets.push_back(host);
+  } else {
+    MESSAGE("this machine has no " << name(unit) << ": its instruction is compiled but not run");
+  }
+  return targets;
+}
+
+constexpr ScalarType s8 = ScalarType::Int8;
+constexpr ScalarType u8 = ScalarType::UInt8;
+
+}  // namespace
+
+TEST_CASE("products of bytes with and without signs, packed and not, in tiles that divide and that do not") {
+  struct Types {
+    ScalarType a, b;
+  };
+  for (const Target& target : targets_with(TensorUnit::Avx512Vnni)) {
+    for (const Types types : {Types{u8, s8}, {s8, u8}, {s8, s8}, {u8, u8}}) {
+      for (const bool packed : {false, true}) {
+        for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{6, 32, 24}, {5, 40, 22}}) {
+          const Case c{{.m = m, .n = n, .k = k, .constant_b = packed, .type = types.a, .type_b = types.b},
+                       "avx512_vnni",
+                       4,
+                       packed};
+          CHECK_MESSAGE(error_of(c, target) == 0, name(target.isa), " ", name(types.a), " ", name(types.b), " ", n);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("products of bfloat16 numbers") {
+  for (const Target& target : targets_with(TensorUnit::Avx512Bf16)) {
+    for (const bool packed : {false, true}) {
+      for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{6, 32, 24}, {5, 40, 23}}) {
+        const Case c{{.m = m, .n = n, .k = k, .constant_b = packed, .type = ScalarType::BFloat16}, "avx512_bf16", 2, packed};
+        CHECK(error_of(c, target) < 1e-5);  // sums of 24 terms of order 1 in float32
+      }
+    }
+  }
+}
+
+TEST_CASE("a machine with the unit gets one instruction for each row and 16 columns, on registers") {
+  const Case bytes{{.m = 6, .n = 32, .k = 24, .constant_b = true, .type = u8, .type_b = s8}, "avx512_vnni", 4, true};
+  const std::string vnni = assembly(bytes, TensorUnit::Avx512Vnni);
+  CHECK(count(vnni, "vpdpbusd") == 6);
+  CHECK(count(vnni, "vpmovsx") + count(vnni, "vpmulld") == 0);
+  Case both_signed = bytes;
+  both_signed.shape.type = s8;
+  CHECK(count(assembly(both_signed, TensorUnit::Avx512Vnni), "vpdpbusd") == 7);  // one makes up for 128 too much
+  const Case pairs{{.m = 6, .n = 32, .k = 24, .type = ScalarType::BFloat16}, "avx512_bf16", 2, false};
+  CHECK(count(assembly(pairs, TensorUnit::Avx512Bf16), "vdpbf16ps") == 6);
+  // Another unit does not help.
+  CHECK(count(assembly(bytes, TensorUnit::Avx512Bf16), "vpdpbusd") == 0);
+}
+
+TEST_CASE("a nest that carries an instruction says so and keeps its loops") {
+  const Case c{{.m = 2, .n = 16, .k = 8, .type = u8, .type_b = s8}, "avx512_vnni", 4, false};
+  const std::string text = loops::to_string(loops::lower(tensorized(c)));
+  CHECK_MESSAGE(text.find("for j.1 in 0..16 vectorized by avx512_vnni:") != std::string::npos, text);
+  CHECK_MESSAGE(text.find("for k.1 in 0..4 unrolled reduction:") != std::string::npos, text);
+}
+
+TEST_CASE("loops that are not what the instruction computes are refused") {
+  const auto refusal = [](const Case& c, std::vector<schedule::Step> more = {}) -> std::string {
+    schedule::Schedule config = tensorized(c);
+    config.steps.insert(config.steps.end(), more.begin(), more.end());
+    try {
+      (void)loops::lower(config);
+    } catch (const schedule::ScheduleError& error) {
+      CHECK(error.fault() == schedule::ScheduleFault::Unsupported);
+      return error.what();
+    }
+    return "";
+  };
+  const Case fits{{.m = 2, .n = 32, .k = 8, .type = u8, .type_b = s8}, "avx512_vnni", 4, false};
+  CHECK(refusal(fits).empty());
+  Case shallow = fits;
+  shallow.depth = 2;
+  CHECK(refusal(shallow) ==
+        "unsupported: the loops of 'matmul' from j.1 inwards are not the 1 x 16 x 4 of avx512_vnni; split and reorder "
+        "so that they are");
+  CHECK_FALSE(refusal(fits, {schedule::Split{2, 4, {8}}}).empty());  // the loop is split afterwards
+  Case narrow = fits;
+  narrow.shape.n = 8;  // the loop of 16 shrinks
+  CHECK_FALSE(refusal(narrow).empty());
+  Case unknown = fits;
+  unknown.intrinsic = "avx1024";
+  CHECK(refusal(unknown) ==
+        "unsupported: step 4: unsupported: no tensor instruction is named 'avx1024'; there are avx512_vnni, avx512_bf16");
+  Case floats = fits;
+  floats.shape.type = ScalarType::Float32;
+  floats.shape.type_b.reset();
+  CHECK(refusal(floats) ==
+        "unsupported: step 4: unsupported: 'matmul' is no sum of products of the types that avx512_vnni multiplies");
+}
