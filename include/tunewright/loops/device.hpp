@@ -130,7 +130,9 @@ class DeviceForm {
         if (auto* inner = std::get_if<Loop>(&node.content))
           inner->unroll_limit = std::max(inner->unroll_limit, loop->unroll_limit);
       }
-      around.push_back({loop->var, loop->kind, false, 0, {}});
+      Loop& taken = around.emplace_back();
+      taken.var = loop->var;
+      taken.kind = loop->kind;
       body = std::move(inside);
     }
     return around;

@@ -111,7 +111,7 @@ inline void apply_step(State& state, const Annotate& s) {
   live_position(stage, s.iter);
   Iterator& iterator = stage.iterators[s.iter];
   const bool may_carry_reduction = s.kind == LoopKind::Serial || s.kind == LoopKind::Unrolled ||
-                                   s.kind == LoopKind::Vectorized || s.kind == LoopKind::ThreadX;
+                                   s.kind == LoopKind::Vectorized || schedule::is_thread_index(s.kind);
   if (iterator.kind == AxisKind::Reduction && !may_carry_reduction) {
     throw ScheduleError(ScheduleFault::BadAnnotation,
                         describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +

@@ -11,8 +11,10 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_log/workloads.hpp"
+#include "tunewright/loops/device.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/simt.hpp"
 
 using namespace tunewright;
 namespace ansor = data::ansor;
@@ -26,14 +28,15 @@ std::vector<ansor::Step> steps(const std::string& text) {
 }
 
 // What the program computes from fixed inputs.
-std::vector<double> result(const loops::LoopNest& nest) {
+template <class Run>
+std::vector<double> result(const loops::LoopNest& nest, const Run& run) {
   std::vector<std::vector<double>> arguments;
   for (const loops::BufferId id : nest.arguments) {
     arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
     double next = 1;
     for (double& value : arguments.back()) value = (next = next < 30 ? next * 3 + 1 : next - 29) - 16;
   }
-  loops::interpret(nest, arguments);
+  run(nest, arguments);
   return arguments.back();
 }
 
@@ -107,8 +110,13 @@ TEST_CASE("translated steps compute what the workload does") {
     const auto graph = ansor::workload_graph(workload.first);
     REQUIRE(graph);
     const auto scheduled = loops::lower(ansor::to_schedule(graph, steps(workload.second)));
-    if (workload.second.find("shared") != std::string::npos) continue;  // no thread can run alone there
-    CHECK(result(scheduled) == result(loops::lower(schedule::Schedule{graph, {}})));
+    const auto expected = result(loops::lower(schedule::Schedule{graph, {}}), loops::interpret);
+    // Threads that fill shared memory together cannot run one after the other.
+    if (workload.second.find("shared") == std::string::npos)
+      CHECK(result(scheduled, loops::interpret) == expected);
+    const auto* kernel = std::get_if<loops::Loop>(&scheduled.body.back().content);
+    if (kernel != nullptr && kernel->kind == schedule::LoopKind::BlockX)
+      CHECK(result(loops::to_device(scheduled), loops::run_simt) == expected);
   }
 }
 

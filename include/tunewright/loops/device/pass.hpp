@@ -88,24 +88,32 @@ inline void append(Body& body, Body more) {
   return "loop '" + nest.variables.at(var).name + "'";
 }
 
-/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices
-/// and otherwise stay within one thread's share, so that an element tells its thread. False where it cannot
-/// be told.
+/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices,
+/// and what else they add stays within one thread's share or goes in steps of all threads' shares, so that an
+/// element tells its thread. False where it cannot be told.
 [[nodiscard]] inline bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads,
                                          const IndexExpr& a, const IndexExpr& b) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, extent
   IndexExpr rest_of_a = a, rest_of_b = b;
+  std::int64_t all_threads = 1;  // how far all of them reach
   for (const ThreadIndices::Index& index : threads.x_y_z) {
     if (index.extent == 1) continue;
     const std::int64_t coefficient = a.coefficient(index.var);
     if (coefficient < 1 || coefficient != b.coefficient(index.var)) return false;
     digits.emplace_back(coefficient, index.extent);
+    all_threads = std::max(all_threads, coefficient * index.extent);
     rest_of_a.add(IndexExpr::variable(index.var), -coefficient);
     rest_of_b.add(IndexExpr::variable(index.var), -coefficient);
   }
   if (threads.any_used_by(rest_of_a) || threads.any_used_by(rest_of_b)) return false;
-  const auto range_of = [&nest](Var v) { return nest.range_of(v); };
-  const program::Range of_a = rest_of_a.range(range_of), of_b = rest_of_b.range(range_of);
+  const auto share = [&](const IndexExpr& rest) {
+    IndexExpr within(rest.constant());
+    for (const IndexExpr::Term& term : rest.terms()) {
+      if (term.coefficient % all_threads != 0) within.add(term);
+    }
+    return within.range([&nest](Var v) { return nest.range_of(v); });
+  };
+  const program::Range of_a = share(rest_of_a), of_b = share(rest_of_b);
   std::int64_t span = std::max(of_a.max, of_b.max) - std::min(of_a.min, of_b.min);
   std::sort(digits.begin(), digits.end());
   for (const auto& [coefficient, extent] : digits) {
