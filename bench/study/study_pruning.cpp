@@ -6,8 +6,11 @@
 //
 // The training side of a split is pruned, the test side stays whole. A seed draws records, split and pruning.
 // Recipes: `full` (nothing removed); `uniform@P` (P percent removed at random, for comparison);
-// `prune_rows<R>_floor<F>_slow<S>` (data::Pruning with these percentages); `default` (its defaults); and
-// `tasks_only`, `slow_only`, `invalid_only` (one stage each). Counters, see also count_quality:
+// `default` (data::Pruning as it comes: near-duplicates go), `default_half_as_many` (it keeps half as many),
+// `all_stages` (tasks drawn by their work, slow records thinned out, as the paper names them),
+// `prune_rows<R>_floor<F>_slow<S>` (these two stages with other percentages), `tasks_only`, `slow_only`,
+// `invalid_only` (one stage each), `far_labels` (records of unlike latency stay), `without_<N>x_slower` (slower ones
+// go, but for a share, then others at random). Counters, see also count_quality:
 //   removed_percent       of the training records
 //   accuracy_lost         pairwise accuracy of `full` less this one's, in points (1 / 100); negative: gained
 //   train_s, train_s_full time of the fit
@@ -16,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -79,7 +83,6 @@ const Sides& sides_of(const study::Options& options, const std::string& split, s
           .records;
   sides.split = study::split_by(split, sides.records, seed);
   sides.train = sides.records.subset(sides.split.train);
-  sides.train.x = FeatureBatch();  // pruning looks at costs alone
   sides.test = study::Part::of(sides.records, sides.split.test);
   const Fitted full =
       fit(sides, everything(sides), static_cast<unsigned>(options.number("threads", 2)), seed);
@@ -87,6 +90,57 @@ const Sides& sides_of(const study::Options& options, const std::string& split, s
   sides.full_s = full.seconds;
   last.emplace(key, std::move(sides));
   return last->second;
+}
+
+// Of every group the records that `thinned(members, wanted)` keeps; `share` of them is wanted.
+template <class Thin>
+std::vector<std::size_t> thin_groups(const Sides& sides, double share, const Thin& thinned) {
+  std::vector<std::size_t> kept;
+  for (const std::vector<std::size_t>& members : sides.train.by_group()) {
+    const auto wanted = static_cast<std::size_t>(std::lround(share * static_cast<double>(members.size())));
+    for (const std::size_t i : thinned(members, wanted)) kept.push_back(i);
+  }
+  std::sort(kept.begin(), kept.end());
+  return kept;
+}
+
+// Records of unlike speed: again and again the one goes whose neighbours in log latency are closest to each other.
+std::vector<std::size_t> far_labels(const Sides& sides, std::vector<std::size_t> members,
+                                    std::size_t wanted) {
+  const auto cost = [&](std::size_t i) { return sides.train.cost_s[members[i]]; };
+  std::sort(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(sides.train.cost_s[a], a) < std::pair(sides.train.cost_s[b], b);
+  });
+  while (members.size() > wanted && members.size() > 2) {
+    std::size_t closest = 1;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 1; i + 1 < members.size(); ++i) {
+      const double gap = std::log(cost(i + 1) / cost(i - 1));
+      if (gap < least || std::isnan(gap)) {  // of failures all but one
+        least = std::isnan(gap) ? -1 : gap;
+        closest = i;
+      }
+    }
+    members.erase(members.begin() + static_cast<std::ptrdiff_t>(closest));
+  }
+  return members;
+}
+
+// Drops records slower than `slowest` times the best but for a share of `spare`, then at random.
+std::vector<std::size_t> without_slow(const Sides& sides, double share, double slowest, double spare,
+                                      const Rng& rng) {
+  return thin_groups(sides, share, [&](const std::vector<std::size_t>& members, std::size_t wanted) {
+    double best = std::numeric_limits<double>::infinity();
+    for (const std::size_t i : members) best = std::min(best, sides.train.cost_s[i]);
+    std::vector<std::size_t> kept;
+    for (const std::size_t i : members)
+      if (sides.train.cost_s[i] <= slowest * best || rng.split(1).split(i).uniform() < spare)
+        kept.push_back(i);
+    Rng own = rng.split(2).split(members.front());
+    own.shuffle(std::span(kept));
+    kept.resize(std::min(kept.size(), wanted));
+    return kept;
+  });
 }
 
 template <class Keep>
@@ -107,7 +161,7 @@ void add(const std::string& recipe, const std::string& split, std::uint64_t seed
 
 void add_pruning(const std::string& recipe, const std::string& split, std::uint64_t seed,
                  const study::Options& options, data::Pruning pruning) {
-  pruning.min_records = options.number("min_records", 16);  // few records a task are drawn
+  pruning.min_records = options.number("min_records", 48);
   add(recipe, split, seed, options,
       [pruning](const Sides& sides, const Rng& rng) { return data::prune(sides.train, pruning, rng); });
 }
@@ -115,9 +169,12 @@ void add_pruning(const std::string& recipe, const std::string& split, std::uint6
 void add_all(const std::string& split, std::uint64_t seed, const study::Options& options) {
   add("full", split, seed, options, [](const Sides& sides, const Rng&) { return everything(sides); });
   add_pruning("default", split, seed, options, {});
-  add_pruning("invalid_only", split, seed, options, {.task_rows = 1, .floor = 0, .slow_share = 1});
-  add_pruning("tasks_only", split, seed, options, {.task_rows = 0.55, .floor = 0, .slow_share = 1});
-  add_pruning("slow_only", split, seed, options, {.task_rows = 1, .floor = 0.5, .slow_share = 0.1});
+  add_pruning("default_half_as_many", split, seed, options, {.distinct_share = 0.275});
+  add_pruning("all_stages", split, seed, options,
+              {.task_rows = 0.85, .floor = 0.4, .slow_share = 0.1, .distinct_share = 1});
+  add_pruning("invalid_only", split, seed, options, {.distinct_share = 1});
+  add_pruning("tasks_only", split, seed, options, {.task_rows = 0.55, .distinct_share = 1});
+  add_pruning("slow_only", split, seed, options, {.floor = 0.5, .slow_share = 0.1, .distinct_share = 1});
   for (const auto& [rows, floor, slow] : std::vector<std::array<double, 3>>{{1, 0.6, 0.25},
                                                                             {1, 0.75, 0.4},
                                                                             {1, 0.9, 0.5},
@@ -127,7 +184,20 @@ void add_all(const std::string& split, std::uint64_t seed, const study::Options&
                                                                             {0.7, 0.25, 0.1}}) {
     const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
     add_pruning("prune_rows" + percent(rows) + "_floor" + percent(floor) + "_slow" + percent(slow), split,
-                seed, options, {.task_rows = rows, .floor = floor, .slow_share = slow});
+                seed, options, {.task_rows = rows, .floor = floor, .slow_share = slow, .distinct_share = 1});
+  }
+  constexpr double share = 0.55;
+  add("far_labels", split, seed, options, [](const Sides& sides, const Rng&) {
+    return thin_groups(sides, share, [&](const auto& members, std::size_t wanted) {
+      return far_labels(sides, members, wanted);
+    });
+  });
+  for (const auto& [slowest, spare] :
+       std::vector<std::pair<double, double>>{{3, 0.0}, {5, 0.25}, {10, 0.25}}) {
+    add("without_" + std::to_string(std::lround(slowest)) + "x_slower", split, seed, options,
+        [slowest = slowest, spare = spare](const Sides& sides, const Rng& rng) {
+          return without_slow(sides, share, slowest, spare, rng);
+        });
   }
   for (const std::size_t percent : {25U, 45U, 65U}) {
     add("uniform@" + std::to_string(percent), split, seed, options,

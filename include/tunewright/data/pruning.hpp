@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,8 +20,8 @@
 
 namespace tunewright::data {
 
-/// Which records of a large dataset are worth training on: the important tasks, and of each mostly what was
-/// fast.
+/// Which records of a large dataset are worth training on: of every task those least alike, unless more is asked
+/// for: only the important tasks, and of each mostly what was fast.
 ///
 ///   1. Failed records go, then groups (task on one target) with fewer than `min_records` left.
 ///   2. Tasks are drawn without replacement until `task_rows` of the rows are kept. A task of class c is drawn
@@ -32,19 +34,29 @@ namespace tunewright::data {
 ///   3. Of a kept group, records at or above the quantile `floor` of its labels stay, and `slow_share` of the
 ///      others, at random: a model that has never seen a slow program takes new ones for fast.
 ///
-///   data::Dataset lean = data.subset(data::prune(data, {.task_rows = 0.8}, Rng(7)));
+///   4. Of what a group has left, `distinct_share` stays: the fastest, and again and again the record farthest from
+///      all that stay. Distance is Euclidean between sums of the rows of x, each column at deviation 1 over the
+///      group. Without features these are drawn at random.
+///
+/// By default stages 2 and 3 keep everything: on the logs of the pruning study a dropped task costs most, a slow
+/// program some, and a near-duplicate hardly anything.
+///
+///   data::Dataset lean = data.subset(data::prune(data, {}, Rng(7)));
 ///
 /// Shares of classes tell nothing while FLOPs are unknown (0): then f_c = p_c and ranks are equal, which draws
 /// tasks uniformly.
 ///
 /// Paper:       Verma et al., Transfer Learning Across Heterogeneous Features For Efficient Tensor Program
 ///              Generation, 2023; they name what decides, not how, so formula and thresholds are ours.
-/// Cost:        O(N log N). Determinism: a pure function of data, options and generator.
+/// Cost:        O(N log N + R D + sum over groups of n kept D) for groups of n records, R rows and D columns.
+/// Determinism: a pure function of data, options and generator.
+/// Deviates:    the fourth stage is ours, and so is that it is the only one by default.
 struct Pruning {
   std::size_t min_records = 48;  ///< valid ones of a group, as TenSet
-  double task_rows = 0.85;       ///< share of the rows that the kept tasks have, in (0, 1]
-  double floor = 0.4;            ///< quantile of the labels, in [0, 1]; 0 keeps all
+  double task_rows = 1;          ///< share of the rows that the kept tasks have, in (0, 1]
+  double floor = 0;              ///< quantile of the labels, in [0, 1]; 0 keeps all
   double slow_share = 0.1;       ///< of the records below the floor that stay, in [0, 1]
+  double distinct_share = 0.55;  ///< of the records of a group that stay, those least alike, in (0, 1]
 };
 
 namespace pruning_detail {
@@ -98,6 +110,54 @@ inline std::vector<bool> draw_tasks(const std::vector<double>& weight, const std
   return kept;
 }
 
+/// Sums of the rows of the programs `members`, each column at deviation 1 over them, [members, D].
+inline std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<std::size_t>& members) {
+  const std::size_t columns = x.columns();
+  std::vector<float> sums(members.size() * columns, 0.0F);
+  for (std::size_t m = 0; m < members.size(); ++m) {
+    const std::span<const float> rows = x.program(members[m]);
+    for (std::size_t k = 0; k < rows.size(); ++k) sums[m * columns + k % columns] += rows[k];
+  }
+  for (std::size_t c = 0; c < columns; ++c) {
+    double mean = 0, square = 0;
+    const auto count = static_cast<double>(members.size());
+    for (std::size_t i = c; i < sums.size(); i += columns) mean += double{sums[i]} / count;
+    for (std::size_t i = c; i < sums.size(); i += columns)
+      square += std::pow(double{sums[i]} - mean, 2) / count;
+    const double scale = square > 1e-12 ? 1 / std::sqrt(square) : 0;
+    for (std::size_t i = c; i < sums.size(); i += columns)
+      sums[i] = static_cast<float>((double{sums[i]} - mean) * scale);
+  }
+  return sums;
+}
+
+/// `wanted` of the programs `members`, farthest first from `members[first]`; of equals the one in front.
+inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<std::size_t>& members,
+                                            std::size_t first, std::size_t wanted) {
+  const std::vector<float> at = scaled_sums(x, members);
+  const std::size_t columns = x.columns();
+  constexpr float taken = -1;
+  std::vector<float> nearest(members.size(), std::numeric_limits<float>::infinity());  // squared
+  std::vector<std::size_t> kept;
+  for (std::size_t next = first; kept.size() < wanted;) {
+    kept.push_back(members[next]);
+    nearest[next] = taken;
+    std::size_t farthest = next;
+    for (std::size_t m = 0; m < members.size(); ++m) {
+      if (nearest[m] == taken) continue;
+      float squared = 0;
+      for (std::size_t c = 0; c < columns; ++c) {
+        const float off = at[m * columns + c] - at[next * columns + c];
+        squared += off * off;
+      }
+      nearest[m] = std::min(nearest[m], squared);
+      if (nearest[m] > nearest[farthest]) farthest = m;
+    }
+    next = farthest;
+  }
+  return kept;
+}
+
 }  // namespace pruning_detail
 
 /// The records to keep, ascending. Throws `std::invalid_argument` for shares outside their range.
@@ -109,6 +169,8 @@ inline std::vector<bool> draw_tasks(const std::vector<double>& weight, const std
           "a quantile in [0, 1]");
   require(options.slow_share >= 0 && options.slow_share <= 1, "Pruning", "slow_share", options.slow_share,
           "a share in [0, 1]");
+  require(options.distinct_share > 0 && options.distinct_share <= 1, "Pruning", "distinct_share",
+          options.distinct_share, "a share above 0 and up to 1");
   std::vector<std::vector<std::size_t>> groups;
   std::vector<std::size_t> rows(data.tasks.size());
   double all_rows = 0;
@@ -130,10 +192,24 @@ inline std::vector<bool> draw_tasks(const std::vector<double>& weight, const std
     std::vector<double> speed;
     for (const std::size_t i : group) speed.push_back(1 / data.cost_s[i]);
     const double floor = stats::quantile(speed, options.floor);
+    std::vector<std::size_t> left;
     for (std::size_t i = 0; i < group.size(); ++i) {
       Rng own = rng.split(1).split(group[i]);
-      if (speed[i] >= floor || own.uniform() < options.slow_share) kept.push_back(group[i]);
+      if (speed[i] >= floor || own.uniform() < options.slow_share) left.push_back(group[i]);
     }
+    const auto wanted =
+        static_cast<std::size_t>(std::ceil(options.distinct_share * static_cast<double>(left.size()) - 1e-9));
+    if (wanted < left.size() && data.x.programs() == 0) {
+      rng.split(2).split(left[0]).shuffle(std::span(left));
+      left.resize(wanted);
+    } else if (wanted < left.size()) {
+      const auto fastest = std::min_element(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
+        return data.cost_s[a] < data.cost_s[b];
+      });
+      left =
+          pruning_detail::least_alike(data.x, left, static_cast<std::size_t>(fastest - left.begin()), wanted);
+    }
+    kept.insert(kept.end(), left.begin(), left.end());
   }
   std::sort(kept.begin(), kept.end());
   return kept;

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
+#include <vector>
 
 #include "support/small_dataset.hpp"
 
@@ -12,8 +14,9 @@ using namespace tunewright;
 TEST_CASE("failures and small groups go, slow records thin out, fast ones stay") {
   data::Dataset data = small_dataset(4, 1, 100);  // costs 1 to 100 s in each task
   for (std::size_t i = 0; i < 60; ++i) data.cost_s[i] = std::numeric_limits<double>::infinity();
-  const auto kept =
-      data::prune(data, {.min_records = 48, .task_rows = 1, .floor = 0.4, .slow_share = 0.1}, Rng(1));
+  const auto kept = data::prune(
+      data, {.min_records = 48, .task_rows = 1, .floor = 0.4, .slow_share = 0.1, .distinct_share = 1},
+      Rng(1));
   std::vector<int> fast(4), slow(4);
   for (const std::size_t i : kept) ++(data.cost_s[i] <= 60 ? fast : slow)[data.task[i]];
   CHECK(fast == std::vector<int>{0, 60, 60, 60});  // the first task has 40 valid records
@@ -21,9 +24,11 @@ TEST_CASE("failures and small groups go, slow records thin out, fast ones stay")
   CHECK(slow[1] + slow[2] + slow[3] > 3);  // 12 of 120 expected
   CHECK(slow[1] + slow[2] + slow[3] < 25);
 
-  CHECK(data::prune(data, {.min_records = 1, .task_rows = 1, .floor = 0}, Rng(1)).size() == 340);
-  CHECK(data::prune(data, {.min_records = 1, .task_rows = 1, .floor = 0.4, .slow_share = 0}, Rng(1)).size() ==
-        204);
+  CHECK(data::prune(data, {.min_records = 1, .distinct_share = 1}, Rng(1)).size() == 340);
+  CHECK(data::prune(data,
+                    {.min_records = 1, .task_rows = 1, .floor = 0.4, .slow_share = 0, .distinct_share = 1},
+                    Rng(1))
+            .size() == 204);
 }
 
 TEST_CASE("tasks with much work are drawn first, and a class is not drowned by the number of its tasks") {
@@ -46,15 +51,48 @@ TEST_CASE("tasks with much work are drawn first, and a class is not drowned by t
 
 TEST_CASE("the share of rows that tasks may keep is met by whole tasks") {
   const data::Dataset data = small_dataset(20, 2, 50);
-  const auto kept = data::prune(data, {.min_records = 48, .task_rows = 0.6, .floor = 0}, Rng(3));
+  const auto kept = data::prune(data, {.min_records = 48, .task_rows = 0.6, .distinct_share = 1}, Rng(3));
   CHECK(kept.size() == 12 * 100);
   std::set<std::uint32_t> tasks;
   for (const std::size_t i : kept) tasks.insert(data.task[i]);
   CHECK(tasks.size() == 12);
   CHECK(std::is_sorted(kept.begin(), kept.end()));
-  CHECK(data::prune(data, {.min_records = 48, .task_rows = 0.6, .floor = 0}, Rng(3)) == kept);
-  CHECK(data::prune(data, {.min_records = 48, .task_rows = 0.6, .floor = 0}, Rng(4)) != kept);
+  CHECK(data::prune(data, {.min_records = 48, .task_rows = 0.6, .distinct_share = 1}, Rng(3)) == kept);
+  CHECK(data::prune(data, {.min_records = 48, .task_rows = 0.6, .distinct_share = 1}, Rng(4)) != kept);
   CHECK(data::prune({}, {}, Rng(1)).empty());
+}
+
+TEST_CASE("of every group the records least alike stay") {
+  // Two tasks of four programs; the second column is the same everywhere. Half of them are wanted.
+  data::Dataset data;
+  data.x = FeatureBatch(2);
+  const auto add = [&](const char* task, double cost_s, std::vector<float> rows) {
+    data.x.append_program(rows);
+    data.add(data.task_number({.name = task}), data.target_number("gpu"),
+             {.result = Timing{.repeats = {}, .median = Seconds(cost_s)}});
+  };
+  add("a", 3, {0, 5});
+  add("a", 1, {2, 5});        // the fastest, at 2
+  add("a", 4, {1.5F, 5});     // 0.5 from it
+  add("a", 2, {9, 5});        // 7 from it
+  add("b", 4, {7, 5});        // 1 from the fastest
+  add("b", 1, {4, 2, 4, 3});  // two rows: 8
+  add("b", 5, {2, 5});        // 6 from it
+  add("b", 2, {10, 5});       // 2 from it
+  using Kept = std::vector<std::size_t>;
+  CHECK(data::prune(data, {.min_records = 1, .distinct_share = 0.5}, Rng(1)) == Kept{1, 3, 5, 6});
+  // The third is the one farthest from both: of task a 0, at 2; of task b 10, at 2 (7 is 1 from 8).
+  CHECK(data::prune(data, {.min_records = 1, .distinct_share = 0.75}, Rng(1)) == Kept{0, 1, 3, 5, 6, 7});
+  CHECK(data::prune(data, {.min_records = 1, .distinct_share = 1}, Rng(1)).size() == 8);
+
+  data.x = FeatureBatch();  // without features: as many, at random
+  const Kept some = data::prune(data, {.min_records = 1, .distinct_share = 0.5}, Rng(1));
+  CHECK(some.size() == 4);
+  CHECK(std::count_if(some.begin(), some.end(), [](std::size_t i) { return i < 4; }) == 2);
+  bool other = false;
+  for (std::uint64_t seed = 2; seed < 10; ++seed)
+    other = other || data::prune(data, {.min_records = 1, .distinct_share = 0.5}, Rng(seed)) != some;
+  CHECK(other);
 }
 
 TEST_CASE("shares that are none are refused") {
@@ -65,4 +103,6 @@ TEST_CASE("shares that are none are refused") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::prune(data, {.slow_share = -1}, Rng(1)),
                        doctest::Contains("slow_share is -1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::prune(data, {.distinct_share = 0}, Rng(1)),
+                       doctest::Contains("distinct_share is 0"), std::invalid_argument);
 }
