@@ -67,6 +67,7 @@ class GpuMachine {
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
+    bool fetches = false;  ///< fills shared memory anew at each iteration
   };
   /// What the statements of a kernel add up to, for one block unless said otherwise.
   struct Kernel {
@@ -114,7 +115,7 @@ class GpuMachine {
     bool fetches = false;
     for (const loops::Node& node : body) {
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction});
+        open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, false});
         visit(loop->body, std::max(unroll_limit, loop->unroll_limit));
         open_.pop_back();
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
@@ -125,6 +126,7 @@ class GpuMachine {
         const loops::Buffer& buffer = nest_.buffers[allocate->buffer];
         const bool shared = buffer.scope == loops::Scope::Shared;
         fetches = fetches || shared;
+        if (shared && !open_.empty()) open_.back().fetches = true;
         if (shared)
           kernel_.shared_bytes += buffer.bytes();
         else
@@ -169,7 +171,7 @@ class GpuMachine {
     while (of.tile > 0) {
       const OpenLoop& next = of.loops[of.tile - 1];
       const std::int64_t grown = times(of.in_tile, next.extent);
-      if (next.kind == loops::LoopKind::Serial && grown > limit) break;
+      if (next.kind == loops::LoopKind::Serial && (grown > limit || next.fetches)) break;
       of.in_tile = grown;
       --of.tile;
     }
