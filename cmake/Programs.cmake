@@ -16,7 +16,8 @@ function(tunewright_missing_components out what)
 endfunction()
 
 # One doctest program from all .cpp files of a folder. Cases of a suite named "long..." run with TUNEWRIGHT_LONG_TESTS only,
-# as a CTest test of their own.
+# as a CTest test of their own. Those of a suite "gpu" need a device; they are a test labelled gpu, which is skipped without
+# one.
 function(tunewright_add_test_program name)
   tunewright_missing_components(missing ${name} ${ARGN})
   if(missing)
@@ -25,8 +26,16 @@ function(tunewright_add_test_program name)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:tunewright_test_main>)
   target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_DEVELOPMENT_TARGETS} doctest::doctest)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
-  add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=long*)
+  add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=long*,gpu)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" device_cases REGEX "^TEST_SUITE.*\"gpu\"" LIMIT_COUNT 1)
+    if(device_cases AND NOT TEST ${name}_gpu)
+      add_test(NAME ${name}_gpu COMMAND ${name} --test-suite=gpu)
+      set_tests_properties(${name}_gpu PROPERTIES TIMEOUT 1200 LABELS gpu RUN_SERIAL TRUE
+        SKIP_REGULAR_EXPRESSION "skipped: no device")
+    endif()
+  endforeach()
   if(TUNEWRIGHT_LONG_TESTS)
     add_test(NAME ${name}_long COMMAND ${name} --test-suite=long*)
     set_tests_properties(${name}_long PROPERTIES TIMEOUT 7200 LABELS long)

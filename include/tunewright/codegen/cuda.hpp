@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/cuda/kernel_parts.hpp"
+#include "tunewright/codegen/cuda/kernel_text.hpp"
+#include "tunewright/codegen/cuda/program.hpp"
+#include "tunewright/codegen/cuda/register_loops.hpp"
+#include "tunewright/codegen/cuda/scalar_text.hpp"
+#include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/loops/device.hpp"
+#include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/relax.hpp"
+
+/// Loop nest -> CUDA C++, for NVIDIA GPUs.
+///
+/// Every top-level loop tree becomes one kernel. Loops bound to blocks and threads become the hardware's
+/// indices, shared buffers shared memory, a thread's own buffers local arrays whose loops are unrolled, so that
+/// they live in registers. The code includes nothing and needs no flags.
+namespace tunewright::codegen {
+
+struct CudaOptions {
+  /// A loop whose variable selects an element of a thread's own array is unrolled where that makes at most so
+  /// many statements, since only then can the array live in registers.
+  std::int64_t max_register_statements = 2048;
+  /// Shared memory beyond this is dynamic: the compiler refuses more static memory than 48 KiB.
+  std::int64_t max_static_shared_bytes = 48 * 1024;
+};
+
+namespace cuda {
+
+/// Writes whole programs.
+class ProgramText {
+ public:
+  ProgramText(const loops::LoopNest& nest, const CudaOptions& options)
+      : nest_(nest), options_(options), context_(nest), position_(nest.buffers.size(), 0) {}
+
+  [[nodiscard]] DeviceProgram write() {
+    program_.name = nest_.name;
+    for (const BufferId id : nest_.arguments) add_buffer(id);
+    for (const loops::Node& node : nest_.body) {
+      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) add_buffer(allocate->buffer);
+    }
+    std::string kernels;
+    for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
+    program_.source = definitions() + kernels;
+    return std::move(program_);
+  }
+
+ private:
+  void add_buffer(BufferId id) {
+    position_[id] = static_cast<std::uint32_t>(program_.buffers.size());
+    program_.buffers.push_back({nest_.buffers[id]});
+    // The name is fixed now, so that it is the same in all kernels.
+    context_.buffers[id] = context_.names.unique(nest_.buffers[id].name);
+  }
+
+  [[nodiscard]] std::string kernel(loops::DeviceKernel each) {
+    KernelParts parts = kernel_parts(nest_, std::move(each));
+    std::sort(parts.arguments.begin(), parts.arguments.end(),
+              [&](BufferId a, BufferId b) { return position_[a] < position_[b]; });
+    DeviceLaunch& launch = program_.launches.emplace_back();
+    const std::string what = parts.written.empty() ? "" : "_" + nest_.buffers[*parts.written.rbegin()].name;
+    launch.symbol =
+        context_.names.unique(nest_.name + "_" + std::to_string(program_.launches.size() - 1) + what);
+    launch.grid = parts.kernel.grid;
+    launch.block = parts.kernel.block;
+
+    std::string parameters;
+    for (const BufferId id : parts.arguments) {
+      launch.arguments.push_back(position_[id]);
+      parameters += (parameters.empty() ? "" : ", ") +
+                    std::string(parts.written.count(id) != 0 ? "" : "const ") +
+                    std::string(context_.type(nest_.buffers[id].type).spelling) + "* __restrict__ " +
+                    context_.buffers[id];
+    }
+    std::string shared = declare_shared(parts, launch);
+    KernelText text(context_, parts);
+    const std::string body = text.body();
+    shared += text.scratch_declaration();
+    launch.static_shared_bytes += text.scratch_bytes();
+    return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " +
+           launch.symbol + "(" + parameters + ") {\n" + shared + body + "}\n\n";
+  }
+
+  [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
+    constexpr std::int64_t alignment = 16;
+    std::vector<std::int64_t> offsets;
+    std::int64_t bytes = 0;
+    for (const BufferId id : parts.kernel.shared) {
+      bytes = (bytes + alignment - 1) / alignment * alignment;
+      offsets.push_back(bytes);
+      bytes += nest_.buffers[id].bytes();
+    }
+    const bool dynamic = bytes > options_.max_static_shared_bytes;
+    (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
+    std::string text;
+    if (dynamic) text += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
+    for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
+      const loops::Buffer& buffer = nest_.buffers[parts.kernel.shared[b]];
+      std::string& name = context_.buffers[parts.kernel.shared[b]];
+      name = context_.names.unique(buffer.name);
+      const std::string type(context_.type(buffer.type).spelling);
+      text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type +
+                            "*>(shared_memory + " + std::to_string(offsets[b]) + ");\n"
+                      : "  __shared__ __align__(16) " + type + " " + name + "[" +
+                            std::to_string(buffer.elements()) + "];\n";
+    }
+    return text;
+  }
+
+  [[nodiscard]] std::string definitions() const {
+    std::string text;
+    if (context_.uses_infinity) text += infinity_definition;
+    if (context_.uses_vectors) text += vector_definition;
+    if (context_.uses_half) text += half_definition;
+    if (context_.uses_bfloat16) text += bfloat16_definition;
+    if (context_.index.uses_floor()) text += floor_definition;
+    return text;
+  }
+
+  const loops::LoopNest& nest_;
+  const CudaOptions& options_;
+  SourceContext context_;
+  std::vector<std::uint32_t> position_;  // by BufferId, in the program's buffers
+  DeviceProgram program_;
+};
+
+}  // namespace cuda
+
+/// CUDA C++ for a nest in device form. Guards are hoisted on the way (`loops::partition`).
+///
+/// Throws `loops::DeviceFormError` for a nest in another form, `Unsupported` for types and operators without CUDA
+/// code. Determinism: the same nest gives the same text. Cost: under a millisecond.
+[[nodiscard]] inline DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest,
+                                                       const CudaOptions& options = {}) {
+  const loops::LoopNest nest =
+      loops::partition(cuda::unroll_register_loops(device_nest, options.max_register_statements));
+  return cuda::ProgramText(nest, options).write();
+}
+
+/// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
+///
+/// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
+[[nodiscard]] inline DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {}) {
+  return device_form_to_cuda(loops::to_device(loops::relax(nest)), options);
+}
+
+}  // namespace tunewright::codegen

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/loops/nest.hpp"
+
+/// Which accesses of a vectorized loop can move several elements at once.
+namespace tunewright::codegen::cuda {
+
+using loops::IndexExpr;
+
+/// A vectorized loop in pieces of `lanes` iterations.
+struct LanePlan {
+  /// A load of `lanes` consecutive elements; only where all conditions, which are the same for all lanes, are
+  /// as wanted.
+  struct VectorLoad {
+    const program::ExprNode* node = nullptr;
+    std::vector<std::pair<const program::ExprNode*, bool>> conditions;
+  };
+  loops::Var var = 0;
+  const loops::Statement* statement = nullptr;
+  std::int64_t lanes = 1;
+  bool stores = false;   ///< the target's lanes are consecutive
+  bool is_copy = false;  ///< the statement copies one load
+  std::vector<VectorLoad> loads;
+};
+
+/// Whether `e` is a multiple of `m` wherever variable `var` is one.
+[[nodiscard]] inline bool is_multiple(const IndexExpr& e, std::int64_t m, loops::Var var) {
+  if (e.constant() % m != 0) return false;
+  return std::all_of(e.terms().begin(), e.terms().end(), [&](const IndexExpr::Term& t) {
+    if (t.coefficient % m == 0) return true;
+    switch (t.kind) {
+      case IndexExpr::Kind::Variable: return t.var == var;
+      case IndexExpr::Kind::Remainder: return t.divisor % m == 0 && is_multiple(*t.numerator, m, var);
+      case IndexExpr::Kind::Quotient:
+        return is_multiple(*t.numerator, m * t.divisor, var) && !t.numerator->uses(var);
+    }
+    return false;
+  });
+}
+
+namespace detail {
+
+class LanePlanner {
+ public:
+  LanePlanner(const loops::LoopNest& nest, LanePlan& plan) : nest_(nest), plan_(plan) {}
+
+  /// True when offset advances by one a lane and starts at a multiple of the lanes.
+  [[nodiscard]] bool is_consecutive(const IndexExpr& offset) const {
+    if (offset.coefficient(plan_.var) != 1) return false;
+    for (const IndexExpr::Term& t : offset.terms()) {
+      if (t.kind != IndexExpr::Kind::Variable && t.numerator->uses(plan_.var)) return false;
+    }
+    return is_multiple(offset, plan_.lanes, plan_.var);
+  }
+
+  template <class IsPrivate>
+  void collect(const program::ExprNode& node, const IsPrivate& is_private) {
+    using program::Op;
+    if (node.op == Op::Load) {
+      const loops::BufferId id = nest_.buffer_of.at(node.tensor);
+      if (id == loops::LoopNest::no_buffer || is_private(id)) return;
+      const bool known =
+          std::any_of(plan_.loads.begin(), plan_.loads.end(), [&](const auto& l) { return l.node == &node; });
+      if (known || max_lanes(cuda_type(node.type)) < plan_.lanes) return;
+      if (is_consecutive(load_offset(nest_, *plan_.statement, node)))
+        plan_.loads.push_back({&node, conditions_});
+      return;
+    }
+    const bool branches = node.op == Op::Select || node.op == Op::And || node.op == Op::Or;
+    if (!branches) {
+      for (const program::Expr& arg : node.args) collect(*arg, is_private);
+      return;
+    }
+    collect(*node.args[0], is_private);
+    if (differs_by_lane(*node.args[0])) return;
+    for (std::size_t a = 1; a < node.args.size(); ++a) {
+      const bool wanted = node.op == Op::Select ? a == 1 : node.op == Op::And;
+      conditions_.emplace_back(node.args[0].get(), wanted);
+      collect(*node.args[a], is_private);
+      conditions_.pop_back();
+    }
+  }
+
+ private:
+  [[nodiscard]] bool differs_by_lane(const program::ExprNode& node) const {
+    if (node.op == program::Op::Index && over_loops(nest_, *plan_.statement, node.index).uses(plan_.var))
+      return true;
+    if (node.op == program::Op::Load && load_offset(nest_, *plan_.statement, node).uses(plan_.var))
+      return true;
+    return std::any_of(node.args.begin(), node.args.end(),
+                       [&](const auto& arg) { return differs_by_lane(*arg); });
+  }
+
+  const loops::LoopNest& nest_;
+  LanePlan& plan_;
+  std::vector<std::pair<const program::ExprNode*, bool>> conditions_;
+};
+
+}  // namespace detail
+
+/// How to run vectorized `loop` in vectors; nothing when it is not one statement that stores or loads
+/// consecutive, aligned elements. A guard that depends on the lane keeps lanes apart. `is_private(buffer)`:
+/// the buffer is a thread's own, which has no address worth a vector access.
+template <class IsPrivate>
+[[nodiscard]] std::optional<LanePlan> plan_lanes(const loops::LoopNest& nest, const loops::Loop& loop,
+                                                 const IsPrivate& is_private) {
+  if (loop.body.size() != 1) return std::nullopt;
+  const auto* statement = std::get_if<loops::Statement>(&loop.body.front().content);
+  if (statement == nullptr) return std::nullopt;
+  for (const loops::Guard& guard : statement->guards) {
+    if (guard.value.uses(loop.var)) return std::nullopt;
+  }
+  LanePlan plan;
+  plan.var = loop.var;
+  plan.statement = statement;
+  const std::int64_t extent = nest.variables[loop.var].extent;
+  plan.lanes = max_lanes(cuda_type(nest.buffers[statement->target].type));
+  while (plan.lanes > 1 && extent % plan.lanes != 0) plan.lanes /= 2;
+  for (; plan.lanes > 1; plan.lanes /= 2) {
+    detail::LanePlanner planner(nest, plan);
+    plan.loads.clear();
+    plan.stores = statement->kind != loops::Statement::Kind::Update && !is_private(statement->target) &&
+                  planner.is_consecutive(store_offset(nest, *statement));
+    if (statement->kind != loops::Statement::Kind::Initialise)
+      planner.collect(*statement->op->body, is_private);
+    if (!plan.stores && plan.loads.empty()) continue;
+    plan.is_copy = plan.stores && statement->kind == loops::Statement::Kind::Assign &&
+                   statement->op->body->op == program::Op::Load && plan.loads.size() == 1;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tunewright::codegen::cuda

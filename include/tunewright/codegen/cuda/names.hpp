@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tunewright::codegen::cuda {
+
+/// Words that generated code must not declare: keywords, and what it calls itself.
+[[nodiscard]] inline bool is_reserved(std::string_view word) {
+  static constexpr std::array words = std::to_array<std::string_view>(
+      {"abs",      "alignas",  "and",      "asm",       "auto",     "bfloat16",      "bool",
+       "break",    "case",     "catch",    "char",      "class",    "distance",      "group",
+       "lanes",    "member",   "warp",     "const",     "continue", "default",       "delete",
+       "do",       "double",   "else",     "enum",      "erf",      "erff",          "exp",
+       "expf",     "explicit", "extern",   "fabs",      "fabsf",    "false",         "float",
+       "fmax",     "fmaxf",    "fmin",     "fminf",     "for",      "friend",        "goto",
+       "half",     "if",       "inline",   "int",       "llabs",    "log",           "logf",
+       "long",     "max",      "min",      "namespace", "new",      "not",           "operator",
+       "or",       "private",  "public",   "register",  "return",   "shared_memory", "short",
+       "signed",   "sizeof",   "sqrt",     "sqrtf",     "static",   "struct",        "switch",
+       "tanh",     "tanhf",    "template", "this",      "throw",    "true",          "try",
+       "typedef",  "typename", "union",    "unsigned",  "using",    "virtual",       "void",
+       "volatile", "while",    "xor",      "blockDim",  "blockIdx", "gridDim",       "threadIdx",
+       "warpSize"});
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// `text` as a C identifier: other characters become underscores, which are not repeated.
+[[nodiscard]] inline std::string identifier(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool keep = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (keep) result += c;
+    if (!keep && (result.empty() || result.back() != '_')) result += '_';
+  }
+  while (result.size() > 1 && result.back() == '_') result.pop_back();
+  if (result.empty() || result == "_") result = "x";
+  // A leading underscore would be the implementation's.
+  if (result.front() == '_') result.insert(0, "x");
+  if (std::isdigit(static_cast<unsigned char>(result.front())) != 0) result.insert(0, "x");
+  if (is_reserved(result)) result += "_";
+  return result;
+}
+
+/// Gives every declaration a name of its own.
+class Names {
+ public:
+  [[nodiscard]] std::string unique(std::string_view wanted) {
+    const std::string base = identifier(wanted);
+    std::string name = base;
+    for (int n = 1; !taken_.insert(name).second; ++n)
+      name = base + (base.back() == '_' ? "" : "_") + std::to_string(n);
+    return name;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+}  // namespace tunewright::codegen::cuda

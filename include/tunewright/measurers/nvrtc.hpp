@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/cuda.hpp"
+#include "tunewright/codegen/cuda_compile.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/compile_team.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/nvrtc/compiler.hpp"
+#include "tunewright/measurers/nvrtc/workers.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/task_cache.hpp"
+
+namespace tunewright::measurers {
+
+namespace nvrtc {
+
+using CompileTeam = measurers::CompileTeam<Compiler>;
+
+/// What a measurer remembers between batches.
+struct State {
+  TaskCache tasks;
+  std::map<std::uint64_t, Seconds> best;
+};
+
+}  // namespace nvrtc
+
+/// Compiles loop nests with NVRTC in this process and measures them on NVIDIA GPUs, in one worker process a
+/// device.
+///
+/// | what the kernel does                   | outcome                                                     |
+/// | -------------------------------------- | ----------------------------------------------------------- |
+/// | exceeds a limit of the device          | `InvalidSchedule`, before it is compiled where that tells   |
+/// | does not compile, or for another device | `DeviceCompileError`                                       |
+/// | touches memory that is not its own     | `OutOfBounds`: the device traps, red zones are compared     |
+/// | fails in another way, lacks memory     | `RunError`                                                  |
+/// | leaves elements unwritten or wrong     | `WrongResult`                                               |
+/// | outlasts `run_timeout_seconds`         | `RunTimeout`; the process is killed                         |
+///
+/// The driver is loaded when something is measured, by the worker: making a measurer needs no device, and says
+/// nothing about one. A worker that a kernel broke is replaced, context and all. Times are taken on the device,
+/// between events; `Protocol::flush_cache` overwrites twice the second-level cache before each repeat.
+///
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer, ConfirmingMeasurerFor.
+/// Units:       latencies are seconds a run of all kernels of a program, `Outcome::compile_time` that of one thread.
+/// Cost:        a fork a device when made (do it before starting threads and before using CUDA in this process);
+///              50 to 500 ms of compilation a candidate, on threads.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements. With several devices,
+///              outcomes come back in order all the same.
+/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device; the message says what to do.
+struct Nvrtc {
+  Protocol protocol = {};
+  codegen::CudaOptions code = {};
+  std::vector<std::string> compile_flags = {};  ///< for NVRTC
+  ReferenceData reference = {};
+  std::vector<int> devices = {0};  ///< numbers of the driver; all of one kind. Read when the measurer is made
+  std::string driver = nvrtc::Driver::system_library;     ///< likewise
+  unsigned compile_threads = 0;                           ///< 0: one a processor, less one a device
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+
+  // Run-time state; copies of a measurer share it.
+  std::shared_ptr<nvrtc::Workers> workers = std::make_shared<nvrtc::Workers>(devices, driver);
+  std::shared_ptr<nvrtc::State> state = std::make_shared<nvrtc::State>();
+
+  /// Whether there is a device to measure on; `why_unavailable` says why not.
+  [[nodiscard]] bool available() const { return why_unavailable().empty(); }
+  [[nodiscard]] std::string why_unavailable() const {
+    try {
+      static_cast<void>(common_facts());
+      return {};
+    } catch (const nvrtc::NoDevice& missing) {
+      return missing.what();
+    }
+  }
+  /// The device as a target to make tasks for. Throws `nvrtc::NoDevice`.
+  [[nodiscard]] Target target() const { return nvrtc::target_of(common_facts()); }
+  [[nodiscard]] nvrtc::DeviceFacts device_facts() const { return common_facts(); }
+
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                               const OutcomeSink& sink = {}) {
+    validate(protocol);
+    prepare(task);
+    Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+    const Team team(*this, task, programs, team_size());
+    std::vector<Outcome> outcomes(programs.size());
+    std::mutex mutex;  // of `best` and `sink`
+    std::atomic<std::size_t> next{0};
+    parallel_for(workers->size(), static_cast<unsigned>(workers->size()), [&](std::size_t device) {
+      for (std::size_t i = next++; i < programs.size(); i = next++) {
+        Compiled compiled = team->wait(i);
+        Outcome& outcome = outcomes[i];
+        if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+          outcome.result = std::move(*failure);
+        } else {
+          std::unique_lock lock(mutex);
+          const Seconds so_far = best;
+          lock.unlock();
+          outcome =
+              workers->sandbox(device).measure(std::get<codegen::Kernel>(compiled.result), protocol, so_far);
+        }
+        outcome.compile_time = compiled.time;
+        const std::lock_guard lock(mutex);
+        if (const Timing* timing = outcome.timing();
+            timing != nullptr && (best.count() == 0 || timing->median < best)) {
+          best = timing->median;
+        }
+        if (sink) sink(i, outcome);
+      }
+    });
+    return outcomes;
+  }
+
+  /// Tells the best latency known for `task`, e.g. from a journal.
+  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+
+  /// What turns programs into latencies here: compiler, device, driver, clocks, kind of timing.
+  [[nodiscard]] std::string identity() const {
+    std::string text = codegen::nvrtc_identity() + ", ";
+    try {
+      text += common_facts().identity();
+    } catch (const nvrtc::NoDevice&) {
+      text += "no device";
+    }
+    for (const std::string& flag : compile_flags) text += ", " + flag;
+    return text + (protocol.flush_cache ? ", cold caches" : "");
+  }
+
+  /// The best candidates again, in turns on the first device: clocks that drift meet all of them alike.
+  [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
+                                             unsigned rounds = 11) {
+    validate(protocol);
+    prepare(task);
+    const Team team(*this, task, programs, team_size());
+    std::vector<Outcome> outcomes(programs.size());
+    std::vector<codegen::Kernel> kernels;
+    std::vector<std::size_t> origin;
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      Compiled compiled = team->wait(i);
+      outcomes[i].compile_time = compiled.time;
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+        outcomes[i].result = std::move(*failure);
+      } else {
+        kernels.push_back(std::move(std::get<codegen::Kernel>(compiled.result)));
+        origin.push_back(i);
+      }
+    }
+    const std::vector<Outcome> runs = workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
+    for (std::size_t k = 0; k < runs.size(); ++k) {
+      outcomes[origin[k]].result = runs[k].result;
+      outcomes[origin[k]].run_time = runs[k].run_time;
+    }
+    return outcomes;
+  }
+
+  /// A finished program, such as one written by hand, under the same protocol and checks.
+  [[nodiscard]] Outcome measure_code(const Task& task, const codegen::DeviceCode& program) {
+    validate(protocol);
+    prepare(task);
+    return workers->sandbox(0).measure(nvrtc::as_kernel(program), protocol);
+  }
+
+  /// Machine code for one program, as `measure` would run it, or why there is none.
+  [[nodiscard]] std::variant<codegen::DeviceCode, Failure> compile_program(
+      const Task& task, const loops::LoopNest& program) const {
+    return compiler_for(task).code(program);
+  }
+
+ private:
+  /// A compile team with the compilers it works with.
+  class Team {
+   public:
+    Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs,
+         std::size_t threads) {
+      for (std::size_t t = 0; t < threads; ++t)
+        compilers_.push_back(std::make_unique<nvrtc::Compiler>(measurer.compiler_for(task)));
+      team_ = std::make_unique<nvrtc::CompileTeam>(
+          programs, compilers_, threads, measurer.protocol.compile_timeout_seconds, std::span<const int>());
+    }
+    nvrtc::CompileTeam* operator->() const noexcept { return team_.get(); }
+
+   private:
+    nvrtc::CompileTeam::Compilers compilers_;
+    std::unique_ptr<nvrtc::CompileTeam> team_;
+  };
+
+  [[nodiscard]] const nvrtc::DeviceFacts& common_facts() const {
+    if (workers->devices() != devices)
+      throw std::invalid_argument(
+          "measurers::Nvrtc: `devices` was changed after the measurer was made; give it when making one");
+    if (devices.empty())
+      throw std::invalid_argument(
+          "measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
+    return workers->common_facts();
+  }
+
+  [[nodiscard]] std::size_t team_size() const {
+    if (compile_threads != 0) return compile_threads;
+    const std::size_t processors = host_processors().size();
+    return processors > devices.size() ? processors - devices.size() : 1;
+  }
+
+  /// For the task's architecture; tasks that name none are compiled for the device.
+  [[nodiscard]] nvrtc::Compiler compiler_for(const Task& task) const {
+    Target target = task.target;
+    if (target.architecture.empty()) target.architecture = common_facts().architecture();
+    codegen::check_architecture(target.architecture);
+    return {std::move(target), code, compile_flags};
+  }
+
+  /// Makes the workers ready for programs of `task`.
+  void prepare(const Task& task) {
+    static_cast<void>(common_facts());
+    ReferenceData options = reference;
+    options.threads = std::max(options.threads, hardware_threads());
+    const std::shared_ptr<const SharedTask> data = state->tasks.data_of(task, options, task_cache_bytes);
+    for (std::size_t d = 0; d < workers->size(); ++d) workers->sandbox(d).set_task(data);
+  }
+};
+
+}  // namespace tunewright::measurers

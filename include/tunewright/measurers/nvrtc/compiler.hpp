@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/cuda.hpp"
+#include "tunewright/codegen/cuda_compile.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/nvrtc/code_wire.hpp"
+#include "tunewright/measurers/nvrtc/device_limits.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+/// From a loop nest to code for one target, as a compile team asks for it.
+class Compiler {
+ public:
+  Compiler(Target target, codegen::CudaOptions options, std::vector<std::string> flags)
+      : target_(std::move(target)), options_(options), flags_(std::move(flags)) {}
+
+  /// What the target cannot run is an `InvalidSchedule` and never reaches the compiler.
+  [[nodiscard]] std::variant<codegen::DeviceCode, Failure> code(const loops::LoopNest& nest) const {
+    codegen::DeviceProgram program = codegen::to_cuda(nest, options_);
+    if (std::string limit = exceeded_limit(program, target_); !limit.empty())
+      return Failure{Fault::InvalidSchedule, std::move(limit)};
+    codegen::CudaCompileOptions compile;
+    compile.architecture = target_.architecture;
+    compile.flags = flags_;
+    auto result = codegen::compile_cuda(std::move(program), compile);
+    if (const auto* code = std::get_if<codegen::DeviceCode>(&result)) {
+      for (std::size_t k = 0; k < code->resources.size(); ++k) {
+        if (std::string limit =
+                exceeded_registers(code->program.launches[k], code->resources[k].registers, target_);
+            !limit.empty())
+          return Failure{Fault::InvalidSchedule, std::move(limit)};
+      }
+    }
+    return result;
+  }
+  [[nodiscard]] std::variant<codegen::Kernel, Failure> compile(const loops::LoopNest& nest) const {
+    auto result = code(nest);
+    if (auto* failure = std::get_if<Failure>(&result)) return std::move(*failure);
+    return as_kernel(std::get<codegen::DeviceCode>(result));
+  }
+
+ private:
+  Target target_;
+  codegen::CudaOptions options_;
+  std::vector<std::string> flags_;
+};
+
+}  // namespace tunewright::measurers::nvrtc

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/core/target.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+/// What the driver says of a device; plain data, because it comes from another process.
+struct DeviceFacts {
+  std::array<char, 96> name{};
+  std::int32_t device_count = 0;  ///< of the machine, this one among them
+  std::int32_t driver = 0;        ///< version it supports, 1000 * major + 10 * minor
+  std::int32_t major = 0;         ///< of the compute capability
+  std::int32_t minor = 0;
+  std::int32_t multiprocessors = 0;
+  std::int32_t warp_size = 32;
+  std::int32_t max_threads_per_block = 0;
+  std::int32_t max_threads_per_multiprocessor = 0;
+  std::int32_t max_blocks_per_multiprocessor = 0;
+  std::int32_t shared_bytes_per_block = 0;      ///< that any kernel gets
+  std::int32_t max_shared_bytes_per_block = 0;  ///< that a kernel can ask for
+  std::int32_t shared_bytes_per_multiprocessor = 0;
+  std::int32_t registers_per_block = 0;
+  std::int32_t registers_per_multiprocessor = 0;
+  std::int32_t l2_bytes = 0;
+  std::int32_t clock_khz = 0;  ///< at most
+  std::int32_t memory_clock_khz = 0;
+  std::int32_t memory_bus_bits = 0;
+  std::uint64_t memory_bytes = 0;
+
+  [[nodiscard]] std::string architecture() const { return "sm_" + std::to_string(major * 10 + minor); }
+  /// E.g. "NVIDIA H200, sm_90, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
+  [[nodiscard]] std::string identity() const {
+    char text[256];
+    std::snprintf(text, sizeof text, "%s, %s, driver %d.%d, %d/%d MHz", name.data(), architecture().c_str(),
+                  driver / 1000, driver % 1000 / 10, clock_khz / 1000, memory_clock_khz / 1000);
+    return text;
+  }
+};
+
+/// Lanes for float32 arithmetic of a multiprocessor, by compute capability.
+[[nodiscard]] constexpr int fp32_lanes(int major, int minor) noexcept {
+  if (major == 7 || (major == 8 && minor == 0)) return 64;
+  return 128;
+}
+
+/// The device as a target; its peaks follow from the clocks it allows. `threads` stays 1: kernels run on the
+/// device.
+[[nodiscard]] inline Target target_of(const DeviceFacts& facts) {
+  const auto count = [](std::int32_t value) { return static_cast<unsigned>(value < 0 ? 0 : value); };
+  Target target;
+  target.name = facts.name.data();
+  target.kind = DeviceKind::Gpu;
+  target.cache_line_bytes = 128;
+  const ComputeCapability* limits = find_compute_capability(count(facts.major) * 10 + count(facts.minor));
+  target.l1_bytes = limits != nullptr ? limits->l1_bytes : count(facts.shared_bytes_per_multiprocessor);
+  target.l2_bytes = count(facts.l2_bytes);
+  target.shared_memory_per_block_bytes = count(facts.shared_bytes_per_block);
+  target.max_shared_memory_per_block_bytes = count(facts.max_shared_bytes_per_block);
+  target.shared_memory_per_multiprocessor_bytes = count(facts.shared_bytes_per_multiprocessor);
+  target.registers_per_block = count(facts.registers_per_block);
+  target.registers_per_multiprocessor = count(facts.registers_per_multiprocessor);
+  target.max_registers_per_thread = 255;
+  target.max_threads_per_block = count(facts.max_threads_per_block);
+  target.max_threads_per_multiprocessor = count(facts.max_threads_per_multiprocessor);
+  target.max_blocks_per_multiprocessor = count(facts.max_blocks_per_multiprocessor);
+  target.max_vthread_extent = 8;
+  target.warp_size = count(facts.warp_size);
+  target.multiprocessors = count(facts.multiprocessors);
+  const double lanes = fp32_lanes(facts.major, facts.minor) * static_cast<double>(target.multiprocessors);
+  target.peak_fp32_gflops = 2 * lanes * facts.clock_khz * 1e-6;
+  target.peak_gb_per_s = 2 * facts.memory_clock_khz * 1e-6 * facts.memory_bus_bits / 8;
+  target.architecture = facts.architecture();
+  return target;
+}
+
+}  // namespace tunewright::measurers::nvrtc

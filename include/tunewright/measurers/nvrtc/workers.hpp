@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/measurers/nvrtc/device_child.hpp"
+#include "tunewright/measurers/nvrtc/device_facts.hpp"
+#include "tunewright/measurers/nvrtc/driver.hpp"
+#include "tunewright/measurers/sandbox.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+/// One process a device, each with a context of its own. The tuner itself never touches the driver, so that
+/// processes forked later inherit nothing of it.
+class Workers {
+ public:
+  Workers(std::vector<int> devices, const std::string& library) : devices_(std::move(devices)) {
+    for (const int device : devices_) {
+      WorkerParts parts;
+      parts.serve = [device, library](int socket) { DeviceChild(socket, library, device).serve(); };
+      sandboxes_.push_back(std::make_unique<Sandbox>(std::move(parts)));
+    }
+    facts_.resize(devices_.size());
+  }
+
+  [[nodiscard]] const std::vector<int>& devices() const noexcept { return devices_; }
+  [[nodiscard]] std::size_t size() const noexcept { return devices_.size(); }
+  [[nodiscard]] Sandbox& sandbox(std::size_t position) { return *sandboxes_.at(position); }
+
+  /// What device number `devices()[position]` is. Throws `NoDevice`.
+  [[nodiscard]] const DeviceFacts& facts(std::size_t position) {
+    std::unique_ptr<DeviceFacts>& known = facts_.at(position);
+    if (known) return *known;
+    const auto reply = sandboxes_[position]->describe();
+    if (const auto* failure = std::get_if<Failure>(&reply)) throw NoDevice(failure->detail);
+    known = std::make_unique<DeviceFacts>();
+    std::memcpy(known.get(), std::get<sandbox::Reply>(reply).detail.data(), sizeof(DeviceFacts));
+    return *known;
+  }
+
+  /// The facts of all, which must be of one kind: their latencies go into one history. Throws `NoDevice`, or
+  /// `std::invalid_argument` for devices that differ.
+  [[nodiscard]] const DeviceFacts& common_facts() {
+    const DeviceFacts& first = facts(0);
+    for (std::size_t other = 1; other < size(); ++other) {
+      if (facts(other).identity() == first.identity()) continue;
+      throw std::invalid_argument("devices " + std::to_string(devices_[0]) + " (" + first.identity() +
+                                  ") and " + std::to_string(devices_[other]) + " (" +
+                                  facts(other).identity() + ") differ; measure with devices of one kind");
+    }
+    return first;
+  }
+
+ private:
+  std::vector<int> devices_;
+  std::vector<std::unique_ptr<Sandbox>> sandboxes_;
+  std::vector<std::unique_ptr<DeviceFacts>> facts_;  // by position, once asked for
+};
+
+}  // namespace tunewright::measurers::nvrtc

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+#include "tunewright/codegen/cuda/program.hpp"
+#include "tunewright/program/expr.hpp"
+
+/// Runs the text of CUDA programs on the host: a C++ compiler compiles it with stand-ins for what the device
+/// provides. Threads of a block are fibers that change places at barriers, so the text itself is checked, and a
+/// barrier that only some threads reach is found.
+namespace tunewright::test {
+
+inline constexpr const char* host_cuda_prelude = R"(
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ucontext.h>
+#include <vector>
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static
+#define __launch_bounds__(n)
+#define __align__(n) __attribute__((aligned(n)))
+struct Index3 { unsigned x, y, z; };
+static Index3 blockIdx, threadIdx;
+template <class T> struct alignas(2 * sizeof(T)) Two { T x, y; };
+template <class T> struct alignas(4 * sizeof(T) > 16 ? 16 : 4 * sizeof(T)) Four { T x, y, z, w; };
+using float2 = Two<float>; using float4 = Four<float>; using double2 = Two<double>;
+using int2 = Two<int>; using int4 = Four<int>; using longlong2 = Two<long long>;
+using char2 = Two<signed char>; using char4 = Four<signed char>; using uchar2 = Two<unsigned char>; using uchar4 = Four<unsigned char>;
+static float __int_as_float(int bits) { float f; std::memcpy(&f, &bits, 4); return f; }
+static float __uint_as_float(unsigned bits) { float f; std::memcpy(&f, &bits, 4); return f; }
+static unsigned __float_as_uint(float f) { unsigned u; std::memcpy(&u, &f, 4); return u; }
+static int max(int a, int b) { return a > b ? a : b; }
+static int min(int a, int b) { return a < b ? a : b; }
+static long long max(long long a, long long b) { return a > b ? a : b; }
+static long long min(long long a, long long b) { return a < b ? a : b; }
+struct half { unsigned short bits; };
+static float to_float(half x) { _Float16 h; std::memcpy(&h, &x, 2); return (float)h; }
+static half to_half(float x) { half y; const _Float16 h = (_Float16)x; std::memcpy(&y, &h, 2); return y; }
+namespace {
+struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false; Index3 index; };
+ucontext_t scheduler;
+std::vector<Fiber> fibers;
+Fiber* current;
+void (*entry)(void* const*);
+void* const* arguments;
+void run_fiber() { entry(arguments); current->done = true; swapcontext(&current->context, &scheduler); }
+unsigned number_in_block(Index3 size) { return threadIdx.x + size.x * (threadIdx.y + size.y * threadIdx.z); }
+Index3 block_size;
+alignas(16) char exchanged[2][1024][16];
+}
+// Everyone arrives before anyone goes on, because fibers take turns.
+static void __syncthreads() { swapcontext(&current->context, &scheduler); threadIdx = current->index; }
+template <class T> T shuffle(T value, unsigned from) {
+  std::memcpy(exchanged[0][number_in_block(block_size)], &value, sizeof value);
+  __syncthreads();
+  T result; std::memcpy(&result, exchanged[0][from], sizeof result);
+  __syncthreads();
+  return result;
+}
+template <class T> T __shfl_xor_sync(unsigned, T value, int lanes, int width = 32) { return shuffle(value, number_in_block(block_size) ^ (unsigned)lanes); }
+template <class T> T __shfl_down_sync(unsigned, T value, int lanes, int width = 32) {
+  const unsigned me = number_in_block(block_size), from = me + (unsigned)lanes;
+  return shuffle(value, from / width == me / width ? from : me);
+}
+template <class T> T __shfl_sync(unsigned, T value, int lane, int width = 32) {
+  const unsigned me = number_in_block(block_size);
+  return shuffle(value, me / width * width + (unsigned)lane % width);
+}
+static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 grid, Index3 block) {
+  const unsigned threads = block.x * block.y * block.z;
+  entry = kernel; arguments = pointers; block_size = block;
+  fibers.resize(threads);
+  for (blockIdx.z = 0; blockIdx.z < grid.z; ++blockIdx.z)
+  for (blockIdx.y = 0; blockIdx.y < grid.y; ++blockIdx.y)
+  for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
+    for (unsigned t = 0; t < threads; ++t) {
+      Fiber& f = fibers[t];
+      f.done = false; f.stack.resize(1 << 16);
+      f.index = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+      getcontext(&f.context);
+      f.context.uc_stack.ss_sp = f.stack.data(); f.context.uc_stack.ss_size = f.stack.size(); f.context.uc_link = nullptr;
+      makecontext(&f.context, run_fiber, 0);
+    }
+    for (unsigned done = 0; done < threads;) {
+      done = 0;
+      for (unsigned t = 0; t < threads; ++t) {
+        if (fibers[t].done) { ++done; continue; }
+        current = &fibers[t]; threadIdx = current->index;
+        swapcontext(&scheduler, &current->context);
+        done += current->done;
+      }
+      if (done != 0 && done != threads) std::abort();  // some threads wait for others that have ended
+    }
+  }
+}
+)";
+
+/// Several programs, compiled together into one library.
+class HostCuda {
+ public:
+  /// Names of the programs must differ.
+  void add(const codegen::DeviceProgram& program) {
+    std::string source = program.source;
+    const auto drop = [&](const std::string& from, const std::string& to, const std::string& with) {
+      if (const auto begin = source.find(from); begin != std::string::npos)
+        source.replace(begin, source.find(to, begin) + to.size() - begin, with);
+    };
+    drop("struct half {", "return y;\n}\n\n", "");
+    const std::string dynamic = "extern __shared__ __align__(16) unsigned char shared_memory[];";
+    for (std::size_t at = 0; (at = source.find(dynamic)) != std::string::npos;)
+      source.replace(at, dynamic.size(), "static __align__(16) unsigned char shared_memory[262144];");
+    // Definitions are the same wherever they occur, but may occur once only.
+    text_ += "namespace program_" + program.name + " {\n" + source;
+    for (const codegen::DeviceLaunch& launch : program.launches) {
+      text_ += "static void call_" + launch.symbol + "(void* const* p) { " + launch.symbol + "(";
+      for (std::size_t a = 0; a < launch.arguments.size(); ++a) {
+        text_ += std::string(a == 0 ? "" : ", ") + "Any{p[" + std::to_string(launch.arguments[a]) + "]}";
+      }
+      text_ += "); }\n";
+    }
+    text_ += "extern \"C\" void run_" + program.name + "(void* const* p) {\n";
+    const auto three = [](const std::array<std::int64_t, 3>& v) {
+      return "{" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "}";
+    };
+    for (const codegen::DeviceLaunch& launch : program.launches)
+      text_ += "  launch(call_" + launch.symbol + ", p, " + three(launch.grid) + ", " + three(launch.block) +
+               ");\n";
+    text_ += "}\n}\n";
+  }
+
+  /// Throws `std::runtime_error` with the compiler's messages.
+  void build() {
+    const std::string at = folder_.path();
+    std::ofstream(at + "/programs.cpp")
+        << host_cuda_prelude
+        << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
+        << text_;
+    const std::string command =
+        "c++ -std=c++20 -O0 -w -fno-strict-aliasing -ffp-contract=off -shared -fPIC -o " + at +
+        "/programs.so " + at + "/programs.cpp > " + at + "/messages 2>&1";
+    if (std::system(command.c_str()) != 0) {
+      std::ifstream messages(at + "/messages");
+      throw std::runtime_error(std::string(std::istreambuf_iterator<char>(messages), {}));
+    }
+    library_ = ::dlopen((at + "/programs.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library_ == nullptr) throw std::runtime_error(::dlerror());
+  }
+  HostCuda() = default;
+  HostCuda(const HostCuda&) = delete;
+  HostCuda& operator=(const HostCuda&) = delete;
+  ~HostCuda() {
+    if (library_ != nullptr) ::dlclose(library_);
+  }
+
+  /// Runs a program on arguments as numbers, in physical order; outputs are written back.
+  void run(const codegen::DeviceProgram& program, std::vector<std::vector<double>>& arguments) const {
+    using Run = void (*)(void* const*);
+    const auto function = reinterpret_cast<Run>(::dlsym(library_, ("run_" + program.name).c_str()));
+    if (function == nullptr) throw std::runtime_error("no program '" + program.name + "'");
+    std::vector<std::vector<std::uint64_t>> memory;
+    std::vector<void*> pointers;
+    for (std::size_t b = 0; b < program.buffers.size(); ++b) {
+      const loops::Buffer& layout = program.buffers[b].layout;
+      memory.emplace_back(program.buffers[b].bytes() / 8 + 4, ~std::uint64_t{0});
+      void* data = memory.back().data();
+      // Vectors of 16 bytes need their alignment.
+      data = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(data) + 15) / 16 * 16);
+      pointers.push_back(data);
+      if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
+      with(layout.type, [&](auto zero) {
+        for (std::size_t i = 0; i < arguments[b].size(); ++i)
+          static_cast<decltype(zero)*>(data)[i] = static_cast<decltype(zero)>(arguments[b][i]);
+      });
+    }
+    function(pointers.data());
+    for (std::size_t b = 0; b < arguments.size(); ++b) {
+      const loops::Buffer& layout = program.buffers[b].layout;
+      if (layout.role != loops::BufferRole::Output) continue;
+      with(layout.type, [&](auto zero) {
+        for (std::size_t i = 0; i < arguments[b].size(); ++i)
+          arguments[b][i] = static_cast<double>(static_cast<const decltype(zero)*>(pointers[b])[i]);
+      });
+    }
+  }
+
+ private:
+  template <class F>
+  static void with(program::ScalarType type, const F& f) {
+    using program::ScalarType;
+    switch (type) {
+      case ScalarType::Bool: return f(std::uint8_t{});
+      case ScalarType::Int32: return f(std::int32_t{});
+      case ScalarType::Int64: return f(std::int64_t{});
+      case ScalarType::Float32: return f(float{});
+      case ScalarType::Float64: return f(double{});
+      case ScalarType::Float16: return f(program::Half{});
+      case ScalarType::BFloat16: return f(program::BFloat{});
+      case ScalarType::Int8: return f(std::int8_t{});
+      case ScalarType::UInt8: return f(std::uint8_t{});
+    }
+  }
+  support::TemporaryFolder folder_;
+  std::string text_;
+  void* library_ = nullptr;
+};
+
+/// Largest difference relative to 1 + magnitude; infinite where one side is not a number.
+inline double largest_error(const std::vector<std::vector<double>>& got,
+                            const std::vector<std::vector<double>>& want) {
+  double worst = 0;
+  for (std::size_t a = 0; a < got.size(); ++a) {
+    for (std::size_t i = 0; i < got[a].size(); ++i) {
+      if (got[a][i] == want[a][i] || (std::isnan(got[a][i]) && std::isnan(want[a][i]))) continue;
+      const double error = std::fabs(got[a][i] - want[a][i]) / (1 + std::fabs(want[a][i]));
+      worst = std::isnan(error) ? std::numeric_limits<double>::infinity() : std::max(worst, error);
+    }
+  }
+  return worst;
+}
+
+}  // namespace tunewright::test

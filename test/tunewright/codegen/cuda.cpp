@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/codegen/cuda.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/host_cuda.hpp"
+#include "support/workloads.hpp"
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+using namespace tunewright;
+using codegen::DeviceProgram;
+using loops::LoopNest;
+using program::ComputeGraph;
+using program::IndexExpr;
+using program::ScalarType;
+using schedule::LoopKind;
+using schedule::ScheduleBuilder;
+
+namespace {
+
+using Graph = std::shared_ptr<const ComputeGraph>;
+using Numbers = std::vector<std::vector<double>>;
+
+/// Every stage on its own: spatial loops fused, `threads` of them a block, and `lanes` elements a thread.
+LoopNest simple(const Graph& graph, std::int64_t threads = 8, std::int64_t lanes = 1,
+                const std::string& name = "kernel") {
+  ScheduleBuilder b(graph);
+  for (program::TensorId id = 0; id < graph->size(); ++id) {
+    const program::Operator& op = graph->op(id);
+    if (op.role != program::Role::Computed) continue;
+    std::vector<schedule::IterId> spatial(op.rank());
+    for (schedule::IterId a = 0; a < spatial.size(); ++a) spatial[a] = a;
+    const schedule::IterId all = spatial.size() == 1 ? spatial[0] : b.fuse(id, spatial);
+    const auto parts = b.split(id, all, {threads, lanes});
+    b.bind(id, parts[0], LoopKind::BlockX);
+    b.bind(id, parts[1], LoopKind::ThreadX);
+    if (lanes > 1) b.vectorize(id, parts[2]);
+  }
+  LoopNest nest = loops::lower(b.schedule());
+  nest.name = name;
+  return nest;
+}
+Graph doubling(std::vector<std::int64_t> shape, const std::string& input = "x") {
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input(input, shape);
+  program::operators::scale(*graph, x, 2.0);
+  return graph;
+}
+/// Numbers that any type holds, the same for the same nest.
+Numbers sample(const LoopNest& nest) {
+  Numbers arguments;
+  std::uint64_t state = 12345;
+  for (const loops::BufferId id : nest.arguments) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(buffer.elements()));
+    for (double& v : values) {
+      state = state * 6364136223846793005U + 1442695040888963407U;
+      const auto number = static_cast<double>((state >> 33) % 41);
+      v = buffer.type == ScalarType::UInt8 || buffer.type == ScalarType::Bool
+              ? static_cast<double>((state >> 33) % 2)
+          : program::is_float(buffer.type) ? (number - 20) / 8
+                                           : number - 20;
+    }
+  }
+  return arguments;
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Programs that are compiled together and compared with what the interpreter makes of unscheduled loops.
+struct Comparison {
+  void add(const Graph& graph, const LoopNest& nest) {
+    entries.push_back({loops::lower(schedule::Schedule{graph, {}}), codegen::to_cuda(nest)});
+    host.add(entries.back().program);
+  }
+  /// Largest error of all; names programs above `tolerance`.
+  void check(double tolerance) {
+    host.build();
+    for (const Entry& entry : entries) {
+      Numbers got = sample(entry.plain);
+      Numbers want = got;
+      loops::interpret(entry.plain, want);
+      host.run(entry.program, got);
+      const double error = test::largest_error(got, want);
+      CAPTURE(entry.program.source);
+      CHECK(error <= tolerance);
+    }
+  }
+  struct Entry {
+    LoopNest plain;
+    DeviceProgram program;
+  };
+  test::HostCuda host;
+  std::vector<Entry> entries;
+};
+
+Target paper_gpu() {
+  Target target;
+  target.name = "paper GPU";
+  target.kind = DeviceKind::Gpu;
+  target.architecture = "sm_80";
+  target.multiprocessors = 8;
+  target.warp_size = 32;
+  target.max_vthread_extent = 8;
+  target.max_threads_per_block = 256;
+  target.shared_memory_per_block_bytes = 48 * 1024;
+  return target;
+}
+
+}  // namespace
+
+TEST_CASE("an elementwise kernel reads like one written by hand") {
+  const DeviceProgram program = codegen::to_cuda(simple(doubling({512}), 128));
+  CHECK(program.source ==
+        "extern \"C\" __global__ void __launch_bounds__(128) kernel_0_scale(const float* __restrict__ x, "
+        "float* "
+        "__restrict__ scale) {\n"
+        "  const int i0_0 = (int)blockIdx.x;  // below 4\n"
+        "  const int i0_1 = (int)threadIdx.x;  // below 128\n"
+        "  scale[i0_0 * 128 + i0_1] = x[i0_0 * 128 + i0_1] * 2.0f;\n"
+        "}\n\n");
+  REQUIRE(program.launches.size() == 1);
+  CHECK(program.launches[0].symbol == "kernel_0_scale");
+  CHECK(program.launches[0].grid == std::array<std::int64_t, 3>{4, 1, 1});
+  CHECK(program.launches[0].block == std::array<std::int64_t, 3>{128, 1, 1});
+  CHECK(program.launches[0].shared_bytes() == 0);
+  CHECK(program.launches[0].arguments == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("aligned neighbours move as vectors; a guard for the last of them has its own way") {
+  const std::string whole = codegen::to_cuda(simple(doubling({4096}), 128, 4)).source;
+  CHECK(
+      contains(whole, "const float4 x_lanes = *reinterpret_cast<const float4*>(&x[i0_0 * 512 + i0_1 * 4]);"));
+  CHECK(contains(whole, "scale_lanes.w = x_lanes.w * 2.0f;"));
+  CHECK_FALSE(contains(whole, "if ("));
+  // 510 elements end within a vector: that one goes element by element.
+  const std::string rest = codegen::to_cuda(simple(doubling({510}), 32, 4)).source;
+  CHECK(contains(rest, "+ 3 < 510) {"));
+  CHECK(contains(rest, "float4"));
+  CHECK(contains(rest, "} else {"));
+  // Rows of 33 elements start anywhere.
+  ScheduleBuilder b(doubling({8, 33}));
+  const auto parts = b.split(1, 1, {4});
+  b.bind(1, 0, LoopKind::BlockX);
+  b.bind(1, parts[0], LoopKind::ThreadX);
+  b.vectorize(1, parts[1]);
+  CHECK_FALSE(contains(codegen::to_cuda(loops::lower(b.schedule())).source, "float4"));
+}
+
+TEST_CASE("names are identifiers that collide with nothing") {
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input("float", {64});
+  const auto y = graph->input("max", {64});
+  const auto z = graph->compute("2 sums.of~it", {{"for", 64}}, [&](auto i) { return max(x(i[0]), y(i[0])); });
+  graph->compute("max", {{"for", 64}}, [&](auto i) { return tanh(z(i[0])); });
+  Comparison comparison;
+  comparison.add(graph, simple(graph, 8, 1, "collisions"));
+  const DeviceProgram& program = comparison.entries[0].program;
+  CHECK(contains(
+      program.source,
+      "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
+  CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
+  // Two kernels and the memory between them.
+  REQUIRE(program.launches.size() == 2);
+  REQUIRE(program.buffers.size() == 4);
+  CHECK(program.buffers[3].layout.role == loops::BufferRole::Temporary);
+  CHECK(program.buffers[3].bytes() == 64 * 4);
+  CHECK(program.launches[0].arguments == std::vector<std::uint32_t>{0, 1, 3});
+  CHECK(program.launches[1].arguments == std::vector<std::uint32_t>{2, 3});
+  comparison.check(1e-6);
+}
+
+TEST_CASE("a register tile is unrolled, shared memory is filled with vectors between barriers") {
+  const auto graph = program::operators::matmul_graph({.m = 64, .n = 64, .k = 32});
+  ScheduleBuilder b(graph);
+  const auto c = b.stage("matmul");
+  const auto local = b.cache_write(c);
+  const auto i = b.split(c, 0, {8, 4});
+  const auto j = b.split(c, 1, {8, 4});
+  b.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
+  b.bind(c, b.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
+  const auto threads = b.fuse(c, {i[1], j[1]});
+  b.bind(c, threads, LoopKind::ThreadX);
+  b.vectorize(c, j[2]);
+  b.compute_at(local, c, threads);
+  const auto k = b.split(local, 2, {8});
+  b.reorder(local, {k[0], k[1], 0, 1});
+  for (const char* operand : {"A", "B"}) {
+    const auto shared = b.cache_read(b.stage(operand), local, schedule::Scope::Shared);
+    b.compute_at(shared, local, k[0]);
+    const auto parts = b.split(shared, b.fuse(shared, {0, 1}), {64, 4});
+    b.bind(shared, parts[1], LoopKind::ThreadX);
+    b.vectorize(shared, parts[2]);
+  }
+  LoopNest nest = loops::lower(b.schedule());
+  nest.name = "tiled";
+  Comparison comparison;
+  comparison.add(graph, nest);
+  const DeviceProgram& program = comparison.entries[0].program;
+  CHECK(contains(program.source, "__shared__ __align__(16) float A_shared[256];"));
+  CHECK(contains(program.source, "float matmul_local[16];"));
+  CHECK(contains(program.source, "= *reinterpret_cast<const float4*>(&A["));
+  CHECK(contains(program.source, "*reinterpret_cast<float4*>(&A_shared["));
+  CHECK(contains(
+      program.source,
+      "  #pragma unroll\n        for (int j = 0; j < 4; ++j) {\n          matmul_local[i * 4 + j] += "));
+  CHECK(program.launches[0].static_shared_bytes == 2 * 256 * 4);
+  CHECK(program.launches[0].dynamic_shared_bytes == 0);
+
+  // The same with little static memory allowed.
+  nest.name = "dynamic";
+  codegen::CudaOptions options;
+  options.max_static_shared_bytes = 1024;
+  const DeviceProgram dynamic = codegen::to_cuda(nest, options);
+  CHECK(contains(dynamic.source, "extern __shared__ __align__(16) unsigned char shared_memory[];"));
+  CHECK(contains(dynamic.source, "reinterpret_cast<float*>(shared_memory + 1024);"));
+  CHECK(dynamic.launches[0].static_shared_bytes == 0);
+  CHECK(dynamic.launches[0].dynamic_shared_bytes == 2048);
+  comparison.entries.push_back({comparison.entries[0].plain, dynamic});
+  comparison.host.add(dynamic);
+  comparison.check(1e-5);
+}
+
+TEST_CASE("indices are 64 bits wide only where they must be") {
+  CHECK(contains(codegen::to_cuda(simple(doubling({1 << 30}), 256)).source, "scale[i0_0 * 256 + i0_1] ="));
+  const std::string wide = codegen::to_cuda(simple(doubling({std::int64_t{1} << 33}), 256)).source;
+  CHECK(contains(wide, "scale[(long long)i0_0 * 256LL + (long long)i0_1] ="));
+}
+
+TEST_CASE("all operations of all types compute what the interpreter does") {
+  Comparison comparison;
+  for (const ScalarType type :
+       {ScalarType::Float32, ScalarType::Float64, ScalarType::Float16, ScalarType::BFloat16,
+        ScalarType::Int32, ScalarType::Int64, ScalarType::Int8, ScalarType::UInt8}) {
+    auto graph = std::make_shared<ComputeGraph>();
+    const auto x = graph->input("x", {40}, type);
+    const auto y = graph->input("y", {40}, type);
+    const auto whole = [&](auto i) { return cast(index_value(i[0]), type); };
+    const auto add = [&](const std::string& name, const auto& body) {
+      graph->compute(name, {{"i", 40}}, body);
+    };
+    add("sum", [&](auto i) { return x(i[0]) + y(i[0]) * x(i[0]) - (y(i[0]) - x(i[0])); });
+    add("shared", [&](auto i) {
+      const program::Expr both = x(i[0]) + y(i[0]);
+      return both * both - both;
+    });
+    add("quotient", [&](auto i) { return whole(i) / (abs(x(i[0])) + program::constant(1, type)); });
+    add("extremes", [&](auto i) { return min(max(x(i[0]), y(i[0])), program::constant(1, type)); });
+    add("chosen", [&](auto i) {
+      return select(x(i[0]) < y(i[0]) || equal(x(i[0]), y(i[0])), x(i[0]),
+                    logical_not(x(i[0]) <= y(i[0])) && y(i[0]) < x(i[0])
+                        ? select(x(i[0]) < y(i[0]), y(i[0]), x(i[0]))
+                        : y(i[0]));
+    });
+    // Each element from its mirror image and from the left, beyond which there is nothing.
+    add("placed", [&](auto i) {
+      const auto range = [](program::Var) { return program::Range{0, 39}; };
+      const IndexExpr half = IndexExpr::quotient(i[0] - IndexExpr(3), 2, range);
+      return select(program::in_bounds(half, 40), x(half), program::constant(2, type)) +
+             y(IndexExpr(39) - i[0]);
+    });
+    if (program::is_float(type)) {
+      add("functions", [&](auto i) {
+        return exp(x(i[0])) + log(abs(y(i[0])) + 1.0) * sqrt(abs(x(i[0]))) - tanh(x(i[0])) * erf(y(i[0])) +
+               -(-x(i[0]));
+      });
+      add("truncated", [&](auto i) { return cast(cast(x(i[0]) * 3.0, ScalarType::Int32), type); });
+      add("bytes", [&](auto i) { return cast(x(i[0]) * 100.0, ScalarType::Int8); });
+    }
+    graph->reduce("total", {{"i", 4}}, {{"k", 10}}, program::Combiner::Max,
+                  [&](auto i, auto r) { return x(10 * i[0] + r[0]); });
+    comparison.add(graph, simple(graph, 4, 1, "scalar_" + std::string(name(type))));
+    comparison.add(graph, simple(graph, 4, 4, "vector_" + std::string(name(type))));
+  }
+  comparison.check(1e-6);
+}
+
+TEST_CASE("random GPU schedules of every operator compute what unscheduled loops do") {
+  const spaces::MultiLevelTiling space;
+  Comparison comparison;
+  for (const test::Workload& workload : test::workloads()) {
+    Rng rng(7);
+    const Task task = program::make_task(workload.name, workload.make(rng), paper_gpu());
+    for (int s = 0; s < 2; ++s) {
+      const auto config = space.sample(task, rng);
+      REQUIRE(config);
+      LoopNest nest = loops::lower(*config);
+      nest.name = workload.name + "_" + std::to_string(s);
+      comparison.add(task.graph, nest);
+    }
+  }
+  comparison.check(2e-5);
+}
+
+TEST_CASE("what is no GPU program is refused by name") {
+  LoopNest parallel = simple(doubling({64}));
+  std::get<loops::Loop>(parallel.body.front().content).kind = LoopKind::Parallel;
+  CHECK_THROWS_WITH_AS(static_cast<void>(codegen::to_cuda(parallel)), doctest::Contains("i0.0"),
+                       loops::DeviceFormError);
+  LoopNest raw = simple(doubling({64}));
+  auto& outer = std::get<loops::Loop>(raw.body.front().content);
+  outer.kind = LoopKind::Serial;
+  CHECK_THROWS_WITH_AS(static_cast<void>(codegen::device_form_to_cuda(raw)),
+                       doctest::Contains("loops::to_device first"), loops::DeviceFormError);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/codegen/cuda_compile.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "support/temporary_folder.hpp"
+#include "support/workloads.hpp"
+#include "tunewright/codegen/cuda.hpp"
+#include "tunewright/codegen/cuda_export.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+using namespace tunewright;
+using codegen::CudaCompileOptions;
+using codegen::DeviceCode;
+using codegen::DeviceFormat;
+using codegen::DeviceProgram;
+
+namespace {
+
+DeviceProgram doubling() {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  program::operators::scale(*graph, graph->input("x", {512}), 2.0);
+  schedule::ScheduleBuilder b(graph);
+  const auto parts = b.split(1, 0, {128});
+  b.bind(1, parts[0], schedule::LoopKind::BlockX);
+  b.bind(1, parts[1], schedule::LoopKind::ThreadX);
+  loops::LoopNest nest = loops::lower(b.schedule());
+  nest.name = "twice";
+  return codegen::to_cuda(nest);
+}
+DeviceProgram of_source(const std::string& source) {
+  DeviceProgram program;
+  program.source = source;
+  program.launches.emplace_back().symbol = "k";
+  return program;
+}
+DeviceCode compiled(DeviceProgram program, const CudaCompileOptions& options) {
+  auto result = codegen::compile_cuda(std::move(program), options);
+  if (const auto* failure = std::get_if<Failure>(&result)) FAIL(failure->detail);
+  return std::get<DeviceCode>(std::move(result));
+}
+std::string contents(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+Target gpu(const std::string& architecture) {
+  Target target;
+  target.name = architecture;
+  target.kind = DeviceKind::Gpu;
+  target.architecture = architecture;
+  target.multiprocessors = 40;
+  target.warp_size = 32;
+  target.max_vthread_extent = 8;
+  target.max_threads_per_block = 1024;
+  target.shared_memory_per_block_bytes = 48 * 1024;
+  return target;
+}
+
+}  // namespace
+
+TEST_CASE("the assembler's report tells registers, spills and shared memory") {
+  const DeviceCode plain =
+      compiled(of_source("extern \"C\" __global__ void k(float* x) {\n  __shared__ float s[96];\n  "
+                         "s[threadIdx.x] = x[threadIdx.x];\n"
+                         "  __syncthreads();\n  x[threadIdx.x] = s[95 - threadIdx.x];\n}\n"),
+               {.architecture = "sm_80"});
+  REQUIRE(plain.resources.size() == 1);
+  CHECK(plain.resources[0].registers > 0);
+  CHECK(plain.resources[0].registers <= 32);
+  CHECK(plain.resources[0].static_shared_bytes == 96 * 4);
+  CHECK(plain.resources[0].spill_store_bytes == 0);
+  CHECK(plain.resources[0].stack_bytes == 0);
+  CHECK(plain.log.empty());
+  CHECK(std::string(plain.image->data(), 4) == "\177ELF");
+  // 64 values alive at once do not fit into 24 registers.
+  const DeviceCode spilling =
+      compiled(of_source("extern \"C\" __global__ void k(float* x) {\n  float r[64];\n#pragma unroll\n  for "
+                         "(int i = 0; i < 64; ++i) r[i] = "
+                         "x[i * 7 + threadIdx.x];\n  __syncthreads();\n#pragma unroll\n  for (int i = 0; i < "
+                         "64; ++i) x[i * 5 + threadIdx.x] = "
+                         "r[63 - i] * r[i];\n}\n"),
+               {.architecture = "sm_80", .flags = {"--maxrregcount=24"}});
+  CHECK(spilling.resources[0].registers <= 24);
+  CHECK(spilling.resources[0].spill_store_bytes > 0);
+}
+
+TEST_CASE("PTX is text for an architecture and newer ones") {
+  const DeviceCode ptx = compiled(doubling(), {.architecture = "sm_75", .format = DeviceFormat::Ptx});
+  const std::string text(ptx.image->data());
+  CHECK(text.find(".target sm_75") != std::string::npos);
+  CHECK(text.find(".entry twice_0_scale") != std::string::npos);
+}
+
+TEST_CASE("programs that are refused are failures that say why; unknown architectures are misuse") {
+  const auto refused =
+      codegen::compile_cuda(of_source("extern \"C\" __global__ void k(float* x) { x[0] = y; }"), {});
+  const auto* failure = std::get_if<Failure>(&refused);
+  REQUIRE(failure != nullptr);
+  CHECK(failure->fault == Fault::DeviceCompileError);
+  CHECK(failure->detail.find("identifier \"y\" is undefined") != std::string::npos);
+
+  // More static shared memory than a block can have: the assembler's to refuse.
+  const auto large =
+      codegen::compile_cuda(of_source("extern \"C\" __global__ void k(int* x) { __shared__ int s[20000]; "
+                                      "s[x[0]] = 1; __syncthreads(); x[1] = s[x[2]]; }"),
+                            {});
+  REQUIRE(std::get_if<Failure>(&large) != nullptr);
+  CHECK(std::get<Failure>(large).fault == Fault::DeviceCompileError);
+
+  const std::vector<std::string> known = codegen::cuda_architectures();
+  CHECK(std::find(known.begin(), known.end(), "sm_80") != known.end());
+  for (const char* wrong : {"sm_20", "90", "", "a", "sm_"}) {
+    CHECK_THROWS_WITH_AS(codegen::check_architecture(wrong), doctest::Contains(", sm_80, "),
+                         std::invalid_argument);
+  }
+  CHECK_NOTHROW(codegen::check_architecture("sm_90a"));
+  CHECK_THROWS_AS(static_cast<void>(codegen::compile_cuda(doubling(), {.flags = {"--no-such-option"}})),
+                  std::invalid_argument);
+}
+
+TEST_CASE("random GPU schedules compile for three generations without spilling what fits") {
+  const spaces::MultiLevelTiling space;
+  const char* const architectures[] = {"sm_75", "sm_80", "sm_90"};
+  std::size_t turn = 0;
+  for (const test::Workload& workload : test::workloads()) {
+    Rng rng(11);
+    const Task task = program::make_task(workload.name, workload.make(rng), gpu(architectures[turn++ % 3]));
+    const auto config = space.sample(task, rng);
+    REQUIRE(config);
+    CAPTURE(workload.name);
+    const DeviceCode code =
+        compiled(codegen::to_cuda(loops::lower(*config)), {.architecture = task.target.architecture});
+    CAPTURE(code.program.source);
+    CHECK(code.log.empty());
+    for (std::size_t k = 0; k < code.resources.size(); ++k) {
+      CHECK(code.resources[k].registers > 0);
+      CHECK(code.resources[k].static_shared_bytes <= code.program.launches[k].static_shared_bytes);
+    }
+  }
+}
+
+TEST_CASE("an exported program is source, machine code and a launcher that needs nothing but the driver") {
+  if (std::system("cc --version > /dev/null 2>&1") != 0) return;
+  const support::TemporaryFolder folder;
+  const DeviceCode code = compiled(doubling(), {.architecture = "sm_90"});
+  const codegen::ExportedDeviceCode files =
+      codegen::export_device_code(code, "times two", folder.file("out"), "an example");
+  CHECK(files.symbol == "times_two");
+  CHECK(contents(files.source) == code.program.source);
+  CHECK(contents(files.image).size() == code.image->size());
+  CHECK(files.image.filename() == "times_two.cubin");
+  CHECK(contents(files.header).find("0  input float32 x[512]") != std::string::npos);
+  std::ofstream(folder.file("main.c")) << R"(
+#include "out/times_two.h"
+#include <stdio.h>
+int main(void) {
+  static float x[512], y[512];
+  void* buffers[times_two_buffer_count] = {0};
+  buffers[times_two_x] = x;
+  buffers[times_two_scale] = y;
+  for (int i = 0; i < 512; ++i) x[i] = (float)i;
+  if (times_two_run(buffers) == 0) return 5;  /* not loaded yet */
+  if (times_two_load(0) != 0) { puts(times_two_error()); return 3; }
+  if (times_two_run(buffers) != 0) { puts(times_two_error()); return 4; }
+  for (int i = 0; i < 512; ++i) if (y[i] != 2 * x[i]) return 2;
+  times_two_unload();
+  return times_two_buffer_bytes[times_two_scale] == sizeof y ? 0 : 1;
+}
+)";
+  const auto build = [&](const std::string& library) {
+    return std::system(("cd " + folder.path() +
+                        " && cc -std=c11 -Wall -Wextra -Werror '-DTUNEWRIGHT_CUDA_LIBRARY=\"" + library +
+                        "\"' -o program main.c out/times_two.c -ldl")
+                           .c_str());
+  };
+  REQUIRE(build(TUNEWRIGHT_FAKE_LIBCUDA) == 0);
+  CHECK(std::system(folder.file("program").c_str()) == 0);
+  REQUIRE(build("libno-such-driver.so") == 0);
+  CHECK(std::system((folder.file("program") + " > " + folder.file("said")).c_str()) != 0);
+  CHECK(contents(folder.file("said")) ==
+        "no CUDA driver: 'libno-such-driver.so' cannot be loaded; install NVIDIA's driver\n");
+
+  DeviceCode empty = code;
+  empty.image = nullptr;
+  CHECK_THROWS_WITH_AS(codegen::export_device_code(empty, "x", folder.path()),
+                       "program 'twice' has no machine code; export a compiled one", std::invalid_argument);
+  CHECK_THROWS_AS(codegen::export_device_code(code, "x", folder.file("main.c")), std::runtime_error);
+}

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/nvrtc.hpp"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "support/refusal.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+
+using namespace tunewright;
+using loops::LoopNest;
+using measurers::Nvrtc;
+using schedule::LoopKind;
+
+static_assert(std::is_aggregate_v<Nvrtc>);
+static_assert(StreamingMeasurerFor<Nvrtc, LoopNest>);
+static_assert(IdentifiedMeasurer<Nvrtc>);
+static_assert(BestAwareMeasurer<Nvrtc>);
+static_assert(ConfirmingMeasurerFor<Nvrtc, LoopNest>);
+
+namespace {
+
+/// Describes the machine of the stand-in for the driver as long as it lives; workers see what was true when their
+/// measurer was made.
+struct Setting {
+  Setting(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  Setting(const Setting&) = delete;
+  Setting& operator=(const Setting&) = delete;
+  ~Setting() { ::unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+Nvrtc on_paper(std::vector<int> devices = {0}) {
+  Nvrtc measurer{.devices = std::move(devices), .driver = TUNEWRIGHT_FAKE_LIBCUDA};
+  measurer.protocol.repeats_min = 3;
+  return measurer;
+}
+
+/// y = 2 x for 512 elements, one a thread.
+std::shared_ptr<const program::ComputeGraph> doubling() {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  program::operators::scale(*graph, graph->input("x", {512}), 2.0);
+  return graph;
+}
+Task doubling_task(const std::string& architecture = "") {
+  Target target;
+  target.kind = DeviceKind::Gpu;
+  target.architecture = architecture;
+  return program::make_task("doubling", doubling(), target);
+}
+/// The nest of the task; its name says what the stand-in does.
+LoopNest nest(const std::string& name, std::int64_t threads = 128) {
+  schedule::ScheduleBuilder builder(doubling());
+  const auto parts = builder.split(1, 0, {threads});
+  builder.bind(1, parts[0], LoopKind::BlockX);
+  builder.bind(1, parts[1], LoopKind::ThreadX);
+  LoopNest made = loops::lower(builder.schedule());
+  made.name = name;
+  return made;
+}
+std::string fault_of(const Outcome& outcome) {
+  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
+}
+std::string detail_of(const Outcome& outcome) {
+  return outcome.failure() == nullptr ? "" : outcome.failure()->detail;
+}
+
+}  // namespace
+
+TEST_CASE("a batch comes back in order; each kernel's fault is its own") {
+  Nvrtc measurer = on_paper();
+  measurer.protocol.run_timeout_seconds = 1;
+  const std::vector<std::pair<std::string, std::string>> expected = {{"twice", "none"},
+                                                                     {"wrong", "wrong_result"},
+                                                                     {"lazy", "wrong_result"},
+                                                                     {"crash", "run_error"},
+                                                                     {"slow", "none"},
+                                                                     {"hang", "run_timeout"},
+                                                                     {"illegal", "out_of_bounds"},
+                                                                     {"failing", "run_error"},
+                                                                     {"overrun", "out_of_bounds"},
+                                                                     {"greedy", "invalid_schedule"},
+                                                                     {"twice", "none"}};
+  std::vector<LoopNest> programs;
+  for (const auto& [name, fault] : expected) programs.push_back(nest(name));
+  std::vector<std::size_t> seen;
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
+  REQUIRE(outcomes.size() == expected.size());
+  REQUIRE(seen.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(expected[i].first);
+    CHECK(fault_of(outcomes[i]) == expected[i].second);
+    CHECK(outcomes[i].compile_time.count() > 0);
+    CHECK(seen[i] == i);
+  }
+  CHECK(outcomes[0].timing()->median.count() == doctest::Approx(1e-5).epsilon(1e-3));
+  CHECK(outcomes[0].timing()->stopped == StopReason::Precise);
+  CHECK(outcomes[4].timing()->stopped == StopReason::FarSlower);  // than the first
+  CHECK(detail_of(outcomes[2]).find("never written") != std::string::npos);
+  CHECK(detail_of(outcomes[6]).find("CUDA_ERROR_ILLEGAL_ADDRESS") != std::string::npos);
+  CHECK(detail_of(outcomes[8]) == "wrote 8 bytes after the end of buffer 'scale'");
+  // Replaced after the crash, the hang, the two errors that stay and the overrun.
+  CHECK(measurer.workers->sandbox(0).statistics().workers_started == 6);
+}
+
+TEST_CASE("finalists are timed in turns, and one that fails does not disturb the others") {
+  Nvrtc measurer = on_paper();
+  const std::vector<LoopNest> programs = {nest("slow"), nest("illegal"), nest("twice")};
+  const std::vector<Outcome> outcomes = measurer.confirm(doubling_task(), programs, 5);
+  REQUIRE(outcomes.size() == 3);
+  REQUIRE(outcomes[0].valid());
+  REQUIRE(outcomes[2].valid());
+  CHECK(outcomes[0].timing()->repeats.size() == 5);
+  CHECK(outcomes[0].timing()->median.count() == doctest::Approx(1e-3).epsilon(1e-3));
+  CHECK(outcomes[2].timing()->median.count() == doctest::Approx(1e-5).epsilon(1e-3));
+  CHECK(fault_of(outcomes[1]) == "out_of_bounds");
+}
+
+TEST_CASE("several devices share a batch") {
+  const Setting count("FAKE_CUDA_DEVICES", "2");
+  Nvrtc measurer = on_paper({0, 1});
+  const std::vector<LoopNest> programs = {nest("twice"), nest("wrong"), nest("slow"), nest("twice")};
+  std::vector<int> seen(programs.size());
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), programs, [&](std::size_t i, const Outcome&) { ++seen[i]; });
+  CHECK(seen == std::vector<int>{1, 1, 1, 1});
+  CHECK(fault_of(outcomes[0]) == "none");
+  CHECK(fault_of(outcomes[1]) == "wrong_result");
+  CHECK(fault_of(outcomes[2]) == "none");
+  CHECK(fault_of(outcomes[3]) == "none");
+  CHECK(measurer.workers->sandbox(0).statistics().kernels_run +
+            measurer.workers->sandbox(1).statistics().kernels_run ==
+        4);
+
+  const Setting mixed("FAKE_CUDA_MIXED", "1");
+  CHECK_THROWS_WITH_AS(static_cast<void>(on_paper({0, 1}).target()), doctest::Contains("devices of one kind"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("without a driver or a device a measurer can be made, and says what is missing") {
+  Nvrtc measurer{.driver = "libno-such-driver.so"};
+  CHECK_FALSE(measurer.available());
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(measurer.measure(doubling_task("sm_90"), std::vector<LoopNest>{nest("twice")})),
+      doctest::Contains("no CUDA driver: 'libno-such-driver.so' cannot be loaded; install"),
+      measurers::nvrtc::NoDevice);
+  CHECK(measurer.identity().find("nvrtc ") == 0);
+  CHECK(measurer.identity().find("no device") != std::string::npos);
+
+  const Setting none("FAKE_CUDA_DEVICES", "0");
+  CHECK(on_paper().why_unavailable().find("is a GPU there") != std::string::npos);
+}
+
+TEST_CASE("devices that are not there, or were named too late, are refused") {
+  CHECK(on_paper({3}).why_unavailable() == "device 3 was asked for, but the CUDA driver sees 1; give 0 to 0");
+  Nvrtc measurer = on_paper();
+  CHECK(measurer.available());
+  measurer.devices = {1};
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.target()), doctest::Contains("give it when making one"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(on_paper({}).target()), doctest::Contains("no devices"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("the device describes itself as a target") {
+  const Nvrtc measurer = on_paper();
+  const Target target = measurer.target();
+  CHECK(target.kind == DeviceKind::Gpu);
+  CHECK(target.name == "Paper GPU");
+  CHECK(target.architecture == "sm_90");
+  CHECK(target.multiprocessors == 132);
+  CHECK(target.shared_memory_per_block_bytes == 48 * 1024);
+  CHECK(target.shared_memory_limit_bytes() == 232448);
+  CHECK(target.registers_per_block == 65536);
+  CHECK(target.l1_bytes == 256 * 1024);
+  // 132 multiprocessors of 128 lanes at 1.98 GHz; 768 bytes twice a cycle of 3.201 GHz.
+  CHECK(target.peak_fp32_gflops == doctest::Approx(66908.16));
+  CHECK(target.peak_gb_per_s == doctest::Approx(4916.736));
+  CHECK(target.max_threads_per_block == 1024);
+  CHECK(measurer.identity().find("Paper GPU, sm_90, driver 13.0, 1980/3201 MHz") != std::string::npos);
+}
+
+TEST_CASE("caches are flushed before each repeat where the protocol says so") {
+  Nvrtc measurer = on_paper();
+  const std::string warm = measurer.identity();
+  measurer.protocol.flush_cache = true;
+  CHECK(measurer.identity() == warm + ", cold caches");
+  const Outcome outcome = measurer.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front();
+  REQUIRE(outcome.valid());
+  CHECK(outcome.timing()->calls_per_repeat == 1);
+}
+
+TEST_CASE("what a device cannot run is not run") {
+  Nvrtc measurer = on_paper();
+  const Outcome another =
+      measurer.measure(doubling_task("sm_80"), std::vector<LoopNest>{nest("twice")}).front();
+  CHECK(fault_of(another) == "device_compile_error");
+  CHECK(detail_of(another) == "code for sm_80 does not run on 'Paper GPU'; compile for sm_90");
+
+  Task small = doubling_task("sm_90");
+  small.target.max_threads_per_block = 64;
+  const Outcome wide = measurer.measure(small, std::vector<LoopNest>{nest("twice")}).front();
+  CHECK(fault_of(wide) == "invalid_schedule");
+  CHECK(detail_of(wide) == "kernel 'twice_0_scale' has threads a block: 128; the device has at most 64");
+  // Registers are known once it is compiled: even the fewest are too many here.
+  Task tight = doubling_task("sm_90");
+  tight.target.registers_per_block = 256;
+  CHECK(detail_of(measurer.measure(tight, std::vector<LoopNest>{nest("twice")}).front())
+            .find("needs registers a block: ") != std::string::npos);
+  CHECK(measurer.workers->sandbox(0).statistics().kernels_run == 1);
+
+  CHECK_THROWS_WITH_AS(
+      static_cast<void>(measurer.measure(doubling_task("sm_20"), std::vector<LoopNest>{nest("twice")})),
+      doctest::Contains("give one of sm_"), std::invalid_argument);
+}
+
+TEST_CASE("programs that do not compile, and cubins that are none, are faults") {
+  Nvrtc measurer = on_paper();
+  measurer.compile_flags = {"-Dextern=1"};
+  const Outcome refused = measurer.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front();
+  CHECK(fault_of(refused) == "device_compile_error");
+  CHECK(detail_of(refused).find("error") != std::string::npos);
+
+  LoopNest on_processors = nest("twice");
+  std::get<loops::Loop>(on_processors.body.front().content).kind = LoopKind::Parallel;
+  measurer.compile_flags.clear();
+  CHECK(fault_of(measurer.measure(doubling_task(), std::vector<LoopNest>{on_processors}).front()) ==
+        "compile_error");
+
+  auto compiled = measurer.compile_program(doubling_task(), nest("twice"));
+  auto& code = std::get<codegen::DeviceCode>(compiled);
+  CHECK(measurer.measure_code(doubling_task(), code).valid());
+  code.image = std::make_shared<const std::vector<char>>(256, 'x');
+  CHECK(fault_of(measurer.measure_code(doubling_task(), code)) == "device_compile_error");
+}
+
+TEST_CASE("a candidate for which memory is lacking fails alone") {
+  const Setting memory("FAKE_CUDA_MEMORY", "32000");  // x and y take 10240 bytes each, with their red zones
+  Nvrtc measurer = on_paper();
+  LoopNest large = nest("twice");
+  loops::Buffer workspace = large.buffers[0];
+  workspace.role = loops::BufferRole::Temporary;
+  workspace.name = "much";
+  workspace.shape = {4096};
+  large.buffers.push_back(workspace);
+  large.body.insert(large.body.begin(),
+                    loops::Allocate{static_cast<loops::BufferId>(large.buffers.size() - 1)});
+  const std::vector<Outcome> outcomes =
+      measurer.measure(doubling_task(), std::vector<LoopNest>{large, nest("twice")});
+  CHECK(fault_of(outcomes[0]) == "run_error");
+  CHECK(detail_of(outcomes[0]).find("out of memory") != std::string::npos);
+  CHECK(outcomes[1].valid());
+}
+
+TEST_CASE("code runs on its own architecture and those that include it") {
+  using codegen::DeviceFormat;
+  using measurers::nvrtc::runs_on;
+  CHECK(runs_on("sm_80", DeviceFormat::Cubin, 8, 6));
+  CHECK_FALSE(runs_on("sm_86", DeviceFormat::Cubin, 8, 0));
+  CHECK_FALSE(runs_on("sm_80", DeviceFormat::Cubin, 9, 0));
+  CHECK(runs_on("sm_80", DeviceFormat::Ptx, 9, 0));
+  CHECK(runs_on("sm_90a", DeviceFormat::Cubin, 9, 0));
+  CHECK_FALSE(runs_on("sm_90a", DeviceFormat::Ptx, 10, 0));
+  CHECK_FALSE(runs_on("fermi", DeviceFormat::Cubin, 9, 0));
+  // 33 registers are allocated as 40 a thread: 1280 a warp, four warps.
+  CHECK(measurers::nvrtc::registers_of_block(33, 128) == 5120);
+}
+
+/// The program of the task with a kernel of its own body.
+[[nodiscard]] static codegen::DeviceCode with_body(const Nvrtc& measurer, const std::string& body) {
+  codegen::DeviceProgram program = codegen::to_cuda(nest("hand"));
+  program.source = "extern \"C\" __global__ void " + program.launches[0].symbol +
+                   "(const float* x, float* y) {\n  const int i = blockIdx.x * 128 + threadIdx.x;\n" + body +
+                   "}\n";
+  return std::get<codegen::DeviceCode>(
+      codegen::compile_cuda(std::move(program), {.architecture = measurer.target().architecture}));
+}
+
+TEST_SUITE("gpu") {
+  TEST_CASE("kernels are right and timed on a device") {
+    Nvrtc measurer;
+    if (!measurer.available()) {
+      MESSAGE("skipped: no device: " << measurer.why_unavailable());
+      return;
+    }
+    const auto graph = program::operators::matmul_graph({.m = 256, .n = 250, .k = 128});
+    const Task task = program::make_task("matmul", graph, measurer.target());
+    schedule::ScheduleBuilder b(graph);
+    const auto c = b.stage("matmul");
+    const auto local = b.cache_write(c);
+    const auto i = b.split(c, 0, {16, 4});
+    const auto j = b.split(c, 1, {16, 4});
+    b.reorder(c, {i[0], j[0], i[1], j[1], i[2], j[2]});
+    b.bind(c, b.fuse(c, {i[0], j[0]}), LoopKind::BlockX);
+    const auto threads = b.fuse(c, {i[1], j[1]});
+    b.bind(c, threads, LoopKind::ThreadX);
+    b.vectorize(c, j[2]);
+    b.compute_at(local, c, threads);
+    b.reorder(local, {2, 0, 1});
+    const std::vector<LoopNest> programs(2, loops::lower(b.schedule()));
+    for (const Outcome& outcome : measurer.measure(task, programs)) {
+      CAPTURE(detail_of(outcome));
+      REQUIRE(outcome.valid());
+      CHECK(outcome.timing()->median.count() > 1e-7);
+      CHECK(outcome.timing()->median.count() < 1e-2);
+    }
+  }
+
+  TEST_CASE("illegal addresses, traps, hangs and stray writes cost one candidate each") {
+    Nvrtc measurer;
+    if (!measurer.available()) {
+      MESSAGE("skipped: no device: " << measurer.why_unavailable());
+      return;
+    }
+    measurer.protocol.run_timeout_seconds = 5;
+    const Task task = doubling_task();
+    const codegen::DeviceCode right = with_body(measurer, "  y[i] = 2 * x[i];\n");
+    const auto expect = [&](const std::string& body, const std::string& fault) {
+      CAPTURE(body);
+      const Outcome outcome = measurer.measure_code(task, with_body(measurer, body));
+      CAPTURE(detail_of(outcome));
+      CHECK(fault_of(outcome) == fault);
+      CHECK(fault_of(measurer.measure_code(task, right)) == "none");
+    };
+    expect("  *(volatile int*)16 = i;\n", "out_of_bounds");
+    expect("  asm volatile(\"trap;\");\n", "run_error");
+    expect("  while (*(volatile const float*)x != 1e30f) {}\n  y[i] = 2 * x[i];\n", "run_timeout");
+    expect("  y[i] = 2 * x[i];\n  if (i == 0) y[512] = 0;\n", "out_of_bounds");
+    expect("  if (i != 7) y[i] = 2 * x[i];\n", "wrong_result");
+  }
+}
