@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <variant>
@@ -19,6 +22,33 @@ struct CpuLimits {
   std::int64_t max_unrolled_statements =
       2048;  ///< copies of one statement made by unrolling and vector splitting
   std::int64_t max_vector_extent = 1024;
+};
+
+/// Limits of a GPU candidate: what a device refuses to launch, and what keeps compile times and registers
+/// bounded. What merely runs slowly is left to the search.
+struct GpuLimits {
+  std::int64_t max_shared_bytes = 48 << 10;  ///< a block
+  std::int64_t max_threads = 1024;           ///< a block
+  std::int64_t max_virtual_threads = 8;      ///< for each thread
+  std::int64_t max_local_bytes = 2048;       ///< a thread, copies for virtual threads included
+  std::int64_t max_workspace_bytes = 1LL << 30;
+  std::int64_t max_unrolled_statements = 2048;  ///< as on CPUs; virtual threads are unrolled
+  std::array<std::int64_t, 3> max_grid{(1LL << 31) - 1, 65535, 65535};  ///< blocks along x, y, z
+  std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
+
+  /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
+  /// take twice the registers of a thread, beyond which they hardly pay.
+  [[nodiscard]] static GpuLimits of(const Target& target) noexcept {
+    GpuLimits limits;
+    const auto take = [](std::int64_t& limit, std::uint64_t told) {
+      if (told != 0) limit = static_cast<std::int64_t>(told);
+    };
+    take(limits.max_shared_bytes, target.shared_memory_limit_bytes());
+    take(limits.max_threads, target.max_threads_per_block);
+    take(limits.max_virtual_threads, target.max_vthread_extent);
+    take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
+    return limits;
+  }
 };
 
 namespace detail {
@@ -76,6 +106,117 @@ class LimitCheck {
 }  // namespace detail
 
 namespace detail {
+
+/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel.
+class GpuLimitCheck {
+ public:
+  GpuLimitCheck(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), limits_(limits) {}
+
+  std::string_view run() {
+    for (const Node& node : nest_.body) {
+      if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+        if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes)
+          return "workspace too large";
+        continue;
+      }
+      kernel_ = {};
+      check(node, {});
+      for (std::size_t i = 0; i < 3; ++i) {
+        if (kernel_.grid[i] > limits_.max_grid[i]) return "too many blocks";
+        if (kernel_.block[i] > limits_.max_block[i]) return "too many threads";
+      }
+      const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+      if (threads > limits_.max_threads) return "too many threads";
+      if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
+      if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
+      if (kernel_.local_bytes > limits_.max_local_bytes) return "local buffers too large";
+      if (!exceeded_.empty()) return exceeded_;
+    }
+    return exceeded_;
+  }
+
+ private:
+  /// Copies of a statement that the loops around make.
+  struct Around {
+    std::int64_t copies = 1;
+    std::int64_t virtual_threads = 1;
+    bool reduces_by_threads = false;
+  };
+  struct Kernel {
+    std::array<std::int64_t, 3> grid{1, 1, 1};
+    std::array<std::int64_t, 3> block{1, 1, 1};
+    std::int64_t shared_bytes = 0;
+    std::int64_t local_bytes = 0;
+    std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
+    bool combines_beyond_x = false;
+  };
+
+  [[nodiscard]] bool combines_in_shared_memory() const noexcept {
+    const std::int64_t group = kernel_.block[0];
+    return kernel_.combined_bytes > 0 &&
+           (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
+  }
+
+  void check(const Body& body, const Around& around) {
+    for (const Node& node : body) check(node, around);
+  }
+  void check(const Node& node, const Around& around) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      check(*loop, around);
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      check(branch->then, around);
+      check(branch->otherwise, around);
+    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+      const Buffer& buffer = nest_.buffers[allocate->buffer];
+      if (buffer.scope == Scope::Shared) {
+        kernel_.shared_bytes += buffer.bytes();
+      } else {
+        kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
+      }
+    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+      if (around.copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
+      if (around.reduces_by_threads && statement->kind == Statement::Kind::Update)
+        note_combined(statement->target);
+    } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+      kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction->over[1] || reduction->over[2];
+      note_combined(reduction->partial);
+    }
+  }
+  void note_combined(BufferId id) {
+    const auto element = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
+    kernel_.combined_bytes = std::max(kernel_.combined_bytes, element);
+  }
+
+  void check(const Loop& loop, Around around) {
+    const std::int64_t extent = nest_.variables[loop.var].extent;
+    if (schedule::is_thread_index(loop.kind)) {
+      const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
+      kernel_.block[place] = std::max(kernel_.block[place], extent);
+      around.reduces_by_threads = around.reduces_by_threads || loop.reduction;
+      kernel_.combines_beyond_x = kernel_.combines_beyond_x || (loop.reduction && place > 0);
+    } else if (schedule::is_hardware_index(loop.kind)) {
+      const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::BlockX);
+      kernel_.grid[place] = std::max(kernel_.grid[place], extent);
+    } else if (loop.kind == LoopKind::VirtualThread) {
+      around.virtual_threads *= extent;
+      around.copies *= extent;
+      if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
+    } else if (loop.kind == LoopKind::Unrolled) {
+      around.copies *= extent;
+    } else if (loop.kind == LoopKind::Vectorized) {
+      around.copies *= program::ceil_div(extent, 4);
+    } else if (loop.kind == LoopKind::Parallel) {
+      exceeded_ = "parallel loop on a GPU";
+    }
+    check(loop.body, around);
+  }
+
+  const LoopNest& nest_;
+  const GpuLimits& limits_;
+  Kernel kernel_;
+  std::string_view exceeded_;
+};
+
 /// Iterations of the first parallel loop found; 1 where there is none.
 inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   for (const Node& node : body) {
@@ -102,9 +243,17 @@ inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
 }
 
-/// The first limit the nest exceeds, in words, or an empty string.
+/// The first limit the nest exceeds on a GPU, in words, or an empty string. Of a nest as lowered or in device
+/// form. Cost: one walk over the nest.
+[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits) {
+  return detail::GpuLimitCheck(nest, limits).run();
+}
+
+/// The first limit the nest exceeds, in words, or an empty string: `limits` on a CPU, those of the target on a
+/// GPU.
 [[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const Target& target,
                                                      const CpuLimits& limits = {}) {
+  if (target.kind == DeviceKind::Gpu) return exceeded_limit(nest, GpuLimits::of(target));
   return detail::LimitCheck(nest, target, limits).run();
 }
 

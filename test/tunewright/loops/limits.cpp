@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/gpu_schedules.hpp"
+#include "tunewright/loops/device.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -64,6 +66,75 @@ TEST_CASE("buffers inside loops and outside have limits of their own") {
   s.compute_at(cache, 2, j[0]);  // one row of 64 floats
   CHECK(exceeded(s, {.max_local_bytes = 256}).empty());
   CHECK(exceeded(s, {.max_local_bytes = 255}) == "local buffers too large");
+}
+
+// GPUs.
+
+/// 64 x 2048 by blocks of 2 virtual threads by 8 x 16 threads by 1 x 2: copies of 8 x 16 and 16 x 64 floats.
+ScheduleBuilder tiled() {
+  return test::tiled_on_gpu(program::operators::matmul_graph({.m = 64, .n = 2048, .k = 64}), "matmul",
+                            {{1, 8, 1, 1}, {2, 16, 1, 2}}, {{4, 4}}, {"A", "B"}, 4);
+}
+
+std::string_view exceeded_on_gpu(const ScheduleBuilder& s, const loops::GpuLimits& limits) {
+  const loops::LoopNest nest = loops::lower(s.schedule());
+  const std::string_view raw = loops::exceeded_limit(nest, limits);
+  CHECK(loops::exceeded_limit(loops::to_device(nest), limits) == raw);
+  return raw;
+}
+
+TEST_CASE("a block has so many threads, so much shared memory, and locals for each virtual thread") {
+  CHECK(exceeded_on_gpu(tiled(), loops::GpuLimits{}).empty());
+  CHECK(exceeded_on_gpu(tiled(), {.max_shared_bytes = (8 * 16 + 16 * 64) * 4}).empty());
+  CHECK(exceeded_on_gpu(tiled(), {.max_shared_bytes = (8 * 16 + 16 * 64) * 4 - 1}) ==
+        "too much shared memory");
+  CHECK(exceeded_on_gpu(tiled(), {.max_threads = 128}).empty());
+  CHECK(exceeded_on_gpu(tiled(), {.max_threads = 127}) == "too many threads");
+  CHECK(exceeded_on_gpu(tiled(), {.max_local_bytes = 2 * 2 * 4}).empty());
+  CHECK(exceeded_on_gpu(tiled(), {.max_local_bytes = 2 * 2 * 4 - 1}) == "local buffers too large");
+  CHECK(exceeded_on_gpu(tiled(), {.max_grid = {8 * 32, 1, 1}}).empty());
+  CHECK(exceeded_on_gpu(tiled(), {.max_grid = {8 * 32 - 1, 1, 1}}) == "too many blocks");
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), loops::GpuLimits{.max_virtual_threads = 1}) ==
+        "too many virtual threads");
+}
+
+TEST_CASE("virtual threads are unrolled") {
+  ScheduleBuilder s = tiled();
+  const auto cache = s.stage("matmul.local");
+  s.unroll(cache, s.loops(cache).back());  // 2 columns
+  CHECK(exceeded_on_gpu(s, {.max_unrolled_statements = 4}).empty());
+  CHECK(exceeded_on_gpu(s, {.max_unrolled_statements = 3}) == "too much unrolling");
+}
+
+TEST_CASE("threads that reduce together beyond a warp need shared memory") {
+  const auto sums = [](std::int64_t threads) {
+    ScheduleBuilder s(program::operators::matmul_graph({.m = 4, .n = 4, .k = 512}));
+    const auto k = s.split(2, 2, {threads});
+    s.bind(2, k[1], schedule::LoopKind::ThreadX);
+    s.bind(2, s.fuse(2, {0, 1}), schedule::LoopKind::BlockX);
+    return s;
+  };
+  CHECK(exceeded_on_gpu(sums(32), {.max_shared_bytes = 0}).empty());
+  CHECK(exceeded_on_gpu(sums(64), {.max_shared_bytes = 64 * 4}).empty());
+  CHECK(exceeded_on_gpu(sums(64), {.max_shared_bytes = 64 * 4 - 1}) == "too much shared memory");
+}
+
+TEST_CASE("the target decides which limits count") {
+  Target gpu;
+  gpu.kind = DeviceKind::Gpu;
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), gpu).empty());
+  gpu.max_threads_per_block = 64;
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), gpu) == "too many threads");
+  gpu.max_threads_per_block = 1024;
+  gpu.shared_memory_per_block_bytes = 4096;
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), gpu) == "too much shared memory");
+  gpu.max_shared_memory_per_block_bytes = 8192;  // a kernel may ask for more
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), gpu).empty());
+  gpu.max_registers_per_thread = 1;
+  CHECK(loops::exceeded_limit(loops::lower(tiled().schedule()), gpu) == "local buffers too large");
+  ScheduleBuilder parallel = matmul();
+  parallel.parallel(2, 0);
+  CHECK(loops::exceeded_limit(loops::lower(parallel.schedule()), gpu) == "parallel loop on a GPU");
 }
 
 }  // namespace
