@@ -83,6 +83,11 @@ class LimitCheck {
   }
 
   void check_loop(const Loop& loop, std::int64_t copies, bool in_parallel) {
+    // Loops that a tensor instruction stands for count as one statement.
+    if (loop.intrinsic != nullptr) {
+      if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
+      return;
+    }
     const std::int64_t extent = nest_.variables[loop.var].extent;
     if (loop.kind == LoopKind::Unrolled) copies *= extent;
     if (loop.kind == LoopKind::Vectorized) {

@@ -10,6 +10,7 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
+#include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::spaces {
@@ -58,12 +59,12 @@ struct RuleSketches {
   }
 };
 
-/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages, copies of operands that stay in cache
-/// and constants packed ahead of time.
+/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages, copies of operands that stay in cache,
+/// constants packed ahead of time, and tensor instructions where the target has some.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
-                 tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
-                 tiling::MultiLevelTiling, tiling::ScheduleSimply>;
+                 tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
+                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks and rows that are reduced and used by one block.
 using GpuTilingRules =
