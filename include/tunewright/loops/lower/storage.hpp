@@ -56,17 +56,31 @@ class StoragePlan : Pass {
         const bool is_output = is_read[id] == 0;
         b.role = is_output ? BufferRole::Output : BufferRole::Temporary;
         b.origin = std::move(info.window.base);  // from here on it is asked for there
-        if (is_output) b.shape = stage.op->shape();
-        b.shape.reserve(info.op->rank());
-        for (std::size_t d = b.shape.size(); d < info.op->rank(); ++d) {
-          // Where tiles do not divide the window the rest of the last tile is stored as well, unused.
-          b.shape.push_back(info.value[d].range(range_of()).max + 1);
-        }
+        b.shape = is_output ? stage.op->shape() : stored_extents(stage, info);
         if (is_output) outputs.push_back(buffer);
       }
       nest_.buffer_of[id] = buffer;
     }
     nest_.arguments.insert(nest_.arguments.end(), outputs.begin(), outputs.end());
+  }
+
+  /// Extents of the stored window. Where tiles do not divide it the rest of the last tile is stored as well,
+  /// unused; but nothing is stored past the end of a loop that was made by a step before it was split, which
+  /// statements are guarded against (`Guard::no_axis`).
+  [[nodiscard]] static std::vector<std::int64_t> stored_extents(const Stage& stage, const StageInfo& info) {
+    std::vector<std::int64_t> last(stage.iterators.size(), 0);
+    for (const IterId iter : stage.order) last[iter] = info.extent[iter] - 1;
+    for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
+      for (const IterId parent : r->parents) last[parent] = info.extent[parent] - 1;
+      const IterId whole = r->parents[0];
+      if (r->parents.size() > 1 || whole >= info.op->axes.size()) continue;
+      last[whole] = 0;
+      for (const IterId part : r->children) last[whole] = last[whole] * info.extent[part] + last[part];
+    }
+    std::vector<std::int64_t> extents;
+    extents.reserve(info.op->rank());
+    for (std::size_t d = 0; d < info.op->rank(); ++d) extents.push_back(last[d] + 1);
+    return extents;
   }
 
   /// Memory a kernel has inside its loops belongs to the thread, or to the block where no thread runs yet.
