@@ -69,5 +69,6 @@ void check_laws(const Draft& draft, const Space& space, const Task& task) {
 
 TEST_CASE_TEMPLATE("equal configurations score alike in any company, from any thread", Draft, DRAFTS) {
   check_laws(Draft{}, spaces::MultiLevelTiling{}, product_for({.threads = 2, .isa = Isa::Avx2}));
+  check_laws(Draft{}, spaces::MultiLevelTiling{}, product_for(gpu_target("T4")));
   check_laws(Draft{}, spaces::Scheduled<BoundToThreads>{}, product_for(gpu_target("T4")));
 }

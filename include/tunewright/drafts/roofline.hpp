@@ -33,19 +33,26 @@ namespace tunewright::drafts {
 struct Roofline {
   CpuCore core{};  ///< used on CPUs
 
+  /// A function of nests that gives modelled seconds, for many of them. It keeps memory to work in, so give
+  /// each thread its own.
+  [[nodiscard]] auto for_target(const Target& target) const {
+    return [draft = *this, target, workspace = prepare(target)](const loops::LoopNest& nest) mutable {
+      return draft.latency_s(nest, target, workspace);
+    };
+  }
+
   template <SearchSpace S>
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<float> score) const {
-    Workspace workspace = prepare(task.target);
+    auto latency_s = for_target(task.target);
     score_lowered(space, task, configs, score,
-                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest, task.target, workspace); });
+                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest); });
   }
 
   /// Seconds of one run at least.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target) const {
-    Workspace workspace = prepare(target);
-    return latency_s(nest, target, workspace);
+    return for_target(target)(nest);
   }
 
  private:

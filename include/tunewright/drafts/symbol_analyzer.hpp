@@ -15,6 +15,7 @@
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -23,6 +24,7 @@ namespace tunewright::drafts {
 /// Pruner's analyser: the time of a program from a few symbols of its statements and what the levels of the
 /// machine make of them. Nothing is trained.
 ///
+///   Levels     issue, arithmetic, shared memory, transfers and latency of each kernel: see `GpuLevels`
 ///   Printed    L = sum over statements of (L_c + L_m)
 ///              L_c = S8 / (T_p * P_l0,c * P_l1,c * alpha_l1 * P_l2,c)
 ///              L_m = S5 / (T_m * P_l0,m * P_l1,m * P_l2,m)
@@ -40,45 +42,58 @@ namespace tunewright::drafts {
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, scores -infinity.
-/// Deviates:    Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can
+/// Deviates:    Levels is ours: the paper's two kinds of time know neither instructions nor shared memory nor
+///              latency, and rank programs of one task by chance where these decide.
+///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can
 ///              have, the shared memory of a block, the four schedulers of a multiprocessor and 32 bytes.
 ///              P_l0,m and P_l1,m are those of the kernel, since products have no S5 and copies no S1. Memory is
 ///              in bytes. alpha_l1, which the paper leaves without a place, is where the released code has it.
 ///              Released: where its code visits the first buffer of a hash table, all of them are.
 struct SymbolAnalyzer {
-  enum class Form : std::uint8_t { Released, Printed };
+  enum class Form : std::uint8_t { Levels, Printed, Released };
   enum class Combine : std::uint8_t { Sum, Max };  ///< of the times to compute and to move, of a statement
 
-  Form form = Form::Released;
-  std::optional<Combine> combine{};   ///< nothing: that of the form
-  std::optional<GpuDevice> device{};  ///< nothing: the target of the task
-  CpuCore core{};                     ///< used on CPUs
+  Form form = Form::Levels;           ///< on GPUs
+  std::optional<Combine> combine{};   ///< of Printed and Released; nothing: as they have it
+  std::optional<GpuDevice> device{};  ///< of Printed and Released; nothing: the target of the task
+  Multiprocessor multiprocessor{};    ///< of Levels
+  CpuCore core{};                     ///< on CPUs
+
+  /// A function of nests that gives modelled seconds, for many of them. It keeps memory to work in, so give
+  /// each thread its own.
+  [[nodiscard]] auto for_target(const Target& target) const {
+    return [draft = *this, target, workspace = prepare(target)](const loops::LoopNest& nest) mutable {
+      return draft.latency_s(nest, target, workspace);
+    };
+  }
 
   template <SearchSpace S>
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<float> score) const {
-    Workspace workspace = prepare(task.target);
+    auto latency_s = for_target(task.target);
     score_lowered(space, task, configs, score,
-                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest, task.target, workspace); });
+                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest); });
   }
 
   /// Modelled seconds of one run; infinity for a program that the device cannot run.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target) const {
-    Workspace workspace = prepare(target);
-    return latency_s(nest, target, workspace);
+    return for_target(target)(nest);
   }
 
  private:
   struct Workspace {
     GpuDevice device;
     GpuSymbolReader gpu;
+    GpuLevels levels;
     CpuAnalysis cpu;
   };
 
   [[nodiscard]] Workspace prepare(const Target& target) const {
     require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap,
             "a share, 0 to 1");
+    require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer",
+            "multiprocessor.overlap", multiprocessor.overlap, "a share, 0 to 1");
     Workspace workspace;
     if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
     return workspace;
@@ -86,6 +101,10 @@ struct SymbolAnalyzer {
 
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, Workspace& w) const {
     if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
+    if (form == Form::Levels) {
+      const double levels_s = w.levels.latency_s(nest, target, multiprocessor);
+      return runs_on(w.levels.kernels(), w.device) ? levels_s : std::numeric_limits<double>::infinity();
+    }
     double sum = 0;
     const auto add = [&](const StatementLatency& l, Combine usual) {
       sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s

@@ -21,12 +21,13 @@ namespace tunewright::recipes {
 /// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
 /// on statements and data movements, trained anew after every round, ranks that set.
 ///
-///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.sampler = recipes::pruner_sampler()}};
+///   Tuner<recipes::Pruner<Space, Measurer>> tuner{
+///       {.draft = {.form = drafts::SymbolAnalyzer::Form::Released}, .sampler = recipes::pruner_sampler()}};
 ///   tuner.run(task, {.trials = 2000, .batch = 10});
 ///
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
 ///           ASPLOS 2025, doi:10.1145/3676641.3716269.
-/// Deviates: as `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
+/// Deviates: the analyser's default form is ours, the released one is an option. As `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
 ///           `models::PatternAware`. Rows of statements have 164 columns, without the ten flags on the text of
 ///           the computation. On CPUs, which the paper does not treat, all of it by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>

@@ -30,7 +30,9 @@ loops::LoopNest product(std::int64_t m, std::int64_t n, std::int64_t k, const te
   return loops::lower(s.schedule());
 }
 
-SymbolAnalyzer released() { return {.device = released_device("a100_40")}; }
+SymbolAnalyzer released() {
+  return {.form = SymbolAnalyzer::Form::Released, .device = released_device("a100_40")};
+}
 Target a100() { return gpu_target("A100"); }
 
 }  // namespace
@@ -143,7 +145,8 @@ TEST_CASE("times to compute and to move may be added or the longer taken in eith
 }
 
 TEST_CASE("a block beyond the device is hopeless") {
-  for (const auto form : {SymbolAnalyzer::Form::Released, SymbolAnalyzer::Form::Printed}) {
+  for (const auto form :
+       {SymbolAnalyzer::Form::Levels, SymbolAnalyzer::Form::Printed, SymbolAnalyzer::Form::Released}) {
     const SymbolAnalyzer analyzer{.form = form};
     // 2048 threads; 2 * 256 * 128 floats of shared memory.
     CHECK(
@@ -162,6 +165,6 @@ TEST_CASE("what a draft cannot work with is said") {
   CHECK(test::refusal([&] { (void)SymbolAnalyzer{}.latency_s(nest, unknown); }).find("peak_gb_per_s") !=
         std::string::npos);
   CHECK(test::refusal([] { (void)released_device("h100"); }).find("it has 'k80', 't4'") != std::string::npos);
-  CHECK_THROWS_AS((void)(SymbolAnalyzer{.core = {.overlap = 2}}.latency_s(nest, Target{})),
+  CHECK_THROWS_AS((void)(SymbolAnalyzer{.multiprocessor = {.overlap = 2}}.latency_s(nest, Target{})),
                   std::invalid_argument);
 }

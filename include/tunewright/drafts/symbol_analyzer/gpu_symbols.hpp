@@ -92,7 +92,7 @@ class GpuSymbolReader {
             rows_.emplace_back();
           }
           rows_[row] = released_row(s);
-          use(rows_[row].threads, shared_bytes_of(nest.buffers[s.target]));
+          use(rows_[row].threads, shared_bytes_of(s.target));
         });
     return rows_;
   }
@@ -110,14 +110,17 @@ class GpuSymbolReader {
     kernel.threads_per_block = std::max(kernel.threads_per_block, threads);
     kernel.shared_bytes += shared_bytes;
   }
-  [[nodiscard]] static double shared_bytes_of(const loops::Buffer& buffer) {
-    return buffer.scope == loops::Scope::Shared ? static_cast<double>(buffer.bytes()) : 0;
+  [[nodiscard]] double shared_bytes_of(loops::BufferId id) const {
+    return reader_.scope_of(id) == loops::Scope::Shared
+               ? static_cast<double>(reader_.nest().buffers[id].bytes())
+               : 0;
   }
 
   [[nodiscard]] Around loops_around() const {
     Around around;
     around.blocks = reader_.loops_where([](const OpenLoop& loop) { return is_block(loop.kind); });
-    around.threads = reader_.loops_where([](const OpenLoop& loop) { return is_thread(loop.kind); });
+    around.threads =
+        reader_.loops_where([](const OpenLoop& loop) { return schedule::is_thread_index(loop.kind); });
     around.virtual_threads =
         reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::VirtualThread; });
     around.own = reader_.loops_where([](const OpenLoop&) { return true; }) & ~around.blocks &
@@ -147,7 +150,7 @@ class GpuSymbolReader {
       for (const StatementReach::Access& a : reach_.accesses())
         found.registers_per_thread += reach_.elements(a) * std::max(reach_.element_bytes(a), 4.0) / 4;
     }
-    found.shared_bytes = shared_bytes_of(reach_.buffer(store));
+    found.shared_bytes = shared_bytes_of(store.buffer);
     const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
 
     const std::size_t outside = reader_.allocated_at(store.buffer);
@@ -156,7 +159,7 @@ class GpuSymbolReader {
     reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
     for (const StatementReach::Access& a : reach_.accesses()) {
       const loops::Buffer& buffer = reach_.buffer(a);
-      if (buffer.scope != loops::Scope::Global || buffer.shape.empty()) continue;
+      if (reader_.scope_of(a.buffer) != loops::Scope::Global || buffer.shape.empty()) continue;
       const double size = reach_.element_bytes(a);
       // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
       const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
@@ -179,7 +182,7 @@ class GpuSymbolReader {
       row.memory_workload += reader_.iterations(counted & a.moved_by);
     }
     if (row.flops_per_thread > 0) return row;
-    const bool copy_to_shared = reach_.buffer(store).scope == loops::Scope::Shared;
+    const bool copy_to_shared = reader_.scope_of(store.buffer) == loops::Scope::Shared;
     const double per_thread = copy_to_shared ? reader_.iterations(counted & store.moved_by) : inner;
     row.device_memory_elements = per_thread * row.threads * row.blocks;
     return row;

@@ -4,116 +4,16 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <variant>
 #include <vector>
 
+#include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// What drafts read off a loop nest: the loops around each statement, and how much memory its accesses reach
-/// while some of them run. Exact for tiles that divide, an upper bound else.
 namespace tunewright::drafts {
-
-/// Loops of one statement by depth: bit l stands for the l-th from outside.
-using LoopSet = std::uint64_t;
-
-struct OpenLoop {
-  loops::Var var = 0;
-  std::int64_t extent = 1;
-  loops::LoopKind kind = loops::LoopKind::Serial;
-  bool reduction = false;
-};
-
-[[nodiscard]] constexpr bool is_block(loops::LoopKind kind) noexcept {
-  return kind >= loops::LoopKind::BlockX && kind <= loops::LoopKind::BlockZ;
-}
-[[nodiscard]] constexpr bool is_thread(loops::LoopKind kind) noexcept {
-  return kind >= loops::LoopKind::ThreadX && kind <= loops::LoopKind::ThreadZ;
-}
-
-/// Walks a nest. Memory is kept between nests.
-class NestReader {
- public:
-  static constexpr std::uint8_t none = 255;
-
-  /// Calls `on_loop(loop)` at every loop, before its body, and `on_statement(statement)` at every statement. A
-  /// parallel loop has the iterations that one of `workers` runs.
-  /// Throws `std::invalid_argument` for more than 64 nested loops and for loops that are not declared.
-  template <class OnLoop, class OnStatement>
-  void read(const loops::LoopNest& nest, const OnLoop& on_loop, const OnStatement& on_statement,
-            std::int64_t workers = 1) {
-    nest_ = &nest;
-    workers_ = workers;
-    open_.clear();
-    depth_of_.assign(nest.variables.size(), none);
-    allocated_at_.assign(nest.buffers.size(), 0);
-    kernel_ = 0;
-    for (const loops::Node& node : nest.body) {
-      visit(node, on_loop, on_statement);
-      ++kernel_;
-    }
-  }
-
-  [[nodiscard]] const loops::LoopNest& nest() const noexcept { return *nest_; }
-  [[nodiscard]] std::span<const OpenLoop> open() const noexcept { return open_; }
-  /// Number of the tree of the program's body that is being read; on a GPU a launch.
-  [[nodiscard]] std::size_t kernel() const noexcept { return kernel_; }
-  /// Loops open where a buffer was allocated; none for arguments.
-  [[nodiscard]] std::size_t allocated_at(loops::BufferId buffer) const { return allocated_at_[buffer]; }
-  [[nodiscard]] std::uint8_t depth_of(loops::Var var) const { return depth_of_[var]; }
-
-  /// Those of the open loops that `matches` holds for.
-  template <class Matches>
-  [[nodiscard]] LoopSet loops_where(const Matches& matches) const {
-    LoopSet set = 0;
-    for (std::size_t l = 0; l < open_.size(); ++l)
-      if (matches(open_[l])) set |= LoopSet{1} << l;
-    return set;
-  }
-  /// Product of the extents of loops.
-  [[nodiscard]] double iterations(LoopSet set) const {
-    double product = 1;
-    for (std::size_t l = 0; l < open_.size(); ++l)
-      if ((set >> l & 1U) != 0) product *= static_cast<double>(open_[l].extent);
-    return product;
-  }
-
- private:
-  template <class OnLoop, class OnStatement>
-  void visit(const loops::Node& node, const OnLoop& on_loop, const OnStatement& on_statement) {
-    const auto visit_all = [&](const loops::Body& body) {
-      for (const loops::Node& inner : body) visit(inner, on_loop, on_statement);
-    };
-    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-      if (open_.size() == 64)
-        throw std::invalid_argument("loop nest '" + nest_->name +
-                                    "' is deeper than the 64 loops drafts can read");
-      std::int64_t extent = loops::checked_extent(*nest_, *loop);
-      if (loop->kind == loops::LoopKind::Parallel) extent = program::ceil_div(extent, workers_);
-      open_.push_back({loop->var, extent, loop->kind, loop->reduction});
-      depth_of_[loop->var] = static_cast<std::uint8_t>(open_.size() - 1);
-      on_loop(*loop);
-      visit_all(loop->body);
-      depth_of_[loop->var] = none;
-      open_.pop_back();
-    } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
-      on_statement(*statement);
-    } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
-      allocated_at_[allocate->buffer] = open_.size();
-    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      visit_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
-    }
-  }
-
-  const loops::LoopNest* nest_ = nullptr;
-  std::vector<OpenLoop> open_;
-  std::vector<std::uint8_t> depth_of_;  // by variable
-  std::vector<std::size_t> allocated_at_;
-  std::size_t kernel_ = 0;
-  std::int64_t workers_ = 1;
-};
 
 /// Values an index takes.
 struct IndexReach {
@@ -204,11 +104,13 @@ class StatementReach {
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
   [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
     const loops::Buffer& b = buffer(a);
-    if (!b.packing.empty()) return true;  // packed in the order of the loops
-    const std::size_t rank = b.shape.size();
-    for (std::size_t d = 0; d + 1 < rank; ++d)
-      if (step(a, d, depth) != 0) return false;
-    return rank > 0 && step(a, rank - 1, depth) == 1;
+    if (b.shape.empty()) return false;
+    const bool packed = !b.packing.empty();
+    if (packed && b.packing.back().divisor != 1) return false;
+    const std::size_t innermost = packed ? b.packing.back().dimension : b.shape.size() - 1;
+    for (std::size_t d = 0; d < b.shape.size(); ++d)
+      if (step(a, d, depth) != (d == innermost ? 1 : 0)) return false;
+    return true;
   }
 
  private:

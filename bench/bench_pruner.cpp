@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What drafting costs and what it keeps, on one core, on CPU and GPU tasks.
+//
+// pruner/cost: counters draft_us_per_candidate and model_us_per_candidate, both from configurations, so with replaying
+// and lowering, and cost_ratio of the two; the same given the lowered program (analysis_us, describe_and_predict_us,
+// analysis_ratio); lower_us. The model is the Pruner recipe's, on batches of 512.
+// pruner/best_k: of 8,000 random programs the draft keeps 512; latency of the best of all over that of the k-th best
+// kept, on the simulated machine: best_1_512_of_8000 and so on; top_1 of the program the draft thinks best; spearman.
+// A draft and the simulated machine are written by the same people with the same machines in mind: the second half
+// says that the draft does what it means to, not how real machines behave.
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <ctime>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/core/history.hpp"
+#include "tunewright/drafts/roofline.hpp"
+#include "tunewright/drafts/symbol_analyzer.hpp"
+#include "tunewright/features/dataflow.hpp"
+#include "tunewright/features/joined.hpp"
+#include "tunewright/features/per_statement.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/simulated.hpp"
+#include "tunewright/models/pattern_aware.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/stats/ranking.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using Config = schedule::Schedule;
+
+Target cpu() {
+  Target target;
+  target.name = "two cores";
+  target.isa = Isa::Avx512;
+  target.threads = 2;
+  target.l1_bytes = 48 << 10;
+  target.l2_bytes = 2 << 20;
+  target.l3_bytes = 32 << 20;
+  return target;
+}
+
+Task task_of(const std::string& kind, const Target& target) {
+  if (kind == "conv2d") {
+    return program::make_task(
+        kind,
+        ops::conv2d_graph(
+            {.height = 28, .width = 28, .in_channels = 128, .out_channels = 128, .kernel = 3, .padding = 1}),
+        target);
+  }
+  return program::make_task(kind, ops::matmul_graph({.m = 1024, .n = 1024, .k = 1024}), target);
+}
+
+std::vector<Config> sample(const spaces::MultiLevelTiling& space, const Task& task, std::size_t n) {
+  std::vector<Config> drawn;
+  for (Rng rng(1); drawn.size() < n;) {
+    if (auto config = space.sample(task, rng)) drawn.push_back(*std::move(config));
+  }
+  return drawn;
+}
+
+/// Microseconds a candidate of processor time, which other programs do not take part in; the least of some runs of
+/// `work` on `count` candidates.
+template <class F>
+double microseconds(std::size_t count, const F& work) {
+  double least = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 5; ++run) {
+    const std::clock_t start = std::clock();
+    work();
+    least = std::min(least, 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+  }
+  return least / static_cast<double>(count);
+}
+
+void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {
+  constexpr std::size_t batch = 512;
+  const Task task = task_of(kind, target);
+  const spaces::MultiLevelTiling space;
+  const std::vector<Config> drawn = sample(space, task, batch);
+  const std::span<const Config> configs(drawn);
+  std::vector<loops::LoopNest> nests;
+  for (const Config& config : configs) nests.push_back(loops::lower(config));
+
+  const drafts::SymbolAnalyzer draft;
+  const features::Joined<features::PerStatement, features::Dataflow> featurizer;
+  models::PatternAware model{.threads = 1};
+  model.training.epochs = 1;
+  model.training.least_steps = 1;
+  std::vector<float> score(batch);
+  Rng rng(2);
+  for (float& y : score) y = static_cast<float>(rng.uniform());
+  const std::vector<std::uint32_t> one_group(batch, 0);
+  model.fit(featurizer.extract(space, task, configs), score, one_group);
+
+  for (auto _ : state) {
+    const double lower = microseconds(batch, [&] {
+      for (const Config& config : configs) benchmark::DoNotOptimize(loops::lower(config));
+    });
+    const double drafting = microseconds(batch, [&] { draft.score(space, task, configs, score); });
+    const double modelling =
+        microseconds(batch, [&] { model.predict(featurizer.extract(space, task, configs), score); });
+    const double analysis = microseconds(batch, [&] {
+      auto latency_s = draft.for_target(task.target);
+      for (const loops::LoopNest& nest : nests) benchmark::DoNotOptimize(latency_s(nest));
+    });
+    const double describing = microseconds(batch, [&] {
+      FeatureBatch statements(features::per_statement::columns), movements(features::dataflow::columns);
+      features::per_statement::Describer of_statements;
+      features::dataflow::Describer of_movements;
+      for (const loops::LoopNest& nest : nests) {
+        of_statements.describe(nest, task, statements);
+        of_movements.describe(nest, task, movements);
+      }
+      model.predict(featurizer.join({std::move(statements), std::move(movements)}), score);
+    });
+    state.counters["lower_us"] = lower;
+    state.counters["draft_us_per_candidate"] = drafting;
+    state.counters["model_us_per_candidate"] = modelling;
+    state.counters["cost_ratio"] = modelling / drafting;
+    state.counters["analysis_us"] = analysis;
+    state.counters["describe_and_predict_us"] = describing;
+    state.counters["analysis_ratio"] = describing / analysis;
+  }
+}
+
+template <class Draft>
+void best_k(benchmark::State& state, const std::string& kind, const Target& target, const Draft& draft) {
+  constexpr std::size_t programs = 8000, kept = 512;
+  const Task task = task_of(kind, target);
+  const spaces::MultiLevelTiling space;
+  const std::vector<Config> configs = sample(space, task, programs);
+  const measurers::Simulated machine;
+  std::vector<float> score(programs), latency_s, speed;
+  for (const Config& config : configs) {
+    latency_s.push_back(static_cast<float>(cost_s(machine.outcome(task.target, loops::lower(config)))));
+    speed.push_back(1 / latency_s.back());
+  }
+  for (auto _ : state) draft.score(space, task, std::span<const Config>(configs), score);
+  const std::vector<stats::RankedTask> ranked{{.prediction = score, .latency_s = latency_s}};
+  for (const std::size_t k : {1, 5, 20})
+    state.counters["best_" + std::to_string(k) + "_512_of_8000"] =
+        stats::network_best_k_score(ranked, kept, k);
+  state.counters["top_1"] = stats::network_top_k_score(ranked, 1);
+  state.counters["spearman"] = stats::spearman(score, speed);
+}
+
+void add_all() {
+  using drafts::SymbolAnalyzer;
+  const std::vector<std::pair<std::string, Target>> targets{{"cpu", cpu()}, {"a100", gpu_target("A100")}};
+  for (const auto& [device, target] : targets) {
+    for (const std::string kind : {"conv2d", "matmul"}) {
+      const std::string name = kind + "/" + device;
+      const auto add = [&](const std::string& what, auto run) {
+        benchmark::RegisterBenchmark(("pruner/" + what + "/" + name).c_str(), run)
+            ->Unit(benchmark::kMillisecond)
+            ->Iterations(1);
+      };
+      add("cost", [=](benchmark::State& state) { measure_cost(state, kind, target); });
+      const auto add_draft = [&](const std::string& draft_name, const auto& draft) {
+        add("best_k/" + draft_name, [=](benchmark::State& state) { best_k(state, kind, target, draft); });
+      };
+      add_draft("symbols", SymbolAnalyzer{});
+      if (target.kind == DeviceKind::Gpu) {
+        add_draft("symbols_printed", SymbolAnalyzer{.form = SymbolAnalyzer::Form::Printed});
+        add_draft("symbols_released", SymbolAnalyzer{.form = SymbolAnalyzer::Form::Released});
+      }
+      add_draft("roofline", drafts::Roofline{});
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  add_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+}

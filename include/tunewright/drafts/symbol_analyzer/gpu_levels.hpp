@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
+#include "tunewright/drafts/symbol_analyzer/operations.hpp"
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+
+namespace tunewright::drafts {
+
+/// What the analysis by levels takes for granted of a multiprocessor, in cycles; the rest is the target's.
+struct Multiprocessor {
+  double frequency_hz = 1.5e9;        ///< nominal
+  double instructions_per_cycle = 4;  ///< of warps
+  double shared_bytes_per_cycle = 128;
+  double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and the second cache
+  double cache_speed = 3;                   ///< of the second cache, in bandwidths of device memory
+  double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 30;
+  double launch = 4500;
+  double loop_step_instructions = 3;
+  double division_instructions = 8, function_instructions = 8;
+  double unrolled_statements = 64;  ///< that a compiler unrolls unasked
+  double registers_for_addresses = 24;
+  double overlap = 0.75;  ///< share of the shorter costs that the longest hides, in [0, 1]
+};
+
+/// Symbols of a GPU nest taken level by level: beside computing and device memory, on which the printed form of
+/// the analyser rests, the instructions and the shared memory of a multiprocessor, and warps too few to hide
+/// what they wait for.
+///
+///   block     longest of issue, arithmetic, shared memory, transfers + (1 - overlap) * (sum of the others)
+///   wave      max(resident blocks * block, latency of one warp alone)
+///   kernel    launch + longest of waves, device memory, second cache + (1 - overlap) * (the others)
+///   program   sum of its kernels
+///
+/// Operands are loaded once a tile of unrolled loops, virtual threads included. What a warp touches is taken
+/// from what all threads of the block touch.
+class GpuLevels {
+ public:
+  /// Seconds of one run; infinity where a multiprocessor has no room for a block.
+  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
+    target_ = &target;
+    m_ = &m;
+    kernels_.resize(std::max(kernels_.size(), nest.body.size()));
+    for (std::size_t k = 0; k < nest.body.size(); ++k) kernels_[k] = Kernel{};
+    counted_.assign(nest.buffers.size(), false);
+    requested_.assign(nest.buffers.size(), 0.0);
+    reader_.read(
+        nest, [this](const loops::Loop& loop) { enter(loop); },
+        [this](const loops::Statement& s) {
+          if (s.kind != loops::Statement::Kind::Initialise) add(s);
+        });
+    double sum = 0;
+    uses_.clear();
+    for (std::size_t k = 0; k < nest.body.size(); ++k) {
+      uses_.push_back({kernels_[k].threads, kernels_[k].shared_bytes});
+      if (kernels_[k].used) sum += duration(kernels_[k]);
+    }
+    return sum / m.frequency_hz;
+  }
+
+  /// By tree of the last nest's body.
+  [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return uses_; }
+
+ private:
+  struct Kernel {
+    bool used = false;
+    double blocks = 1, threads = 1, shared_bytes = 0;
+    double accumulators = 0, operands = 0;                        // registers of a thread
+    double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
+    double alone = 0;                                             // cycles of a warp that waits for itself
+    double from_memory = 0, from_cache = 0;                       // bytes of all blocks
+  };
+  struct Tile {
+    LoopSet loops = 0;
+    double entered = 1, instances = 1;
+  };
+
+  void enter(const loops::Loop& loop) {
+    const std::size_t depth = reader_.open().size() - 1;
+    unroll_limit_.resize(depth + 1);
+    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+  }
+
+  /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
+  /// shared memory anew stays one.
+  [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads) const {
+    const std::span<const OpenLoop> open = reader_.open();
+    std::size_t fetches = 0;  // loops around the innermost fetch
+    for (const StatementReach::Access& a : reach_.accesses())
+      if (reader_.scope_of(a.buffer) == loops::Scope::Shared)
+        fetches = std::max(fetches, reader_.allocated_at(a.buffer));
+    Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
+    bool inside = true;
+    for (std::size_t l = open.size(); l-- > 0;) {
+      if ((own >> l & 1U) == 0) continue;
+      const auto extent = static_cast<double>(open[l].extent);
+      const double limit = std::max(static_cast<double>(unroll_limit_[l]), m_->unrolled_statements);
+      const bool unrolled =
+          open[l].kind != loops::LoopKind::Serial || (tile.instances * extent <= limit && l >= fetches);
+      inside = inside && unrolled;
+      (inside ? tile.instances : tile.entered) *= extent;
+      if (inside) tile.loops |= LoopSet{1} << l;
+    }
+    return tile;
+  }
+
+  void add(const loops::Statement& s) {
+    Kernel& k = kernels_[reader_.kernel()];
+    reach_.reset(reader_, s);
+    const StatementReach::Access store = reach_.accesses()[0];
+    const loops::Buffer& target = reach_.buffer(store);
+    const loops::Scope scope = reader_.scope_of(store.buffer);
+    const bool cooperative = scope == loops::Scope::Shared;
+    const LoopSet blocks = reader_.loops_where([](const OpenLoop& loop) { return is_block(loop.kind); });
+    const LoopSet threads =
+        reader_.loops_where([](const OpenLoop& loop) { return schedule::is_thread_index(loop.kind); });
+    const LoopSet virtual_threads =
+        reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::VirtualThread; });
+    const LoopSet own =
+        reader_.loops_where([](const OpenLoop&) { return true; }) & ~blocks & ~threads & ~virtual_threads;
+    k.used = true;
+    k.blocks = std::max(k.blocks, reader_.iterations(blocks));
+    k.threads = std::max(k.threads, reader_.iterations(threads));
+    const double warps = std::ceil(reader_.iterations(threads) / warp());
+    const Tile tile = tile_of(own, cooperative ? LoopSet{0} : virtual_threads);
+    if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
+      counted_[store.buffer] = true;
+      if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
+      if (scope == loops::Scope::Local)
+        k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
+    }
+
+    const BodyOperations ops = operations(s);
+    const double instructions = ops.simple - (ops.multiply_add ? 1 : 0) +
+                                ops.divisions * m_->division_instructions +
+                                ops.functions * m_->function_instructions;
+    const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
+    k.issue += warps * tile.entered * (tile.instances * instructions + steps) / m_->instructions_per_cycle;
+    k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
+
+    double wait = 0, operands = 0;
+    reach_.run(threads | vectorized(tile.loops));
+    for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+      if (!in_memory(a)) continue;
+      operands += reader_.iterations(tile.loops & a.moved_by);
+      wait = std::max(wait, move(k, a, tile, warps, threads));
+    }
+    const bool update = s.kind == loops::Statement::Kind::Update;
+    if (in_memory(store)) {
+      move(k, store, tile, warps, threads);
+      if (update) wait = std::max(wait, move(k, store, tile, warps, threads));
+    }
+    k.operands = std::max(k.operands, operands);
+    const double chain = update ? reader_.iterations(tile.loops & ~store.moved_by) : 1;
+    k.alone += tile.entered * (wait + chain * m_->arithmetic_latency);
+    if (cooperative) {
+      const std::size_t outside = reader_.allocated_at(store.buffer);
+      k.alone += m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
+    }
+    if (update) add_shared_reduction(k, warps);
+  }
+
+  /// Threads that reduce together combine what they have in a tree.
+  void add_shared_reduction(Kernel& k, double warps) const {
+    for (const OpenLoop& loop : reader_.open()) {
+      if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
+      const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
+      k.issue += warps * steps * 2 / m_->instructions_per_cycle;
+      k.alone += steps * m_->shared_latency + 2 * m_->barrier;
+    }
+  }
+
+  [[nodiscard]] LoopSet vectorized(LoopSet among) const {
+    return among &
+           reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Vectorized; });
+  }
+  [[nodiscard]] bool in_memory(const StatementReach::Access& a) const {
+    const loops::Scope scope = reader_.scope_of(a.buffer);
+    return scope == loops::Scope::Global || scope == loops::Scope::Shared;
+  }
+
+  /// Counts what moving an operand of all tiles costs; returns the latency of one.
+  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps, LoopSet threads) {
+    const loops::Buffer& buffer = reach_.buffer(a);
+    const double size = reach_.element_bytes(a);
+    double together = 1;  // elements of one instruction
+    for (std::size_t l = 0; l < reader_.open().size(); ++l)
+      if ((vectorized(tile.loops) & a.moved_by) >> l & 1U && reach_.contiguous(a, l))
+        together = std::min(static_cast<double>(reader_.open()[l].extent), 16 / size);
+    const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together;
+    k.issue += warps * moves / m_->instructions_per_cycle;
+    const std::size_t rank = buffer.shape.size();
+    const IndexReach row = rank == 0 ? IndexReach{} : reach_.index(a, rank - 1);
+    const double elements = std::max(reach_.elements(a), 1.0), rows = elements / row.count;
+    if (reader_.scope_of(a.buffer) == loops::Scope::Shared) {
+      const std::int64_t row_words =
+          buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
+      double conflicts = 1;
+      if (row.count == 1 && rank > 0) {
+        const auto banks = static_cast<double>(32 / std::gcd(row_words, std::int64_t{32}));
+        conflicts = std::max(1.0, std::min(rows, warp()) / banks);
+      } else if (row.span + 1 > static_cast<std::int64_t>(row.count)) {
+        const double stride = static_cast<double>(row.span) / std::max(row.count - 1, 1.0);
+        conflicts = std::clamp(stride, 1.0, std::max(1.0, std::min(row.count, warp()) / 4));
+      }
+      k.shared += warps * moves * std::max(conflicts, together * size * warp() / m_->shared_bytes_per_cycle);
+      return m_->shared_latency;
+    }
+    constexpr double sector_bytes = 32;
+    const double of_row = std::min(row.count * size / std::min(size, sector_bytes),
+                                   std::ceil(static_cast<double>(row.span + 1) * size / sector_bytes));
+    const bool same_for_all = (a.moved_by & threads) == 0;
+    const double sectors = same_for_all ? warps : std::max(rows * of_row, warps);
+    const double bytes = sectors * sector_bytes * moves;
+    k.transfers += bytes / m_->transferred_bytes_per_cycle;
+    k.from_cache += bytes * k.blocks;
+    const double before = requested_[a.buffer];
+    requested_[a.buffer] += bytes * k.blocks;
+    const auto whole = static_cast<double>(buffer.bytes());
+    const bool kept = whole <= static_cast<double>(target_->l2_bytes);
+    const auto fetched = [&](double asked) {
+      const double distinct = std::min(asked, whole);
+      return kept ? distinct : distinct + (asked - distinct) / 4;
+    };
+    k.from_memory += fetched(requested_[a.buffer]) - fetched(before);
+    return m_->global_latency;
+  }
+
+  [[nodiscard]] double warp() const { return std::max(1U, target_->warp_size); }
+  /// Multiply-adds of a multiprocessor a cycle.
+  [[nodiscard]] double lanes() const {
+    return std::max(1.0,
+                    target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
+  }
+
+  template <std::size_t N>
+  [[nodiscard]] double overlapped(const std::array<double, N>& parts) const {
+    const double longest = *std::max_element(parts.begin(), parts.end());
+    return longest + (1 - m_->overlap) * (std::accumulate(parts.begin(), parts.end(), 0.0) - longest);
+  }
+
+  /// Blocks of a multiprocessor at a time; limits of 0 are not known.
+  [[nodiscard]] double resident(const Kernel& k, double registers) const {
+    double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
+    const double threads = std::ceil(k.threads / warp()) * warp();
+    const auto at_most = [&](double available, double used) {
+      if (available > 0 && used > 0) blocks = std::min(blocks, std::floor(available / used));
+    };
+    at_most(target_->max_threads_per_multiprocessor, threads);
+    at_most(target_->registers_per_multiprocessor, threads * registers);
+    at_most(static_cast<double>(target_->shared_memory_per_multiprocessor_bytes), k.shared_bytes);
+    return blocks;
+  }
+
+  [[nodiscard]] double duration(const Kernel& k) const {
+    const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
+    // A compiler that is told the size of the block leaves room for one.
+    const double threads = std::ceil(k.threads / warp()) * warp();
+    double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
+    if (target_->registers_per_block > 0)
+      available = std::min(available, target_->registers_per_block / threads);
+    const double blocks_at_once = resident(k, std::min(wanted, available));
+    if (blocks_at_once < 1) return std::numeric_limits<double>::infinity();
+    const double spills = 1 + 4 * std::max(wanted - available, 0.0) / available;
+    const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
+    const double width = target_->multiprocessors, at_once = width * blocks_at_once;
+    const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
+    const auto wave = [&](double blocks) { return std::max(blocks * block, spills * k.alone); };
+    const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
+    const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
+    return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,
+                                              k.from_cache / (m_->cache_speed * bytes_per_cycle)});
+  }
+
+  const Target* target_ = nullptr;
+  const Multiprocessor* m_ = nullptr;
+  NestReader reader_;
+  StatementReach reach_;
+  std::vector<Kernel> kernels_;
+  std::vector<KernelUse> uses_;
+  std::vector<bool> counted_;               // by buffer
+  std::vector<double> requested_;           // by buffer: bytes of all blocks
+  std::vector<std::int64_t> unroll_limit_;  // by depth
+};
+
+}  // namespace tunewright::drafts

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+#include "support/gpu_schedules.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+using namespace tunewright;
+using namespace tunewright::drafts;
+
+namespace {
+
+double cycles(const loops::LoopNest& nest, const Target& target) {
+  const Multiprocessor m;
+  return GpuLevels().latency_s(nest, target, m) * m.frequency_hz;
+}
+
+/// One multiprocessor of 64 lanes, 16 bytes a cycle of 1.5 GHz.
+Target small_gpu() {
+  Target target = gpu_target("V100");
+  target.multiprocessors = 1;
+  target.peak_fp32_gflops = 2 * 64 * 1.5;
+  target.peak_gb_per_s = 16 * 1.5;
+  return target;
+}
+
+loops::LoopNest plus_one(std::int64_t elements, std::int64_t threads) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {elements});
+  g->compute("y", {{"i", elements}}, [&](auto i) { return x(i[0]) + program::Expr(1.0); });
+  schedule::ScheduleBuilder s(g);
+  test::bind_whole(s, 1, threads);
+  return loops::lower(s.schedule());
+}
+
+loops::LoopNest product(const test::Tile& rows, const test::Tile& columns, const test::Tile& depth) {
+  const auto graph = program::operators::matmul_graph({.m = 1024, .n = 1024, .k = 1024});
+  auto s = test::tiled_on_gpu(graph, "matmul", {rows, columns}, {depth}, {"A", "B"});
+  return loops::lower(s.schedule());
+}
+
+}  // namespace
+
+TEST_CASE("one elementwise kernel by hand") {
+  // 64 blocks of 256 threads: 8 warps each issue an addition, a load and a store.
+  const double issue = 8 * (1 + 1 + 1) / 4.0, arithmetic = 8 * 32 / 64.0;
+  const double transfers = 2 * 1024 / 64.0;  // 1 KB read and 1 KB written by a block
+  const double block = transfers + (issue + arithmetic) / 4;
+  // 8 blocks of 256 threads fill 2048: eight waves, each longer than a warp that waits for its load.
+  const double wave = std::max(8 * block, 450.0 + 4);
+  const double bytes = 2 * 4.0 * 64 * 256, memory = bytes / 16, cache = memory / 3;
+  const double parts[] = {8 * wave, memory, cache};
+  const double longest = std::max({parts[0], parts[1], parts[2]});
+  CHECK(cycles(plus_one(64 * 256, 256), small_gpu()) ==
+        doctest::Approx(4500 + longest + (parts[0] + parts[1] + parts[2] - longest) / 4));
+}
+
+TEST_CASE("what makes a product fast makes it fast here") {
+  const Target a100 = gpu_target("A100");
+  const double good = cycles(product({1, 16, 1, 8}, {1, 16, 1, 8}, {8, 1}), a100);
+  CHECK(good > 2.0 * 1024 * 1024 * 1024 / 19500e9 * 1.5e9);                       // no faster than the peak
+  CHECK(good < cycles(product({1, 16, 1, 1}, {1, 16, 1, 1}, {8, 1}), a100) / 2);  // operands used once
+  CHECK(good < cycles(product({1, 2, 1, 8}, {1, 2, 1, 8}, {8, 1}), a100) / 2);    // an eighth of a warp
+  CHECK(good < cycles(product({1, 8, 1, 32}, {1, 8, 1, 16}, {8, 1}), a100));      // 512 accumulators spill
+  CHECK(good < cycles(product({1, 16, 1, 8}, {1, 16, 1, 8}, {8, 1}), gpu_target("T4")));
+}
+
+TEST_CASE("a block that a multiprocessor has no room for") {
+  Target target = gpu_target("V100");
+  target.shared_memory_per_multiprocessor_bytes = 1024;
+  CHECK(std::isinf(cycles(product({1, 16, 4, 2}, {1, 16, 4, 2}, {2, 8}), target)));
+}
