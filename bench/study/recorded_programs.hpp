@@ -68,15 +68,16 @@ inline data::Split split_by(const std::string& name, const data::Dataset& data, 
 
 /// Share of the pairs of a task whose latencies differ by more than 2 %, more than the noise of one
 /// measurement, that are in the right order.
-inline double clear_pair_accuracy(std::span<const float> score, const Part& test) {
+inline double clear_pair_accuracy(std::span<const float> score, std::span<const float> y,
+                                  std::span<const std::uint32_t> group) {
   double sum = 0, programs = 0;
   std::map<std::uint32_t, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < test.group.size(); ++i) groups[test.group[i]].push_back(i);
-  for (const auto& [group, members] : groups) {
+  for (std::size_t i = 0; i < group.size(); ++i) groups[group[i]].push_back(i);
+  for (const auto& [number, members] : groups) {
     double pairs = 0, right = 0;
     for (const std::size_t i : members) {
       for (const std::size_t j : members) {
-        if (!(test.y[i] > 1.02F * test.y[j])) continue;
+        if (!(y[i] > 1.02F * y[j])) continue;
         pairs += 1;
         right += score[i] > score[j] ? 1 : score[i] == score[j] ? 0.5 : 0;
       }
@@ -93,7 +94,7 @@ inline double clear_pair_accuracy(std::span<const float> score, const Part& test
 /// as one network, each once).
 inline void count_quality(benchmark::State& state, std::span<const float> score, const Part& test) {
   state.counters["pairwise_accuracy"] = stats::pairwise_accuracy(score, test.y, test.group);
-  state.counters["pairwise_accuracy_clear"] = clear_pair_accuracy(score, test);
+  state.counters["pairwise_accuracy_clear"] = clear_pair_accuracy(score, test.y, test.group);
   for (const std::size_t k : {std::size_t{1}, std::size_t{5}}) {
     state.counters["top" + std::to_string(k)] = stats::mean_over_tasks(
         score, test.y, test.group, [k](auto p, auto y) { return stats::top_k_score(p, y, k); });

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // How well the networks rank the programs of auto_scheduler logs, on the data sets of study_models.
 //
-//   study_models_networks --data=DIR [--seeds=N --records=N --tasks=N --threads=N --epochs=N]
+//   study_models_networks --data=DIR [--seeds=N --records=N --tasks=N --first_tasks=N --threads=N --epochs=N]
+//
+// Sets: gpu_drawn, --records drawn at random from each of --tasks logs of a device; gpu_first, the first 128 records of
+// --first_tasks logs.
 //
 // Counters: see study_models. PatternAware is given statements alone, no data movements. PrimitiveAttention is
 // given the steps of the same records. Boosted trees with default options run beside them, on the same rows.
@@ -97,8 +100,11 @@ int main(int argc, char** argv) {
   return study::run(
       argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 2}, [](const study::Options& options) {
         const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
+        const study::Selection first{
+            .records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
         for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
           for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-            add_all({"gpu", split, drawn}, seed, options);
+            for (const study::Selection& selection : {drawn, first})
+              add_all({"gpu", split, selection}, seed, options);
       });
 }

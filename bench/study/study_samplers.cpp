@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many labels a sampler needs before a model ranks as well as one taught the whole pool.
 //
-//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N --models=gbdt,mlp]
+//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N --models=gbdt,gbdt_pairwise,mlp,mlp_steps]
 //                  [--pool=N --test=N]
 //
 // spaces: every exhaustive space one by one. tasks: Ansor and AutoTVM logs one by one, `--tasks` of them. pool: the
@@ -21,10 +21,16 @@
 //                         tenth; 5 (half the pool) where it is not reached
 // Data "mean_of_..." are the means of all counters over the data sets of that name, seed by seed.
 //
-// The pool: a hundredth is labelled at random (8 of a task on a device at least), then --rounds steps lead to 5 %, and
-// the model taught those is judged on --test programs of every task held out. The tasks held out are the same for
-// all seeds. Counters: pairwise_accuracy, top5, overestimation, found, labels_share, programs_pool, programs_test.
-// Names: biased_<weight> at deviation 1 of each coordinate of the embedding, biased_<weight>_raw without.
+// The pool: a hundredth is labelled at random (8 of a task on a device at least), then --rounds steps lead to --percent
+// of the pool (5), and the model taught those is judged on --test programs of every task held out, a tenth of the tasks
+// on both devices, drawn by the seed. Models: `gbdt`, the summed objective; `gbdt_pairwise`, pairwise ranking; `mlp`;
+// `mlp_steps`, the same network, but the last one takes as many steps as that of the whole pool. Counters:
+//   pairwise_accuracy, pairwise_accuracy_clear (pairs more than 2 % apart), top5, overestimation, found
+//   accuracy_to_whole, clear_to_whole, top5_to_whole   that less the same of the model taught the whole pool, in
+//                         points, seed by seed
+//   labels_share, programs_pool, programs_test
+// Names: biased_<weight> at deviation 1 of each coordinate of the embedding, biased_<weight>_raw without;
+// biased_high_half_random has a random share of a half instead of a tenth.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -76,10 +82,27 @@ class Model {
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     held_ = held_->fitted(x, y, group, seed);
   }
-  void predict(const FeatureBatch& x, std::span<float> score) const { held_->predict(x, score); }
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    if (known_x_ == &x)
+      std::copy(known_score_.begin(), known_score_.end(), score.begin());
+    else
+      held_->predict(x, score);
+  }
   void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
                               std::span<float> deviation) const {
-    held_->predict_with_deviation(x, score, deviation);
+    if (known_x_ == &x) {
+      std::copy(known_score_.begin(), known_score_.end(), score.begin());
+      std::copy(known_deviation_.begin(), known_deviation_.end(), deviation.begin());
+    } else {
+      held_->predict_with_deviation(x, score, deviation);
+    }
+  }
+  // Predicts the whole pool once; samplers ask again. `x` must stay as it is.
+  void remember(const FeatureBatch& x) {
+    known_score_.resize(x.programs());
+    known_deviation_.resize(x.programs());
+    held_->predict_with_deviation(x, known_score_, known_deviation_);
+    known_x_ = &x;
   }
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return held_->embed(x); }
 
@@ -114,6 +137,8 @@ class Model {
     [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const override { return model.embed(x); }
   };
   std::shared_ptr<const Face> held_;
+  const FeatureBatch* known_x_ = nullptr;
+  std::vector<float> known_score_{}, known_deviation_{};
 };
 static_assert(EmbeddingCostModel<Model> && UncertainCostModel<Model>);
 
@@ -154,7 +179,7 @@ struct Known {
 };
 
 struct Quality {
-  double accuracy = 0, top5 = 0, overestimation = 0, found = 0;
+  double accuracy = 0, clear = 0, top5 = 0, overestimation = 0, found = 0;
 };
 
 Quality judge(const Model& model, const Known& test) {
@@ -162,6 +187,7 @@ Quality judge(const Model& model, const Known& test) {
   model.predict(test.x, score);
   const auto mean = [&](auto metric) { return stats::mean_over_tasks(score, test.y, test.group, metric); };
   return {.accuracy = stats::pairwise_accuracy(score, test.y, test.group),
+          .clear = study::clear_pair_accuracy(score, test.y, test.group),
           .top5 = mean([](auto p, auto y) { return stats::top_k_score(p, y, 5); }),
           .overestimation = mean([](auto p, auto y) { return stats::overestimation(p, y); })};
 }
@@ -205,10 +231,10 @@ std::pair<Indices, Indices> start(const Programs& all, double first, const Rng& 
   return parts;
 }
 
-// Labels the pool in steps; judges after each of them, or after the last only.
+// Labels the pool in steps; judges after each of them, or after the last only, then `last_untrained`.
 template <class S>
-Curve learn(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
-            bool every_step, std::uint64_t seed) {
+Curve learn(const Programs& all, const Model& untrained, const Model& last_untrained, const S& sampler,
+            const std::vector<double>& shares, bool every_step, std::uint64_t seed) {
   Rng rng(seed);
   auto [labelled, open] = start(all, shares.front(), rng.split(1));
   std::vector<std::uint32_t> round(labelled.size(), 0);
@@ -216,11 +242,11 @@ Curve learn(const Programs& all, const Model& untrained, const S& sampler, const
   const Known test(all, all.test);
   Curve curve;
   for (std::size_t step = 0;; ++step) {
-    Model model = untrained;
+    const bool last = step + 1 == shares.size();
+    Model model = last ? last_untrained : untrained;
     model.seed = seed * 100 + step;
     const Known known(all, labelled);
     model.fit(known.x, known.y, known.group);
-    const bool last = step + 1 == shares.size();
     if (every_step || last) {
       Quality quality = judge(model, test);
       quality.found = found(all, labelled);
@@ -233,6 +259,7 @@ Curve learn(const Programs& all, const Model& untrained, const S& sampler, const
     const FeatureBatch x = rows_of(all.x, open);
     const std::vector<std::uint32_t> tasks = data::pick(all.group, open);
     std::vector<float> score(open.size());
+    model.remember(x);
     model.predict(x, score);
     Indices chosen;
     if constexpr (LabelAwareSamplerFor<S, Model>) {
@@ -294,13 +321,13 @@ struct Source {
   std::function<Programs(std::uint64_t seed)> draw;
 };
 
-void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Model& model,
+void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Model& model, const Model& last,
                  bool biases_only) {
   const auto add = [&](const std::string& sampler_name, auto sampler) {
     recipes.push_back(
         {name, sampler_name,
          [=](const Programs& all, const std::vector<double>& shares, bool every_step, std::uint64_t seed) {
-           return learn(all, model, sampler, shares, every_step, seed);
+           return learn(all, model, last, sampler, shares, every_step, seed);
          }});
   };
   add("random", samplers::Random{});
@@ -311,6 +338,9 @@ void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Mo
     add("biased_" + bias_name, samplers::BiasedDiversity{.bias = bias, .standardised = true});
     add("biased_" + bias_name + "_raw", samplers::BiasedDiversity{.bias = bias, .standardised = false});
   }
+  // Half of the labels at random.
+  add("biased_high_half_random",
+      samplers::BiasedDiversity{.bias = Bias::High, .random_share = 0.5, .standardised = false});
   if (biases_only) return;
   // Diversity alone, without the random share.
   add("brute_force", samplers::BiasedDiversity{.bias = Bias::None, .random_share = 0, .standardised = false});
@@ -524,12 +554,8 @@ void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& s
 }
 
 // Whole tasks are held out, on both devices; some of their programs judge.
-Programs cross_task(const study::Options& options) {
-  const Rng rng(1);
-  study::Selection selection;
-  selection.records = options.number("records", 100000);
-  selection.tasks = options.tasks;
-  const data::Dataset records = study::recorded_programs(options.data, "gpu", selection, 1).records;
+Programs cross_task(const data::Dataset& records, const study::Options& options, std::uint64_t seed) {
+  const Rng rng = Rng(1 + seed);
   Programs all;
   const data::Split split = data::by_task(records, 0.1, rng.split(1));
   all.x = records.x;
@@ -546,51 +572,82 @@ Programs cross_task(const study::Options& options) {
   return all;
 }
 
+// The pool of the last seed asked for, and what models taught all of it reach.
+struct Pool {
+  std::uint64_t seed = 0;
+  Programs programs;
+  std::map<std::string, Quality> whole;
+};
+
+Pool& pool_of(const study::Options& options, std::uint64_t seed) {
+  static std::unique_ptr<const data::Dataset> records;
+  static std::unique_ptr<Pool> last;
+  if (!records) {
+    const study::Selection selection{.records = options.number("records", 100000), .tasks = options.tasks};
+    records = std::make_unique<const data::Dataset>(
+        study::recorded_programs(options.data, "gpu", selection, 1).records);
+  }
+  if (!last || last->seed != seed) {
+    last.reset();
+    last = std::make_unique<Pool>(Pool{seed, cross_task(*records, options, seed), {}});
+  }
+  return *last;
+}
+
 void add_pool(const std::vector<Recipe>& recipes, const study::Options& options, std::uint64_t seed) {
-  static std::shared_ptr<const Programs> all;
-  const auto load = [options]() -> const Programs& {
-    if (!all) all = std::make_shared<const Programs>(cross_task(options));
-    return *all;
-  };
   const auto add = [&](const Recipe& recipe, const std::string& name, const std::vector<double>& shares) {
     study::add(name, "cross_task_pool", seed, [=](benchmark::State& state) {
-      const Programs& programs = load();
-      const Step last = recipe.learn(programs, shares, false, seed).back();
+      Pool& pool = pool_of(options, seed);
+      if (pool.whole.find(recipe.model) == pool.whole.end())
+        pool.whole[recipe.model] = recipe.learn(pool.programs, {1.0}, false, seed).back().quality;
+      const Quality& whole = pool.whole.at(recipe.model);
+      const Step last =
+          shares.front() == 1 ? Step{1, whole} : recipe.learn(pool.programs, shares, false, seed).back();
       state.counters["pairwise_accuracy"] = last.quality.accuracy;
+      state.counters["pairwise_accuracy_clear"] = last.quality.clear;
       state.counters["top5"] = last.quality.top5;
       state.counters["overestimation"] = last.quality.overestimation;
       state.counters["found"] = last.quality.found;
+      state.counters["accuracy_to_whole"] = 100 * (last.quality.accuracy - whole.accuracy);
+      state.counters["clear_to_whole"] = 100 * (last.quality.clear - whole.clear);
+      state.counters["top5_to_whole"] = 100 * (last.quality.top5 - whole.top5);
       state.counters["labels_share"] = last.share;
-      state.counters["programs_pool"] = static_cast<double>(programs.pool.size());
-      state.counters["programs_test"] = static_cast<double>(programs.test.size());
+      state.counters["programs_pool"] = static_cast<double>(pool.programs.pool.size());
+      state.counters["programs_test"] = static_cast<double>(pool.programs.test.size());
     });
   };
   const std::size_t rounds = options.number("rounds", 4);
+  const double wanted = static_cast<double>(options.number("percent", 5)) / 100;
   std::vector<double> shares{.01};
   for (std::size_t r = 1; r <= rounds; ++r)
-    shares.push_back(.01 + .04 * static_cast<double>(r) / static_cast<double>(rounds));
+    shares.push_back(.01 + (wanted - .01) * static_cast<double>(r) / static_cast<double>(rounds));
   for (const Recipe& recipe : recipes) {
     if (recipe.sampler == "random") {
       add(recipe, recipe.model + "_whole_pool", {1.0});
-      add(recipe, recipe.name(), {.05});
+      add(recipe, recipe.name(), {wanted});
     } else {
       add(recipe, recipe.name(), shares);
     }
   }
 }
 
-models::Committee<models::Gbdt, 2> pool_gbdt() {
-  return {.member = {.rounds = 50, .learning_rate = 0.2F, .embedding_columns = 128}, .bootstrap = true};
+Model pool_gbdt(models::gbdt::Objective objective, const study::Options& options) {
+  return Model(models::Committee<models::Gbdt, 2>{
+      .member = {.rounds = static_cast<unsigned>(options.number("trees", 50)),
+                 .learning_rate = 0.2F,
+                 .objective = objective,
+                 .embedding_columns = 128},
+      .bootstrap = true});
 }
-models::Committee<models::Mlp, 2> pool_mlp() {
+Model pool_mlp(unsigned least_steps, const study::Options& options) {
   nn::Training training;
-  training.epochs = 6;
-  training.least_steps = 300;
+  training.epochs = static_cast<unsigned>(options.number("epochs", 6));
+  training.least_steps = least_steps;
   training.batch_programs = 256;
   training.learning_rate = 2e-3F;
   training.schedule = nn::Schedule::Cosine;
   training.across_tasks = false;
-  return {.member = {.hidden = 64, .training = training}};
+  return Model(models::Committee<models::Mlp, 2>{.member = {.hidden = 64, .training = training}});
 }
 
 }  // namespace
@@ -599,15 +656,31 @@ int main(int argc, char** argv) {
   return study::run(
       argc, argv, {.folders = {"kernel-tuner-hub", "roller-tvm-logs"}, .seeds = 1},
       [](const study::Options& options) {
-        const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");
+        const std::string part = options.text("part", "all"),
+                          models = options.text("models", "gbdt,gbdt_pairwise,mlp,mlp_steps");
         const auto wants = [&](const char* one) { return part == one || part == "all"; };
-        const bool gbdt = models.find("gbdt") != std::string::npos;
-        const bool mlp = models.find("mlp") != std::string::npos;
+        const auto models_has = [&](const std::string& one) {
+          return ("," + models + ",").find("," + one + ",") != std::string::npos;
+        };
         std::vector<Recipe> single, pool;
-        if (gbdt) add_recipes(single, "gbdt", Model(small_gbdt()), false);
-        if (mlp) add_recipes(single, "mlp", Model(small_mlp()), false);
-        if (gbdt) add_recipes(pool, "gbdt", Model(pool_gbdt()), true);
-        if (mlp) add_recipes(pool, "mlp", Model(pool_mlp()), true);
+        const auto add = [](std::vector<Recipe>& to, const char* name, const Model& model, bool biases_only) {
+          add_recipes(to, name, model, model, biases_only);
+        };
+        using Objective = models::gbdt::Objective;
+        if (models_has("gbdt")) {
+          add(single, "gbdt", Model(small_gbdt()), false);
+          add(pool, "gbdt", pool_gbdt(Objective::SummedOverStatements, options), true);
+        }
+        if (models_has("gbdt_pairwise"))
+          add(pool, "gbdt_pairwise", pool_gbdt(Objective::RankPairwise, options), true);
+        if (models_has("mlp")) {
+          add(single, "mlp", Model(small_mlp()), false);
+          add(pool, "mlp", pool_mlp(300, options), true);
+        }
+        if (models_has("mlp_steps")) {
+          // 6 epochs of 114,000 programs in batches of 256.
+          add_recipes(pool, "mlp_steps", pool_mlp(300, options), pool_mlp(2700, options), true);
+        }
         const std::uint64_t first = options.number("first_seed", 0);
         for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
           if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);

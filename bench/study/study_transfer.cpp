@@ -13,8 +13,9 @@
 //   gain_over_scratch_4x       the same, but scratch has four times the labels: above 0 means that a quarter of
 //                              the labels is enough
 //
-// Programs are described by their knobs and the sizes of the task. Labels are relative to the best of the task in
-// the whole log. Options: --source=N, --tasks=N logs of a device (default 8), --most=N the longest ladder (default
+// Programs are described by their knobs and the sizes of the task, those of auto_scheduler logs by their statements
+// (--records=N of every log, default 60). Labels are relative to the best of the task in the whole log, or of what
+// was drawn of it. Options: --source=N, --tasks=N logs of a device (default 8), --most=N the longest ladder (default
 // 1024), --only=PART of a pair's name.
 #include <algorithm>
 #include <cctype>
@@ -31,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "recorded_programs.hpp"
 #include "study.hpp"
 #include "tunewright/adaptations/coral.hpp"
 #include "tunewright/adaptations/feature_map.hpp"
@@ -138,6 +140,25 @@ std::vector<data::Table> logs(const study::Options& options, const std::string& 
     tables.push_back(
         data::read_autotvm_table(files[i * files.size() / used].string(), {.device = folder}).table);
   return tables;
+}
+
+/// Programs of auto_scheduler logs of two devices.
+Pair ansor_pair(const study::Options& options, const std::string& source, const std::string& target) {
+  const data::Dataset all =
+      study::recorded_programs(options.data, "gpu", {.records = options.number("records", 60)}, 1).records;
+  const std::vector<float> labels = all.labels();
+  const std::vector<std::uint32_t> groups = all.groups();
+  Pair pair;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::string& device = all.targets[all.target[i]];
+    if (device != source && device != target) continue;
+    LabelledPrograms& side = device == source ? pair.source : pair.target;
+    if (side.size() == 0) side.x = FeatureBatch(all.x.columns());
+    side.x.append_program(all.x.program(i));
+    side.y.push_back(labels[i]);
+    side.group.push_back(groups[i]);
+  }
+  return pair;
 }
 
 /// What one seed sees of a pair.
@@ -282,6 +303,8 @@ int main(int argc, char** argv) {
                        logs(options, "roller-tvm-logs/v100/autotvm/" + kind, tasks));
       };
     }
+    pairs["ansor_K80_to_V100"] = [=] { return ansor_pair(options, "K80", "V100"); };
+    pairs["ansor_V100_to_K80"] = [=] { return ansor_pair(options, "V100", "K80"); };
     for (const auto& [name, read] : pairs) {
       if (name.find(only) == std::string::npos) continue;
       const auto pair = std::make_shared<const Pair>(read());

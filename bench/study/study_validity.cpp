@@ -87,29 +87,45 @@ std::vector<Measured> tasks_of_log(const std::string& path, const std::string& d
   return tasks;
 }
 
-/// Log2 of products of split factors: over all axes by the part, as in "threads of a block", and over the parts
-/// of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a buffer". Trees cut
-/// one column at a time and cannot multiply.
+/// log2(1 + number) of the whole numbers in a name, padded with zeros.
+std::vector<float> sizes_of(const std::string& name) {
+  std::vector<float> sizes(16, 0.0F);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < name.size() && next < sizes.size(); ++i) {
+    double number = 0;
+    const std::size_t first = i;
+    for (; i < name.size() && name[i] >= '0' && name[i] <= '9'; ++i) number = 10 * number + (name[i] - '0');
+    if (i > first) sizes[next++] = static_cast<float>(std::log2(1 + number));
+  }
+  return sizes;
+}
+
+/// The sizes of the task and log2 of products of split factors: over all axes by the part, as in "threads of a block", and over the parts
+/// of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a buffer". A knob of a
+/// logarithmic scale that is no part of an axis is an axis of its own. Trees cut one column at a time and cannot
+/// multiply.
 struct Products {
   static constexpr bool one_row = true;
   std::vector<std::string> axes{};
 
-  FeatureBatch extract(const spaces::RecordedTable& space, const Task&,
+  FeatureBatch extract(const spaces::RecordedTable& space, const Task& task,
                        std::span<const spaces::TableRow> rows) const {
     const std::vector<Knob> knobs = space.knobs();
     std::vector<std::size_t> sets;  // of axes, as bits
     for (std::size_t set = 1; set < std::size_t{1} << std::min<std::size_t>(axes.size(), 8); ++set)
       if (std::popcount(set) <= 4) sets.push_back(set);
-    FeatureBatch batch(parts + sets.size());
+    const std::vector<float> sizes = sizes_of(task.name);
+    FeatureBatch batch(parts + sets.size() + sizes.size());
     for (const spaces::TableRow& row : rows) {
       const std::vector<double> values = space.knob_values(row);
       const std::span<float> out = batch.append_row();
       std::vector<float> tile(axes.size(), 0.0F);
       for (std::size_t k = 0; k < knobs.size(); ++k) {
+        if (!(values[k] >= 1)) continue;
         const std::size_t dot = knobs[k].name.rfind('.');
-        if (dot == std::string::npos || !(values[k] >= 1)) continue;
         const auto factor = static_cast<float>(std::log2(values[k]));
-        const auto part = static_cast<std::size_t>(knobs[k].name[dot + 1] - '0');
+        const std::size_t part =
+            dot == std::string::npos ? parts : static_cast<std::size_t>(knobs[k].name[dot + 1] - '0');
         if (part < parts) out[part] += factor;
         const auto axis = std::find(axes.begin(), axes.end(), knobs[k].name.substr(0, dot));
         if (axis != axes.end()) tile[static_cast<std::size_t>(axis - axes.begin())] += factor;
@@ -118,6 +134,7 @@ struct Products {
         for (std::size_t axis = 0; axis < tile.size(); ++axis)
           if ((sets[s] >> axis & 1U) != 0) out[parts + s] += tile[axis];
       }
+      std::copy(sizes.begin(), sizes.end(), out.end() - static_cast<std::ptrdiff_t>(sizes.size()));
       batch.close_program();
     }
     return batch;
@@ -149,7 +166,8 @@ Described described(const std::vector<const Measured*>& tasks) {
   std::vector<std::string>& axes = std::get<1>(all.parts).axes;
   for (const Knob& knob : knobs) {
     const std::string axis = knob.name.substr(0, knob.name.rfind('.'));
-    if (axis != knob.name && std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
+    const bool multiplies = axis != knob.name || knob.scale == KnobScale::Log2;
+    if (multiplies && std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
   }
   return all;
 }
@@ -158,16 +176,23 @@ struct Recipe {
   std::string name;
   bool products, balanced;
   double most_lost;
+  double threshold = 0.5;
 };
-const std::vector<Recipe> recipes{{"default", false, true, 0},
+const std::vector<Recipe> recipes{{"balanced", false, true, 0},
+                                  {"unbalanced", false, false, 0},
+                                  {"careful", false, false, 0, 0.2},
                                   {"calibrated", false, false, 0.02},
+                                  {"products_balanced", true, true, 0},
                                   {"products", true, false, 0},
-                                  {"products_calibrated", true, false, 0.02}};
+                                  {"products_careful", true, false, 0, 0.2},
+                                  {"products_calibrated", true, false, 0.02},
+                                  {"products_calibrated_1", true, false, 0.01}};
 
 template <class F>
 filters::LearnedValidity<models::Gbdt, F> filter_of(const Recipe& recipe, F featurizer) {
   return {.model = {.objective = models::gbdt::Objective::Logistic, .threads = 1},
           .featurizer = std::move(featurizer),
+          .threshold = recipe.threshold,
           .log_odds = true,
           .balanced = recipe.balanced,
           .most_lost = recipe.most_lost};

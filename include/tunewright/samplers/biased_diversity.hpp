@@ -53,7 +53,7 @@ enum class Bias : std::uint8_t {
 ///              reconstruction, and every form of the bias it may have meant is here. Training in rounds and
 ///              rescaling labels are the caller's.
 struct BiasedDiversity {
-  Bias bias = Bias::Strata;
+  Bias bias = Bias::High;
   double random_share = 0.1;  ///< of each quota, in [0, 1]; an unbiased part to watch the model with
   double beta = 0.75;         ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
   double unsure_task_factor = 2;  ///< on the quota of the least sure quarter of tasks, at least 1
