@@ -38,8 +38,9 @@ class Interpreter : public LoopState {
   [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) const {
     const std::size_t at = stored(op, place, offset, "reads");
     if (!written_[place.buffer][at]) {
-      fail(op, "reads element " + std::to_string(at) + " of '" + nest_.buffers[place.buffer].name +
-                   "' before it is written");
+      fail(AccessFault::Unwritten, op,
+           "reads element " + std::to_string(at) + " of '" + nest_.buffers[place.buffer].name +
+               "' before it is written");
     }
     return (*storage_[place.buffer])[at];
   }
@@ -54,10 +55,11 @@ class Interpreter : public LoopState {
                      const char* verb) const {
     const Buffer& buffer = nest_.buffers[place.buffer];
     if (storage_[place.buffer] == nullptr)
-      fail(op, std::string(verb) + " '" + buffer.name + "' before it is allocated");
+      fail(AccessFault::Unwritten, op, std::string(verb) + " '" + buffer.name + "' before it is allocated");
     if (offset >= storage_[place.buffer]->size()) {
-      fail(op, std::string(verb) + " '" + buffer.name + "' at offset " + std::to_string(offset) + " of " +
-                   std::to_string(storage_[place.buffer]->size()) + " elements");
+      fail(AccessFault::Outside, op,
+           std::string(verb) + " '" + buffer.name + "' at offset " + std::to_string(offset) + " of " +
+               std::to_string(storage_[place.buffer]->size()) + " elements");
     }
     return offset;
   }
@@ -85,13 +87,15 @@ class Interpreter : public LoopState {
 
   void run(const Barrier&) {
     if (thread_depth_ > 0)
-      throw InterpretError("loop nest '" + nest_.name +
-                           "' has a barrier between threads that run one after the other");
+      throw InterpretError(
+          AccessFault::NotRunnable,
+          "loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
   }
 
   void run(const CrossThreadReduction&) {
-    throw InterpretError("loop nest '" + nest_.name +
-                         "' combines what threads hold; they cannot run one after the other");
+    throw InterpretError(
+        AccessFault::NotRunnable,
+        "loop nest '" + nest_.name + "' combines what threads hold; they cannot run one after the other");
   }
 
   void run(const Body& body) {

@@ -61,8 +61,9 @@ class Simt : public LoopState {
     Storage& s = storage_[place.buffer];
     const std::size_t at = located(op, place, offset, "reads");
     if (s.written[at] == 0) {
-      fail(op, "reads element " + std::to_string(offset) + " of '" + nest_.buffers[place.buffer].name +
-                   "' before it is written");
+      fail(AccessFault::Unwritten, op,
+           "reads element " + std::to_string(offset) + " of '" + nest_.buffers[place.buffer].name +
+               "' before it is written");
     }
     if (!s.touches.empty()) {
       LastTouch& touch = s.touches[at];
@@ -233,8 +234,9 @@ class Simt : public LoopState {
     for (std::size_t t = 1; t < threads_.size(); ++t) {
       become(t);
       if (holds(branch.conditions) != first)
-        throw InterpretError("loop nest '" + nest_.name +
-                             "' has a barrier where only some threads of a block run");
+        throw InterpretError(
+            AccessFault::NotRunnable,
+            "loop nest '" + nest_.name + "' has a barrier where only some threads of a block run");
     }
     return first;
   }
@@ -300,10 +302,12 @@ class Simt : public LoopState {
                       const char* verb) const {
     const Storage& s = storage_[place.buffer];
     if (s.elements == 0)
-      fail(op, std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' before it is allocated");
+      fail(AccessFault::Unwritten, op,
+           std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' before it is allocated");
     if (offset >= s.elements) {
-      fail(op, std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' at offset " +
-                   std::to_string(offset) + " of " + std::to_string(s.elements) + " elements");
+      fail(AccessFault::Outside, op,
+           std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' at offset " +
+               std::to_string(offset) + " of " + std::to_string(s.elements) + " elements");
     }
     return s.of_threads ? thread_ * s.elements + offset : offset;
   }
@@ -318,10 +322,11 @@ class Simt : public LoopState {
 
   [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset,
                          const char* verb, const char* other, std::uint32_t by) const {
-    fail(op, std::string(verb) + " element " + std::to_string(offset) + " of '" +
-                 nest_.buffers[place.buffer].name + "' which " +
-                 (by == LastTouch::many ? "other threads have" : "thread " + std::to_string(by) + " has") +
-                 " " + other + " since the last barrier");
+    fail(AccessFault::Race, op,
+         std::string(verb) + " element " + std::to_string(offset) + " of '" +
+             nest_.buffers[place.buffer].name + "' which " +
+             (by == LastTouch::many ? "other threads have" : "thread " + std::to_string(by) + " has") + " " +
+             other + " since the last barrier");
   }
 
   std::vector<Storage> storage_;  // by buffer

@@ -17,11 +17,24 @@
 /// time. What memory is, is up to who runs them.
 namespace tunewright::loops {
 
-/// A nest that touches memory outside a buffer's window, reads what was never written, or cannot be run here.
-/// The message names the statement, the tensor, the dimension and the values of the loop variables.
+/// What a nest did wrong while it was run.
+enum class AccessFault : std::uint8_t {
+  Outside,     ///< it touched memory outside a buffer's window
+  Unwritten,   ///< it read what nothing has written, or memory that is not allocated
+  Race,        ///< threads touched one element, one of them writing, without a barrier in between
+  NotRunnable  ///< it cannot be run here
+};
+
+/// A nest that does something wrong. The message names the statement, the tensor, the dimension and the values
+/// of the loop variables.
 class InterpretError : public std::runtime_error {
  public:
-  using std::runtime_error::runtime_error;
+  InterpretError(AccessFault fault, const std::string& message)
+      : std::runtime_error(message), fault_(fault) {}
+  [[nodiscard]] AccessFault fault() const noexcept { return fault_; }
+
+ private:
+  AccessFault fault_;
 };
 
 namespace detail {
@@ -76,12 +89,12 @@ class LoopState {
       return (!g.below || v >= 0) && (!g.above || v < g.extent);
     });
   }
-  [[noreturn]] void fail(const program::Operator& op, const std::string& what) const {
+  [[noreturn]] void fail(AccessFault fault, const program::Operator& op, const std::string& what) const {
     std::string where;
     for (const Var var : active_) {
       where += (where.empty() ? "" : ", ") + nest_.variables[var].name + " = " + std::to_string(values_[var]);
     }
-    throw InterpretError("operator '" + op.name + "' " + what + (where.empty() ? "" : " at " + where));
+    throw InterpretError(fault, "operator '" + op.name + "' " + what + (where.empty() ? "" : " at " + where));
   }
   /// Offset of the element that `op` touches; fails where that is none of the window's.
   [[nodiscard]] std::size_t element(const program::Operator& op, const Place& place, const char* verb) const {
@@ -89,9 +102,10 @@ class LoopState {
     for (const Place::Coordinate& c : place.uncertain) {
       const std::int64_t index = value(c.within);
       if (index >= 0 && index < buffer.shape[c.dimension]) continue;
-      fail(op, std::string(verb) + " '" + buffer.name + "' outside its window: index " +
-                   std::to_string(index) + " of dimension " + std::to_string(c.dimension) + " with extent " +
-                   std::to_string(buffer.shape[c.dimension]));
+      fail(AccessFault::Outside, op,
+           std::string(verb) + " '" + buffer.name + "' outside its window: index " + std::to_string(index) +
+               " of dimension " + std::to_string(c.dimension) + " with extent " +
+               std::to_string(buffer.shape[c.dimension]));
     }
     return static_cast<std::size_t>(value(place.offset));
   }
@@ -147,8 +161,9 @@ class StatementProgram {
     if (e.op == program::Op::Load) {
       const BufferId id = nest.buffer_of.at(e.tensor);
       if (id == LoopNest::no_buffer) {
-        throw InterpretError("operator '" + statement_->op->name + "' reads tensor " +
-                             std::to_string(e.tensor) + " which has no buffer");
+        throw InterpretError(AccessFault::NotRunnable, "operator '" + statement_->op->name +
+                                                           "' reads tensor " + std::to_string(e.tensor) +
+                                                           " which has no buffer");
       }
       std::vector<IndexExpr> coordinates;
       for (const IndexExpr& index : e.indices) coordinates.push_back(over_loops(nest, *statement_, index));

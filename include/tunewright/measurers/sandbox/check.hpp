@@ -51,21 +51,17 @@ namespace tunewright::measurers::sandbox {
   return std::nullopt;
 }
 
-/// What is wrong with an output, in one line; nothing if it is as expected.
-/// Cost: one pass over the output, and a compare for each expected value.
-[[nodiscard]] inline std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
-  const auto count = static_cast<std::size_t>(element_count(expected.shape));
-  if (const auto hole = first_unwritten(expected.type, data, count)) {
-    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " +
-           std::to_string(count) + " was never written, or computed from one that was not";
-  }
+/// What is wrong with an output that holds `computed(offset)`, in one line; nothing if it is as expected
+/// (an `ExpectedOutput` or an `OutputView`).
+template <class Expected, class Computed>
+[[nodiscard]] std::optional<std::string> difference(const Expected& expected, const Computed& computed) {
   std::size_t wrong = 0;
   std::size_t first = 0;
   double first_got = 0;
   double first_want = 0;
   for (std::size_t i = 0; i < expected.values.size(); ++i) {
     const auto at = expected.points.empty() ? i : static_cast<std::size_t>(expected.points[i]);
-    const double got = element(expected.type, data, at);
+    const double got = computed(at);
     const double want = expected.values[i];
     const double allowed = expected.absolute_tolerance + expected.relative_tolerance * std::abs(want);
     if (got == want || (std::isnan(got) && std::isnan(want))) continue;
@@ -86,6 +82,17 @@ namespace tunewright::measurers::sandbox {
       expected.absolute_tolerance + expected.relative_tolerance * std::abs(first_want), wrong,
       expected.values.size());
   return "output '" + expected.name + line;
+}
+
+/// What is wrong with an output in memory that was poisoned, in one line; nothing if it is as expected.
+/// Cost: one pass over the output, and a compare for each expected value.
+[[nodiscard]] inline std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
+  const auto count = static_cast<std::size_t>(element_count(expected.shape));
+  if (const auto hole = first_unwritten(expected.type, data, count)) {
+    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " +
+           std::to_string(count) + " was never written, or computed from one that was not";
+  }
+  return difference(expected, [&](std::size_t at) { return element(expected.type, data, at); });
 }
 
 }  // namespace tunewright::measurers::sandbox

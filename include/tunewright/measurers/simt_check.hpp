@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/loops/device.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/simt.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/sandbox/check.hpp"
+
+namespace tunewright::measurers {
+
+/// Checks GPU programs on machines without a GPU: runs their kernels on the CPU, threads in step from barrier to
+/// barrier, and compares the outputs with the reference. Whether a program is right is found out; how fast it
+/// is, only a model can say.
+///
+///   measurers::SimtCheck check;
+///   check.latency = [machine = measurers::Simulated{}](const Task& task, const loops::LoopNest& nest) {
+///     return machine.latency(nest, task.target);
+///   };
+///
+/// | what the program does                                  | outcome           |
+/// | ------------------------------------------------------ | ----------------- |
+/// | exceeds a limit of the target, or is no GPU program    | `InvalidSchedule` |
+/// | touches memory outside a buffer                        | `OutOfBounds`     |
+/// | reads what was not written, or races                   | `WrongResult`     |
+/// | leaves elements unwritten or wrong                     | `WrongResult`     |
+/// | runs more statements than `max_statements`             | `RunTimeout`      |
+///
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
+/// Units:       latencies are those of `latency`; without one each program takes a nanosecond, so that all right
+///              programs are alike.
+/// Cost:        about half a microsecond for each statement that runs; reference values once a task, which
+///              are kept. Each program passes `trial` on the virtual clock.
+/// Determinism: a function of the programs and of `reference.seed`.
+struct SimtCheck {
+  std::function<Seconds(const Task&, const loops::LoopNest&)> latency{};  ///< of a program as it was lowered
+  ReferenceData reference{};
+  std::int64_t max_statements = 100'000'000;
+  Seconds trial{0.1};  ///< what a measurement is said to take
+  VirtualClock clock{};
+
+  // Run-time state; copies of a measurer share it.
+  std::shared_ptr<std::map<std::uint64_t, TaskData>> tasks =
+      std::make_shared<std::map<std::uint64_t, TaskData>>();
+
+  [[nodiscard]] std::string identity() const { return "simt check 1"; }
+
+  [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                             const OutcomeSink& sink = {}) const {
+    std::vector<Outcome> outcomes;
+    outcomes.reserve(programs.size());
+    for (const loops::LoopNest& nest : programs) {
+      outcomes.push_back(outcome(task, nest));
+      clock.advance(trial);
+      if (sink) sink(outcomes.size() - 1, outcomes.back());
+    }
+    return outcomes;
+  }
+
+  /// What is found out about one program. Throws `std::invalid_argument` for a task without graph.
+  [[nodiscard]] Outcome outcome(const Task& task, const loops::LoopNest& nest) const {
+    Outcome result;
+    result.run_time = trial;
+    if (std::optional<Failure> wrong = objection(task, nest)) {
+      result.result = *std::move(wrong);
+      return result;
+    }
+    Timing timing;
+    timing.median = latency ? latency(task, nest) : Seconds(1e-9);
+    timing.repeats = {timing.median};
+    timing.stopped = StopReason::Precise;
+    result.result = std::move(timing);
+    return result;
+  }
+
+ private:
+  /// What an output holds where nothing was stored: a number that no computation gives.
+  static constexpr std::uint64_t poison = 0x7ff8'7e57'ab1e'd00dULL;
+
+  [[nodiscard]] std::optional<Failure> objection(const Task& task, const loops::LoopNest& nest) const {
+    const std::string_view exceeded = loops::exceeded_limit(nest, loops::GpuLimits::of(task.target));
+    if (!exceeded.empty()) return Failure{Fault::InvalidSchedule, std::string(exceeded)};
+    const auto known = tasks->find(stable_hash(task));
+    const TaskData& data =
+        known != tasks->end() ? known->second : (*tasks)[stable_hash(task)] = make_task_data(task, reference);
+    try {
+      const loops::LoopNest device = loops::to_device(nest);
+      if (statements(device, device.body) > static_cast<double>(max_statements)) {
+        return Failure{Fault::RunTimeout, "more than " + std::to_string(max_statements) +
+                                              " statements to run; check smaller shapes, or allow more"};
+      }
+      std::vector<std::vector<double>> arguments = arguments_of(device, data);
+      loops::run_simt(device, arguments);
+      return difference(device, arguments, data);
+    } catch (const loops::DeviceFormError& error) {
+      return Failure{Fault::InvalidSchedule, error.what()};
+    } catch (const loops::InterpretError& error) {
+      switch (error.fault()) {
+        case loops::AccessFault::Outside: return Failure{Fault::OutOfBounds, error.what()};
+        case loops::AccessFault::NotRunnable: return Failure{Fault::InvalidSchedule, error.what()};
+        case loops::AccessFault::Unwritten:
+        case loops::AccessFault::Race: break;
+      }
+      return Failure{Fault::WrongResult, error.what()};
+    }
+  }
+
+  /// Statements that run, where guards are taken to hold.
+  static double statements(const loops::LoopNest& nest, const loops::Body& body) {
+    double count = 0;
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content))
+        count += static_cast<double>(nest.variables[loop->var].extent) * statements(nest, loop->body);
+      if (const auto* branch = std::get_if<loops::Branch>(&node.content))
+        count += std::max(statements(nest, branch->then), statements(nest, branch->otherwise));
+      if (std::holds_alternative<loops::Statement>(node.content)) ++count;
+    }
+    return count;
+  }
+
+  [[nodiscard]] static std::vector<std::vector<double>> arguments_of(const loops::LoopNest& nest,
+                                                                     const TaskData& data) {
+    std::vector<std::vector<double>> arguments;
+    for (const loops::BufferId id : nest.arguments) {
+      const loops::Buffer& buffer = nest.buffers[id];
+      std::vector<double>& values =
+          arguments.emplace_back(static_cast<std::size_t>(buffer.elements()), std::bit_cast<double>(poison));
+      for (const TensorContents& input : data.inputs) {
+        if (buffer.role == loops::BufferRole::Output || input.tensor != buffer.tensor) continue;
+        std::vector<double> plain(static_cast<std::size_t>(element_count(input.shape)));
+        for (std::size_t i = 0; i < plain.size(); ++i)
+          plain[i] = sandbox::element(input.type, input.bytes.data(), i);
+        codegen::pack<double>(buffer, input.shape, plain.data(), values.data());
+      }
+    }
+    return arguments;
+  }
+
+  [[nodiscard]] static std::optional<Failure> difference(const loops::LoopNest& nest,
+                                                         const std::vector<std::vector<double>>& arguments,
+                                                         const TaskData& data) {
+    for (const ExpectedOutput& expected : data.outputs) {
+      for (std::size_t a = 0; a < arguments.size(); ++a) {
+        const loops::Buffer& buffer = nest.buffers[nest.arguments[a]];
+        if (buffer.role != loops::BufferRole::Output || buffer.tensor != expected.tensor) continue;
+        for (std::size_t i = 0; i < arguments[a].size(); ++i) {
+          if (std::bit_cast<std::uint64_t>(arguments[a][i]) != poison) continue;
+          return Failure{Fault::WrongResult, "output '" + expected.name + "': element " + std::to_string(i) +
+                                                 " of " + std::to_string(arguments[a].size()) +
+                                                 " was never written"};
+        }
+        if (auto wrong = sandbox::difference(expected, [&](std::size_t at) { return arguments[a][at]; }))
+          return Failure{Fault::WrongResult, *std::move(wrong)};
+      }
+    }
+    return std::nullopt;
+  }
+};
+
+}  // namespace tunewright::measurers
