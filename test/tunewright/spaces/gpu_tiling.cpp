@@ -201,4 +201,25 @@ TEST_CASE("bad input: a GPU without limits") {
                        std::invalid_argument);
 }
 
+TEST_CASE("a candidate beyond a limit: the limit by name") {
+  const MultiLevelTiling space;
+  const Task task = matmul(4096, 4096, 4096);
+  const auto why = [&](std::vector<std::int64_t> rows, std::vector<std::int64_t> columns,
+                       std::vector<std::int64_t> depth) {
+    schedule::Schedule config = space.sketches(task)[0];
+    for (schedule::Step& step : config.steps) {
+      auto* split = std::get_if<schedule::Split>(&step);
+      if (split == nullptr || split->inner != LoopKind::Serial) continue;
+      split->factors = split->factors.size() == 2 ? depth : split->iter == 0 ? rows : columns;
+    }
+    return std::string(space.why_infeasible(task, config));
+  };
+  CHECK(why({1, 16, 1, 4}, {1, 16, 1, 4}, {1, 16}).empty());
+  CHECK(why({1, 64, 1, 4}, {1, 32, 1, 1}, {1, 16}) == "too many threads");
+  CHECK(why({4, 8, 1, 1}, {4, 8, 1, 1}, {1, 16}) == "too many virtual threads");
+  // 64 rows and 64 columns, 256 deep, four bytes each: 128 KiB where a V100 has 96.
+  CHECK(why({1, 16, 1, 4}, {1, 16, 1, 4}, {4, 64}) == "too much shared memory");
+  CHECK(why({1, 8, 1, 64}, {1, 8, 1, 64}, {1, 1}) == "local buffers too large");
+}
+
 }  // namespace
