@@ -73,6 +73,7 @@ class DeviceForm {
 
   /// One kernel of nodes that belong together.
   Node kernel(Body body) {
+    visit_nodes<Loop>(body, [this](const Loop& loop) { static_cast<void>(checked_extent(nest_, loop)); });
     std::vector<Loop> around = blocks_around(body);
     ReductionsByThreads(nest_).run(body, around);
     ThreadIndices threads;
@@ -118,7 +119,6 @@ class DeviceForm {
       const bool of_blocks = loop != nullptr && schedule::is_hardware_index(loop->kind) &&
                              !schedule::is_thread_index(loop->kind);
       if (!of_blocks) break;
-      static_cast<void>(checked_extent(nest_, *loop));
       for (const Loop& other : around) {
         if (other.kind == loop->kind) {
           throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop->var) + " is bound to " +

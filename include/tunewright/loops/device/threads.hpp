@@ -30,7 +30,7 @@ class ThreadBody {
     visit_nodes<Loop>(body, [this](const Loop& loop) {
       if (!schedule::is_thread_index(loop.kind)) return;
       ThreadIndices::Index& index = threads_.x_y_z[ThreadIndices::place(loop.kind)];
-      const std::int64_t extent = checked_extent(nest_, loop);
+      const std::int64_t extent = nest_.variables[loop.var].extent;
       if (extent > index.extent) index = {loop.var, extent};
     });
     find_privates(body, {});
@@ -90,7 +90,6 @@ class ThreadBody {
   }
 
   Body flattened_loop(Loop loop, Bound bound, int serial) {
-    static_cast<void>(checked_extent(nest_, loop));
     if (loop.kind == LoopKind::Parallel) {
       refuse(quoted(nest_, loop.var) + " is parallel, which only CPUs have; bind it to blocks or threads");
     }
