@@ -126,10 +126,7 @@ class DeviceForm {
         }
       }
       Body inside = std::move(loop->body);
-      for (Node& node : inside) {
-        if (auto* inner = std::get_if<Loop>(&node.content))
-          inner->unroll_limit = std::max(inner->unroll_limit, loop->unroll_limit);
-      }
+      inherit_unroll_limit(inside, loop->unroll_limit);
       Loop& taken = around.emplace_back();
       taken.var = loop->var;
       taken.kind = loop->kind;

@@ -101,6 +101,17 @@ TEST_CASE("loops over threads one after the other become one, with a condition w
         "          y[16*i.0 + i.2 + 2*p.1] = t[i.2 + 2*p.1] + t[i.2 + 2*p.1 + 2]\n");
 }
 
+TEST_CASE("what may be unrolled stays so when the loop that says it goes away") {
+  auto s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 8, .n = 8, .k = 4}), "matmul",
+                              {{2, 2, 1, 2}, {1, 2, 1, 1}}, {{2, 1}}, {"A", "B"});
+  s.unroll_limit(s.stage("matmul"), 64);
+  const std::string text = loops::to_string(device(s));
+  CHECK(text.find("thread_x unroll") == std::string::npos);
+  // The last loop, within that over virtual threads, stores the tile.
+  CHECK(text.find("for i.1@j.1 in 0..2 unrolled:\n        for i.3 in 0..2 unroll<=64:\n          matmul[") !=
+        std::string::npos);
+}
+
 /// Tensors: x 0, t 1 = 2 x, y 2 = t + 1, each of 8 elements.
 program::ComputeGraph chain() {
   program::ComputeGraph g;

@@ -84,6 +84,19 @@ inline void append(Body& body, Body more) {
   for (Node& node : more) body.push_back(std::move(node));
 }
 
+/// Hands what a loop that goes away allows to be unrolled on to the loops inside of it.
+inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
+  if (limit == 0) return;
+  for (Node& node : body) {
+    if (auto* loop = std::get_if<Loop>(&node.content))
+      loop->unroll_limit = std::max(loop->unroll_limit, limit);
+    if (auto* branch = std::get_if<Branch>(&node.content)) {
+      inherit_unroll_limit(branch->then, limit);
+      inherit_unroll_limit(branch->otherwise, limit);
+    }
+  }
+}
+
 [[nodiscard]] inline std::string quoted(const LoopNest& nest, Var var) {
   return "loop '" + nest.variables.at(var).name + "'";
 }

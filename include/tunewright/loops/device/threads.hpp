@@ -111,10 +111,7 @@ class ThreadBody {
              " as is one around it");
     bound[place] = true;
     result = flattened(std::move(loop.body), bound, serial);
-    for (Node& node : result) {
-      if (auto* inner = std::get_if<Loop>(&node.content))
-        inner->unroll_limit = std::max(inner->unroll_limit, loop.unroll_limit);
-    }
+    inherit_unroll_limit(result, loop.unroll_limit);
     const ThreadIndices::Index& index = threads_.x_y_z[place];
     if (loop.var != index.var) renamed_.emplace_back(loop.var, index.var);
     const std::int64_t extent = nest_.variables[loop.var].extent;

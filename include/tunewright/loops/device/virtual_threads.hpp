@@ -24,6 +24,7 @@ class VirtualThreads {
       auto* loop = std::get_if<Loop>(&node.content);
       if (loop != nullptr && loop->kind == LoopKind::VirtualThread) {
         Body inside = std::move(loop->body);
+        inherit_unroll_limit(inside, loop->unroll_limit);
         push_inwards(loop->var, inside);
         run(inside);  // the next virtual thread
         append(result, std::move(inside));
