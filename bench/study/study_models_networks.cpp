@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How well the networks rank the programs of auto_scheduler logs, on the data sets of study_models.
 //
-//   study_models_networks --data=DIR [--seeds=N --records=N --tasks=N --first_tasks=N --threads=N --epochs=N]
+//   study_models_networks --data=DIR [--seeds=N --records=N --tasks=N --first_tasks=N --threads=N --epochs=N
+//                         --batch=N]
 //
 // Sets: gpu_drawn, --records drawn at random from each of --tasks logs of a device; gpu_first, the first 128 records of
 // --first_tasks logs.
@@ -79,6 +80,7 @@ template <class Model>
 Model with_epochs(Model model, const study::Options& options, std::size_t usual) {
   model.training.epochs = static_cast<unsigned>(options.number("epochs", usual));
   model.training.least_steps = 0;
+  model.training.batch_programs = options.number("batch", model.training.batch_programs);
   return model;
 }
 

@@ -459,17 +459,25 @@ Programs programs_of(const data::Dataset& records, std::uint32_t group) {
   return all;
 }
 
-// Half of them from each tuner, as many of the V100 as of the K80.
+// Half of them from each tuner. Of auto_scheduler logs those with enough records to be told apart.
 std::vector<Source> recorded_tasks(const study::Options& options, std::size_t count) {
   std::vector<Source> sources;
   const std::size_t of_device = (count + 3) / 4;
+  constexpr std::size_t least_records = 400;
   auto ansor = std::make_shared<data::Dataset>();
-  for (std::uint32_t group = 0; group < 2 * of_device; ++group) {
-    sources.push_back(source("ansor_" + std::to_string(group), "ansor_tasks", options, [=] {
-      if (ansor->size() == 0)
-        *ansor =
-            study::recorded_programs(options.data, "gpu", {.records = 1000, .tasks = of_device}, 1).records;
-      return programs_of(*ansor, group);
+  auto large = std::make_shared<std::vector<std::uint32_t>>();
+  for (std::size_t number = 0; number < 2 * of_device; ++number) {
+    sources.push_back(source("ansor_" + std::to_string(number), "ansor_tasks", options, [=] {
+      if (ansor->size() == 0) {
+        *ansor = study::recorded_programs(options.data, "gpu", {.records = 1000, .tasks = 2 * of_device}, 1)
+                     .records;
+        const auto groups = ansor->by_group();
+        for (std::size_t g = 0; g < groups.size(); ++g)
+          if (groups[g].size() >= least_records) large->push_back(static_cast<std::uint32_t>(g));
+      }
+      if (number >= large->size())
+        throw std::runtime_error("too few logs of 400 records; give fewer --tasks");
+      return programs_of(*ansor, (*large)[number]);
     }));
   }
   for (const char* device : {"v100", "k80"}) {
