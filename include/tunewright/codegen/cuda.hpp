@@ -11,6 +11,7 @@
 
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
 #include "tunewright/codegen/cuda/kernel_text.hpp"
+#include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/scalar_text.hpp"
@@ -141,8 +142,8 @@ class ProgramText {
 /// code. Determinism: the same nest gives the same text. Cost: under a millisecond.
 [[nodiscard]] inline DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest,
                                                        const CudaOptions& options = {}) {
-  const loops::LoopNest nest =
-      loops::partition(cuda::unroll_register_loops(device_nest, options.max_register_statements));
+  const loops::LoopNest nest = loops::partition(
+      cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements));
   return cuda::ProgramText(nest, options).write();
 }
 

@@ -157,6 +157,27 @@ TEST_CASE("aligned neighbours move as vectors; a guard for the last of them has 
   CHECK_FALSE(contains(codegen::to_cuda(loops::lower(b.schedule())).source, "float4"));
 }
 
+TEST_CASE("padded rows move as vectors under one condition, and a guard is asked for once") {
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input("x", {6, 16});
+  program::operators::pad(*graph, x, {.before = {1, 0}, .after = {1, 0}});
+  ScheduleBuilder b(graph);
+  const auto parts = b.split(1, b.fuse(1, {0, 1}), {24, 4});  // 96 of 128 elements a block
+  b.bind(1, parts[0], LoopKind::BlockX);
+  b.bind(1, parts[1], LoopKind::ThreadX);
+  b.vectorize(1, parts[2]);
+  Comparison comparison;
+  comparison.add(graph, loops::lower(b.schedule()));
+  const std::string& source = comparison.entries[0].program.source;
+  // 128 elements end where a vector ends, so there is no other way to go.
+  CHECK(contains(source, "i0_i1_0 * 96 + i0_i1_1 * 4 < 128"));
+  CHECK_FALSE(contains(source, "else"));
+  CHECK(contains(source, "const bool inside = "));
+  CHECK(contains(source, "if (inside) x_lanes = *reinterpret_cast<const float4*>(&x["));
+  CHECK(contains(source, "pad_lanes.w = inside ? x_lanes.w : 0.0f;"));
+  comparison.check(0);
+}
+
 TEST_CASE("names are identifiers that collide with nothing") {
   auto graph = std::make_shared<ComputeGraph>();
   const auto x = graph->input("float", {64});
@@ -229,6 +250,29 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   comparison.entries.push_back({comparison.entries[0].plain, dynamic});
   comparison.host.add(dynamic);
   comparison.check(1e-5);
+}
+
+TEST_CASE("a loop that selects registers is unrolled around a long one that does not") {
+  const auto graph = program::operators::matmul_graph({.m = 64, .n = 64, .k = 512});
+  ScheduleBuilder b(graph);
+  const auto c = b.stage("matmul");
+  const auto local = b.cache_write(c);
+  const auto i = b.split(c, 0, {4});
+  const auto j = b.split(c, 1, {2});
+  b.reorder(c, {i[0], j[0], i[1], j[1]});
+  b.bind(c, i[0], LoopKind::BlockX);
+  b.bind(c, j[0], LoopKind::ThreadX);
+  b.compute_at(local, c, j[0]);
+  b.reorder(local, {0, 2, 1});
+  codegen::CudaOptions options;
+  // Four times two sums to start and two to add to; the 512 steps between stay a loop.
+  options.max_register_statements = 16;
+  const std::string tile = "float matmul_local[8];\n";
+  CHECK(contains(codegen::to_cuda(loops::lower(b.schedule()), options).source,
+                 tile + "  #pragma unroll\n  for (int i = 0; i < 4; ++i) {"));
+  options.max_register_statements = 15;
+  CHECK(contains(codegen::to_cuda(loops::lower(b.schedule()), options).source,
+                 tile + "  for (int i = 0; i < 4; ++i) {"));
 }
 
 TEST_CASE("indices are 64 bits wide only where they must be") {

@@ -147,6 +147,24 @@ class KernelText {
       block("if (" + guards + ")", inside);
     }
   }
+  /// Whether nodes are idle where `conditions` do not all hold, because their statements ask for the same: the
+  /// rest of a branch on a guard that no loop inside takes part in.
+  [[nodiscard]] static bool does_nothing(std::span<const loops::Node> body,
+                                         const std::vector<loops::Guard>& conditions) {
+    return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content))
+        return does_nothing(loop->body, conditions);
+      const auto* statement = std::get_if<loops::Statement>(&node.content);
+      return statement != nullptr &&
+             std::all_of(conditions.begin(), conditions.end(), [&](const loops::Guard& c) {
+               return std::any_of(statement->guards.begin(), statement->guards.end(),
+                                  [&](const loops::Guard& g) {
+                                    return g.value == c.value && g.extent == c.extent && g.below >= c.below &&
+                                           g.above >= c.above;
+                                  });
+             });
+    });
+  }
   void emit_branch(const loops::Branch& branch, std::int64_t unroll_limit) {
     const std::string when = condition(branch.conditions);
     if (when.empty()) {
@@ -157,7 +175,7 @@ class KernelText {
     ++depth_;
     emit(branch.then, unroll_limit);
     --depth_;
-    if (!branch.otherwise.empty()) {
+    if (!does_nothing(branch.otherwise, branch.conditions)) {
       line("} else {");
       ++depth_;
       emit(branch.otherwise, unroll_limit);
@@ -362,6 +380,7 @@ class KernelText {
       };
     };
     std::unordered_map<const ExprNode*, std::string> vectors;
+    const Loads decided = decide_once(plan, at(0));
     for (const LanePlan::VectorLoad& load : plan.loads) {
       const BufferId id = nest_.buffer_of[load.node->tensor];
       const CudaType& type = context_.type(nest_.buffers[id].type);
@@ -373,11 +392,8 @@ class KernelText {
         line("const " + word + " " + name + " = " + read + ";");
       } else {
         std::string when;
-        ScalarText scalar(context_, s, {}, at(0));
-        for (const auto& [condition, wanted] : load.conditions) {
-          const Text text = scalar.value_of(*condition);
-          when += (when.empty() ? "" : " && ") + (wanted ? text.in(Text::And) : "!" + text.in(Text::Unary));
-        }
+        for (const auto& [condition, wanted] : load.conditions)
+          when += (when.empty() ? "" : " && ") + std::string(wanted ? "" : "!") + decided.at(condition);
         line(word + " " + name + " = {};");
         line("if (" + when + ") " + name + " = " + read + ";");
       }
@@ -396,7 +412,7 @@ class KernelText {
       line(word + " " + result + ";");
     }
     for (std::int64_t lane = 0; lane < plan.lanes; ++lane) {
-      Loads loads;
+      Loads loads = decided;
       for (const LanePlan::VectorLoad& load : plan.loads) {
         const CudaType& from = context_.type(load.node->type);
         loads.emplace(load.node, lane_of(from, vectors.at(load.node), lane));
@@ -417,6 +433,22 @@ class KernelText {
     }
     if (plan.stores)
       line("*reinterpret_cast<" + vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
+  }
+  /// Names for the conditions of loads, which are the same for all lanes.
+  template <class Substitute>
+  [[nodiscard]] Loads decide_once(const LanePlan& plan, const Substitute& substitute) {
+    Loads decided;
+    for (const LanePlan::VectorLoad& load : plan.loads) {
+      for (const auto& [condition, wanted] : load.conditions) {
+        if (decided.count(condition) != 0) continue;
+        ScalarText scalar(context_, *plan.statement, decided, substitute);
+        const std::string text = scalar.value_of(*condition).text;
+        const std::string name = context_.names.unique("inside");
+        line("const bool " + name + " = " + text + ";");
+        decided.emplace(condition, name);
+      }
+    }
+    return decided;
   }
   [[nodiscard]] std::string vector_of(const CudaType& type, std::int64_t lanes) {
     context_.uses_vectors = context_.uses_vectors || type.vector.empty();

@@ -141,4 +141,36 @@ template <class IsPrivate>
   return std::nullopt;
 }
 
+namespace detail {
+
+inline void guard_whole_vectors(const loops::LoopNest& nest, loops::Body& body) {
+  for (loops::Node& node : body) {
+    if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      guard_whole_vectors(nest, branch->then);
+      guard_whole_vectors(nest, branch->otherwise);
+    }
+    auto* loop = std::get_if<loops::Loop>(&node.content);
+    if (loop == nullptr) continue;
+    guard_whole_vectors(nest, loop->body);
+    if (loop->kind != loops::LoopKind::Vectorized || loop->body.size() != 1) continue;
+    auto* statement = std::get_if<loops::Statement>(&loop->body.front().content);
+    if (statement == nullptr) continue;
+    const std::int64_t lanes = loops::checked_extent(nest, *loop);
+    for (loops::Guard& guard : statement->guards) {
+      const IndexExpr first = guard.value - IndexExpr::variable(loop->var);
+      if (!first.uses(loop->var) && guard.extent % lanes == 0 && is_multiple(first, lanes, loop->var))
+        guard.value = first;
+    }
+  }
+}
+
+}  // namespace detail
+
+/// Lets guards ask once a vector where all lanes are on the same side: the vector starts at a multiple of its
+/// length, and so does what lies beyond.
+[[nodiscard]] inline loops::LoopNest guard_whole_vectors(loops::LoopNest nest) {
+  detail::guard_whole_vectors(nest, nest.body);
+  return nest;
+}
+
 }  // namespace tunewright::codegen::cuda

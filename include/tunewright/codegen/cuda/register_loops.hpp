@@ -48,6 +48,28 @@ namespace tunewright::codegen::cuda {
   return std::min(count, limit + 1);
 }
 
+/// Statements that nodes come to when the loops that are marked for it are written out; `limit + 1` where there
+/// are more. Other loops stay loops.
+[[nodiscard]] inline std::int64_t unrolled_statements(const loops::LoopNest& nest,
+                                                      std::span<const loops::Node> body, std::int64_t limit) {
+  std::int64_t count = 0;
+  for (const loops::Node& node : body) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      const std::int64_t inside = unrolled_statements(nest, loop->body, limit);
+      const bool unrolled = loop->kind == LoopKind::Unrolled || loop->kind == LoopKind::Vectorized;
+      const std::int64_t copies = unrolled ? loops::checked_extent(nest, *loop) : 1;
+      count += inside > limit / copies ? limit + 1 : inside * copies;
+    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      count += unrolled_statements(nest, branch->then, limit) +
+               unrolled_statements(nest, branch->otherwise, limit);
+    } else if (!std::holds_alternative<loops::Allocate>(node.content)) {
+      ++count;
+    }
+    if (count > limit) return limit + 1;
+  }
+  return count;
+}
+
 namespace detail {
 
 class RegisterLoops {
@@ -68,13 +90,16 @@ class RegisterLoops {
       auto* loop = std::get_if<loops::Loop>(&node.content);
       if (loop == nullptr) continue;
       run(loop->body);
-      if (loop->kind == LoopKind::Serial && statements_of(nest_, *loop, limit_) <= limit_ &&
-          selects(loop->body, loop->var))
+      if (loop->kind == LoopKind::Serial && is_small(*loop) && selects(loop->body, loop->var))
         loop->kind = LoopKind::Unrolled;
     }
   }
 
  private:
+  [[nodiscard]] bool is_small(const loops::Loop& loop) const {
+    const std::int64_t inside = unrolled_statements(nest_, loop.body, limit_);
+    return inside <= limit_ / loops::checked_extent(nest_, loop);
+  }
   [[nodiscard]] bool is_private(BufferId id) const {
     return is_of_thread(nest_, id) && workspace_.count(id) == 0;
   }

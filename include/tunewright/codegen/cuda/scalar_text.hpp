@@ -65,11 +65,11 @@ struct SourceContext {
 /// name, as long as they are computed in any case; the lines that declare them are in `declarations`.
 class ScalarText {
  public:
-  /// `loads`: loads that are at hand under another text. `substitute`: applied to every index over the loops.
+  /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over the loops.
   template <class Substitute>
   ScalarText(SourceContext& context, const loops::Statement& statement,
-             const std::unordered_map<const ExprNode*, std::string>& loads, const Substitute& substitute)
-      : context_(context), statement_(statement), loads_(loads) {
+             const std::unordered_map<const ExprNode*, std::string>& at_hand, const Substitute& substitute)
+      : context_(context), statement_(statement), at_hand_(at_hand) {
     if (statement.kind == loops::Statement::Kind::Initialise) return;
     count_uses(*statement.op->body);
     program::visit(statement.op->body, [&](const ExprNode& node) {
@@ -133,6 +133,7 @@ class ScalarText {
   /// `always`: computed whatever the values are, so that it may be computed earlier as well.
   [[nodiscard]] Text evaluate(const ExprNode& node, bool always) {
     if (const auto known = named_.find(&node); known != named_.end()) return {known->second};
+    if (const auto known = at_hand_.find(&node); known != at_hand_.end()) return {known->second};
     Text text = compose(node, always);
     const bool leaf = node.args.empty();
     if (!always || leaf || uses_[&node] < 2) return text;
@@ -179,7 +180,6 @@ class ScalarText {
         return {"(long long)" + context_.index(place).in(Text::Unary), Text::Unary};
       }
       case Op::Load: {
-        if (const auto known = loads_.find(&node); known != loads_.end()) return {known->second};
         return {context_.element(context_.nest.buffer_of[node.tensor], places_.at(&node))};
       }
       case Op::Negate: {
@@ -291,7 +291,7 @@ class ScalarText {
 
   SourceContext& context_;
   const loops::Statement& statement_;
-  const std::unordered_map<const ExprNode*, std::string>& loads_;
+  const std::unordered_map<const ExprNode*, std::string>& at_hand_;
   std::unordered_map<const ExprNode*, IndexExpr> places_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::unordered_map<const ExprNode*, std::string> named_;
