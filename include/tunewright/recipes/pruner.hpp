@@ -27,9 +27,10 @@ namespace tunewright::recipes {
 ///
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
 ///           ASPLOS 2025, doi:10.1145/3676641.3716269.
-/// Deviates: the analyser's default form is ours, the released one is an option. As `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
-///           `models::PatternAware`. Rows of statements have 164 columns, without the ten flags on the text of
-///           the computation. On CPUs, which the paper does not treat, all of it by analogy.
+/// Deviates: the analyser's default form is ours, the released one is an option. As `drafts::SymbolAnalyzer`,
+///           `features::Dataflow`, `explorers::DraftSet` and `models::PatternAware`. Rows of statements have
+///           164 columns, without the ten flags on the text of the computation. On CPUs, which the paper does
+///           not treat, all of it by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Pruner {
   using space = Space;

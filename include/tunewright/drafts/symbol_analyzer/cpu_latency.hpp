@@ -99,11 +99,7 @@ class CpuAnalysis {
     return std::max(1.0, target_->vector_bytes() / reach_.element_bytes(a));
   }
 
-  [[nodiscard]] bool in_parallel() const {
-    const std::span<const OpenLoop> open = reader_.open();
-    return std::any_of(open.begin(), open.end(),
-                       [](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Parallel; });
-  }
+  [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
   void add_loop(const loops::Loop& loop) {
     const std::span<const OpenLoop> open = reader_.open();
@@ -170,6 +166,7 @@ class CpuAnalysis {
       outside *= static_cast<double>(open[l].extent);
     std::size_t level = 0;
     double touched = 0;
+    bool first = true;
     for (std::size_t depth = open.size(); level < capacity.size();) {
       if (depth > 0) {
         --depth;
@@ -177,7 +174,13 @@ class CpuAnalysis {
         reach_.run(~LoopSet{0} << depth);
       }
       touched = 0;
-      for (const StatementReach::Access& a : reach_.accesses()) touched += reach_.line_bytes(a, line);
+      bytes_.resize(reach_.accesses().size());
+      for (std::size_t i = 0; i < bytes_.size(); ++i) {
+        const StatementReach::Access& a = reach_.accesses()[i];
+        if (first || (a.moved_by >> depth & 1U) != 0) bytes_[i] = reach_.line_bytes(a, line);
+        touched += bytes_[i];
+      }
+      first = false;
       while (level < capacity.size() && (touched > capacity[level] || depth == 0))
         s.bytes[level++] = outside * touched;
     }
@@ -213,6 +216,7 @@ class CpuAnalysis {
   double total_ = 0;
   NestReader reader_;
   StatementReach reach_;
+  std::vector<double> bytes_;               // by access
   std::vector<std::int64_t> unroll_limit_;  // by depth
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -122,13 +123,9 @@ class GpuLevels {
     const loops::Buffer& target = reach_.buffer(store);
     const loops::Scope scope = reader_.scope_of(store.buffer);
     const bool cooperative = scope == loops::Scope::Shared;
-    const LoopSet blocks = reader_.loops_where([](const OpenLoop& loop) { return is_block(loop.kind); });
-    const LoopSet threads =
-        reader_.loops_where([](const OpenLoop& loop) { return schedule::is_thread_index(loop.kind); });
-    const LoopSet virtual_threads =
-        reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::VirtualThread; });
-    const LoopSet own =
-        reader_.loops_where([](const OpenLoop&) { return true; }) & ~blocks & ~threads & ~virtual_threads;
+    const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
+    const LoopSet virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
+    const LoopSet own = reader_.all_loops() & ~blocks & ~threads & ~virtual_threads;
     k.used = true;
     k.blocks = std::max(k.blocks, reader_.iterations(blocks));
     k.threads = std::max(k.threads, reader_.iterations(threads));
@@ -150,7 +147,7 @@ class GpuLevels {
     k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
 
     double wait = 0, operands = 0;
-    reach_.run(threads | vectorized(tile.loops));
+    reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)));
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (!in_memory(a)) continue;
       operands += reader_.iterations(tile.loops & a.moved_by);
@@ -181,10 +178,6 @@ class GpuLevels {
     }
   }
 
-  [[nodiscard]] LoopSet vectorized(LoopSet among) const {
-    return among &
-           reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::Vectorized; });
-  }
   [[nodiscard]] bool in_memory(const StatementReach::Access& a) const {
     const loops::Scope scope = reader_.scope_of(a.buffer);
     return scope == loops::Scope::Global || scope == loops::Scope::Shared;
@@ -195,9 +188,12 @@ class GpuLevels {
     const loops::Buffer& buffer = reach_.buffer(a);
     const double size = reach_.element_bytes(a);
     double together = 1;  // elements of one instruction
-    for (std::size_t l = 0; l < reader_.open().size(); ++l)
-      if ((vectorized(tile.loops) & a.moved_by) >> l & 1U && reach_.contiguous(a, l))
+    LoopSet vectors = tile.loops & a.moved_by & reader_.loops_of(loops::LoopKind::Vectorized);
+    for (; vectors != 0; vectors &= vectors - 1) {
+      const auto l = static_cast<std::size_t>(std::countr_zero(vectors));
+      if (reach_.contiguous(a, l))
         together = std::min(static_cast<double>(reader_.open()[l].extent), 16 / size);
+    }
     const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together;
     k.issue += warps * moves / m_->instructions_per_cycle;
     const std::size_t rank = buffer.shape.size();

@@ -17,7 +17,8 @@ struct DeviceTraffic {
   double contiguous_bytes = 0;  ///< S7, L2TransDim: that lie together
 };
 
-/// The symbols of one statement of a GPU nest, in Pruner's order. With I0 (blocks) .. I4 the tiles of an axis:
+/// The symbols of one statement of a GPU nest, in Pruner's order. The tiles of an axis are I0 (blocks), I1
+/// (threads), I2 (virtual threads), I3 and I4:
 /// a matrix product with relu has, for the product, S1 = I2..I4 * J2..J4 + I2..I4 + J2..J4 and
 /// S2 = I2..I4 * J2..J4 * K0..K2, and for a copy S3 = I1..I4 * K1..K2 and S5 = I0..I4 * J0 * K0..K2.
 struct GpuSymbols {
@@ -118,13 +119,10 @@ class GpuSymbolReader {
 
   [[nodiscard]] Around loops_around() const {
     Around around;
-    around.blocks = reader_.loops_where([](const OpenLoop& loop) { return is_block(loop.kind); });
-    around.threads =
-        reader_.loops_where([](const OpenLoop& loop) { return schedule::is_thread_index(loop.kind); });
-    around.virtual_threads =
-        reader_.loops_where([](const OpenLoop& loop) { return loop.kind == loops::LoopKind::VirtualThread; });
-    around.own = reader_.loops_where([](const OpenLoop&) { return true; }) & ~around.blocks &
-                 ~around.threads & ~around.virtual_threads;
+    around.blocks = reader_.block_loops();
+    around.threads = reader_.thread_loops();
+    around.virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
+    around.own = reader_.all_loops() & ~around.blocks & ~around.threads & ~around.virtual_threads;
     return around;
   }
 
@@ -144,7 +142,9 @@ class GpuSymbolReader {
     found.flops = operations(s).all() * instances;
 
     found.registers_per_thread = 0;
-    const LoopSet reductions = reader_.loops_where([](const OpenLoop& loop) { return loop.reduction; });
+    LoopSet reductions = 0;
+    for (std::size_t l = 0; l < reader_.open().size(); ++l)
+      if (reader_.open()[l].reduction) reductions |= LoopSet{1} << l;
     if (found.flops > 0) {
       reach_.run(once_a_thread & ~reductions);
       for (const StatementReach::Access& a : reach_.accesses())

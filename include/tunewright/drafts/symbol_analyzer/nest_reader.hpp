@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,10 +27,6 @@ struct OpenLoop {
   bool reduction = false;
 };
 
-[[nodiscard]] constexpr bool is_block(loops::LoopKind kind) noexcept {
-  return kind >= loops::LoopKind::BlockX && kind <= loops::LoopKind::BlockZ;
-}
-
 /// Walks a nest. Memory is kept between nests.
 class NestReader {
  public:
@@ -43,6 +41,7 @@ class NestReader {
     nest_ = &nest;
     workers_ = workers;
     open_.clear();
+    of_kind_.fill(0);
     depth_of_.assign(nest.variables.size(), none);
     allocated_at_.assign(nest.buffers.size(), 0);
     kernel_ = 0;
@@ -64,19 +63,26 @@ class NestReader {
   }
   [[nodiscard]] std::uint8_t depth_of(loops::Var var) const { return depth_of_[var]; }
 
-  /// Those of the open loops that `matches` holds for.
-  template <class Matches>
-  [[nodiscard]] LoopSet loops_where(const Matches& matches) const {
-    LoopSet set = 0;
-    for (std::size_t l = 0; l < open_.size(); ++l)
-      if (matches(open_[l])) set |= LoopSet{1} << l;
-    return set;
+  /// The open loops of one kind.
+  [[nodiscard]] LoopSet loops_of(loops::LoopKind kind) const {
+    return of_kind_[static_cast<std::size_t>(kind)];
+  }
+  [[nodiscard]] LoopSet block_loops() const {
+    using loops::LoopKind;
+    return loops_of(LoopKind::BlockX) | loops_of(LoopKind::BlockY) | loops_of(LoopKind::BlockZ);
+  }
+  [[nodiscard]] LoopSet thread_loops() const {
+    using loops::LoopKind;
+    return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
+  }
+  [[nodiscard]] LoopSet all_loops() const {
+    return open_.size() == 64 ? ~LoopSet{0} : (LoopSet{1} << open_.size()) - 1;
   }
   /// Product of the extents of loops.
   [[nodiscard]] double iterations(LoopSet set) const {
     double product = 1;
-    for (std::size_t l = 0; l < open_.size(); ++l)
-      if ((set >> l & 1U) != 0) product *= static_cast<double>(open_[l].extent);
+    for (; set != 0; set &= set - 1)
+      product *= static_cast<double>(open_[static_cast<std::size_t>(std::countr_zero(set))].extent);
     return product;
   }
 
@@ -94,8 +100,11 @@ class NestReader {
       if (loop->kind == loops::LoopKind::Parallel) extent = program::ceil_div(extent, workers_);
       open_.push_back({loop->var, extent, loop->kind, loop->reduction});
       depth_of_[loop->var] = static_cast<std::uint8_t>(open_.size() - 1);
+      const LoopSet own = LoopSet{1} << (open_.size() - 1);
+      of_kind_[static_cast<std::size_t>(loop->kind)] |= own;
       on_loop(*loop);
       visit_all(loop->body);
+      of_kind_[static_cast<std::size_t>(loop->kind)] &= ~own;
       depth_of_[loop->var] = none;
       open_.pop_back();
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
@@ -109,6 +118,7 @@ class NestReader {
 
   const loops::LoopNest* nest_ = nullptr;
   std::vector<OpenLoop> open_;
+  std::array<LoopSet, schedule::loop_kind_names.size()> of_kind_{};
   std::vector<std::uint8_t> depth_of_;  // by variable
   std::vector<std::size_t> allocated_at_;
   std::size_t kernel_ = 0;
