@@ -75,8 +75,9 @@ class NumberEmitter {
       if (!program::is_float(from)) {
         return without_sign ? b_.CreateZExtOrTrunc(v, type) : b_.CreateSExtOrTrunc(v, type);
       }
-      return b_.CreateIntrinsic(to == ScalarType::UInt8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-                                {type, v->getType()}, {v});
+      return b_.CreateIntrinsic(
+          to == ScalarType::UInt8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+          {type, v->getType()}, {v});
     }
     if (program::is_float(from)) {
       if (!program::is_narrow_float(to)) return b_.CreateFPCast(v, type);
@@ -96,7 +97,9 @@ class NumberEmitter {
   }
   [[nodiscard]] llvm::Type* words(llvm::Value* v) { return like(v, b_.getInt32Ty()); }
   [[nodiscard]] llvm::Value* bits(llvm::Value* v) { return b_.CreateBitCast(v, words(v)); }
-  [[nodiscard]] llvm::Value* as_float(llvm::Value* v) { return b_.CreateBitCast(v, like(v, b_.getFloatTy())); }
+  [[nodiscard]] llvm::Value* as_float(llvm::Value* v) {
+    return b_.CreateBitCast(v, like(v, b_.getFloatTy()));
+  }
   [[nodiscard]] static llvm::Constant* word(llvm::Value* like, std::uint32_t value) {
     return llvm::ConstantInt::get(like->getType(), value);
   }

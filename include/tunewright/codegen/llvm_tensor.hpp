@@ -36,14 +36,24 @@ class TensorEmitter : public TileEmitter {
   /// do not allow it; the loops then run as they are.
   [[nodiscard]] bool emit_instruction(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
-    if (s == nullptr || lanes_ != 1 || !always_runs(*s)) return false;
+    if (s == nullptr || lanes_ != 1) return false;
     const std::optional<schedule::Product> product = schedule::product_of(*s->op);
     if (!product) return false;
     const loops::Var column = loop.var;
     const loops::Var depth = chain(loop).back()->var;
+    const StatementPlan& plan = plan_.of(*s);
+    const bool in_tile = tile_ != nullptr && tile_->statement == s;
+    const bool clamp = (in_tile || (s->may_overcompute && plan.target_holds_all)) && plan.loads_can_be_clamped;
+    // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
+    const std::size_t rank = nest_.buffers[s->target].shape.size();
+    const bool whole = decided_at_first(*s, column, loop.intrinsic->n, 0);
+    if ((!whole && !(clamp && decided_at_first(*s, column, loop.intrinsic->n, rank))) ||
+        !decided_at_first(*s, depth, loop.intrinsic->k, 0))
+      return false;
+    const auto& loads = clamp ? plan.clamped_loads : plan.loads;
     const auto strides = [&](const program::ExprNode* read) {
-      const Access& access = plan_.of(*s).loads.at(read);
-      return access.inside ? Strides{stride(access.offset, column), stride(access.offset, depth)} : Strides{};
+      const Access& access = loads.at(read);
+      return (access.inside && whole) || within_memory(access) ? Strides{stride(access.offset, column), stride(access.offset, depth)} : Strides{};
     };
     // The factor that is the same in all lanes is the row.
     const bool swapped = strides(product->first).column != 0;
@@ -55,29 +65,37 @@ class TensorEmitter : public TileEmitter {
     if (of_row.column != 0 || of_row.depth != 1 || !of_columns.depth) return false;
     const bool stored_by_column = of_columns.column == k && of_columns.depth == 1;
     if (!stored_by_column && of_columns.column != 1) return false;
-    if (!stride(plan_.of(*s).target.offset, column)) return false;
+    if (!stride(plan.target.offset, column)) return false;
 
     const Binding saved_column = bindings_[column];
     const Binding saved_depth = bindings_[depth];
-    bindings_[column] = {Binding::Kind::Constant, 0, nullptr, false, depth_};
-    bindings_[depth] = bindings_[column];
-    llvm::Value* a = splat_row(plan_.of(*s).loads.at(row));
-    llvm::Value* b = stored_by_column ? load_bits_at(plan_.of(*s).loads.at(columns), words())
-                                      : interleaved_rows(plan_.of(*s).loads.at(columns), *of_columns.depth, k);
-    lanes_ = static_cast<unsigned>(loop.intrinsic->n);
-    bindings_[column] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
-    const Affine at = affine(plan_.of(*s).target.offset);
-    const auto add = [&](llvm::Value* sum) {
-      return loop.intrinsic->unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
-                                                            : dot_of_bytes(sum, a, row->type, b, columns->type);
+    const Binding first{Binding::Kind::Constant, 0, nullptr, false, depth_};
+    bindings_[column] = bindings_[depth] = first;
+    const Conditions c = conditions(*s, clamp, false);
+    const auto emit_all = [&] {
+      llvm::Value* a = splat_row(loads.at(row));
+      llvm::Value* b = stored_by_column ? load_bits_at(loads.at(columns), words())
+                                        : interleaved_rows(loads.at(columns), *of_columns.depth, k);
+      lanes_ = static_cast<unsigned>(loop.intrinsic->n);
+      bindings_[column] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
+      const Affine at = affine(plan.target.offset);
+      const auto add = [&](llvm::Value* sum) {
+        return loop.intrinsic->unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
+                                                              : dot_of_bytes(sum, a, row->type, b, columns->type);
+      };
+      if (in_tile) {
+        llvm::AllocaInst* slot = tile_->registers.at({at.constant, lanes_});
+        builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
+      } else {
+        store(s->target, at, add(load(s->target, at, {})), nullptr);
+      }
+      lanes_ = 1;
+      bindings_[column] = first;
     };
-    if (tile_ != nullptr && tile_->statement == s) {
-      llvm::AllocaInst* slot = tile_->registers.at({at.constant, lanes_});
-      builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
-    } else {
-      store(s->target, at, add(load(s->target, at, {})), nullptr);
+    if (!c.never) branch_on(c.uniform, emit_all);
+    for (const loops::Var stand_in : plan.clamp_variables) {
+      if (stand_in != no_variable) bindings_[stand_in] = {};
     }
-    lanes_ = 1;
     bindings_[column] = saved_column;
     bindings_[depth] = saved_depth;
     return true;
@@ -97,13 +115,34 @@ class TensorEmitter : public TileEmitter {
     }
     return offset.coefficient(var);
   }
-  [[nodiscard]] bool always_runs(const loops::Statement& s) const {
+  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first: always, or
+  /// because the bound is a multiple of `extent`. Guards of the first `free_axes` axes are let off.
+  [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
+                                      std::size_t free_axes) const {
     for (const loops::Guard& guard : s.guards) {
+      if (is_satisfied(guard) || !guard.value.uses(var)) continue;
       const program::Range values = range(guard.value);
-      if (!is_satisfied(guard) && ((guard.below && values.min < 0) || (guard.above && values.max >= guard.extent)))
-        return false;
+      const bool below = guard.below && values.min < 0;
+      if (!below && (!guard.above || values.max < guard.extent)) continue;
+      const bool counts_up = !below && stride(guard.value, var) == std::optional<std::int64_t>(1);
+      if (counts_up && guard.axis < free_axes) continue;
+      if (!counts_up || guard.extent % extent != 0 || !is_multiple(guard.value, var, extent)) return false;
     }
     return true;
+  }
+  /// Whether all of `e` but `var` is a multiple of `factor`.
+  [[nodiscard]] static bool is_multiple(const loops::IndexExpr& e, loops::Var var, std::int64_t factor) {
+    if (e.constant() % factor != 0) return false;
+    for (const loops::IndexExpr::Term& term : e.terms()) {
+      const bool own = term.kind == loops::IndexExpr::Kind::Variable && term.var == var;
+      if (!own && term.coefficient % factor != 0) return false;
+    }
+    return true;
+  }
+  /// Whether an access stays in its buffer's memory, though perhaps in elements that stand for nothing.
+  [[nodiscard]] bool within_memory(const Access& access) const {
+    const program::Range offsets = range(access.offset);
+    return offsets.min >= 0 && offsets.max < nest_.buffers[access.buffer].elements();
   }
 
   [[nodiscard]] llvm::Type* words() { return llvm::FixedVectorType::get(builder_.getInt32Ty(), 16); }

@@ -43,7 +43,9 @@ struct TensorIntrinsic {
   Scope b = Scope::FragmentB;
   Scope accumulator = Scope::Accumulator;
 
-  [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept { return {types.data(), type_count}; }
+  [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept {
+    return {types.data(), type_count};
+  }
 };
 
 /// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
@@ -79,7 +81,8 @@ struct Product {
 
 /// Factors of a sum of products of two reads; nothing if the operator is something else.
 [[nodiscard]] inline std::optional<Product> product_of(const program::Operator& op) {
-  if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply) return std::nullopt;
+  if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply)
+    return std::nullopt;
   const auto read = [](const program::Expr& e) -> const program::ExprNode* {
     const program::ExprNode* node = e->op == program::Op::Cast ? e->args[0].get() : e.get();
     return node->op == program::Op::Load ? node : nullptr;

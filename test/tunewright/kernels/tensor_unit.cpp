@@ -31,11 +31,11 @@ using program::ScalarType;
 using Graph = std::shared_ptr<const program::ComputeGraph>;
 namespace op = program::operators;
 
-using Space = spaces::SketchSpace<
-    spaces::RuleSketches<spaces::tiling::SkipSource, spaces::tiling::SkipScheduled, spaces::tiling::AlwaysInline,
-                         spaces::tiling::MayInline, spaces::tiling::TensorizeProducts, spaces::tiling::AddCacheWrite,
-                         spaces::tiling::MultiLevelTilingWithFusion, spaces::tiling::MultiLevelTiling,
-                         spaces::tiling::ScheduleSimply>>;
+using Space = spaces::SketchSpace<spaces::RuleSketches<
+    spaces::tiling::SkipSource, spaces::tiling::SkipScheduled, spaces::tiling::AlwaysInline,
+    spaces::tiling::MayInline, spaces::tiling::TensorizeProducts, spaces::tiling::AddCacheWrite,
+    spaces::tiling::MultiLevelTilingWithFusion, spaces::tiling::MultiLevelTiling,
+    spaces::tiling::ScheduleSimply>>;
 
 /// A machine with all units, whether this one has them or not.
 Target equipped() {
@@ -46,8 +46,9 @@ Target equipped() {
 }
 
 bool is_tensorized(const schedule::Schedule& config) {
-  return std::any_of(config.steps.begin(), config.steps.end(),
-                     [](const schedule::Step& step) { return std::holds_alternative<schedule::Tensorize>(step); });
+  return std::any_of(config.steps.begin(), config.steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::Tensorize>(step);
+  });
 }
 
 /// How many sketches there are, and how many of them use a tensor instruction.
@@ -99,11 +100,13 @@ TEST_CASE("products of types the target's units multiply get sketches with its i
 }
 
 TEST_CASE("other products do not") {
-  const auto none = [](const op::MatmulShape& shape) { return sketches(op::matmul_graph(shape), equipped()).second == 0; };
-  CHECK(none({.m = 16, .n = 32, .k = 16}));                                                   // float32
-  CHECK(none({.m = 16, .n = 32, .k = 16, .type = ScalarType::Float16}));                      // no unit for it
-  CHECK(none({.m = 16, .n = 8, .k = 16, .type = ScalarType::Int8}));                          // too few columns
-  CHECK(none({.m = 16, .n = 32, .k = 16, .transpose_a = true, .type = ScalarType::Int8}));    // rows are apart
+  const auto none = [](const op::MatmulShape& shape) {
+    return sketches(op::matmul_graph(shape), equipped()).second == 0;
+  };
+  CHECK(none({.m = 16, .n = 32, .k = 16}));                                                 // float32
+  CHECK(none({.m = 16, .n = 32, .k = 16, .type = ScalarType::Float16}));                    // no unit for it
+  CHECK(none({.m = 16, .n = 8, .k = 16, .type = ScalarType::Int8}));                        // too few columns
+  CHECK(none({.m = 16, .n = 32, .k = 16, .transpose_a = true, .type = ScalarType::Int8}));  // rows are apart
   CHECK(none({.m = 16, .n = 32, .k = 16, .type = ScalarType::BFloat16, .accumulator = ScalarType::Float64}));
 }
 
@@ -126,14 +129,16 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
     for (int draw = 0; draw < 16; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
-      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant)) config = mutant;
+      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
+        config = mutant;
       with_instruction += is_tensorized(*config);
       const loops::LoopNest nest = loops::lower(*config);
       const codegen::Kernel kernel = compiler.compile(nest);
       std::vector<std::vector<double>> arguments;
       for (const codegen::KernelBuffer& buffer : kernel.buffers) {
         const loops::Buffer& layout = buffer.layout;
-        std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
+        std::vector<double>& values =
+            arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
         if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
         const reference::Array& array = inputs[layout.tensor];
         std::vector<double> row_major(array.size());

@@ -25,9 +25,9 @@ double through(double value) {
 TEST_CASE("float16 has the bits of IEEE 754's binary16") {
   CHECK(Half(1.0).bits == 0x3c00);
   CHECK(Half(-2.0).bits == 0xc000);
-  CHECK(Half(65504.0).bits == 0x7bff);   // the largest
-  CHECK(Half(0x1p-14).bits == 0x0400);   // the smallest normal one
-  CHECK(Half(0x1p-24).bits == 0x0001);   // the smallest
+  CHECK(Half(65504.0).bits == 0x7bff);  // the largest
+  CHECK(Half(0x1p-14).bits == 0x0400);  // the smallest normal one
+  CHECK(Half(0x1p-24).bits == 0x0001);  // the smallest
   CHECK(Half(-0.0).bits == 0x8000);
   CHECK(Half(infinite).bits == 0x7c00);
   CHECK(static_cast<double>(Half::from_bits(0x3555)) == 0x1.554p-2);  // a third, rounded
@@ -44,9 +44,10 @@ TEST_CASE("bfloat16 has the upper half of the bits of a binary32") {
 }
 
 TEST_CASE("of two equally near numbers the even one is taken") {
-  CHECK(through<Half>(1 + 0x1p-11) == 1);                    // between 1 and 1 + 2^-10
-  CHECK(through<Half>(1 + 0x3p-11) == 1 + 0x2p-10);          // between odd 1 + 2^-10 and even 1 + 2^-9
-  CHECK(through<Half>(1 + 0x1p-11 + 0x1p-50) == 1 + 0x1p-10);  // beyond the middle, if only by a double's last bits
+  CHECK(through<Half>(1 + 0x1p-11) == 1);            // between 1 and 1 + 2^-10
+  CHECK(through<Half>(1 + 0x3p-11) == 1 + 0x2p-10);  // between odd 1 + 2^-10 and even 1 + 2^-9
+  CHECK(through<Half>(1 + 0x1p-11 + 0x1p-50) ==
+        1 + 0x1p-10);  // beyond the middle, if only by a double's last bits
   CHECK(through<Half>(2049) == 2048);
   CHECK(through<Half>(2051) == 2052);
   CHECK(through<BFloat>(257) == 256);
@@ -55,9 +56,10 @@ TEST_CASE("of two equally near numbers the even one is taken") {
   CHECK(through<BFloat>(1 + 0x1p-8 + 0x1p-50) == 1 + 0x1p-7);
 }
 
-TEST_CASE("subnormal numbers keep their steps, and what is below half of the smallest is zero with its sign") {
-  CHECK(through<Half>(0x1.8p-24) == 0x1p-23);   // tie between 1 and 2 steps: even
-  CHECK(through<Half>(0x1p-25) == 0);           // tie between 0 and 1 step
+TEST_CASE(
+    "subnormal numbers keep their steps, and what is below half of the smallest is zero with its sign") {
+  CHECK(through<Half>(0x1.8p-24) == 0x1p-23);  // tie between 1 and 2 steps: even
+  CHECK(through<Half>(0x1p-25) == 0);          // tie between 0 and 1 step
   CHECK(through<Half>(0x1.001p-25) == 0x1p-24);
   CHECK(std::signbit(through<Half>(-0x1p-26)));
   CHECK(through<Half>(-0x1p-26) == 0);

@@ -54,7 +54,8 @@ TEST_CASE("integers wrap around, whatever overflowed") {
   CHECK(rounded(-1, ScalarType::UInt8) == 255);
   CHECK(rounded(0x1p31, ScalarType::Int32) == -0x1p31);
   CHECK(rounded(-7.0 / 2, ScalarType::Int8) == -3);  // quotients lose their fraction
-  CHECK(product(0x7fffffff, 0x7fffffff, ScalarType::Int32) == 1);  // (2^31 - 1)^2 = 2^62 - 2^32 + 1, modulo 2^32
+  CHECK(product(0x7fffffff, 0x7fffffff, ScalarType::Int32) ==
+        1);  // (2^31 - 1)^2 = 2^62 - 2^32 + 1, modulo 2^32
   CHECK(product(-128, -128, ScalarType::Int8) == 0);
 }
 
@@ -84,7 +85,8 @@ TEST_CASE("the empty maximum of integers is their least number") {
 TEST_CASE("content hashes of programs in older types stay what they were") {
   // Journals and pretrained models name tasks by these numbers.
   CHECK(stable_hash(*operators::matmul_graph({.m = 64, .n = 32, .k = 16})) == 0x14caf609cda21fb7U);
-  CHECK(stable_hash(*operators::matmul_graph({.m = 4, .n = 5, .k = 6, .type = ScalarType::Float64})) == 0x2ccfccadd8cf390aU);
+  CHECK(stable_hash(*operators::matmul_graph({.m = 4, .n = 5, .k = 6, .type = ScalarType::Float64})) ==
+        0x2ccfccadd8cf390aU);
   CHECK(stable_hash(*operators::matmul_graph({.m = 64, .n = 32, .k = 16, .type = ScalarType::Float16})) !=
         stable_hash(*operators::matmul_graph({.m = 64, .n = 32, .k = 16, .type = ScalarType::BFloat16})));
 }

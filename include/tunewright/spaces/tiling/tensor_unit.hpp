@@ -43,7 +43,8 @@ struct ProductAxes {
   const program::ExprNode* rows = product.first;
   const program::ExprNode* columns = product.second;
   if (uses(*rows, column)) std::swap(rows, columns);
-  if (uses(*rows, column) || !uses(*columns, column) || rows->tensor == columns->tensor || rows->indices.empty())
+  if (uses(*rows, column) || !uses(*columns, column) || rows->tensor == columns->tensor ||
+      rows->indices.empty())
     return std::nullopt;
   for (auto depth = static_cast<program::Var>(op.rank()); depth < op.axes.size(); ++depth) {
     const program::IndexExpr& last = rows->indices.back();
@@ -86,7 +87,7 @@ struct TensorizeProducts {
 
   /// The instruction for one row at a time that the target has and `op` is a product for, or null.
   [[nodiscard]] static const schedule::TensorIntrinsic* instruction_for(const program::Operator& op,
-                                                                       const Target& target) {
+                                                                        const Target& target) {
     if (target.kind != DeviceKind::Cpu || target.isa != Isa::Avx512) return nullptr;
     for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
       if (intrinsic.m == 1 && target.has(intrinsic.unit) && product_axes(op, intrinsic)) return &intrinsic;
@@ -149,15 +150,17 @@ struct TensorizeProducts {
     for (IterId axis = 0; axis < count; ++axis) {
       if (axis < rank) {
         tiled.split_steps.push_back(s.next_step());
-        tiled.spatial.push_back(s.choose_tile(id, axis == axes.column ? columns[0] : axis, spatial_levels - 1, 64,
-                                              LoopKind::Unrolled));
+        tiled.spatial.push_back(s.choose_tile(id, axis == axes.column ? columns[0] : axis, spatial_levels - 1,
+                                              64, LoopKind::Unrolled));
       } else {
         tiled.reduction.push_back(
             s.choose_tile(id, axis == axes.depth ? depths[0] : axis, reduction_levels - 1, 0));
       }
     }
     std::vector<IterId> order;
-    const auto add = [&](const std::vector<IterId>& iters) { order.insert(order.end(), iters.begin(), iters.end()); };
+    const auto add = [&](const std::vector<IterId>& iters) {
+      order.insert(order.end(), iters.begin(), iters.end());
+    };
     add(level(tiled.spatial, 0));
     add(level(tiled.spatial, 1));
     add(level(tiled.reduction, 0));
@@ -173,8 +176,8 @@ struct TensorizeProducts {
   }
 
   /// Computes the stage inside its reader, whose loops follow the tiling.
-  static void follow(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled, std::size_t fuse_level,
-                     std::int64_t columns) {
+  static void follow(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled,
+                     std::size_t fuse_level, std::int64_t columns) {
     const std::size_t rank = tiled.spatial.size();
     std::vector<std::vector<IterId>> copy;
     const std::vector<IterId> last = s.split(reader, static_cast<IterId>(rank - 1), {columns});
