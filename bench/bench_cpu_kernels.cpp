@@ -6,7 +6,7 @@
 //
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
 // the journal. Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused
-// multiply-add peak measured in the same run), gflops, tuning_seconds, trials, failed.
+// multiply-add peak of float32 measured in the same run), gflops, tuning_seconds, trials, failed.
 
 #include <benchmark/benchmark.h>
 
@@ -71,7 +71,9 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     state.counters["tuning_seconds"] = run.status.elapsed.count();
     state.counters["trials"] = static_cast<double>(run.status.trials);
     state.counters["failed"] = static_cast<double>(run.status.failed());
-    state.SetLabel("best library: " + result.library);
+    std::string label = "best library: " + result.library;
+    if (kernel_case.unit && !target.has(*kernel_case.unit)) label += "; no " + std::string(name(*kernel_case.unit)) + " here";
+    state.SetLabel(label);
   } catch (const std::exception& error) {
     state.SkipWithError(error.what());
   }

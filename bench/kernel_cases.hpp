@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "library_kernels.hpp"
 #include "shapes.hpp"
+#include "tunewright/core/target.hpp"
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
@@ -19,6 +21,7 @@ struct KernelCase {
   std::string name;
   std::shared_ptr<const program::ComputeGraph> graph;
   std::vector<LibraryKernel> libraries;
+  std::optional<TensorUnit> unit{};  ///< that multiplies such elements; without it the loops run as plain code
 };
 
 /// Both operands are inputs: nothing is packed ahead of time.
@@ -30,6 +33,16 @@ inline KernelCase product_case(std::string name, Product p) {
 #endif
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
   c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_product(p)));
+#endif
+  return c;
+}
+
+/// Both operands are inputs, of bytes or bfloat16.
+inline KernelCase narrow_product_case(std::string name, Product p, NarrowType type) {
+  KernelCase c{std::move(name), narrow_product_graph(p, type), {}};
+  c.unit = type == NarrowType::Bytes ? TensorUnit::Avx512Vnni : TensorUnit::Avx512Bf16;
+#ifdef TUNEWRIGHT_BENCH_HAS_DNNL
+  c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_narrow_product(p, type)));
 #endif
   return c;
 }
@@ -82,6 +95,8 @@ inline std::vector<KernelCase> benchmark_cases() {
     const std::string extent = std::to_string(size);
     cases.push_back(product_case("matmul/" + extent + "x" + extent + "x" + extent, {1, size, size, size}));
   }
+  cases.push_back(narrow_product_case("matmul_int8/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::Bytes));
+  cases.push_back(narrow_product_case("matmul_bf16/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::BFloat16));
   cases.push_back(product_case("matmul/128x3072x768", {1, 128, 3072, 768}));
   cases.push_back(product_case("matmul/3136x64x576", {1, 3136, 64, 576}));
   cases.push_back(product_case("matmul/49x512x4608", {1, 49, 512, 4608}));

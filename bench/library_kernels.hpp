@@ -167,6 +167,19 @@ inline LibraryCall dnnl_product(Product p) {
   });
 }
 
+inline LibraryCall dnnl_narrow_product(Product p, NarrowType narrow) {
+  return DnnlKernel([p, narrow](const dnnl::engine& engine) {
+    using md = dnnl::memory::desc;
+    using type = dnnl::memory::data_type;
+    const auto rows = dnnl::memory::format_tag::ab;
+    const bool bytes = narrow == NarrowType::Bytes;
+    const md a({p.m, p.k}, bytes ? type::u8 : type::bf16, rows), b({p.k, p.n}, bytes ? type::s8 : type::bf16, rows),
+        c({p.m, p.n}, bytes ? type::s32 : type::f32, rows);
+    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), engine);
+    return DnnlKernel::Built{dnnl::matmul(description), a, b, c, {}};
+  });
+}
+
 struct Convolution {
   std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1, padding = 0;
   bool depthwise = false;

@@ -27,6 +27,17 @@ inline std::shared_ptr<const program::ComputeGraph> product_graph(const Product&
                      : ops::matmul_graph({.m = p.m, .n = p.n, .k = p.k});
 }
 
+/// Element types that tensor units multiply: bytes without sign by bytes with one, summed in int32, or bfloat16, summed in
+/// float32.
+enum class NarrowType : std::uint8_t { Bytes, BFloat16 };
+
+inline std::shared_ptr<const program::ComputeGraph> narrow_product_graph(const Product& p, NarrowType type) {
+  program::operators::MatmulShape shape{.m = p.m, .n = p.n, .k = p.k};
+  shape.type = type == NarrowType::Bytes ? program::ScalarType::UInt8 : program::ScalarType::BFloat16;
+  if (type == NarrowType::Bytes) shape.type_b = program::ScalarType::Int8;
+  return program::operators::matmul_graph(shape);
+}
+
 /// NHWC, batch 1; the kernel is a constant, which may be reordered ahead of time.
 struct ConvolutionShape {
   std::int64_t height, width, in_channels, out_channels, kernel, stride, padding;
