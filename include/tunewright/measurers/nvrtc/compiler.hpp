@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "tunewright/codegen/cuda_compile.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/nvrtc/code_wire.hpp"
 #include "tunewright/measurers/nvrtc/device_limits.hpp"
@@ -28,6 +30,10 @@ class Compiler {
     codegen::DeviceProgram program = codegen::to_cuda(nest, options_);
     if (std::string limit = exceeded_limit(program, target_); !limit.empty())
       return Failure{Fault::InvalidSchedule, std::move(limit)};
+    if (target_.kind == DeviceKind::Gpu) {
+      if (const std::string_view limit = loops::exceeded_limit(nest, target_); !limit.empty())
+        return Failure{Fault::InvalidSchedule, std::string(limit)};
+    }
     codegen::CudaCompileOptions compile;
     compile.architecture = target_.architecture;
     compile.flags = flags_;
