@@ -76,14 +76,23 @@ struct AddRfactor {
     const program::Operator& op = *s.state().stages[id].op;
     const std::int64_t chunk = program::ceil_div(op.axes[longest_reduction(op)].extent, chunks(op, target));
     const std::vector<IterId> parts = s.split(id, longest_reduction(op), {chunk});
-    d.cached.push_back(s.rfactor(id, parts[0]));
+    const TensorId partial = s.rfactor(id, parts[0]);
+    d.cached.push_back(partial);
     d.cached.push_back(id);
+    if (is_tiled(*s.state().stages[partial].op)) store_by_chunk(s, partial);
     // The stage that combines is visited next, then the one that reduces chunks.
     d.place = place_of(s.state(), id) + 1;
     out.push_back(std::move(d));
   }
 
  private:
+  /// What one block writes is contiguous when the chunks, the last axis, are stored outermost.
+  static void store_by_chunk(ScheduleBuilder& s, TensorId partial) {
+    const auto last = static_cast<std::uint32_t>(s.state().stages[partial].op->rank() - 1);
+    std::vector<std::uint32_t> order{last};
+    for (std::uint32_t d = 0; d < last; ++d) order.push_back(d);
+    s.choose_arrangement(partial, {std::move(order)}, {0});
+  }
   [[nodiscard]] static IterId longest_reduction(const program::Operator& op) {
     const auto first = op.axes.begin() + static_cast<std::ptrdiff_t>(op.rank());
     const auto shorter = [](const program::Axis& a, const program::Axis& b) { return a.extent < b.extent; };
@@ -169,7 +178,10 @@ struct MultiLevelTiling {
     const bool fused = reader != id && is_free(d, reader);
     const TensorId sums = fused ? id : s.cache_write(id, Scope::Local);
     const TensorId outer = fused ? reader : id;
-    const Tiled tiled = tile(s, sums);
+    // Chunks of a reduction (the last axis of a factored stage) lie far apart: one block never has several.
+    const bool chunked = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
+    const std::size_t rank = s.state().stages[sums].op->rank();
+    const Tiled tiled = tile(s, sums, chunked ? rank - 1 : rank);
     const IterId threads = bind_tiles(s, outer, tiled);
     s.compute_at(sums, outer, threads);
     fetch_operands(s, sums, tiled);

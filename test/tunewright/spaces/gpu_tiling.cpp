@@ -103,6 +103,16 @@ TEST_CASE("few results of a long reduction: also in chunks that blocks of their 
   const auto& sketches = space.sketches(matmul(64, 64, 8192));
   CHECK(each(sketches, factored) == Counts{0, 1});
   CHECK(each(sketches, kernels) == Counts{1, 2});
+  // A block works on one chunk: no choice for that axis; what it writes is contiguous.
+  CHECK(each(sketches, [](const auto& sketch) {
+          return count<schedule::Split>(
+              sketch, [](const auto& s) { return s.factors.size() == 4 && s.max_innermost >= 0; });
+        }) == Counts{2, 2});
+  CHECK(each(sketches, [](const auto& sketch) {
+          return count<schedule::Arrange>(sketch, [](const auto& s) {
+            return s.orders == std::vector<std::vector<std::uint32_t>>{{2, 0, 1}};
+          });
+        }) == Counts{0, 1});
   CHECK(space.sketches(matmul(4096, 4096, 8192)).size() == 1);
 }
 

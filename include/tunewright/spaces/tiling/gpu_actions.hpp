@@ -106,15 +106,18 @@ inline void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional
 }
 
 /// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, what is in shared memory
-/// at a time, and what a thread has in registers.
-inline Tiled tile(ScheduleBuilder& s, TensorId id) {
+/// at a time, and what a thread has in registers. Axes from `whole_from` on stay whole: each block has one of
+/// their points.
+inline Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from) {
   const std::size_t rank = s.state().stages[id].op->rank();
   const std::size_t axes = s.state().stages[id].op->axes.size();
   Tiled tiled;
   for (IterId axis = 0; axis < axes; ++axis) {
     if (axis < rank) {
       tiled.split_steps.push_back(s.next_step());
-      tiled.spatial.push_back(s.choose_tile(id, axis, spatial_levels - 1, max_innermost));
+      tiled.spatial.push_back(axis < whole_from
+                                  ? s.choose_tile(id, axis, spatial_levels - 1, max_innermost)
+                                  : s.split(id, axis, std::vector<std::int64_t>(spatial_levels - 1, 1)));
     } else {
       tiled.reduction.push_back(s.choose_tile(id, axis, reduction_levels - 1, max_innermost));
     }
