@@ -135,4 +135,26 @@ TEST_CASE("too few blocks leave multiprocessors idle; a block that fits nowhere 
   CHECK(outcomes[0].failure()->detail == "a multiprocessor has no room for one block");
 }
 
+TEST_CASE("what kernels hand on goes through device memory, whatever scope it has") {
+  // Partial sums of 4096 rows in 64 parts are written by one kernel and read by the next: 1 MiB each way.
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {4096, 4096});
+  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum, [&](auto i) { return x(i[0], i[1]); });
+  ScheduleBuilder s(g);
+  const auto k = s.split(1, 1, {64});
+  const auto partial = s.rfactor(1, k[1]);
+  for (const auto stage : {partial, program::TensorId{1}}) {
+    const auto parts = s.split(stage, 0, {128});
+    s.bind(stage, parts[0], LoopKind::BlockX);
+    s.bind(stage, parts[1], LoopKind::ThreadX);
+  }
+  loops::LoopNest nest = loops::lower(s.schedule());
+  const loops::BufferId between = nest.buffer_of[partial];
+  const Target v100 = gpu_target("V100");
+  nest.buffers[between].scope = schedule::Scope::Local;
+  const auto local = simulated::GpuMachine(nest, v100, {}).run();
+  nest.buffers[between].scope = schedule::Scope::Global;
+  CHECK(local == simulated::GpuMachine(nest, v100, {}).run());
+}
+
 }  // namespace

@@ -48,8 +48,12 @@ class GpuMachine {
   /// Time of all kernels, one after the other; the largest there is when a kernel does not fit the device.
   [[nodiscard]] Ticks run() {
     Ticks total = 0;
+    workspace_.assign(nest_.buffers.size(), false);
     for (const loops::Node& node : nest_.body) {
-      if (std::holds_alternative<loops::Allocate>(node.content)) continue;
+      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
+        workspace_[allocate->buffer] = true;
+        continue;
+      }
       kernel_ = Kernel{};
       kernel_.requested.assign(nest_.buffers.size(), 0);
       find_threads(node);
@@ -241,7 +245,7 @@ class GpuMachine {
 
   [[nodiscard]] bool is_memory(const Access& a) const {
     const loops::Scope scope = nest_.buffers[a.buffer].scope;
-    return scope == loops::Scope::Global || scope == loops::Scope::Shared;
+    return scope == loops::Scope::Global || scope == loops::Scope::Shared || workspace_[a.buffer];
   }
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
@@ -334,6 +338,7 @@ class GpuMachine {
   const loops::LoopNest& nest_;
   const Target& target_;
   const GpuPrices& prices_;
+  std::vector<bool> workspace_;  // by buffer: between kernels, so in global memory whatever its scope
   std::vector<OpenLoop> open_;
   Kernel kernel_;
 };
