@@ -139,7 +139,7 @@ TEST_CASE("what kernels hand on goes through device memory, whatever scope it ha
   // Partial sums of 4096 rows in 64 parts are written by one kernel and read by the next: 1 MiB each way.
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {4096, 4096});
-  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum, [&](auto i) { return x(i[0], i[1]); });
+  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum, [&](auto i, auto r) { return x(i[0], r[0]); });
   ScheduleBuilder s(g);
   const auto k = s.split(1, 1, {64});
   const auto partial = s.rfactor(1, k[1]);
