@@ -126,7 +126,7 @@ TEST_CASE("too few blocks leave multiprocessors idle; a block that fits nowhere 
   ScheduleBuilder s(graph);
   tile(16)(s);
   Target full = wide;
-  full.registers_per_multiprocessor = 1024;
+  full.max_threads_per_multiprocessor = 128;  // blocks of 256
   const Task task = program::make_task("matmul", s.schedule().graph, full);
   const std::vector<loops::LoopNest> nests{loops::lower(s.schedule())};
   const auto outcomes = Simulated{}.measure(task, nests);
@@ -139,7 +139,8 @@ TEST_CASE("what kernels hand on goes through device memory, whatever scope it ha
   // Partial sums of 4096 rows in 64 parts are written by one kernel and read by the next: 1 MiB each way.
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {4096, 4096});
-  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum, [&](auto i, auto r) { return x(i[0], r[0]); });
+  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum,
+            [&](auto i, auto r) { return x(i[0], r[0]); });
   ScheduleBuilder s(g);
   const auto k = s.split(1, 1, {64});
   const auto partial = s.rfactor(1, k[1]);

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/drafts/symbol_analyzer/operations.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
 
@@ -83,7 +83,7 @@ class CpuAnalysis {
         [&](const loops::Statement& statement) {
           if (statement.kind == loops::Statement::Kind::Initialise) return;
           const CpuSymbols s = symbols(statement);
-          const BodyOperations ops = operations(statement);
+          const loops::BodyOperations ops = loops::operations(statement);
           found.vector_operations += s.tile_runs * s.tile_vectors * (ops.all() - (ops.multiply_add ? 1 : 0));
           found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
         },
@@ -187,9 +187,9 @@ class CpuAnalysis {
   }
 
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::Statement& statement) const {
-    const BodyOperations ops = operations(statement);
+    const loops::BodyOperations ops = loops::operations(statement);
     const bool update = statement.kind == loops::Statement::Kind::Update;
-    const double vector_ops = ops.simple - (ops.multiply_add ? 1 : 0);
+    const double vector_ops = ops.simple_fused();
     double tile =
         s.tile_vectors * (vector_ops / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
                           ops.functions * core_->function_cycles);

@@ -14,8 +14,8 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
-#include "tunewright/drafts/symbol_analyzer/operations.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
 
@@ -138,9 +138,8 @@ class GpuLevels {
         k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
     }
 
-    const BodyOperations ops = operations(s);
-    const double instructions = ops.simple - (ops.multiply_add ? 1 : 0) +
-                                ops.divisions * m_->division_instructions +
+    const loops::BodyOperations ops = loops::operations(s);
+    const double instructions = ops.simple_fused() + ops.divisions * m_->division_instructions +
                                 ops.functions * m_->function_instructions;
     const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
     k.issue += warps * tile.entered * (tile.instances * instructions + steps) / m_->instructions_per_cycle;

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/operations.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
 
@@ -139,7 +139,7 @@ class GpuSymbolReader {
     found.threads_per_block = reader_.iterations(around.threads);
     found.instances_per_thread = reader_.iterations(once_a_thread);
     const double instances = found.instances_per_thread * found.threads_per_block * found.blocks;
-    found.flops = operations(s).all() * instances;
+    found.flops = loops::operations(s).all() * instances;
 
     found.registers_per_thread = 0;
     LoopSet reductions = 0;
@@ -176,7 +176,7 @@ class GpuSymbolReader {
     row.blocks = reader_.iterations(around.blocks);
     row.threads = reader_.iterations(around.threads);
     const double inner = reader_.iterations(counted);
-    row.flops_per_thread = inner * operations(s).arithmetic;
+    row.flops_per_thread = inner * loops::operations(s).arithmetic;
     for (const StatementReach::Access& a : reach_.accesses()) {
       row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
       row.memory_workload += reader_.iterations(counted & a.moved_by);

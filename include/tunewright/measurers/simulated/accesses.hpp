@@ -59,35 +59,4 @@ struct Access {
   return loads;
 }
 
-/// Operations of one evaluation of a statement, by what they cost.
-struct Operations {
-  std::int64_t simple = 0;     ///< additions, multiplications, comparisons; a multiply-add is one
-  std::int64_t divisions = 0;  ///< square roots too
-  std::int64_t functions = 0;  ///< exp, tanh, ..
-};
-
-[[nodiscard]] inline Operations operations_of(const loops::Statement& s) {
-  using program::Op;
-  Operations count;
-  if (s.kind == loops::Statement::Kind::Initialise) return count;
-  program::visit(s.op->body, [&](const program::ExprNode& node) {
-    switch (node.op) {
-      case Op::Constant:
-      case Op::Index:
-      case Op::Load:
-      case Op::Cast: break;
-      case Op::Divide:
-      case Op::Sqrt: ++count.divisions; break;
-      case Op::Exp:
-      case Op::Log:
-      case Op::Tanh:
-      case Op::Erf: ++count.functions; break;
-      default: ++count.simple;
-    }
-  });
-  const bool multiply_add = s.op->body->op == Op::Multiply && s.op->combiner == program::Combiner::Sum;
-  if (s.kind == loops::Statement::Kind::Update && !multiply_add) ++count.simple;
-  return count;
-}
-
 }  // namespace tunewright::measurers::simulated

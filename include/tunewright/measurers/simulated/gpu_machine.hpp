@@ -13,6 +13,7 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/operations.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 #include "tunewright/measurers/simulated/warp.hpp"
 
@@ -205,12 +206,14 @@ class GpuMachine {
   void add(const loops::Statement& s, std::int64_t unroll_limit) {
     const Instances of = instances_of(s, unroll_limit);
     const std::int64_t warps = kernel_.warps();
-    const Operations operations = operations_of(s);
-    const std::int64_t simple = operations.simple + prices_.division * operations.divisions;
-    const std::int64_t instructions = times(times(warps, of.all()), simple + operations.functions);
+    const loops::BodyOperations operations = loops::operations(s);
+    const auto functions = static_cast<std::int64_t>(operations.functions);
+    const std::int64_t simple = static_cast<std::int64_t>(operations.simple_fused()) +
+                                prices_.division * static_cast<std::int64_t>(operations.divisions);
+    const std::int64_t instructions = times(times(warps, of.all()), simple + functions);
     kernel_.issue += times(instructions, prices_.issue);
     kernel_.arithmetic +=
-        times(times(warps, of.all()), simple * arithmetic_ticks() + operations.functions * prices_.function);
+        times(times(warps, of.all()), simple * arithmetic_ticks() + functions * prices_.function);
     std::int64_t steps = 0, around = 1;
     for (std::size_t l = 0; l < of.tile; ++l) steps += around = times(around, of.loops[l].extent);
     kernel_.issue += times(times(warps, steps), prices_.loop_step);
@@ -290,8 +293,14 @@ class GpuMachine {
   [[nodiscard]] std::int64_t wanted_registers() const {
     return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
   }
+  /// That a thread can have: so many that one block fits. What it wants beyond is spilled.
   [[nodiscard]] std::int64_t registers_of_thread() const {
-    return std::max<std::int64_t>(target_.max_registers_per_thread, 1);
+    std::int64_t most = target_.max_registers_per_thread;
+    if (target_.registers_per_multiprocessor > 0) {
+      most = std::min(most, static_cast<std::int64_t>(target_.registers_per_multiprocessor) /
+                                (kernel_.warps() * warp_size));
+    }
+    return std::max<std::int64_t>(most, 1);
   }
 
   [[nodiscard]] static Ticks overlapped(std::span<const Ticks> parts) {

@@ -13,6 +13,7 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/operations.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 
 namespace tunewright::measurers::simulated {
@@ -111,9 +112,10 @@ class Machine {
 
   /// Arithmetic of one evaluation of a body.
   [[nodiscard]] Ticks arithmetic(const loops::Statement& s) const {
-    const Operations count = operations_of(s);
-    return count.simple * prices_.arithmetic + count.divisions * prices_.division +
-           count.functions * prices_.function;
+    const loops::BodyOperations count = loops::operations(s);
+    return static_cast<Ticks>(count.simple_fused()) * prices_.arithmetic +
+           static_cast<Ticks>(count.divisions) * prices_.division +
+           static_cast<Ticks>(count.functions) * prices_.function;
   }
 
   /// One statement in all its loops: registers and pipes, or the slowest level of memory, whichever is

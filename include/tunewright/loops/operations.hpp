@@ -3,7 +3,7 @@
 
 #include "tunewright/loops/nest.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// Operations of one evaluation of a statement's body, its combiner included.
 struct BodyOperations {
@@ -13,13 +13,15 @@ struct BodyOperations {
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
   bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
+  /// The simple ones where a multiply-add is one.
+  [[nodiscard]] double simple_fused() const noexcept { return simple - (multiply_add ? 1 : 0); }
 };
 
-[[nodiscard]] inline BodyOperations operations(const loops::Statement& statement) {
+[[nodiscard]] inline BodyOperations operations(const Statement& statement) {
   using program::Op;
   BodyOperations count;
   const program::Operator& op = *statement.op;
-  if (statement.kind == loops::Statement::Kind::Initialise || !op.body) return count;
+  if (statement.kind == Statement::Kind::Initialise || !op.body) return count;
   program::visit(op.body, [&](const program::ExprNode& node) {
     switch (node.op) {
       case Op::Constant:
@@ -38,7 +40,7 @@ struct BodyOperations {
         node.op == Op::Add || node.op == Op::Subtract || node.op == Op::Multiply || node.op == Op::Divide;
     if (counts && program::is_float(node.type)) ++count.arithmetic;
   });
-  if (statement.kind == loops::Statement::Kind::Update) {
+  if (statement.kind == Statement::Kind::Update) {
     ++count.simple;
     const bool sum = op.combiner == program::Combiner::Sum;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
@@ -47,4 +49,4 @@ struct BodyOperations {
   return count;
 }
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops
