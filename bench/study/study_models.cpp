@@ -22,11 +22,11 @@
 #include <utility>
 #include <vector>
 
+#include "../xgboost.hpp"
 #include "recorded_programs.hpp"
 #include "study.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/linear.hpp"
-#include "../xgboost.hpp"
 
 namespace {
 
