@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/llvm_tensor.hpp"
+#include "tunewright/codegen/llvm_tile_registers.hpp"
 
 /// Loops, branches and storage of a loop nest in LLVM IR.
 namespace tunewright::codegen::detail {
@@ -20,10 +20,10 @@ struct LoopOptions {
   std::int64_t max_stack_bytes = 1024 * 1024;  ///< of temporaries of one thread
 };
 
-class LoopEmitter : public TensorEmitter {
+class LoopEmitter : public TileRegisterEmitter {
  public:
   LoopEmitter(Plan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
-      : TensorEmitter(plan, target, module), options_(options) {}
+      : TileRegisterEmitter(plan, target, module), options_(options) {}
 
   /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the
   /// arguments.
@@ -46,6 +46,7 @@ class LoopEmitter : public TensorEmitter {
     }
     emit_body(nest_.body, true);
     builder_.CreateRetVoid();
+    configure_tile_registers(*function);
     return workspace;
   }
 
@@ -144,7 +145,13 @@ class LoopEmitter : public TensorEmitter {
   }
 
   void emit_loop(const loops::Loop& loop, bool fresh = false) {
-    if (options_.register_tiles && tile_ == nullptr) {
+    if (options_.register_tiles && tile_ == nullptr && !has_open_matrices()) {
+      if (std::optional<MatrixProduct> product = matrix_product(loop)) {
+        open_matrices(*product);
+        emit_guarded(loop);
+        close_matrices();
+        return;
+      }
       if (std::optional<RegisterTile> tile = tile_of(loop)) {
         tile_ = &*tile;
         open_tile(*tile, fresh);
@@ -180,7 +187,7 @@ class LoopEmitter : public TensorEmitter {
   }
 
   void emit_iterations(const loops::Loop& loop) {
-    if (plan_.has_instruction(loop) && emit_instruction(loop)) return;
+    if (plan_.has_instruction(loop) && (emit_matrix_instruction(loop) || emit_instruction(loop))) return;
     const std::int64_t extent = plan_.extent(loop.var);
     if (plan_.is_static(loop)) {
       for_each_binding(loop, [&] { emit_body(loop.body); });
@@ -268,9 +275,10 @@ class LoopEmitter : public TensorEmitter {
                                         nest_.name + "." + nest_.variables[loop.var].name);
     llvm::Value* parallel_for = builder_.CreateAlignedLoad(pointer, runtime_, llvm::Align(8));
     auto* call_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, pointer, pointer}, false);
-    builder_.CreateCall(
+    llvm::CallInst* call = builder_.CreateCall(
         call_type, parallel_for,
         {runtime_, builder_.getInt64(static_cast<std::uint64_t>(plan_.extent(loop.var))), body, context});
+    loses_tile_registers(*call);
 
     llvm::BasicBlock* resume = builder_.GetInsertBlock();
     const std::int64_t saved_stack_bytes = std::exchange(stack_bytes_, 0);
@@ -285,6 +293,7 @@ class LoopEmitter : public TensorEmitter {
     emit_serial(
         loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
     builder_.CreateRetVoid();
+    configure_tile_registers(*body);
     for (std::size_t c = 0; c < captured.size(); ++c) *captured[c] = outer[c];
     pointers_ = saved_pointers;
     stack_bytes_ = saved_stack_bytes;

@@ -99,26 +99,11 @@ class MemoryEmitter : public ValueEmitter {
   }
 
   void forget_memory() final { loaded_.clear(); }
-
-  [[nodiscard]] llvm::AllocaInst* stack_slot(llvm::Type* type, std::uint64_t alignment) {
-    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
-    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
-    builder_.SetInsertPoint(&entry, entry.begin());
-    llvm::AllocaInst* slot = builder_.CreateAlloca(type);
-    slot->setAlignment(llvm::Align(alignment));
-    return slot;
-  }
-
-  ~MemoryEmitter() = default;
-
-  std::vector<llvm::Value*> pointers_;  ///< first byte of each buffer, in the current function
-
- private:
-  [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
-    return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
-  }
-  [[nodiscard]] llvm::Value* all_lanes() {
-    return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_));
+  /// For a buffer that is written by other means than `store`.
+  void forget(loops::BufferId id) {
+    for (auto entry = loaded_.begin(); entry != loaded_.end();) {
+      entry = std::get<0>(entry->first) == id ? loaded_.erase(entry) : std::next(entry);
+    }
   }
 
   /// Address of the first lane.
@@ -136,6 +121,38 @@ class MemoryEmitter : public ValueEmitter {
       pointer = builder_.CreateGEP(type, pointer, builder_.getInt64(static_cast<std::uint64_t>(at.constant)));
     return pointer;
   }
+
+  [[nodiscard]] llvm::AllocaInst* stack_slot(llvm::Type* type, std::uint64_t alignment) {
+    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.begin());
+    llvm::AllocaInst* slot = builder_.CreateAlloca(type);
+    slot->setAlignment(llvm::Align(alignment));
+    return slot;
+  }
+
+  /// Data of the module, at the start of a cache line.
+  [[nodiscard]] llvm::GlobalVariable* add_constant(llvm::Constant* value, const char* name) {
+    auto* variable = llvm::cast<llvm::GlobalVariable>(module_.getOrInsertGlobal(name, value->getType()));
+    variable->setInitializer(value);
+    variable->setConstant(true);
+    variable->setLinkage(llvm::GlobalValue::InternalLinkage);
+    variable->setAlignment(llvm::Align(64));
+    return variable;
+  }
+
+  ~MemoryEmitter() = default;
+
+  std::vector<llvm::Value*> pointers_;  ///< first byte of each buffer, in the current function
+
+ private:
+  [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
+    return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
+  }
+  [[nodiscard]] llvm::Value* all_lanes() {
+    return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_));
+  }
+
   /// Addresses of all lanes.
   [[nodiscard]] llvm::Value* addresses(loops::BufferId id, const Affine& at) {
     Affine scalar = at;
@@ -196,9 +213,7 @@ class MemoryEmitter : public ValueEmitter {
   [[nodiscard]] llvm::Value* zeros() {
     if (zeros_ == nullptr) {
       llvm::Type* type = llvm::ArrayType::get(builder_.getInt64Ty(), 64);
-      zeros_ = new llvm::GlobalVariable(module_, type, true, llvm::GlobalValue::InternalLinkage,
-                                        llvm::Constant::getNullValue(type), "zeros");
-      zeros_->setAlignment(llvm::Align(64));
+      zeros_ = add_constant(llvm::Constant::getNullValue(type), "zeros");
     }
     return zeros_;
   }
@@ -207,12 +222,6 @@ class MemoryEmitter : public ValueEmitter {
     instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[id]);
     instruction->setMetadata(llvm::LLVMContext::MD_noalias, noalias_[id]);
     return instruction;
-  }
-
-  void forget(loops::BufferId id) {
-    for (auto entry = loaded_.begin(); entry != loaded_.end();) {
-      entry = std::get<0>(entry->first) == id ? loaded_.erase(entry) : std::next(entry);
-    }
   }
 
   std::vector<llvm::MDNode*> scopes_;

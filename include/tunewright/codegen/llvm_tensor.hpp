@@ -22,6 +22,8 @@ namespace tunewright::codegen::detail {
   };
   add(TensorUnit::Avx512Vnni, "+avx512vnni");
   add(TensorUnit::Avx512Bf16, "+avx512bf16");
+  add(TensorUnit::AmxInt8, "+amx-tile,+amx-int8");
+  add(TensorUnit::AmxBf16, "+amx-tile,+amx-bf16");
   return features;
 }
 
@@ -35,86 +37,116 @@ class TensorEmitter : public TileEmitter {
   /// Emits the instruction that stands for `loop`. False, with nothing emitted, where guards or layouts of operands
   /// do not allow it; the loops then run as they are.
   [[nodiscard]] bool emit_instruction(const loops::Loop& loop) {
-    const loops::Statement* s = only_statement(loop);
-    if (s == nullptr || lanes_ != 1) return false;
-    const std::optional<schedule::Product> product = schedule::product_of(*s->op);
+    if (loop.intrinsic->m != 1) return false;
+    const std::optional<RowProduct> product = row_product(loop);
     if (!product) return false;
-    const loops::Var column = loop.var;
-    const loops::Var depth = chain(loop).back()->var;
-    const StatementPlan& plan = plan_.of(*s);
-    const bool in_tile = tile_ != nullptr && tile_->statement == s;
-    const bool clamp = (in_tile || (s->may_overcompute && plan.target_holds_all)) && plan.loads_can_be_clamped;
-    // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
-    const std::size_t rank = nest_.buffers[s->target].shape.size();
-    const bool whole = decided_at_first(*s, column, loop.intrinsic->n, 0);
-    if ((!whole && !(clamp && decided_at_first(*s, column, loop.intrinsic->n, rank))) ||
-        !decided_at_first(*s, depth, loop.intrinsic->k, 0))
-      return false;
-    const auto& loads = clamp ? plan.clamped_loads : plan.loads;
-    const auto strides = [&](const program::ExprNode* read) {
-      const Access& access = loads.at(read);
-      return (access.inside && whole) || within_memory(access) ? Strides{stride(access.offset, column), stride(access.offset, depth)} : Strides{};
-    };
-    // The factor that is the same in all lanes is the row.
-    const bool swapped = strides(product->first).column != 0;
-    const program::ExprNode* row = swapped ? product->second : product->first;
-    const program::ExprNode* columns = swapped ? product->first : product->second;
-    const Strides of_row = strides(row);
-    const Strides of_columns = strides(columns);
-    const std::int64_t k = loop.intrinsic->k;
-    if (of_row.column != 0 || of_row.depth != 1 || !of_columns.depth) return false;
-    const bool stored_by_column = of_columns.column == k && of_columns.depth == 1;
-    if (!stored_by_column && of_columns.column != 1) return false;
-    if (!stride(plan.target.offset, column)) return false;
-
-    const Binding saved_column = bindings_[column];
-    const Binding saved_depth = bindings_[depth];
-    const Binding first{Binding::Kind::Constant, 0, nullptr, false, depth_};
-    bindings_[column] = bindings_[depth] = first;
-    const Conditions c = conditions(*s, clamp, false);
-    const auto emit_all = [&] {
-      llvm::Value* a = splat_row(loads.at(row));
-      llvm::Value* b = stored_by_column ? load_bits_at(loads.at(columns), words())
-                                        : interleaved_rows(loads.at(columns), *of_columns.depth, k);
-      lanes_ = static_cast<unsigned>(loop.intrinsic->n);
-      bindings_[column] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
-      const Affine at = affine(plan.target.offset);
-      const auto add = [&](llvm::Value* sum) {
-        return loop.intrinsic->unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
-                                                              : dot_of_bytes(sum, a, row->type, b, columns->type);
-      };
-      if (in_tile) {
-        llvm::AllocaInst* slot = tile_->registers.at({at.constant, lanes_});
-        builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
-      } else {
-        store(s->target, at, add(load(s->target, at, {})), nullptr);
-      }
-      lanes_ = 1;
-      bindings_[column] = first;
-    };
-    if (!c.never) branch_on(c.uniform, emit_all);
-    for (const loops::Var stand_in : plan.clamp_variables) {
+    const loops::Statement& s = *product->statement;
+    const Binding saved_column = bindings_[product->column];
+    const Binding saved_depth = bindings_[product->depth];
+    bindings_[product->column] = bindings_[product->depth] = at_first();
+    const Conditions c = conditions(s, product->clamp, false);
+    if (!c.never) branch_on(c.uniform, [&] { add_row(*loop.intrinsic, *product); });
+    for (const loops::Var stand_in : plan_.of(s).clamp_variables) {
       if (stand_in != no_variable) bindings_[stand_in] = {};
     }
-    bindings_[column] = saved_column;
-    bindings_[depth] = saved_depth;
+    bindings_[product->column] = saved_column;
+    bindings_[product->depth] = saved_depth;
     return true;
   }
 
-  ~TensorEmitter() = default;
-
- private:
-  /// Elements from one column, and one step of the sum, to the next; nothing where the distance varies.
-  struct Strides {
-    std::optional<std::int64_t> column;
-    std::optional<std::int64_t> depth;
-  };
+  /// Elements from one iteration of `var` to the next; nothing where the distance varies.
   [[nodiscard]] static std::optional<std::int64_t> stride(const loops::IndexExpr& offset, loops::Var var) {
     for (const loops::IndexExpr::Term& term : offset.terms()) {
       if (term.kind != loops::IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
     }
     return offset.coefficient(var);
   }
+  [[nodiscard]] Binding at_first() const { return {Binding::Kind::Constant, 0, nullptr, false, depth_}; }
+
+  ~TensorEmitter() = default;
+
+ private:
+  /// A row of a product, as one instruction computes it.
+  struct RowProduct {
+    const loops::Statement* statement = nullptr;
+    loops::Var column = 0;
+    loops::Var depth = 0;
+    bool clamp = false;  ///< reads of rows beyond an axis go to its last
+    const program::ExprNode* row = nullptr;
+    const program::ExprNode* columns = nullptr;
+    bool stored_by_column = false;  ///< else terms of `columns` are this many elements apart:
+    std::int64_t term_distance = 0;
+  };
+  [[nodiscard]] bool in_open_tile(const loops::Statement& s) const {
+    return tile_ != nullptr && tile_->statement == &s;
+  }
+  [[nodiscard]] const Access& access(const RowProduct& p, const program::ExprNode* read) const {
+    const StatementPlan& plan = plan_.of(*p.statement);
+    return (p.clamp ? plan.clamped_loads : plan.loads).at(read);
+  }
+
+  /// Nothing where the instruction cannot stand for the loops.
+  [[nodiscard]] std::optional<RowProduct> row_product(const loops::Loop& loop) const {
+    const loops::Statement* s = only_statement(loop);
+    if (s == nullptr || lanes_ != 1) return std::nullopt;
+    const std::optional<schedule::Product> factors = schedule::product_of(*s->op);
+    if (!factors) return std::nullopt;
+    const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
+    const StatementPlan& plan = plan_.of(*s);
+    RowProduct p;
+    p.statement = s;
+    p.column = loop.var;
+    p.depth = chain(loop).back()->var;
+    p.clamp = (in_open_tile(*s) || (s->may_overcompute && plan.target_holds_all)) && plan.loads_can_be_clamped;
+    // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
+    const std::size_t rank = nest_.buffers[s->target].shape.size();
+    const bool whole = decided_at_first(*s, p.column, intrinsic.n, 0);
+    if ((!whole && !(p.clamp && decided_at_first(*s, p.column, intrinsic.n, rank))) ||
+        !decided_at_first(*s, p.depth, intrinsic.k, 0))
+      return std::nullopt;
+    const auto stride_of = [&](const program::ExprNode* read, loops::Var var) -> std::optional<std::int64_t> {
+      const Access& read_at = access(p, read);
+      if (!(read_at.inside && whole) && !within_memory(read_at)) return std::nullopt;
+      return stride(read_at.offset, var);
+    };
+    // The factor that is the same in all lanes is the row.
+    const bool swapped = stride_of(factors->first, p.column) != 0;
+    p.row = swapped ? factors->second : factors->first;
+    p.columns = swapped ? factors->first : factors->second;
+    const std::optional<std::int64_t> term_distance = stride_of(p.columns, p.depth);
+    if (stride_of(p.row, p.column) != 0 || stride_of(p.row, p.depth) != 1 || !term_distance) return std::nullopt;
+    p.term_distance = *term_distance;
+    const std::optional<std::int64_t> column_distance = stride_of(p.columns, p.column);
+    p.stored_by_column = column_distance == intrinsic.k && term_distance == 1;
+    if (!p.stored_by_column && column_distance != 1) return std::nullopt;
+    if (!stride(plan.target.offset, p.column)) return std::nullopt;
+    return p;
+  }
+
+  /// Adds a row of products to the target, which lives in registers or in memory.
+  void add_row(const schedule::TensorIntrinsic& intrinsic, const RowProduct& p) {
+    const loops::Statement& s = *p.statement;
+    const Access& columns = access(p, p.columns);
+    llvm::Value* a = splat_row(access(p, p.row));
+    llvm::Value* b = p.stored_by_column ? load_bits_at(columns, words())
+                                        : interleaved_rows(columns, p.term_distance, intrinsic.k);
+    lanes_ = static_cast<unsigned>(intrinsic.n);
+    bindings_[p.column] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
+    const Affine at = affine(plan_.of(s).target.offset);
+    const auto add = [&](llvm::Value* sum) {
+      return intrinsic.unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
+                                                      : dot_of_bytes(sum, a, p.row->type, b, p.columns->type);
+    };
+    if (in_open_tile(s)) {
+      llvm::AllocaInst* slot = tile_->registers.at({at.constant, lanes_});
+      builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
+    } else {
+      store(s.target, at, add(load(s.target, at, {})), nullptr);
+    }
+    lanes_ = 1;
+    bindings_[p.column] = at_first();
+  }
+
   /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first: always, or
   /// because the bound is a multiple of `extent`. Guards of the first `free_axes` axes are let off.
   [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,

@@ -75,8 +75,9 @@ class Plan {
 
   /// True when the target has the tensor instruction that stands for the loop.
   [[nodiscard]] bool has_instruction(const loops::Loop& loop) const {
-    return loop.intrinsic != nullptr && loop.kind == loops::LoopKind::Vectorized && target_.isa == Isa::Avx512 &&
-           target_.has(loop.intrinsic->unit) && lanes(loop.body) == loop.intrinsic->n;
+    if (loop.intrinsic == nullptr) return false;
+    const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
+    return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) && lanes(loop.body) == loop.intrinsic->n;
   }
 
   template <class F>

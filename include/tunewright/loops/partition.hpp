@@ -109,15 +109,16 @@ class Partition {
     std::get<Statement>(current->content).guards.clear();
   }
 
-  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (unrolled
-  /// or vectorized, then reductions, or one plain loop where there are neither) and the condition can hold at
-  /// all.
+  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (those of a
+  /// tensor instruction, unrolled or vectorized, then reductions, or one plain loop where there are none of these)
+  /// and the condition can hold at all.
   bool is_hoisting_place(const Node& node, const Statement& statement) const {
     const std::vector<const Loop*> loops = perfect_loops(node);
     const auto is_inner = [](const Loop& loop) {
       return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
     };
-    std::size_t begin = loops.size();
+    std::size_t begin = 0;
+    while (begin < loops.size() && loops[begin]->intrinsic == nullptr) ++begin;
     while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
     while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
     if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;

@@ -27,15 +27,18 @@ struct OperandTypes {
   ScalarType accumulator = ScalarType::Float32;
 };
 
-/// accumulator[i, j] += sum over r < k of a[i, r] * b[r, j], for i < m and j < n.
+/// accumulator[i, j] += sum over r < steps * k of a[i, r] * b[r, j], for i < m and j < n.
 ///
-/// Layouts: elements of `a` that differ in r are neighbours. Elements of `b` are stored [n][k], or as k rows of n that
-/// are interleaved on the way in.
+/// Its loops are, from the outside in, m, steps, n and k; those of one iteration are left out.
+///
+/// Layouts: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where there is one
+/// step also as k rows of n that are interleaved on the way in.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
+  std::int64_t steps = 1;  ///< sums of k terms that follow one another
   TensorUnit unit = TensorUnit::Avx512Vnni;
   std::array<OperandTypes, 4> types{};
   std::size_t type_count = 1;
@@ -49,7 +52,7 @@ struct TensorIntrinsic {
 };
 
 /// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
-inline constexpr std::array<TensorIntrinsic, 2> tensor_intrinsics{{
+inline constexpr std::array<TensorIntrinsic, 4> tensor_intrinsics{{
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
@@ -62,6 +65,23 @@ inline constexpr std::array<TensorIntrinsic, 2> tensor_intrinsics{{
      .n = 16,
      .k = 2,
      .unit = TensorUnit::Avx512Bf16,
+     .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
+    {.name = "amx_int8",
+     .m = 16,
+     .n = 16,
+     .k = 4,
+     .steps = 16,
+     .unit = TensorUnit::AmxInt8,
+     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .type_count = 3},
+    {.name = "amx_bf16",
+     .m = 16,
+     .n = 16,
+     .k = 2,
+     .steps = 16,
+     .unit = TensorUnit::AmxBf16,
      .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
 }};
 

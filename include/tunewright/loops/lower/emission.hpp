@@ -167,8 +167,9 @@ class Emission : Pass {
     throw ScheduleError(ScheduleFault::Unsupported,
                         "the loops of '" + stage.op->name + "' from " +
                             schedule::iterator_name(stage, stage.tensorized.iter) + " inwards are not the " +
-                            std::to_string(intrinsic.m) + " x " + std::to_string(intrinsic.n) + " x " +
-                            std::to_string(intrinsic.k) + " of " + std::string(intrinsic.name) +
+                            std::to_string(intrinsic.m) + " x " +
+                            (intrinsic.steps == 1 ? "" : std::to_string(intrinsic.steps) + " x ") +
+                            std::to_string(intrinsic.n) + " x " + std::to_string(intrinsic.k) + " of " + std::string(intrinsic.name) +
                             "; split and reorder so that they are");
   }
 
@@ -186,6 +187,7 @@ class Emission : Pass {
     Loop* outermost = nullptr;
     Body* inside = &body;
     for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial},
+                                 Wanted{intrinsic.steps, true, LoopKind::Serial},
                                  Wanted{intrinsic.n, false, LoopKind::Vectorized},
                                  Wanted{intrinsic.k, true, reducing}}) {
       if (wanted.extent == 1) continue;

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/IR/GlobalVariable.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/llvm_tensor.hpp"
+
+/// Products of matrices in the tile registers of AMX.
+namespace tunewright::codegen::detail {
+
+/// Each of eight tile registers holds 16 rows of 64 bytes. Four accumulate, four hold factors. Accumulators stay in
+/// their registers across the reduction loops around the instruction.
+class TileRegisterEmitter : public TensorEmitter {
+ public:
+  using TensorEmitter::TensorEmitter;
+
+ protected:
+  static constexpr unsigned max_accumulators = 4;
+  static constexpr unsigned factor_registers = 4;
+
+  /// What a tile register is filled from or written to.
+  struct Matrix {
+    loops::BufferId buffer = 0;
+    const loops::IndexExpr* offset = nullptr;  ///< of the first element
+    std::int64_t row_bytes = 0;                ///< from one row to the next
+  };
+  /// A sum of products of matrices that lives in tile registers.
+  struct MatrixProduct {
+    const loops::Statement* statement = nullptr;
+    std::vector<const loops::Loop*> around;  ///< the instruction's loops, outermost first
+    std::vector<const loops::Loop*> inside;  ///< the instruction's own
+    Matrix rows, columns, target;
+    llvm::Intrinsic::ID instruction = llvm::Intrinsic::not_intrinsic;
+    std::map<std::int64_t, unsigned> accumulators;  ///< register of each constant part of the target's offset
+  };
+
+  [[nodiscard]] bool has_open_matrices() const noexcept { return open_.has_value(); }
+
+  /// The product in `loop`, if tile registers can hold its target while `loop` runs: nothing is cut by guards, the
+  /// operands lie as the instruction reads them, and the loops move the target to few places, all known.
+  [[nodiscard]] std::optional<MatrixProduct> matrix_product(const loops::Loop& loop) {
+    const loops::Statement* s = only_statement(loop);
+    if (s == nullptr || s->kind != loops::Statement::Kind::Update || lanes_ != 1) return std::nullopt;
+    const std::vector<const loops::Loop*> all = chain(loop);
+    const auto first = std::find_if(all.begin(), all.end(), [&](const loops::Loop* l) {
+      return plan_.has_instruction(*l) && l->intrinsic->m > 1;
+    });
+    if (first == all.end()) return std::nullopt;
+    MatrixProduct product;
+    product.statement = s;
+    product.around.assign(all.begin(), first);
+    product.inside.assign(first, all.end());
+    const bool cut = std::any_of(s->guards.begin(), s->guards.end(),
+                                 [&](const loops::Guard& guard) { return !is_satisfied(guard); });
+    if (cut || !find_operands(product) || !assign_registers(product)) return std::nullopt;
+    return product;
+  }
+
+  /// Loads the target's elements.
+  void open_matrices(MatrixProduct product) {
+    open_ = std::move(product);
+    forget_factors();
+    for_each_accumulator([&](const Affine& at, unsigned tile) {
+      move_tile(llvm::Intrinsic::x86_tileloadd64, tile, open_->target, at);
+    });
+  }
+  /// Writes them back.
+  void close_matrices() {
+    for_each_accumulator([&](const Affine& at, unsigned tile) {
+      move_tile(llvm::Intrinsic::x86_tilestored64, tile, open_->target, at);
+    });
+    forget(open_->statement->target);
+    open_.reset();
+  }
+
+  /// Adds one product of matrices, where `loop` is what the open product's instruction stands for.
+  [[nodiscard]] bool emit_matrix_instruction(const loops::Loop& loop) {
+    if (!open_ || open_->inside.front() != &loop) return false;
+    at_first_element(*open_, [&] {
+      const unsigned sum = open_->accumulators.at(affine(*open_->target.offset).constant);
+      const unsigned rows = factor(open_->rows);
+      const unsigned columns = factor(open_->columns);
+      call(open_->instruction, {tile_number(sum), tile_number(rows), tile_number(columns)});
+    });
+    return true;
+  }
+
+  /// A call that runs other parts of the kernel, which release the registers when they are done.
+  void loses_tile_registers(llvm::CallInst& call) { losing_.push_back(&call); }
+
+  /// Shapes the registers on entry to a finished function that uses them, and releases them at its end.
+  void configure_tile_registers(llvm::Function& function) {
+    if (users_.count(&function) == 0) return;
+    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    llvm::BasicBlock& entry = function.getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+    call(llvm::Intrinsic::x86_ldtilecfg, {configuration()});
+    for (llvm::CallInst* losing : losing_) {
+      if (losing->getFunction() != &function) continue;
+      builder_.SetInsertPoint(losing->getNextNode());
+      call(llvm::Intrinsic::x86_ldtilecfg, {configuration()});
+    }
+    for (llvm::BasicBlock& block : function) {
+      if (!llvm::isa<llvm::ReturnInst>(block.getTerminator())) continue;
+      builder_.SetInsertPoint(block.getTerminator());
+      call(llvm::Intrinsic::x86_tilerelease, {});
+    }
+  }
+
+  ~TileRegisterEmitter() = default;
+
+ private:
+  static constexpr std::int64_t rows_of_tile = 16;
+  static constexpr std::int64_t bytes_of_row = 64;
+
+  [[nodiscard]] bool find_operands(MatrixProduct& product) const {
+    const schedule::TensorIntrinsic& intrinsic = *product.inside.front()->intrinsic;
+    const std::array<std::int64_t, 4> extents{intrinsic.m, intrinsic.steps, intrinsic.n, intrinsic.k};
+    const bool same =
+        std::equal(extents.begin(), extents.end(), product.inside.begin(), product.inside.end(),
+                   [&](std::int64_t extent, const loops::Loop* l) { return plan_.extent(l->var) == extent; });
+    const std::optional<schedule::Product> factors = schedule::product_of(*product.statement->op);
+    if (!same || !factors) return false;
+    const StatementPlan& plan = plan_.of(*product.statement);
+    // Distances along m, steps, n and k; what is not listed may be anything.
+    using Strides = std::array<std::optional<std::int64_t>, 4>;
+    const auto lies = [&](const Access& access, const Strides& wanted) {
+      for (std::size_t l = 0; l < 4; ++l) {
+        const auto actual = stride(access.offset, product.inside[l]->var);
+        if (!actual || (wanted[l] && actual != wanted[l])) return false;
+      }
+      return true;
+    };
+    const auto matrix = [&](const Access& access, std::size_t row) {
+      const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[access.buffer].type));
+      return Matrix{access.buffer, &access.offset, size * *stride(access.offset, product.inside[row]->var)};
+    };
+    const Strides in_rows{std::nullopt, intrinsic.k, 0, 1};
+    const Strides in_columns{0, std::nullopt, intrinsic.k, 1};
+    const bool swapped = !lies(plan.loads.at(factors->first), in_rows);
+    const program::ExprNode* a = swapped ? factors->second : factors->first;
+    const program::ExprNode* b = swapped ? factors->first : factors->second;
+    if (!lies(plan.loads.at(a), in_rows) || !lies(plan.loads.at(b), in_columns) ||
+        !lies(plan.target, {std::nullopt, 0, 1, 0}))
+      return false;
+    product.rows = matrix(plan.loads.at(a), 0);
+    product.columns = matrix(plan.loads.at(b), 1);
+    product.target = matrix(plan.target, 0);
+    product.instruction = instruction_for(a->type, b->type);
+    return true;
+  }
+
+  [[nodiscard]] static llvm::Intrinsic::ID instruction_for(program::ScalarType a, program::ScalarType b) {
+    using program::ScalarType;
+    if (a == ScalarType::BFloat16) return llvm::Intrinsic::x86_tdpbf16ps;
+    if (a == ScalarType::Int8)
+      return b == ScalarType::Int8 ? llvm::Intrinsic::x86_tdpbssd : llvm::Intrinsic::x86_tdpbsud;
+    return b == ScalarType::Int8 ? llvm::Intrinsic::x86_tdpbusd : llvm::Intrinsic::x86_tdpbuud;
+  }
+
+  /// False where the outermost loop moves the target, which is then better held further inside, or where there are
+  /// more places than registers.
+  [[nodiscard]] bool assign_registers(MatrixProduct& product) {
+    const loops::IndexExpr& offset = *product.target.offset;
+    std::int64_t places = 1;
+    bool outermost = true;
+    for (const loops::Loop* loop : product.around) {
+      const std::int64_t extent = plan_.extent(loop->var);
+      if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
+      if (extent == 1) continue;
+      const bool moves = offset.uses(loop->var);
+      if (moves && (outermost || !plan_.is_static(*loop))) return false;
+      if (moves) places *= extent;
+      outermost = false;
+      if (places > max_accumulators) return false;
+    }
+    std::optional<Affine> at_start;
+    bool same_address = true;
+    at_first_element(product, [&] {
+      for_each_element(product.around, *product.statement, [&] {
+        const Affine at = affine(offset);
+        if (!at_start) at_start = at;
+        same_address = same_address && at.terms == at_start->terms && at.uniform();
+        product.accumulators.emplace(at.constant, static_cast<unsigned>(product.accumulators.size()));
+      });
+    });
+    return same_address;
+  }
+
+  /// Calls `f` with the instruction's own loops at their first iteration.
+  template <class F>
+  void at_first_element(const MatrixProduct& product, const F& f) {
+    std::vector<Binding> saved;
+    for (const loops::Loop* loop : product.inside)
+      saved.push_back(std::exchange(bindings_[loop->var], at_first()));
+    f();
+    for (std::size_t l = 0; l < saved.size(); ++l) bindings_[product.inside[l]->var] = saved[l];
+  }
+  template <class F>
+  void for_each_accumulator(const F& f) {
+    std::set<unsigned> done;
+    at_first_element(*open_, [&] {
+      for_each_element(open_->around, *open_->statement, [&] {
+        const Affine at = affine(*open_->target.offset);
+        const unsigned tile = open_->accumulators.at(at.constant);
+        if (done.insert(tile).second) f(at, tile);
+      });
+    });
+  }
+
+  /// The register that holds a factor, which is loaded if none does; the one used longest ago gives way, and so never
+  /// the other factor of the same product.
+  [[nodiscard]] unsigned factor(const Matrix& matrix) {
+    if (factors_block_ != builder_.GetInsertBlock()) forget_factors();
+    const Affine at = affine(*matrix.offset);
+    const Held wanted{matrix.buffer, sum_of_terms(at), at.constant};
+    auto chosen =
+        std::find_if(factors_.begin(), factors_.end(), [&](const Factor& f) { return f.held == wanted; });
+    const bool known = chosen != factors_.end();
+    if (!known) chosen = std::prev(factors_.end());
+    std::rotate(factors_.begin(), chosen, std::next(chosen));
+    Factor& latest = factors_.front();
+    if (!known) {
+      latest.held = wanted;
+      move_tile(llvm::Intrinsic::x86_tileloadd64, latest.register_number, matrix, at);
+    }
+    return latest.register_number;
+  }
+  void forget_factors() {
+    for (unsigned r = 0; r < factor_registers; ++r) factors_[r] = {max_accumulators + r, {}};
+    factors_block_ = builder_.GetInsertBlock();
+  }
+
+  void move_tile(llvm::Intrinsic::ID how, unsigned tile, const Matrix& matrix, const Affine& at) {
+    call(how, {tile_number(tile), address(matrix.buffer, at),
+               builder_.getInt64(static_cast<std::uint64_t>(matrix.row_bytes))});
+    users_.insert(builder_.GetInsertBlock()->getParent());
+  }
+  [[nodiscard]] llvm::Value* tile_number(unsigned tile) {
+    return builder_.getInt8(static_cast<std::uint8_t>(tile));
+  }
+  void call(llvm::Intrinsic::ID instruction, llvm::ArrayRef<llvm::Value*> arguments) {
+    builder_.CreateIntrinsic(instruction, {}, arguments);
+  }
+
+  /// What `ldtilecfg` reads: palette 1, then from byte 16 the bytes of a row of each register, from byte 48 its rows.
+  [[nodiscard]] llvm::GlobalVariable* configuration() {
+    if (configuration_ != nullptr) return configuration_;
+    std::array<std::uint8_t, 64> bytes{1};
+    for (std::size_t tile = 0; tile < max_accumulators + factor_registers; ++tile) {
+      bytes[16 + 2 * tile] = bytes_of_row;
+      bytes[48 + tile] = rows_of_tile;
+    }
+    llvm::Constant* value = llvm::ConstantDataArray::get(context_, llvm::ArrayRef<std::uint8_t>(bytes));
+    configuration_ = add_constant(value, "tile_configuration");
+    return configuration_;
+  }
+
+  /// A buffer, and the sum of the terms and the constant of an offset into it.
+  struct Held {
+    loops::BufferId buffer = loops::LoopNest::no_buffer;
+    llvm::Value* terms = nullptr;
+    std::int64_t constant = 0;
+    bool operator==(const Held&) const = default;
+  };
+  std::optional<MatrixProduct> open_;
+  struct Factor {
+    unsigned register_number = 0;
+    Held held;
+  };
+  std::array<Factor, factor_registers> factors_{};  ///< the one used last comes first
+  const llvm::BasicBlock* factors_block_ = nullptr;
+  std::set<const llvm::Function*> users_;
+  std::vector<llvm::CallInst*> losing_;
+  llvm::GlobalVariable* configuration_ = nullptr;
+};
+
+}  // namespace tunewright::codegen::detail

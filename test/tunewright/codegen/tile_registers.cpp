@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products in the tile registers of AMX: the instructions in the assembly, and what they compute, with functions
+// of this program in their place where the machine has none.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/run_kernel.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace {
+
+using namespace tunewright;
+using program::ScalarType;
+
+constexpr ScalarType s8 = ScalarType::Int8;
+constexpr ScalarType u8 = ScalarType::UInt8;
+constexpr ScalarType bf16 = ScalarType::BFloat16;
+
+struct Case {
+  program::operators::MatmulShape shape;
+  std::int64_t tiles_down = 1;
+  std::int64_t tiles_across = 1;
+  bool packed = true;
+  bool copied = false;  ///< packed on the way, not ahead of time
+};
+
+/// Blocks of tiles, one row of blocks a thread.
+schedule::Schedule tensorized(const Case& c) {
+  using namespace schedule;
+  const bool pairs = c.shape.type == bf16;
+  Schedule config{program::operators::matmul_graph(c.shape), {}};
+  if (c.copied) config.steps = {CacheRead{1, 2, Scope::Local}, Annotate{3, 0, LoopKind::Parallel}};
+  const program::TensorId copy = c.copied ? 3 : 1;
+  const program::TensorId stage = 2;
+  for (const Step& step :
+       std::vector<Step>{Split{stage, 0, {c.tiles_down, 16}}, Split{stage, 1, {c.tiles_across, 16}},
+                         Split{stage, 2, {16, pairs ? 2 : 4}}, Reorder{stage, {3, 6, 9, 4, 7, 5, 10, 8, 11}},
+                         Annotate{stage, 3, LoopKind::Parallel}, Annotate{stage, 4, LoopKind::Unrolled},
+                         Annotate{stage, 7, LoopKind::Unrolled}})
+    config.steps.push_back(step);
+  if (c.packed) config.steps.push_back(Pack{copy, stage});
+  config.steps.push_back(Tensorize{stage, 5, pairs ? "amx_bf16" : "amx_int8"});
+  return config;
+}
+
+Target with_units() {
+  Target target;
+  target.isa = Isa::Avx512;
+  target.threads = 2;
+  return target.with_tensor_unit(TensorUnit::AmxInt8).with_tensor_unit(TensorUnit::AmxBf16);
+}
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string assembly(const Case& c, const Target& target = with_units()) {
+  return codegen::LlvmCompiler(target, {.verify = true}).to_assembly(loops::lower(tensorized(c)));
+}
+
+/// The tile registers as the manual of the instruction set describes them: shapes come from the configuration, and there
+/// is nothing to use before there is one.
+struct TileRegisters {
+  struct Tile {
+    std::size_t rows = 0;
+    std::size_t row_bytes = 0;
+    std::array<std::array<std::uint8_t, 64>, 16> bytes{};
+  };
+  std::array<Tile, 8> tiles{};
+  bool configured = false;
+  std::size_t misuses = 0;
+  std::size_t products = 0;
+};
+TileRegisters registers;  // what stands for a processor's
+
+TileRegisters::Tile& tile(std::uint8_t number) {
+  if (!registers.configured || number >= registers.tiles.size()) ++registers.misuses;
+  return registers.tiles[number % registers.tiles.size()];
+}
+void ldtilecfg(const std::uint8_t* bytes) {
+  registers.configured = bytes[0] == 1 && bytes[1] == 0;
+  for (std::size_t t = 0; t < registers.tiles.size(); ++t) {
+    std::uint16_t row_bytes = 0;
+    std::memcpy(&row_bytes, bytes + 16 + 2 * t, sizeof row_bytes);
+    registers.tiles[t] = {bytes[48 + t], row_bytes, {}};
+    if (row_bytes > 64 || bytes[48 + t] > 16) ++registers.misuses;
+  }
+}
+void tilerelease() { registers.configured = false; }
+void tileloadd64(std::uint8_t number, const std::uint8_t* from, std::int64_t stride) {
+  TileRegisters::Tile& t = tile(number);
+  for (std::size_t r = 0; r < t.rows; ++r)
+    std::memcpy(t.bytes[r].data(), from + static_cast<std::int64_t>(r) * stride, t.row_bytes);
+}
+void tilestored64(std::uint8_t number, std::uint8_t* to, std::int64_t stride) {
+  const TileRegisters::Tile& t = tile(number);
+  for (std::size_t r = 0; r < t.rows; ++r)
+    std::memcpy(to + static_cast<std::int64_t>(r) * stride, t.bytes[r].data(), t.row_bytes);
+}
+
+template <class T>
+T element(const TileRegisters::Tile& t, std::size_t row, std::size_t column) {
+  T value{};
+  std::memcpy(&value, t.bytes[row].data() + column * sizeof(T), sizeof(T));
+  return value;
+}
+template <class T>
+void set_element(TileRegisters::Tile& t, std::size_t row, std::size_t column, T value) {
+  std::memcpy(t.bytes[row].data() + column * sizeof(T), &value, sizeof(T));
+}
+
+template <class A, class B>
+void product_of_bytes(std::uint8_t sum, std::uint8_t rows, std::uint8_t columns) {
+  TileRegisters::Tile& c = tile(sum);
+  const TileRegisters::Tile& a = tile(rows);
+  const TileRegisters::Tile& b = tile(columns);
+  ++registers.products;
+  for (std::size_t m = 0; m < c.rows; ++m) {
+    for (std::size_t k = 0; k < a.row_bytes / 4; ++k) {
+      for (std::size_t n = 0; n < c.row_bytes / 4; ++n) {
+        auto total = static_cast<std::uint32_t>(element<std::int32_t>(c, m, n));
+        for (std::size_t i = 0; i < 4; ++i)
+          total += static_cast<std::uint32_t>(element<A>(a, m, 4 * k + i) * element<B>(b, k, 4 * n + i));
+        set_element(c, m, n, total);
+      }
+    }
+  }
+}
+void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t columns) {
+  TileRegisters::Tile& c = tile(sum);
+  const TileRegisters::Tile& a = tile(rows);
+  const TileRegisters::Tile& b = tile(columns);
+  ++registers.products;
+  const auto value = [](const TileRegisters::Tile& t, std::size_t row, std::size_t column) {
+    const std::uint32_t bits = std::uint32_t{element<std::uint16_t>(t, row, column)} << 16;
+    float wide = 0;
+    std::memcpy(&wide, &bits, sizeof wide);
+    return wide;
+  };
+  for (std::size_t m = 0; m < c.rows; ++m) {
+    for (std::size_t n = 0; n < c.row_bytes / 4; ++n) {
+      float even = 0;
+      float odd = 0;
+      for (std::size_t k = 0; k < a.row_bytes / 4; ++k) {
+        even += value(a, m, 2 * k) * value(b, k, 2 * n);
+        odd += value(a, m, 2 * k + 1) * value(b, k, 2 * n + 1);
+      }
+      set_element(c, m, n, element<float>(c, m, n) + (even + odd));
+    }
+  }
+}
+
+/// The kernel with a call of the function above for each tile instruction.
+codegen::Kernel without_unit(const loops::LoopNest& nest, const Target& target) {
+  const auto address = [](auto* function) {
+    return std::to_string(reinterpret_cast<std::uintptr_t>(function));
+  };
+  const std::vector<std::pair<std::string, std::string>> functions{
+      {"ldtilecfg", address(&ldtilecfg)},
+      {"tilerelease", address(&tilerelease)},
+      {"tileloadd64", address(&tileloadd64)},
+      {"tilestored64", address(&tilestored64)},
+      {"tdpbf16ps", address(&product_of_pairs)},
+      {"tdpbssd", address(&product_of_bytes<std::int8_t, std::int8_t>)},
+      {"tdpbsud", address(&product_of_bytes<std::int8_t, std::uint8_t>)},
+      {"tdpbusd", address(&product_of_bytes<std::uint8_t, std::int8_t>)},
+      {"tdpbuud", address(&product_of_bytes<std::uint8_t, std::uint8_t>)}};
+  codegen::LlvmCompiler compiler(target, {.verify = true});
+  std::string text = compiler.to_llvm_ir(nest);
+  for (const auto& [name, at] : functions) {
+    const std::string intrinsic = "@llvm.x86." + name + "(";
+    const std::string declaration = "declare void " + intrinsic;
+    if (const auto declared = text.find(declaration); declared != std::string::npos)
+      text.erase(declared, text.find('\n', declared) - declared);
+    for (std::size_t found = text.find(intrinsic); found != std::string::npos;
+         found = text.find(intrinsic, found))
+      text.replace(found, intrinsic.size(), "inttoptr (i64 " + at + " to ptr)(");
+  }
+  const codegen::Kernel compiled = compiler.compile(nest);
+  return compiler.compile_ir_text(text, compiled.symbol, compiled.buffers);
+}
+
+std::vector<std::vector<double>> arguments_for(const loops::LoopNest& nest) {
+  Rng rng(5);
+  std::vector<std::vector<double>> arguments;
+  for (const loops::BufferId id : nest.arguments) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(buffer.elements()));
+    for (double& v : values) {
+      v = program::is_float(buffer.type) ? program::rounded(2 * rng.uniform() - 1, buffer.type)
+                                         : program::lowest(buffer.type) + static_cast<double>(rng.below(256));
+    }
+  }
+  return arguments;
+}
+
+/// Largest difference from the same loops interpreted, relative to 1 + magnitude. Sums are of at most 200 terms.
+double error_of(const codegen::Kernel& kernel, std::vector<std::vector<double>> arguments,
+                const std::vector<std::vector<double>>& expected) {
+  if (!test::run_kernel(kernel, arguments)) return std::numeric_limits<double>::infinity();
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.back().size(); ++i) {
+    const double want = expected.back()[i];
+    worst = std::max(worst, std::fabs(arguments.back()[i] - want) / (1 + std::fabs(want)));
+  }
+  return worst;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all{
+      {{.m = 16, .n = 16, .k = 64, .constant_b = true, .type = u8, .type_b = s8}},
+      {{.m = 64, .n = 32, .k = 128, .constant_b = true, .type = s8}, 2, 2},
+      {{.m = 40, .n = 32, .k = 128, .constant_b = true, .type = u8}, 1, 2},
+      {{.m = 32, .n = 40, .k = 128, .constant_b = true, .type = s8, .type_b = u8}, 2, 1},
+      {{.m = 64, .n = 32, .k = 64, .type = u8, .type_b = s8}, 2, 2, true, true},
+      {{.m = 16, .n = 32, .k = 128, .type = u8, .type_b = s8}, 1, 2, true, true},
+      {{.m = 16, .n = 16, .k = 32, .constant_b = true, .type = bf16}},
+      {{.m = 64, .n = 32, .k = 96, .constant_b = true, .type = bf16}, 2, 2},
+      {{.m = 33, .n = 64, .k = 96, .constant_b = true, .type = bf16}, 1, 4},
+      {{.m = 32, .n = 32, .k = 100, .constant_b = true, .type = bf16}, 1, 1}};
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of two by two tiles accumulate in four registers and load each factor once a step") {
+  const Case bytes{{.m = 64, .n = 64, .k = 256, .constant_b = true, .type = u8, .type_b = s8}, 2, 2};
+  const std::string text = assembly(bytes);
+  CHECK_MESSAGE(count(text, "tdpbusd\t") == 4, text);
+  CHECK(count(text, "tileloadd") == 8);  // four sums, two factors from each side
+  CHECK(count(text, "tilestored") == 4);
+  CHECK(count(text, "ldtilecfg") == 1);
+  CHECK(count(text, "tilerelease") == 1);
+
+  Case pairs = bytes;
+  pairs.shape.type = bf16;
+  pairs.shape.type_b.reset();
+  CHECK(count(assembly(pairs), "tdpbf16ps") == 4);
+  pairs.tiles_down = pairs.tiles_across = 1;
+  CHECK(count(assembly(pairs), "tdpbf16ps") == 1);
+  CHECK(count(assembly(pairs), "tileloadd") == 3);
+}
+
+TEST_CASE("registers are shaped again after other threads may have released them") {
+  // The copy is made by a parallel loop, then the only block runs on the calling thread.
+  const std::string text = assembly({{.m = 16, .n = 32, .k = 128, .type = bf16}, 1, 2, true, true});
+  CHECK_MESSAGE(count(text, "ldtilecfg") == 2, text);
+  CHECK(count(text, "tilerelease") == 1);
+}
+
+TEST_CASE("each combination of signs has its instruction, and another unit does not help") {
+  Case c{{.m = 16, .n = 16, .k = 64, .constant_b = true, .type = s8}};
+  CHECK(count(assembly(c), "tdpbssd") == 1);
+  c.shape.type_b = u8;
+  CHECK(count(assembly(c), "tdpbsud") == 1);
+  c.shape.type = u8;
+  CHECK(count(assembly(c), "tdpbuud") == 1);
+  Target other;
+  other.isa = Isa::Avx512;
+  CHECK(count(assembly(c, other.with_tensor_unit(TensorUnit::AmxBf16)), "tdpb") == 0);
+  CHECK(count(assembly(c, other), "tile") == 0);
+}
+
+TEST_CASE("operands that do not lie in tiles, and tiles cut by an edge, run as loops") {
+  Case c{{.m = 32, .n = 32, .k = 64, .constant_b = true, .type = bf16}};
+  c.packed = false;
+  CHECK(count(assembly(c), "tile") == 0);  // rows of b are not interleaved
+  c.packed = true;
+  c.shape.m = 15;  // the loop of 16 rows shrinks, and is no longer what the instruction computes
+  CHECK_THROWS_AS((void)loops::lower(tensorized(c)), schedule::ScheduleError);
+  c.shape.m = 40;  // two tiles are whole, one is not
+  const std::string text = assembly(c);
+  CHECK_MESSAGE(count(text, "tdpbf16ps") == 1, text);
+  CHECK(count(text, "vfmadd") > 0);
+}
+
+TEST_CASE("kernels with tile registers compute what their loops do") {
+  const Target host = host_target();
+  for (const Case& c : cases()) {
+    const loops::LoopNest nest = loops::lower(tensorized(c));
+    const double most = c.shape.type == bf16 ? 1e-5 : 0;
+    const auto arguments = arguments_for(nest);
+    const auto expected = test::interpreted(nest, arguments);
+    codegen::LlvmCompiler plain(host.with_isa(Isa::Sse42));
+    CHECK_MESSAGE(error_of(plain.compile(nest), arguments, expected) <= most, loops::to_string(nest));
+    if (host.isa != Isa::Avx512) continue;
+    registers = {};
+    CHECK_MESSAGE(error_of(without_unit(nest, with_units()), arguments, expected) <= most,
+                  loops::to_string(nest));
+    CHECK_MESSAGE(registers.products > 0, loops::to_string(nest));
+    CHECK(registers.misuses == 0);
+    CHECK_FALSE(registers.configured);  // released
+  }
+  if (host.isa != Isa::Avx512) MESSAGE("skipped: no AVX-512");
+}
+
+TEST_CASE("a machine with AMX runs them") {
+  const Target host = host_target();
+  if (!host.has(TensorUnit::AmxInt8) || !host.has(TensorUnit::AmxBf16)) {
+    MESSAGE("skipped: no AMX");
+    return;
+  }
+  codegen::LlvmCompiler compiler(host);
+  for (const Case& c : cases()) {
+    const loops::LoopNest nest = loops::lower(tensorized(c));
+    const auto arguments = arguments_for(nest);
+    const double error = error_of(compiler.compile(nest), arguments, test::interpreted(nest, arguments));
+    CHECK_MESSAGE(error <= (c.shape.type == bf16 ? 1e-5 : 0), loops::to_string(nest));
+  }
+}
