@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/measurers/sandbox/child.hpp"
 #include "tunewright/measurers/sandbox/crash_report.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
@@ -163,6 +164,8 @@ class Zygote {
     if (parts.serve) {
       parts.serve(socket);
     } else {
+      // The tuner may have asked only after the zygote was forked. Where there are no such registers this fails.
+      (void)host::permit_tile_registers();
       Child(socket, parts).serve();
     }
   }
