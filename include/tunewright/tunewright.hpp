@@ -10,6 +10,7 @@
 #include "tunewright/core/progress.hpp"
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/annealing.hpp"
+#include "tunewright/explorers/draft_set.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/features/none.hpp"
