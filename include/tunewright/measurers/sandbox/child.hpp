@@ -2,13 +2,16 @@
 #pragma once
 
 #include <sched.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -106,7 +109,7 @@ class Child {
       }
       case Request::Kind::Repeat: {
         const Bound& bound = kept_.at(request.kernel);
-        pin(bound.native);
+        keep_to_first_processor();
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
         // Enough to bring the clock and the caches back to where repeated calls have them.
         double estimate = 0;
@@ -172,7 +175,10 @@ class Child {
     Reader reader(mapping.bytes());
     const KernelView kernel = get_kernel(reader);
     Bound bound = bind(kernel);
+    if (bound.native) use_all_processors();
     check(bound);
+    if (bound.native) spread_threads();
+    keep_to_first_processor();
     return bound;
   }
 
@@ -195,7 +201,7 @@ class Child {
     for (const codegen::KernelBuffer& buffer : kernel.buffers)
       bound.arguments.push_back(address(buffer, bound));
     bound.native = kernel.native != nullptr;
-    pin(bound.native);
+    keep_to_first_processor();
     bound.runtime = runtime();
     return bound;
   }
@@ -259,18 +265,39 @@ class Child {
     return runtime_.runtime;
   }
 
-  /// A compiled kernel's calling thread keeps to the first processor, since the runtime has the others. A
-  /// native one may start threads of its own, and they inherit what it is allowed.
-  void pin(bool native) const {
+  /// Calls come from the first processor, since the runtime's threads have the others.
+  void keep_to_first_processor() const {
+    if (!processors_.empty()) allow(0, std::span(processors_).first(1));
+  }
+
+  /// For the first call of a native kernel: it may start threads of its own, and they inherit what the caller
+  /// is allowed.
+  void use_all_processors() const {
+    if (!processors_.empty()) allow(0, processors_);
+  }
+
+  /// Gives threads that a native kernel started a processor each, as its library would if it were asked to bind
+  /// them. Where two of them share one, a barrier between them lasts a time slice of the scheduler.
+  void spread_threads() const {
     if (processors_.empty()) return;
+    const std::span<const int> others =
+        processors_.size() > 1 ? std::span(processors_).subspan(1) : std::span(processors_);
+    std::size_t next = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+      const pid_t thread = std::stoi(entry.path().filename().string());
+      cpu_set_t allowed;
+      // A thread that is gone by now, or has a place already, needs none.
+      if (thread == ::getpid() || ::sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
+      if (CPU_COUNT(&allowed) > 1) allow(thread, others.subspan(next++ % others.size(), 1));
+    }
+  }
+
+  static void allow(pid_t thread, std::span<const int> processors) {
     cpu_set_t set;
     CPU_ZERO(&set);
-    for (const int p : processors_) CPU_SET(static_cast<std::size_t>(p), &set);
-    if (!native) {
-      CPU_ZERO(&set);
-      CPU_SET(static_cast<std::size_t>(processors_.front()), &set);
-    }
-    if (::sched_setaffinity(0, sizeof set, &set) != 0) throw_system_error("sched_setaffinity");
+    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
+    if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH)
+      throw_system_error("sched_setaffinity");
   }
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
