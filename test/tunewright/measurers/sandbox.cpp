@@ -12,11 +12,14 @@
 #include <cstdlib>
 #include <fstream>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "native_kernels.hpp"
+#include "tunewright/core/host_target.hpp"
 
 namespace {
 
@@ -40,6 +43,22 @@ TUNEWRIGHT_TEST_UNCHECKED void crash(void* const*, const tunewright_runtime*) {
 }
 TUNEWRIGHT_TEST_UNCHECKED void illegal(void* const*, const tunewright_runtime*) { __builtin_trap(); }
 TUNEWRIGHT_TEST_UNCHECKED void divide(void* const*, const tunewright_runtime*) { ::raise(SIGFPE); }
+/// As libraries do, keeps a thread from the first call on; later calls look where it may run.
+void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
+  add(buffers, runtime);
+  static std::thread* helper = nullptr;
+  if (helper == nullptr) {
+    helper =
+        new std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); });  // ends with the worker
+    return;
+  }
+  cpu_set_t own, other, both;
+  if (::sched_getaffinity(0, sizeof own, &own) != 0 ||
+      ::pthread_getaffinity_np(helper->native_handle(), sizeof other, &other) != 0)
+    std::abort();
+  CPU_AND(&both, &own, &other);
+  if (CPU_COUNT(&own) != 1 || CPU_COUNT(&other) != 1 || CPU_COUNT(&both) != 0) std::abort();
+}
 void abort_it(void* const*, const tunewright_runtime*) { std::abort(); }
 void exit_it(void* const*, const tunewright_runtime*) { std::exit(3); }
 void exit_quietly(void* const*, const tunewright_runtime*) { ::_exit(0); }
@@ -136,6 +155,19 @@ bool gone_soon(int process) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return false;
+}
+
+TEST_CASE("threads of a library and its caller have a processor each") {
+  const std::vector<int> processors = host_processors();
+  if (processors.size() < 2) {
+    MESSAGE("skipped: one processor");
+    return;
+  }
+  Sandbox sandbox;
+  sandbox.set_task(addition(), 2, std::span(processors).first(2));
+  const Outcome outcome = sandbox.measure(kernel(use_a_thread), quick());
+  INFO((outcome.valid() ? std::string() : outcome.failure()->detail));
+  CHECK(outcome.valid());
 }
 
 }  // namespace
