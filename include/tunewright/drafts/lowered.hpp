@@ -16,12 +16,12 @@
 
 namespace tunewright::drafts {
 
-/// Scores each configuration by `score_of(nest)` of its loop nest; -infinity for what cannot be lowered or read,
-/// and for scores that are no positive number. Throws `std::invalid_argument` when there are not as many scores
+/// Scores each configuration by 1 / `latency_s(nest)` of its loop nest; -infinity for what cannot be lowered or
+/// read, and for scores that are no positive number. Throws `std::invalid_argument` when there are not as many scores
 /// as configurations.
-template <SearchSpace S, class ScoreOf>
+template <SearchSpace S, class Latency>
 void score_lowered(const S& space, const Task& task, std::span<const config_t<S>> configs,
-                   std::span<float> score, const ScoreOf& score_of) {
+                   std::span<float> score, Latency latency_s) {
   if (configs.size() != score.size()) {
     throw std::invalid_argument("drafts: " + std::to_string(score.size()) + " scores for " +
                                 std::to_string(configs.size()) + " configurations; give one each");
@@ -29,7 +29,7 @@ void score_lowered(const S& space, const Task& task, std::span<const config_t<S>
   for (std::size_t i = 0; i < configs.size(); ++i) {
     score[i] = -std::numeric_limits<float>::infinity();
     try {
-      const double found = score_of(space.lower(task, configs[i]));
+      const double found = 1 / latency_s(space.lower(task, configs[i]));
       if (std::isfinite(found) && found > 0) score[i] = static_cast<float>(found);
     } catch (const std::bad_alloc&) {
       throw;                           // says nothing about the configuration

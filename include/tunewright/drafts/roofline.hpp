@@ -45,9 +45,7 @@ struct Roofline {
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<float> score) const {
-    auto latency_s = for_target(task.target);
-    score_lowered(space, task, configs, score,
-                  [&](const loops::LoopNest& nest) { return 1 / latency_s(nest); });
+    score_lowered(space, task, configs, score, for_target(task.target));
   }
 
   /// Seconds of one run at least.

@@ -120,4 +120,30 @@ class CompileTeam {
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };
 
+/// Outcomes of `count` programs that `team` compiles: those that compile are measured together, by `measure(kernels)`, which gives
+/// an outcome a kernel.
+template <class Compiler, class Measure>
+[[nodiscard]] std::vector<Outcome> measure_together(CompileTeam<Compiler>& team, std::size_t count,
+                                                    const Measure& measure) {
+  std::vector<Outcome> outcomes(count);
+  std::vector<codegen::Kernel> kernels;
+  std::vector<std::size_t> origin;
+  for (std::size_t i = 0; i < count; ++i) {
+    Compiled compiled = team.wait(i);
+    outcomes[i].compile_time = compiled.time;
+    if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+      outcomes[i].result = std::move(*failure);
+    } else {
+      kernels.push_back(std::move(std::get<codegen::Kernel>(compiled.result)));
+      origin.push_back(i);
+    }
+  }
+  const std::vector<Outcome> runs = measure(kernels);
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    outcomes[origin[k]].result = runs[k].result;
+    outcomes[origin[k]].run_time = runs[k].run_time;
+  }
+  return outcomes;
+}
+
 }  // namespace tunewright::measurers

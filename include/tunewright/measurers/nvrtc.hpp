@@ -150,25 +150,9 @@ struct Nvrtc {
     validate(protocol);
     prepare(task);
     const Team team(*this, task, programs, team_size());
-    std::vector<Outcome> outcomes(programs.size());
-    std::vector<codegen::Kernel> kernels;
-    std::vector<std::size_t> origin;
-    for (std::size_t i = 0; i < programs.size(); ++i) {
-      Compiled compiled = team->wait(i);
-      outcomes[i].compile_time = compiled.time;
-      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-        outcomes[i].result = std::move(*failure);
-      } else {
-        kernels.push_back(std::move(std::get<codegen::Kernel>(compiled.result)));
-        origin.push_back(i);
-      }
-    }
-    const std::vector<Outcome> runs = workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
-    for (std::size_t k = 0; k < runs.size(); ++k) {
-      outcomes[origin[k]].result = runs[k].result;
-      outcomes[origin[k]].run_time = runs[k].run_time;
-    }
-    return outcomes;
+    return measure_together(*team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
+      return workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
+    });
   }
 
   /// A finished program, such as one written by hand, under the same protocol and checks.
@@ -196,6 +180,7 @@ struct Nvrtc {
           programs, compilers_, threads, measurer.protocol.compile_timeout_seconds, std::span<const int>());
     }
     nvrtc::CompileTeam* operator->() const noexcept { return team_.get(); }
+    nvrtc::CompileTeam& operator*() const noexcept { return *team_; }
 
    private:
     nvrtc::CompileTeam::Compilers compilers_;

@@ -142,25 +142,9 @@ struct OrcJit {
     const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
     orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
     team.wait_for_all();
-    std::vector<Outcome> outcomes(programs.size());
-    std::vector<codegen::Kernel> kernels;
-    std::vector<std::size_t> origin;
-    for (std::size_t i = 0; i < programs.size(); ++i) {
-      Compiled compiled = team.wait(i);
-      outcomes[i].compile_time = compiled.time;
-      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-        outcomes[i].result = std::move(*failure);
-      } else {
-        kernels.push_back(std::move(std::get<codegen::Kernel>(compiled.result)));
-        origin.push_back(i);
-      }
-    }
-    const std::vector<Outcome> runs = measure_interleaved(task, kernels, rounds);
-    for (std::size_t k = 0; k < runs.size(); ++k) {
-      outcomes[origin[k]].result = runs[k].result;
-      outcomes[origin[k]].run_time = runs[k].run_time;
-    }
-    return outcomes;
+    return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
+      return measure_interleaved(task, kernels, rounds);
+    });
   }
 
   /// A finished kernel, such as a library's function for comparison, under the same protocol and checks.

@@ -121,14 +121,7 @@ struct MultiLevelTilingWithFusion {
       order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(fuse_level), axis.end());
     s.reorder(reader, order);
     s.vectorize(reader, copy.back().back());
-    if (fuse_level == 1) {
-      const IterId outer = s.fuse(reader, level(copy, 0));
-      s.parallel(reader, outer);
-      s.compute_at(id, reader, outer);
-    } else {
-      s.parallel(reader, s.choose_fuse(reader, level(copy, 0)));
-      s.compute_at(id, reader, level(copy, fuse_level - 1).back());
-    }
+    compute_in_tile(s, id, reader, copy, fuse_level);
     cache_operands(s, id, tiled, target);
     d.place = place_of(s.state(), id);
     return d;

@@ -177,8 +177,10 @@ class Child {
     Bound bound = bind(kernel);
     if (bound.native) use_all_processors();
     check(bound);
-    if (bound.native) spread_threads();
-    keep_to_first_processor();
+    if (bound.native) {
+      spread_threads();
+      keep_to_first_processor();
+    }
     return bound;
   }
 

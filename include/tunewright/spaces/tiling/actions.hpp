@@ -108,6 +108,20 @@ inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
   }
 }
 
+/// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside the first `levels` of
+/// its tile loops.
+inline void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader,
+                            const std::vector<std::vector<IterId>>& parts, std::size_t levels) {
+  if (levels == 1) {
+    const IterId outer = s.fuse(reader, level(parts, 0));
+    s.parallel(reader, outer);
+    s.compute_at(id, reader, outer);
+  } else {
+    s.parallel(reader, s.choose_fuse(reader, level(parts, 0)));
+    s.compute_at(id, reader, level(parts, levels - 1).back());
+  }
+}
+
 /// Parallel outer loops and a vectorized innermost one, for stages that are not tiled.
 inline void schedule_simply(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;

@@ -192,14 +192,7 @@ struct TensorizeProducts {
     order.push_back(last[1]);
     s.reorder(reader, order);
     s.vectorize(reader, last[1]);
-    if (fuse_level == 1) {
-      const IterId outer = s.fuse(reader, level(copy, 0));
-      s.parallel(reader, outer);
-      s.compute_at(id, reader, outer);
-    } else {
-      s.parallel(reader, s.choose_fuse(reader, level(copy, 0)));
-      s.compute_at(id, reader, level(copy, fuse_level - 1).back());
-    }
+    compute_in_tile(s, id, reader, copy, fuse_level);
   }
 };
 
