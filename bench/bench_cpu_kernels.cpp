@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tune_kernel.hpp"
+#include "tuning_options.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
@@ -26,26 +27,7 @@ namespace {
 
 using namespace tunewright;
 
-struct Settings {
-  std::optional<std::string> journal;
-  std::size_t trials = 500;
-};
-
-/// Removes and returns our own options; the others are Google Benchmark's.
-Settings take_options(int& argc, char** argv) {
-  Settings settings;
-  int kept = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--journal=", 0) == 0) settings.journal = argument.substr(10);
-    else if (argument.rfind("--trials=", 0) == 0) settings.trials = std::strtoul(argument.c_str() + 9, nullptr, 10);
-    else argv[kept++] = argv[i];
-  }
-  argc = kept;
-  return settings;
-}
-
-void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const Settings& settings,
+void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const bench::TuningOptions& settings,
                       bench::KernelTuner& tuner) {
   const Target target = host_target();
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
@@ -82,7 +64,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Settings settings = take_options(argc, argv);
+  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const std::vector<bench::KernelCase> cases = bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
   bench::KernelTuner tuner = bench::kernel_tuner(1);
   for (const bench::KernelCase& kernel_case : cases) {

@@ -11,12 +11,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstddef>
-#include <cstdlib>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +24,7 @@
 #include "gpu_library_kernels.hpp"
 #endif
 #include "shapes.hpp"
+#include "tuning_options.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
@@ -38,25 +39,12 @@ namespace {
 
 using namespace tunewright;
 
-struct Settings {
-  std::optional<std::string> journal;
-  std::size_t trials = 500;
-  bool random = false;
-};
-
-/// Removes and returns our own options; the others are Google Benchmark's.
-Settings take_options(int& argc, char** argv) {
-  Settings settings;
-  int kept = 1;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--journal=", 0) == 0) settings.journal = argument.substr(10);
-    else if (argument.rfind("--trials=", 0) == 0) settings.trials = std::strtoul(argument.c_str() + 9, nullptr, 10);
-    else if (argument == "--random") settings.random = true;
-    else argv[kept++] = argv[i];
-  }
-  argc = kept;
-  return settings;
+/// Whether `flag` was given; removes it.
+bool take_flag(int& argc, char** argv, std::string_view flag) {
+  char** const last = std::remove(argv + 1, argv + argc, flag);
+  const bool given = last != argv + argc;
+  argc = static_cast<int>(last - argv);
+  return given;
 }
 
 /// A library, made when it is needed: making it takes device memory.
@@ -110,7 +98,7 @@ std::vector<Case> all_cases() {
 }
 
 template <class AnyTuner>
-auto tune(AnyTuner& tuner, const Task& task, const Settings& settings) {
+auto tune(AnyTuner& tuner, const Task& task, const bench::TuningOptions& settings) {
   tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
   const Budget budget{.trials = settings.trials};
   if (!settings.journal) return tuner.run(task, budget, Progress{});
@@ -155,7 +143,7 @@ void compare(benchmark::State& state, measurers::Nvrtc& measurer, const Task& ta
 }
 
 template <class AnyTuner>
-void tune_and_compare(benchmark::State& state, const Case& c, const Settings& settings, AnyTuner& tuner) {
+void tune_and_compare(benchmark::State& state, const Case& c, const bench::TuningOptions& settings, AnyTuner& tuner) {
   measurers::Nvrtc& measurer = tuner.parts().measurer;
   if (const std::string why = measurer.why_unavailable(); !why.empty()) {
     state.SkipWithError(("skipped: " + why).c_str());
@@ -176,7 +164,7 @@ void tune_and_compare(benchmark::State& state, const Case& c, const Settings& se
 }
 
 template <class AnyTuner>
-int run_all(AnyTuner& tuner, const Settings& settings, int argc, char** argv) {
+int run_all(AnyTuner& tuner, const bench::TuningOptions& settings, int argc, char** argv) {
   const std::vector<Case> cases = all_cases();
   for (const Case& c : cases) {
     benchmark::RegisterBenchmark(
@@ -193,9 +181,10 @@ int run_all(AnyTuner& tuner, const Settings& settings, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const Settings settings = take_options(argc, argv);
+  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
+  const bool random = take_flag(argc, argv, "--random");
   using Space = spaces::MultiLevelTiling;
-  if (settings.random) {
+  if (random) {
     Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = 1, .threads = hardware_threads()}};
     return run_all(tuner, settings, argc, argv);
   }

@@ -37,23 +37,13 @@
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/ranking.hpp"
+#include "two_cores.hpp"
 
 namespace {
 
 using namespace tunewright;
 namespace ops = program::operators;
 using Config = schedule::Schedule;
-
-Target cpu() {
-  Target target;
-  target.name = "two cores";
-  target.isa = Isa::Avx512;
-  target.threads = 2;
-  target.l1_bytes = 48 << 10;
-  target.l2_bytes = 2 << 20;
-  target.l3_bytes = 32 << 20;
-  return target;
-}
 
 Task task_of(const std::string& kind, const Target& target) {
   if (kind == "conv2d") {
@@ -163,7 +153,7 @@ void best_k(benchmark::State& state, const std::string& kind, const Target& targ
 
 void add_all() {
   using drafts::SymbolAnalyzer;
-  const std::vector<std::pair<std::string, Target>> targets{{"cpu", cpu()}, {"a100", gpu_target("A100")}};
+  const std::vector<std::pair<std::string, Target>> targets{{"cpu", bench::two_cores()}, {"a100", gpu_target("A100")}};
   for (const auto& [device, target] : targets) {
     for (const std::string kind : {"conv2d", "matmul"}) {
       const std::string name = kind + "/" + device;

@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "../two_cores.hpp"
 #include "study.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -158,17 +159,6 @@ Task task_of(const std::string& kind, const Target& target) {
 const std::vector<std::string> kinds{"conv3x3_28",  "matmul_512",  "conv1x1_56", "matmul_128x768x3072",
                                      "conv7x7_224", "matmul_1024", "conv3x3_14", "matmul_53x61x1024"};
 
-Target two_cores() {
-  Target target;
-  target.name = "cores";
-  target.isa = Isa::Avx512;
-  target.threads = 2;
-  target.l1_bytes = 48 << 10;
-  target.l2_bytes = 2 << 20;
-  target.l3_bytes = 32 << 20;
-  return target;
-}
-
 /// Pruner's network without its draft.
 template <class Measurer>
 struct RandomDraft : recipes::Pruner<Space, Measurer> {
@@ -238,7 +228,7 @@ int main(int argc, char** argv) {
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
       add_studies<measurers::Simulated>(options, settings,
-                                        {two_cores(), gpu_target("A100"), gpu_target("T4")});
+                                        {bench::two_cores(), gpu_target("A100"), gpu_target("T4")});
     } else if (machine == "real") {
       Target host = host_target();
       host.name = "host";
