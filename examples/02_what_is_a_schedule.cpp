@@ -132,9 +132,9 @@ int main() {
   show("a register tile, parallel and vectorized", explain(tuned));
 
   // The list of steps is what is stored, changed by mutation and taken over to other tasks.
-  const std::string text = schedule::to_json(tuned.steps).dump();
+  const std::string text = schedule::to_json(tuned.steps);
   show("its steps", text);
-  const Schedule again{graph, schedule::steps_from_json(nlohmann::json::parse(text))};
+  const Schedule again{graph, schedule::steps_from_json(text)};
 
   // Tiles need not divide. `if` marks guards that must hold; `where` those that merely save work, as the tile
   // has room for what lies beyond. They are hoisted, so that full tiles run without any.

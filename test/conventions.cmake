@@ -6,7 +6,7 @@ set(faults "")
 # library prefix | where it may be included, relative to include/tunewright
 set(walls
   "boost/|^(program|networks|schedule|loops)/"
-  "nlohmann/|^(data|schedule)/"
+  "nlohmann/|^data/"
   "zlib\\.h|^data/"
   "xtensor/|^(reference|data)/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"

@@ -3,9 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -13,12 +10,14 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/data/json/scanner.hpp"
+#include "tunewright/data/json/writer.hpp"
 #include "tunewright/schedule/kinds.hpp"
 #include "tunewright/schedule/step.hpp"
 
 /// Steps as JSON: an array of arrays, each headed by the primitive's name and followed by its fields in
-/// declaration order, e.g. `["split", 2, 0, [4, 8], 128, 64, "serial"]`. Enumerations are written by name, a
-/// location as "root", "inline" or `[stage, iterator]`.
+/// declaration order, e.g. `["split",2,0,[4,8],128,64,"serial"]`. Enumerations are written by name, a
+/// location as "root", "inline" or `[stage,iterator]`.
 namespace tunewright::schedule {
 
 namespace detail {
@@ -28,79 +27,69 @@ inline constexpr bool is_vector = false;
 template <class T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-[[noreturn]] inline void refuse_json(const nlohmann::json& json, const std::string& wanted) {
-  throw ScheduleError(ScheduleFault::Malformed, "'" + json.dump() + "' where " + wanted + " belongs");
+/// Between two values of a list; no value ends in an opening bracket.
+inline void write_separator(std::string& out) {
+  if (out.back() != '[') out += ',';
 }
 
-template <class Enum>
-[[nodiscard]] Enum enum_from_name(const nlohmann::json& json) {
-  const auto& names = []() -> const auto& {
-    if constexpr (std::is_same_v<Enum, LoopKind>)
-      return loop_kind_names;
+template <class T>
+void write_field(std::string& out, const T& value) {
+  if constexpr (std::is_same_v<T, Location>) {
+    if (value.kind == Location::Kind::At)
+      write_field(out, std::vector{value.stage, value.iter});
     else
-      return scope_names;
-  }
-  ();
-  for (std::size_t value = 0; json.is_string() && value < names.size(); ++value) {
-    if (names[value] == json.get_ref<const std::string&>()) return static_cast<Enum>(value);
-  }
-  refuse_json(json,
-              std::is_same_v<Enum, LoopKind> ? "the name of a loop kind" : "the name of a memory scope");
-}
-
-template <class T>
-[[nodiscard]] T integer_from_json(const nlohmann::json& json) {
-  if (!json.is_number_integer()) refuse_json(json, "an integer");
-  if (json.is_number_unsigned() && json.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<T>::max()}) {
-    refuse_json(json, "a smaller integer");
-  }
-  if (!json.is_number_unsigned() && std::is_unsigned_v<T>)
-    refuse_json(json, "an integer that is not negative");
-  return json.get<T>();
-}
-
-template <class T>
-[[nodiscard]] nlohmann::json field_to_json(const T& value) {
-  if constexpr (std::is_same_v<T, Location>) {
-    if (value.kind == Location::Kind::Root) return "root";
-    if (value.kind == Location::Kind::Inline) return "inline";
-    return nlohmann::json::array({value.stage, value.iter});
+      data::json::write(out, std::string_view(value.kind == Location::Kind::Root ? "root" : "inline"));
   } else if constexpr (std::is_enum_v<T>) {
-    return std::string(schedule::name(value));
+    data::json::write(out, schedule::name(value));
   } else if constexpr (is_vector<T>) {
-    nlohmann::json array = nlohmann::json::array();
-    for (const auto& element : value) array.push_back(field_to_json(element));
-    return array;
+    out += '[';
+    for (const auto& element : value) {
+      write_separator(out);
+      write_field(out, element);
+    }
+    out += ']';
   } else {
-    return value;
+    data::json::write(out, value);
   }
 }
 
-[[nodiscard]] inline Location location_from_json(const nlohmann::json& json) {
-  if (json == "root") return {Location::Kind::Root, 0, 0};
-  if (json == "inline") return {Location::Kind::Inline, 0, 0};
-  if (!json.is_array() || json.size() != 2) refuse_json(json, "\"root\", \"inline\" or [stage, iterator]");
-  return {Location::Kind::At, integer_from_json<TensorId>(json[0]), integer_from_json<IterId>(json[1])};
-}
+using data::json::Scanner;
+
+[[nodiscard]] constexpr const auto& names_of(LoopKind) noexcept { return loop_kind_names; }
+[[nodiscard]] constexpr const auto& names_of(Scope) noexcept { return scope_names; }
 
 template <class T>
-void field_from_json(const nlohmann::json& json, T& value) {
+void read_field(Scanner& in, T& value) {
   if constexpr (std::is_same_v<T, Location>) {
-    value = location_from_json(json);
+    if (in.peek() == '[') {
+      value.kind = Location::Kind::At;
+      in.expect('[');
+      read_field(in, value.stage);
+      in.expect(',');
+      read_field(in, value.iter);
+      in.expect(']');
+    } else {
+      const std::string_view place = in.plain_string();
+      if (place != "root" && place != "inline") in.fail("expected \"root\", \"inline\" or [stage, iterator]");
+      value = {place == "root" ? Location::Kind::Root : Location::Kind::Inline, 0, 0};
+    }
   } else if constexpr (std::is_enum_v<T>) {
-    value = enum_from_name<T>(json);
+    const std::string_view written = in.plain_string();
+    std::size_t number = 0;
+    const auto& names = names_of(value);
+    while (number < names.size() && names[number] != written) ++number;
+    if (number == names.size()) in.fail("expected the name of a loop kind or of a memory scope");
+    value = static_cast<T>(number);
   } else if constexpr (is_vector<T>) {
-    if (!json.is_array()) refuse_json(json, "an array");
     value.clear();
-    for (const nlohmann::json& element : json) field_from_json(element, value.emplace_back());
+    in.array([&] { read_field(in, value.emplace_back()); });
   } else if constexpr (std::is_same_v<T, bool>) {
-    if (!json.is_boolean()) refuse_json(json, "true or false");
-    value = json.get<bool>();
+    value = in.boolean();
   } else if constexpr (std::is_same_v<T, std::string>) {
-    if (!json.is_string()) refuse_json(json, "a string");
-    value = json.get<std::string>();
+    in.string(value);
   } else {
-    value = integer_from_json<T>(json);
+    if (std::is_unsigned_v<T> && in.peek() == '-') in.fail("expected an integer that is not negative");
+    value = in.integer<T>();
   }
 }
 
@@ -119,42 +108,45 @@ template <std::size_t... I>
                       "'" + std::string(tag) + "' is not a scheduling primitive");
 }
 
-[[nodiscard]] inline Step step_from_json(const nlohmann::json& row) {
-  if (!row.is_array() || row.empty() || !row[0].is_string()) {
-    refuse_json(row, "a step, [name, field, ..]");
-  }
-  Step step = step_named(row[0].get_ref<const std::string&>());
-  describe(step, [&](std::string_view tag, auto&... fields) {
-    if (row.size() != 1 + sizeof...(fields)) {
-      refuse_json(row, std::string(tag) + " with " + std::to_string(sizeof...(fields)) + " fields");
-    }
-    std::size_t field = 0;
-    (field_from_json(row[++field], fields), ...);
+[[nodiscard]] inline Step read_step(Scanner& in) {
+  in.expect('[');
+  Step step = step_named(in.plain_string());
+  describe(step, [&in](std::string_view, auto&... fields) {
+    ((in.expect(','), read_field(in, fields)), ...);
   });
+  in.expect(']');
   return step;
 }
 
 }  // namespace detail
 
-[[nodiscard]] inline nlohmann::json to_json(const std::vector<Step>& steps) {
-  nlohmann::json array = nlohmann::json::array();
+/// One line of text, without spaces.
+[[nodiscard]] inline std::string to_json(const std::vector<Step>& steps) {
+  std::string out = "[";
   for (const Step& step : steps) {
-    nlohmann::json row = nlohmann::json::array();
-    describe(step, [&](std::string_view tag, const auto&... fields) {
-      row.push_back(std::string(tag));
-      (row.push_back(detail::field_to_json(fields)), ...);
+    detail::write_separator(out);
+    describe(step, [&out](std::string_view tag, const auto&... fields) {
+      out += '[';
+      data::json::write(out, tag);
+      ((out += ',', detail::write_field(out, fields)), ...);
+      out += ']';
     });
-    array.push_back(std::move(row));
   }
-  return array;
+  out += ']';
+  return out;
 }
 
 /// Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for anything else that is not
 /// as `to_json` writes it). Whether the steps fit a program is found out by replaying them.
-[[nodiscard]] inline std::vector<Step> steps_from_json(const nlohmann::json& array) {
-  if (!array.is_array()) detail::refuse_json(array, "an array of steps");
+[[nodiscard]] inline std::vector<Step> steps_from_json(std::string_view text) {
+  detail::Scanner in(text);
   std::vector<Step> steps;
-  for (const nlohmann::json& row : array) steps.push_back(detail::step_from_json(row));
+  try {
+    in.array([&] { steps.push_back(detail::read_step(in)); });
+    in.expect_end();
+  } catch (const data::FormatError& error) {
+    throw ScheduleError(ScheduleFault::Malformed, "no list of steps: " + std::string(error.what()));
+  }
   return steps;
 }
 

@@ -86,23 +86,26 @@ struct SketchSpace {
     }
   }
 
+  /// The same of what a configuration was lowered to.
+  [[nodiscard]] std::string_view why_infeasible(const Task& task, const program_type& program) const {
+    return loops::exceeded_limit(program, task.target);
+  }
+
   [[nodiscard]] std::uint64_t key(const config_type& config) const {
     return schedule::stable_hash(config.steps);
   }
 
   [[nodiscard]] std::string encode(const config_type& config) const {
-    return schedule::to_json(config.steps).dump();
+    return schedule::to_json(config.steps);
   }
 
   [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
     try {
       require_program(task);
-      config_type config{task.graph, schedule::steps_from_json(nlohmann::json::parse(text))};
+      config_type config{task.graph, schedule::steps_from_json(text)};
       (void)loops::lower(config);
       return config;
     } catch (const schedule::ScheduleError&) {
-      return std::nullopt;
-    } catch (const nlohmann::json::exception&) {
       return std::nullopt;
     }
   }
