@@ -126,7 +126,7 @@ struct Primitives {
 
     template <class S>
     void add(S step) {
-      step.each([this](const auto&... fields) { (put(fields), ...); });
+      step.each([this](const auto&... fields) { (this->put(fields), ...); });
     }
     void add(const data::ansor::CacheRead& step) {
       put(step.stage);

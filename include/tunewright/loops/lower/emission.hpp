@@ -258,10 +258,11 @@ class Emission : Pass {
     for (IndexExpr& value : values) rename(value);
   }
   void rename(IndexExpr& value) const {
-    for (const auto& [from, to] : renamed_later_) {
-      if (!value.uses(from)) continue;
+    for (const auto& renaming : renamed_later_) {
+      if (!value.uses(renaming.first)) continue;
       value = value.substitute(
-          [from = from, to = to](Var v) { return IndexExpr::variable(v == from ? to : v); }, range_of());
+          [&renaming](Var v) { return IndexExpr::variable(v == renaming.first ? renaming.second : v); },
+          range_of());
     }
   }
   void rename(std::vector<Guard>& guards) const {
