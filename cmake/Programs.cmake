@@ -16,8 +16,8 @@ function(tunewright_missing_components out what)
 endfunction()
 
 # One doctest program from all .cpp files of a folder. Cases of a suite named "long..." run with TUNEWRIGHT_LONG_TESTS only,
-# as a CTest test of their own. Those of a suite "gpu" need a device; they are a test labelled gpu, which is skipped without
-# one.
+# as a CTest test of their own, labelled long; the target long_tests builds the programs that have such cases. Those of a
+# suite "gpu" need a device; they are a test labelled gpu, which is skipped without one.
 function(tunewright_add_test_program name)
   tunewright_missing_components(missing ${name} ${ARGN})
   if(missing)
@@ -27,8 +27,17 @@ function(tunewright_add_test_program name)
   target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_DEVELOPMENT_TARGETS} doctest::doctest)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
   add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=long*,gpu)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${TUNEWRIGHT_TEST_TIMEOUT})
   foreach(source IN LISTS ARGN)
+    file(STRINGS "${source}" long_cases REGEX "^TEST_SUITE.*\"long" LIMIT_COUNT 1)
+    if(TUNEWRIGHT_LONG_TESTS AND long_cases AND NOT TEST ${name}_long)
+      add_test(NAME ${name}_long COMMAND ${name} --test-suite=long*)
+      set_tests_properties(${name}_long PROPERTIES TIMEOUT 7200 LABELS long)
+      if(NOT TARGET long_tests)
+        add_custom_target(long_tests)
+      endif()
+      add_dependencies(long_tests ${name})
+    endif()
     file(STRINGS "${source}" device_cases REGEX "^TEST_SUITE.*\"gpu\"" LIMIT_COUNT 1)
     if(device_cases AND NOT TEST ${name}_gpu)
       add_test(NAME ${name}_gpu COMMAND ${name} --test-suite=gpu)
@@ -36,10 +45,6 @@ function(tunewright_add_test_program name)
         SKIP_REGULAR_EXPRESSION "skipped: no device")
     endif()
   endforeach()
-  if(TUNEWRIGHT_LONG_TESTS)
-    add_test(NAME ${name}_long COMMAND ${name} --test-suite=long*)
-    set_tests_properties(${name}_long PROPERTIES TIMEOUT 7200 LABELS long)
-  endif()
 endfunction()
 
 # A source that must compile, and must not compile with TUNEWRIGHT_SHOULD_FAIL defined; see test/fail/check.cmake.
