@@ -72,14 +72,16 @@ class Tuner {
     const Seconds start = parts_.clock();
     const auto read_clock = [&] { status.elapsed = parts_.clock() - start; };
 
-    std::vector<Record> records;
-    [[maybe_unused]] const auto collect = [&](std::vector<Record> more) {
-      std::move(more.begin(), more.end(), std::back_inserter(records));
-    };
-    (collect(observers::recall(observers, task)), ...);
-    status.unusable = session.recall(records);
-    for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);
-    status.recalled = history.size();
+    if constexpr ((observers::Recalls<std::remove_reference_t<Observers>> || ...)) {
+      std::vector<Record> records;
+      const auto collect = [&](std::vector<Record> more) {
+        std::move(more.begin(), more.end(), std::back_inserter(records));
+      };
+      (collect(observers::recall(observers, task)), ...);
+      status.unusable = session.recall(records);
+      for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);
+      status.recalled = history.size();
+    }
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;

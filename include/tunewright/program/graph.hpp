@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/graph/adjacency_list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -102,16 +101,15 @@ struct Tensor {
   }
 };
 
-/// Directed acyclic graph of tensor operators, stored with Boost.Graph: a vertex computes the tensor of the
-/// same number, an edge leads from a tensor to an operator that reads it. Vertices are numbered in a
-/// topological order, since an operator can only read what exists. Immutable once shared with a `Task`.
+/// Directed acyclic graph of tensor operators: a vertex computes the tensor of the same number, an edge leads
+/// from a tensor to an operator that reads it. Vertices are numbered in a topological order, since an operator
+/// can only read what exists. Immutable once shared with a `Task`. With `boost_graph.hpp` it is a graph of
+/// Boost.Graph, whose algorithms then take it.
 ///
 /// Numbers are part of the content hash, so add tensors one statement after the other: C++ leaves open in which
 /// order the arguments of one call are made.
 class ComputeGraph {
  public:
-  using Storage = boost::adjacency_list<boost::vecS, boost::vecS, boost::bidirectionalS, Operator>;
-
   /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1.
   Tensor input(std::string name, const std::vector<std::int64_t>& shape,
                ScalarType type = ScalarType::Float32) {
@@ -158,39 +156,29 @@ class ComputeGraph {
   /// first, a combiner is given exactly with reduction axes, and the body reads tensors of this graph by its
   /// own axes.
   Tensor add(Operator op) {
-    const std::vector<TensorId> reads = check(op);
-    const auto id = static_cast<TensorId>(boost::add_vertex(std::move(op), storage_));
-    for (const TensorId read : reads) boost::add_edge(read, id, storage_);
+    std::vector<TensorId> reads = check(op);
+    const auto id = static_cast<TensorId>(operators_.size());
+    operators_.push_back(std::move(op));
+    for (const TensorId read : reads) consumers_[read].push_back(id);
+    producers_.push_back(std::move(reads));
+    consumers_.emplace_back();
     return tensor(id);
   }
 
-  [[nodiscard]] std::size_t size() const noexcept { return boost::num_vertices(storage_); }
-  [[nodiscard]] const Operator& op(TensorId id) const { return storage_[id]; }
-  [[nodiscard]] Tensor tensor(TensorId id) const { return {id, storage_[id].type, storage_[id].shape()}; }
-  [[nodiscard]] const Storage& storage() const noexcept { return storage_; }
+  [[nodiscard]] std::size_t size() const noexcept { return operators_.size(); }
+  [[nodiscard]] const Operator& op(TensorId id) const { return operators_[id]; }
+  [[nodiscard]] Tensor tensor(TensorId id) const { return {id, op(id).type, op(id).shape()}; }
 
   /// Tensors read by `id`, in order of first read.
-  [[nodiscard]] std::vector<TensorId> producers(TensorId id) const {
-    std::vector<TensorId> found;
-    for (auto [edge, end] = boost::in_edges(id, storage_); edge != end; ++edge) {
-      found.push_back(static_cast<TensorId>(boost::source(*edge, storage_)));
-    }
-    return found;
-  }
-  [[nodiscard]] bool is_read(TensorId id) const { return boost::out_degree(id, storage_) != 0; }
-  /// Operators that read `id`.
-  [[nodiscard]] std::vector<TensorId> consumers(TensorId id) const {
-    std::vector<TensorId> found;
-    for (auto [edge, end] = boost::out_edges(id, storage_); edge != end; ++edge) {
-      found.push_back(static_cast<TensorId>(boost::target(*edge, storage_)));
-    }
-    return found;
-  }
+  [[nodiscard]] const std::vector<TensorId>& producers(TensorId id) const { return producers_[id]; }
+  [[nodiscard]] bool is_read(TensorId id) const { return !consumers_[id].empty(); }
+  /// Operators that read `id`, in order.
+  [[nodiscard]] const std::vector<TensorId>& consumers(TensorId id) const { return consumers_[id]; }
   /// Computed tensors that nothing reads, in order.
   [[nodiscard]] std::vector<TensorId> outputs() const {
     std::vector<TensorId> found;
     for (TensorId id = 0; id < size(); ++id) {
-      if (op(id).role == Role::Computed && boost::out_degree(id, storage_) == 0) found.push_back(id);
+      if (op(id).role == Role::Computed && !is_read(id)) found.push_back(id);
     }
     return found;
   }
@@ -259,7 +247,9 @@ class ComputeGraph {
     return add(std::move(op));
   }
 
-  Storage storage_;
+  std::vector<Operator> operators_;               // by TensorId, as are the others
+  std::vector<std::vector<TensorId>> producers_;
+  std::vector<std::vector<TensorId>> consumers_;
 };
 
 /// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes
