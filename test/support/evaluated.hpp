@@ -13,6 +13,7 @@
 #include "support/refusal.hpp"
 #include "tunewright/reference/evaluate.hpp"
 #include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/reference/xtensor.hpp"
 
 namespace tunewright::test {
 
@@ -21,8 +22,8 @@ struct Evaluated {
   explicit Evaluated(const program::ComputeGraph& graph, std::uint64_t seed = 1)
       : tensors(reference::evaluate(graph, reference::random_inputs(graph, Rng(seed)))) {}
 
-  [[nodiscard]] const xt::xarray<float>& operator[](const program::Tensor& t) const {
-    return tensors[t.id].as<float>();
+  [[nodiscard]] xt::xarray<float> operator[](const program::Tensor& t) const {
+    return reference::to_xtensor<float>(tensors[t.id]);
   }
 
   reference::Tensors tensors;

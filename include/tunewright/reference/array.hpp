@@ -1,126 +1,132 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <numeric>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
-#include <xtensor/xstorage.hpp>
 
-#if defined(__clang__) && __clang_major__ >= 19
-// Clang 19 lets a template parameter with two arguments take a template with defaults for more (CWG 2398), which makes
-// two partial specialisations of xtensor 0.24 fit its own shape type. A full one decides.
-template <>
-struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t, 4>> {
-  using type = xt::svector<std::ptrdiff_t, 4>;
-};
-#endif
-
-#include <xtensor/xarray.hpp>
-
-#include "tunewright/program/expr.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::reference {
 
 using program::ScalarType;
 
-/// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with.
-/// Booleans are bytes, as are elements of uint8.
-class Array {
- public:
-  using Storage = std::variant<xt::xarray<std::uint8_t>, xt::xarray<std::int32_t>, xt::xarray<std::int64_t>,
-                               xt::xarray<float>, xt::xarray<double>, xt::xarray<program::Half>,
-                               xt::xarray<program::BFloat>, xt::xarray<std::int8_t>>;
+/// Whether elements of `type` are kept as `T`.
+template <class T>
+[[nodiscard]] constexpr bool is_element(ScalarType type) noexcept {
+  switch (type) {
+    case ScalarType::Bool:
+    case ScalarType::UInt8: return std::is_same_v<T, std::uint8_t>;
+    case ScalarType::Int8: return std::is_same_v<T, std::int8_t>;
+    case ScalarType::Int32: return std::is_same_v<T, std::int32_t>;
+    case ScalarType::Int64: return std::is_same_v<T, std::int64_t>;
+    case ScalarType::Float16: return std::is_same_v<T, program::Half>;
+    case ScalarType::BFloat16: return std::is_same_v<T, program::BFloat>;
+    case ScalarType::Float32: return std::is_same_v<T, float>;
+    case ScalarType::Float64: return std::is_same_v<T, double>;
+  }
+  return false;
+}
 
+/// Dense row-major tensor of any scalar type: what kernels are given and what they are compared with.
+/// Booleans are bytes, as are elements of uint8. `xtensor.hpp` converts from and to arrays of xtensor.
+class Array {
+ private:
+  template <class Self, class F>
+  static decltype(auto) visit_elements(Self& self, const F& f) {
+    switch (self.type_) {
+      case ScalarType::Int8: return f(self.template elements<std::int8_t>());
+      case ScalarType::Int32: return f(self.template elements<std::int32_t>());
+      case ScalarType::Int64: return f(self.template elements<std::int64_t>());
+      case ScalarType::Float16: return f(self.template elements<program::Half>());
+      case ScalarType::BFloat16: return f(self.template elements<program::BFloat>());
+      case ScalarType::Float32: return f(self.template elements<float>());
+      case ScalarType::Float64: return f(self.template elements<double>());
+      case ScalarType::Bool:
+      case ScalarType::UInt8: break;
+    }
+    return f(self.template elements<std::uint8_t>());
+  }
+
+ public:
   Array() = default;
   /// All zeros.
-  Array(ScalarType type, const std::vector<std::int64_t>& shape) : type_(type), storage_(make(type, shape)) {}
-  /// Takes over an xtensor array of one of the element types; bytes without sign are taken for Booleans.
-  template <class T>
-  explicit Array(xt::xarray<T> values)
-      : storage_(std::move(values)) {
-    type_ = static_cast<ScalarType>(storage_.index());
-  }
+  Array(ScalarType type, std::vector<std::int64_t> shape)
+      : type_(type),
+        shape_(std::move(shape)),
+        bytes_(program::size_in_bytes(type) *
+               static_cast<std::size_t>(
+                   std::accumulate(shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()))) {}
 
   [[nodiscard]] ScalarType type() const noexcept { return type_; }
-  [[nodiscard]] std::vector<std::int64_t> shape() const {
-    return std::visit(
-        [](const auto& a) { return std::vector<std::int64_t>(a.shape().begin(), a.shape().end()); },
-        storage_);
-  }
-  [[nodiscard]] std::size_t size() const {
-    return std::visit([](const auto& a) { return a.size(); }, storage_);
-  }
-  [[nodiscard]] std::size_t size_in_bytes() const { return size() * program::size_in_bytes(type()); }
-  [[nodiscard]] const void* data() const {
-    return std::visit([](const auto& a) { return static_cast<const void*>(a.data()); }, storage_);
-  }
-  [[nodiscard]] void* data() {
-    return std::visit([](auto& a) { return static_cast<void*>(a.data()); }, storage_);
-  }
-  /// The typed array. Throws `std::invalid_argument` for another element type.
+  [[nodiscard]] const std::vector<std::int64_t>& shape() const noexcept { return shape_; }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size() / program::size_in_bytes(type_); }
+  [[nodiscard]] std::size_t size_in_bytes() const noexcept { return bytes_.size(); }
+  [[nodiscard]] const void* data() const noexcept { return bytes_.data(); }
+  [[nodiscard]] void* data() noexcept { return bytes_.data(); }
+
+  /// The elements in row-major order. Throws `std::invalid_argument` for another element type.
   template <class T>
-  [[nodiscard]] const xt::xarray<T>& as() const {
-    if (const auto* typed = std::get_if<xt::xarray<T>>(&storage_)) return *typed;
-    throw std::invalid_argument("an array of " + std::string(program::name(type())) +
-                                " was asked for as another type; use its own");
+  [[nodiscard]] std::span<const T> elements() const {
+    check(is_element<T>(type_));
+    return {static_cast<const T*>(data()), size()};
   }
   template <class T>
-  [[nodiscard]] xt::xarray<T>& as() {
-    return const_cast<xt::xarray<T>&>(std::as_const(*this).template as<T>());
+  [[nodiscard]] std::span<T> elements() {
+    check(is_element<T>(type_));
+    return {static_cast<T*>(data()), size()};
+  }
+
+  /// Calls `f` with the span of the elements.
+  template <class F>
+  decltype(auto) visit(const F& f) const {
+    return visit_elements(*this, f);
+  }
+  template <class F>
+  decltype(auto) visit(const F& f) {
+    return visit_elements(*this, f);
   }
 
   /// Element by its row-major number.
   [[nodiscard]] double get(std::size_t flat) const {
-    return std::visit([flat](const auto& a) { return static_cast<double>(a.data()[flat]); }, storage_);
+    return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
   /// Stores `value` rounded to the element type; integers drop the fraction, those of 8 and 32 bits wrap around.
   void set(std::size_t flat, double value) {
     const bool wraps =
         type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
     const double stored = wraps ? program::rounded(value, type_) : value;
-    std::visit(
-        [flat, stored](auto& a) {
-          using T = typename std::decay_t<decltype(a)>::value_type;
-          a.data()[flat] = static_cast<T>(stored);
-        },
-        storage_);
-  }
-  /// Calls `f` with the typed xtensor array.
-  template <class F>
-  decltype(auto) visit(const F& f) const {
-    return std::visit(f, storage_);
-  }
-  template <class F>
-  decltype(auto) visit(const F& f) {
-    return std::visit(f, storage_);
+    visit([flat, stored](const auto& elements) {
+      using T = typename std::decay_t<decltype(elements)>::value_type;
+      elements[flat] = static_cast<T>(stored);
+    });
   }
 
-  bool operator==(const Array& other) const { return type_ == other.type_ && storage_ == other.storage_; }
+  bool operator==(const Array& other) const {
+    return type_ == other.type_ && shape_ == other.shape_ && visit([&other](const auto& elements) {
+      using T = typename std::decay_t<decltype(elements)>::value_type;
+      return std::equal(elements.begin(), elements.end(), other.elements<T>().begin());
+    });
+  }
 
  private:
-  static Storage make(ScalarType type, const std::vector<std::int64_t>& extents) {
-    const std::vector<std::size_t> shape(extents.begin(), extents.end());
-    switch (type) {
-      case ScalarType::Bool:
-      case ScalarType::UInt8: return xt::xarray<std::uint8_t>(shape, std::uint8_t{0});
-      case ScalarType::Int8: return xt::xarray<std::int8_t>(shape, std::int8_t{0});
-      case ScalarType::Float16: return xt::xarray<program::Half>(shape, program::Half{});
-      case ScalarType::BFloat16: return xt::xarray<program::BFloat>(shape, program::BFloat{});
-      case ScalarType::Int32: return xt::xarray<std::int32_t>(shape, 0);
-      case ScalarType::Int64: return xt::xarray<std::int64_t>(shape, std::int64_t{0});
-      case ScalarType::Float32: return xt::xarray<float>(shape, 0.0F);
-      case ScalarType::Float64: break;
-    }
-    return xt::xarray<double>(shape, 0.0);
+  void check(bool holds) const {
+    if (holds) return;
+    throw std::invalid_argument("an array of " + std::string(program::name(type_)) +
+                                " was asked for as another type; use its own");
   }
 
-  ScalarType type_ = ScalarType::Bool;  // of the first storage
-  Storage storage_;
+  ScalarType type_ = ScalarType::Bool;
+  std::vector<std::int64_t> shape_{0};
+  std::vector<std::byte> bytes_;
 };
 
 }  // namespace tunewright::reference

@@ -58,7 +58,7 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
     Rng stream = rng.split(id);
     const double low = positive[id] ? options.positive_low : options.low;
     const double high = positive[id] ? options.positive_high : options.high;
-    tensors[id].visit([&](auto& array) {
+    tensors[id].visit([&](const auto& array) {
       using T = typename std::decay_t<decltype(array)>::value_type;
       for (T* element = array.data(); element != array.data() + array.size(); ++element) {
         if (op.type == ScalarType::Bool) {

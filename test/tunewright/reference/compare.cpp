@@ -16,6 +16,7 @@
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/reference/evaluate_at.hpp"
 #include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/reference/xtensor.hpp"
 
 using namespace tunewright;
 using namespace tunewright::program;
@@ -89,8 +90,8 @@ TEST_CASE(
   const reference::Tolerance tolerance = reference::tolerance_for(*graph, 2);
   CHECK(tolerance.absolute == doctest::Approx(1.19209e-7 * (32 + 4000)));
   Tensors tensors = reference::evaluate(*graph, random_inputs(*graph, Rng(1)));
-  const auto& a = tensors[0].as<float>();
-  const auto& b = tensors[1].as<float>();
+  const auto a = reference::to_xtensor<float>(tensors[0]);
+  const auto b = reference::to_xtensor<float>(tensors[1]);
   Array single(ScalarType::Float32, {8, 8});
   Array incomplete(ScalarType::Float32, {8, 8});
   for (std::size_t i = 0; i < 8; ++i) {
@@ -162,14 +163,14 @@ TEST_CASE("inputs are a function of graph and seed, in range, with exact values 
   CHECK(one == random_inputs(graph, Rng(7)));
   CHECK_FALSE(one[0] == random_inputs(graph, Rng(8))[0]);
   CHECK_FALSE(one[0] == one[1]);
-  const auto& values = one[0].as<float>();
+  const auto values = one[0].elements<float>();
   CHECK(*std::min_element(values.begin(), values.end()) >= -1);
   CHECK(*std::max_element(values.begin(), values.end()) <= 1);
   const auto exact = std::count_if(values.begin(), values.end(),
                                    [](float v) { return v == 0 || v == 1 || v == -1 || v == 0.5F; });
   CHECK(exact > 4096 / 32);
   CHECK(exact < 4096 / 8);
-  const auto& integers = one[2].as<std::int32_t>();
+  const auto integers = one[2].elements<std::int32_t>();
   CHECK(*std::min_element(integers.begin(), integers.end()) == -8);
   CHECK(*std::max_element(integers.begin(), integers.end()) == 8);
 }
@@ -183,11 +184,11 @@ TEST_CASE("variances and denominators are positive") {
   op::divide(graph, op::batch_norm(graph, x, {p, p, p, variance}), d);
   const Tensors inputs = random_inputs(graph, Rng(1));
   for (const Tensor& t : {variance, d}) {
-    const auto& values = inputs[t.id].as<float>();
+    const auto values = inputs[t.id].elements<float>();
     CHECK(*std::min_element(values.begin(), values.end()) >= 0.5F);
     CHECK(*std::max_element(values.begin(), values.end()) <= 2);
   }
-  const auto& free = inputs[x.id].as<float>();
+  const auto free = inputs[x.id].elements<float>();
   CHECK(*std::min_element(free.begin(), free.end()) < 0);
 }
 
