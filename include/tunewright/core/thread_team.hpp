@@ -57,12 +57,17 @@ class ThreadTeam {
   template <class F>
   void for_each(std::size_t n, F&& f) {
     using Body = std::remove_reference_t<F>;
-    if (n == 0) return;
-    count_ = n;
     body_ = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
     call_ = [](void* body, std::size_t index, unsigned worker) {
       (*static_cast<Body*>(body))(index, worker);
     };
+    run(n);
+  }
+
+ private:
+  void run(std::size_t n) {
+    if (n == 0) return;
+    count_ = n;
     next_.store(0, std::memory_order_relaxed);
     failure_ = nullptr;
     if (n == 1 || helpers_.empty()) {
@@ -75,8 +80,6 @@ class ThreadTeam {
     }
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
   }
-
- private:
   template <class T, class Pending>
   static T wait_while(std::atomic<T>& value, Pending pending) {
     // Loops of a model fit follow each other within microseconds; a sleep and a wake-up cost tens of them.
