@@ -18,6 +18,7 @@
 #include "tunewright/codegen/llvm_affine.hpp"
 #include "tunewright/codegen/llvm_numbers.hpp"
 #include "tunewright/codegen/plan.hpp"
+#include "tunewright/core/order.hpp"
 
 /// Index arithmetic in LLVM IR: bindings of loop variables to values, and expressions over them.
 namespace tunewright::codegen::detail {
@@ -85,8 +86,7 @@ class ValueEmitter {
     } else {
       add_terms(result, specialised(e), 1, true);
     }
-    std::sort(result.terms.begin(), result.terms.end(),
-              [](const Affine::Term& a, const Affine::Term& b) { return a.depth < b.depth; });
+    sort_few(result.terms, [](const Affine::Term& a, const Affine::Term& b) { return a.depth < b.depth; });
     return result;
   }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything
@@ -98,7 +99,7 @@ inline void apply_step(State& state, const Reorder& s) {
   Stage& stage = computed_stage(state, s.stage);
   boost::container::small_vector<std::size_t, 32> sorted;
   for (const IterId iter : s.order) sorted.push_back(live_position(stage, iter));
-  std::sort(sorted.begin(), sorted.end());
+  sort_few(sorted);
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end()) {
     throw ScheduleError(ScheduleFault::BadOrder,
                         "an iterator of stage '" + stage.op->name + "' is named twice in a reorder");
@@ -282,7 +283,7 @@ inline void apply_step(State& state, const Arrange& s) {
                                                       "' is not one of its choices");
   }
   std::vector<std::uint32_t> sorted = s.orders[s.order];
-  std::sort(sorted.begin(), sorted.end());
+  sort_few(sorted);
   bool all = sorted.size() == stage.op->rank();
   for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
   if (!all) {

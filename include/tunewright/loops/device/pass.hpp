@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// What the passes that bring a nest into device form share.
@@ -128,7 +129,7 @@ inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
   };
   const program::Range of_a = share(rest_of_a), of_b = share(rest_of_b);
   std::int64_t span = std::max(of_a.max, of_b.max) - std::min(of_a.min, of_b.min);
-  std::sort(digits.begin(), digits.end());
+  sort_few(digits);
   for (const auto& [coefficient, extent] : digits) {
     if (coefficient <= span) return false;
     span += coefficient * (extent - 1);

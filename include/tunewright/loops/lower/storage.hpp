@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 
 namespace tunewright::loops::detail {
@@ -187,7 +188,7 @@ class StoragePlan : Pass {
       if (own.empty()) order.push_back({d, 1, buffer.shape[d]});
       pieces.insert(pieces.end(), own.begin(), own.end());
     }
-    std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    sort_few(pieces, [](const Piece& a, const Piece& b) {
       if (a.place != b.place) return a.place < b.place;
       if (a.dimension.divisor != b.dimension.divisor) return a.dimension.divisor > b.dimension.divisor;
       return a.dimension.dimension < b.dimension.dimension;
@@ -214,8 +215,7 @@ class StoragePlan : Pass {
       pieces.push_back({static_cast<std::size_t>(place - loops.begin()),
                         {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
     }
-    std::sort(pieces.begin(), pieces.end(),
-              [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+    sort_few(pieces, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
     std::int64_t expected = 1;
     for (const Piece& piece : pieces) {
       if (piece.dimension.divisor != expected) return {};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
 #include "tunewright/models/gbdt/split.hpp"
@@ -83,10 +84,9 @@ class TreeGrower {
       open.push_back(std::move(root));
     }
 
-    std::sort(open.begin(), open.end(),
-              [](const Work& a, const Work& b) {  // the longest first: threads end together
-                return a.size() != b.size() ? a.size() > b.size() : a.begin < b.begin;
-              });
+    sort_few(open, [](const Work& a, const Work& b) {  // the longest first: threads end together
+      return a.size() != b.size() ? a.size() > b.size() : a.begin < b.begin;
+    });
     std::vector<std::vector<GrownNode>> subtrees(open.size());
     team_->for_each(open.size(), [&](std::size_t i, unsigned worker) {
       subtrees[i] = grow_subtree(std::move(open[i]), workers_[worker]);

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -73,8 +74,7 @@ enum class Answer : std::uint8_t {
       found.push_back(other);
     }
   }
-  std::sort(found.begin(), found.end(),
-            [&](TensorId a, TensorId b) { return place_of(state, a) < place_of(state, b); });
+  sort_few(found, [&](TensorId a, TensorId b) { return place_of(state, a) < place_of(state, b); });
   found.erase(std::unique(found.begin(), found.end()), found.end());
   return found;
 }
