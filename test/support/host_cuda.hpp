@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/temporary_folder.hpp"
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/program/expr.hpp"
 
@@ -54,7 +55,8 @@ struct half { unsigned short bits; };
 static float to_float(half x) { _Float16 h; std::memcpy(&h, &x, 2); return (float)h; }
 static half to_half(float x) { half y; const _Float16 h = (_Float16)x; std::memcpy(&y, &h, 2); return y; }
 namespace {
-struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false; Index3 index; };
+struct Copy { char* to; const char* from; int bytes, used, group; };
+struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false; Index3 index; std::vector<Copy> copies; int groups = 0; };
 ucontext_t scheduler;
 std::vector<Fiber> fibers;
 Fiber* current;
@@ -83,6 +85,22 @@ template <class T> T __shfl_sync(unsigned, T value, int lane, int width = 32) {
   const unsigned me = number_in_block(block_size);
   return shuffle(value, me / width * width + (unsigned)lane % width);
 }
+// Asynchronous copies arrive at the wait; until then there is something else.
+template <int bytes> void copy_async(void* to, const void* from, int used = bytes) {
+  if ((std::uintptr_t)to % bytes != 0 || (used != 0 && (std::uintptr_t)from % bytes != 0)) std::abort();
+  std::memset(to, 0xff, bytes);
+  current->copies.push_back({(char*)to, (const char*)from, bytes, used, current->groups});
+}
+static void commit_copies() { ++current->groups; }
+template <int under_way> void wait_for_copies() {
+  std::vector<Copy> later;
+  for (const Copy& c : current->copies) {
+    if (c.group + under_way >= current->groups) { later.push_back(c); continue; }
+    std::memset(c.to, 0, c.bytes);
+    std::memcpy(c.to, c.from, c.used);
+  }
+  current->copies.swap(later);
+}
 static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 grid, Index3 block) {
   const unsigned threads = block.x * block.y * block.z;
   entry = kernel; arguments = pointers; block_size = block;
@@ -92,7 +110,7 @@ static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 g
   for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
     for (unsigned t = 0; t < threads; ++t) {
       Fiber& f = fibers[t];
-      f.done = false; f.stack.resize(1 << 16);
+      f.done = false; f.copies.clear(); f.groups = 0; f.stack.resize(1 << 16);
       f.index = {t % block.x, t / block.x % block.y, t / block.x / block.y};
       getcontext(&f.context);
       f.context.uc_stack.ss_sp = f.stack.data(); f.context.uc_stack.ss_size = f.stack.size(); f.context.uc_link = nullptr;
@@ -123,6 +141,8 @@ class HostCuda {
         source.replace(begin, source.find(to, begin) + to.size() - begin, with);
     };
     drop("struct half {", "return y;\n}\n\n", "");
+    const std::string copies(codegen::cuda::asynchronous_copy_definition);
+    drop(copies, copies, "");
     const std::string dynamic = "extern __shared__ __align__(16) unsigned char shared_memory[];";
     for (std::size_t at = 0; (at = source.find(dynamic)) != std::string::npos;)
       source.replace(at, dynamic.size(), "static __align__(16) unsigned char shared_memory[262144];");

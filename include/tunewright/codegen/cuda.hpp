@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
 #include "tunewright/codegen/cuda/kernel_text.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
@@ -16,6 +17,7 @@
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/scalar_text.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/core/target.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/relax.hpp"
@@ -52,6 +54,7 @@ class ProgramText {
     std::string kernels;
     for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
     program_.source = definitions() + kernels;
+    if (context_.copies_asynchronously) program_.min_compute_capability = Target::asynchronous_copies_since;
     return std::move(program_);
   }
 
@@ -123,6 +126,7 @@ class ProgramText {
     if (context_.uses_vectors) text += vector_definition;
     if (context_.uses_half) text += half_definition;
     if (context_.uses_bfloat16) text += bfloat16_definition;
+    if (context_.copies_asynchronously) text += asynchronous_copy_definition;
     if (context_.index.uses_floor()) text += floor_definition;
     return text;
   }

@@ -21,6 +21,7 @@
 #include "tunewright/codegen/cuda/device_code.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/target.hpp"
 
 /// CUDA C++ -> machine code, with NVRTC. No device and no driver are needed.
 namespace tunewright::codegen {
@@ -176,6 +177,13 @@ inline void check_architecture(const std::string& architecture) {
 [[nodiscard]] inline std::variant<DeviceCode, Failure> compile_cuda(DeviceProgram program,
                                                                     const CudaCompileOptions& options) {
   check_architecture(options.architecture);
+  if (Target::compute_capability(options.architecture) < program.min_compute_capability) {
+    return Failure{Fault::DeviceCompileError,
+                   "'" + program.name + "' needs compute capability " +
+                       std::to_string(program.min_compute_capability / 10) + "." +
+                       std::to_string(program.min_compute_capability % 10) + "; " + options.architecture +
+                       " is older: compile for a newer device, or schedule without what it lacks"};
+  }
   const auto start = std::chrono::steady_clock::now();
   const bool cubin = options.format == DeviceFormat::Cubin;
   std::vector<std::string> flags{

@@ -80,6 +80,23 @@ struct Target {
     return extended;
   }
 
+  /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 where the architecture is not of that form.
+  [[nodiscard]] unsigned compute_capability() const noexcept { return compute_capability(architecture); }
+  [[nodiscard]] static unsigned compute_capability(std::string_view architecture) noexcept {
+    if (!architecture.starts_with("sm_")) return 0;
+    unsigned number = 0;
+    for (const char c : architecture.substr(3)) {
+      if (c < '0' || c > '9') break;
+      number = 10 * number + static_cast<unsigned>(c - '0');
+    }
+    return number;
+  }
+  /// Compute capability, times ten, from which on devices copy to shared memory while threads compute.
+  static constexpr unsigned asynchronous_copies_since = 80;
+  [[nodiscard]] bool copies_asynchronously() const noexcept {
+    return compute_capability() >= asynchronous_copies_since;
+  }
+
   /// Shared memory a block can have at most.
   [[nodiscard]] constexpr std::uint64_t shared_memory_limit_bytes() const noexcept {
     return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes

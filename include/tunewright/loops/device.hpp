@@ -12,6 +12,7 @@
 #include "tunewright/loops/device/barriers.hpp"
 #include "tunewright/loops/device/kernels.hpp"
 #include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/device/pipelines.hpp"
 #include "tunewright/loops/device/reductions.hpp"
 #include "tunewright/loops/device/threads.hpp"
 #include "tunewright/loops/device/virtual_threads.hpp"
@@ -81,6 +82,7 @@ class DeviceForm {
     VirtualThreads(nest_).run(body);
     SingleStores(nest_, threads).run(body);
     Barriers(nest_, threads).run(body);
+    Pipelines(nest_).run(body);
     hoist_branches(body);
     for (std::size_t i = threads.x_y_z.size(); i-- > 0;) {
       const ThreadIndices::Index& index = threads.x_y_z[i];
@@ -148,6 +150,7 @@ class DeviceForm {
 ///   unrolled loop around what depends on it, and buffers that differ by virtual thread are `private_to` it.
 /// * Shared buffers are the block's, Local ones the thread's. `Barrier`s stand where threads pass data through
 ///   shared memory, as few as can be told to be needed, and only where all threads of a block come by.
+/// * Copies to shared memory that are fetched ahead are, in a loop with a prologue (`Pipelines`).
 /// * Reductions by threads end in a `CrossThreadReduction`.
 /// * What does not depend on a thread index and stores to shared or global memory is done by one thread.
 ///

@@ -37,29 +37,32 @@ class Interpreter : public LoopState {
 
   [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) const {
     const std::size_t at = stored(op, place, offset, "reads");
-    if (!written_[place.buffer][at]) {
+    const BufferId id = memory_of(nest_, place.buffer);
+    if (!written_[id][at]) {
       fail(AccessFault::Unwritten, op,
            "reads element " + std::to_string(at) + " of '" + nest_.buffers[place.buffer].name +
                "' before it is written");
     }
-    return (*storage_[place.buffer])[at];
+    return (*storage_[id])[at];
   }
   void write(const program::Operator& op, const Place& place, std::size_t offset, double value) {
     const std::size_t at = stored(op, place, offset, "writes");
-    (*storage_[place.buffer])[at] = value;
-    written_[place.buffer][at] = true;
+    const BufferId id = memory_of(nest_, place.buffer);
+    (*storage_[id])[at] = value;
+    written_[id][at] = true;
   }
 
  private:
   std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset,
                      const char* verb) const {
     const Buffer& buffer = nest_.buffers[place.buffer];
-    if (storage_[place.buffer] == nullptr)
+    const std::vector<double>* storage = storage_[memory_of(nest_, place.buffer)];
+    if (storage == nullptr)
       fail(AccessFault::Unwritten, op, std::string(verb) + " '" + buffer.name + "' before it is allocated");
-    if (offset >= storage_[place.buffer]->size()) {
+    if (offset >= storage->size()) {
       fail(AccessFault::Outside, op,
            std::string(verb) + " '" + buffer.name + "' at offset " + std::to_string(offset) + " of " +
-               std::to_string(storage_[place.buffer]->size()) + " elements");
+               std::to_string(storage->size()) + " elements");
     }
     return offset;
   }
@@ -96,6 +99,14 @@ class Interpreter : public LoopState {
     throw InterpretError(
         AccessFault::NotRunnable,
         "loop nest '" + nest_.name + "' combines what threads hold; they cannot run one after the other");
+  }
+
+  void run(const CommitCopies&) { refuse_copies(); }
+  void run(const WaitForCopies&) { refuse_copies(); }
+  [[noreturn]] void refuse_copies() const {
+    throw InterpretError(
+        AccessFault::NotRunnable,
+        "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
   }
 
   void run(const Body& body) {

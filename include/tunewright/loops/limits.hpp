@@ -35,6 +35,7 @@ struct GpuLimits {
   std::int64_t max_unrolled_statements = 2048;  ///< as on CPUs; virtual threads are unrolled
   std::array<std::int64_t, 3> max_grid{(1LL << 31) - 1, 65535, 65535};  ///< blocks along x, y, z
   std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
+  bool asynchronous_copies = true;
 
   /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
   /// take twice the registers of a thread, beyond which they hardly pay.
@@ -47,6 +48,7 @@ struct GpuLimits {
     take(limits.max_threads, target.max_threads_per_block);
     take(limits.max_virtual_threads, target.max_vthread_extent);
     take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
+    limits.asynchronous_copies = target.copies_asynchronously();
     return limits;
   }
 };
@@ -175,6 +177,8 @@ class GpuLimitCheck {
       const Buffer& buffer = nest_.buffers[allocate->buffer];
       if (buffer.scope == Scope::Shared) {
         kernel_.shared_bytes += buffer.bytes();
+        if (buffer.asynchronous && !limits_.asynchronous_copies)
+          exceeded_ = "asynchronous copies before compute capability 8.0";
       } else {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -69,10 +70,18 @@ struct Buffer {
   /// Loops further in than the allocation, outermost first, that have a copy each; the copies come first in
   /// the physical shape.
   std::vector<CopySelector> private_to{};
+  /// Iterations of the loop around the allocation whose contents are kept at a time: fetched ahead, by the device
+  /// itself where `asynchronous`. They come first of all in the physical shape.
+  std::uint32_t stages = 1;
+  bool asynchronous = false;
+  IndexExpr stage{};  ///< over loop variables: which of them is accessed; 0 before `to_device`
+  /// Another name, for another iteration, of a buffer that is allocated; itself it never is.
+  std::optional<BufferId> view_of{};
 
   [[nodiscard]] std::vector<std::int64_t> physical_shape() const {
-    if (packing.empty() && private_to.empty()) return shape;
+    if (packing.empty() && private_to.empty() && stages == 1) return shape;
     std::vector<std::int64_t> extents;
+    if (stages > 1) extents.push_back(stages);
     for (const CopySelector& copies : private_to) extents.push_back(copies.extent);
     for (const PackedDimension& piece : packing) extents.push_back(piece.extent);
     if (packing.empty()) extents.insert(extents.end(), shape.begin(), shape.end());
@@ -118,6 +127,8 @@ struct Statement {
   std::vector<IndexExpr> axis_values;  ///< tensor coordinates of every axis of `op`, over loop variables
   std::vector<Guard> guards;
   bool may_overcompute = false;
+  /// The thread does not wait for what it stores, a copy: it is there after a `WaitForCopies`.
+  bool asynchronous = false;
 };
 
 struct Node;
@@ -167,14 +178,25 @@ struct CrossThreadReduction {
   std::array<bool, 3> over{};          ///< ThreadX, ThreadY, ThreadZ
 };
 
+/// Asynchronous statements of a thread since the last one become a group, which may be empty.
+struct CommitCopies {};
+
+/// The thread waits for its groups of asynchronous copies, but not for the `under_way` latest ones.
+struct WaitForCopies {
+  std::uint32_t under_way = 0;
+};
+
 struct Node {
-  std::variant<Loop, Statement, Allocate, Branch, Barrier, CrossThreadReduction> content;
+  std::variant<Loop, Statement, Allocate, Branch, Barrier, CrossThreadReduction, CommitCopies, WaitForCopies>
+      content;
   Node(Loop loop) : content(std::move(loop)) {}                            // NOLINT: a node is any of them
   Node(Statement statement) : content(std::move(statement)) {}             // NOLINT
   Node(Allocate allocate) : content(allocate) {}                           // NOLINT
   Node(Branch branch) : content(std::move(branch)) {}                      // NOLINT
   Node(Barrier barrier) : content(barrier) {}                              // NOLINT
   Node(CrossThreadReduction reduction) : content(std::move(reduction)) {}  // NOLINT
+  Node(CommitCopies commit) : content(commit) {}                           // NOLINT
+  Node(WaitForCopies wait) : content(wait) {}                              // NOLINT
 };
 
 struct LoopVariable {
@@ -204,6 +226,11 @@ struct LoopNest {
                               "' is not declared with an extent of at least 1");
 }
 
+/// The buffer whose memory `id` names: itself, unless it is a view.
+[[nodiscard]] inline BufferId memory_of(const LoopNest& nest, BufferId id) {
+  return nest.buffers[id].view_of.value_or(id);
+}
+
 /// Value of an index expression over a statement's axes, as an expression over loop variables.
 [[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement,
                                           const IndexExpr& over_axes) {
@@ -216,9 +243,10 @@ struct LoopNest {
 [[nodiscard]] inline std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
                                                              std::vector<IndexExpr> coordinates) {
   for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
-  if (buffer.packing.empty() && buffer.private_to.empty()) return coordinates;
+  if (buffer.packing.empty() && buffer.private_to.empty() && buffer.stages == 1) return coordinates;
   const auto range_of = [&](Var var) { return nest.range_of(var); };
   std::vector<IndexExpr> physical;
+  if (buffer.stages > 1) physical.push_back(buffer.stage);
   for (const CopySelector& copies : buffer.private_to) physical.push_back(IndexExpr::variable(copies.var));
   if (buffer.packing.empty()) physical.insert(physical.end(), coordinates.begin(), coordinates.end());
   for (std::size_t p = 0; p < buffer.packing.size(); ++p) {

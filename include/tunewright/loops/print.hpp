@@ -56,13 +56,17 @@ class Printer {
   [[nodiscard]] static std::string declaration(const Buffer& buffer) {
     std::string text = buffer.name + ": " + std::string(program::name(buffer.type)) + extents(buffer.shape);
     if (!buffer.packing.empty()) text += " packed " + extents(buffer.physical_shape());
+    if (buffer.stages > 1)
+      text +=
+          " in " + std::to_string(buffer.stages) + (buffer.asynchronous ? " asynchronous stages" : " stages");
     return text;
   }
   /// Element of a buffer, by its coordinates within the window.
   [[nodiscard]] std::string access(BufferId id, std::vector<IndexExpr> coordinates) const {
     const Buffer& buffer = nest_.buffers[id];
     for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
-    return buffer.name + indices(coordinates);
+    const bool one = buffer.stages == 1 || buffer.stage == IndexExpr(0);
+    return buffer.name + (one ? "" : "<" + index(buffer.stage) + ">") + indices(coordinates);
   }
 
   [[nodiscard]] std::string expression(const Statement& s, const program::ExprNode& e,
@@ -139,10 +143,11 @@ class Printer {
     const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[s.target].shape.size());
     const std::string target = access(s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
     std::string text;
+    if (s.asynchronous) text = "async ";
     if (s.kind == Statement::Kind::Initialise) {
       text = target + " = " + initial(s.op->combiner);
     } else if (s.kind == Statement::Kind::Assign) {
-      text = target + " = " + expression(s, *s.op->body, false);
+      text += target + " = " + expression(s, *s.op->body, false);
     } else {
       const std::string value = expression(s, *s.op->body, false);
       switch (s.op->combiner) {
@@ -182,6 +187,11 @@ class Printer {
     print(branch.otherwise, depth + 1);
   }
   void print(const Barrier&, std::size_t depth) { line(depth, "barrier"); }
+  void print(const CommitCopies&, std::size_t depth) { line(depth, "commit copies"); }
+  void print(const WaitForCopies& wait, std::size_t depth) {
+    line(depth, "wait for copies" +
+                    (wait.under_way == 0 ? "" : " but " + std::to_string(wait.under_way) + " groups"));
+  }
   void print(const CrossThreadReduction& reduction, std::size_t depth) {
     const auto at = [&](BufferId id) {
       const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[id].shape.size());

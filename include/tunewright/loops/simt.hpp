@@ -58,8 +58,9 @@ class Simt : public LoopState {
   // What statements ask for.
 
   [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) {
-    Storage& s = storage_[place.buffer];
+    Storage& s = storage_of(place.buffer);
     const std::size_t at = located(op, place, offset, "reads");
+    refuse_in_flight(s, op, place, offset, "reads");
     if (s.written[at] == 0) {
       fail(AccessFault::Unwritten, op,
            "reads element " + std::to_string(offset) + " of '" + nest_.buffers[place.buffer].name +
@@ -76,8 +77,9 @@ class Simt : public LoopState {
     return s.values[at];
   }
   void write(const program::Operator& op, const Place& place, std::size_t offset, double value) {
-    Storage& s = storage_[place.buffer];
+    Storage& s = storage_of(place.buffer);
     const std::size_t at = located(op, place, offset, "writes");
+    refuse_in_flight(s, op, place, offset, "writes");
     if (!s.touches.empty()) {
       LastTouch& touch = s.touches[at];
       const auto [now, self] = moment(s);
@@ -88,6 +90,11 @@ class Simt : public LoopState {
       touch.written_at = now;
       touch.writer = self;
     }
+    if (asynchronous_ && s.of_block) {
+      s.in_flight[at] = thread_ + 1;
+      copies_[thread_].under_way.push_back({place.buffer, at, value, copies_[thread_].groups});
+      return;
+    }
     s.values[at] = value;
     s.written[at] = 1;
   }
@@ -97,16 +104,32 @@ class Simt : public LoopState {
     std::vector<double> values;  ///< of a Local buffer: of one thread after the other
     std::vector<char> written;
     std::vector<LastTouch> touches;  ///< of memory that threads share and write
-    std::size_t elements = 0;        ///< a thread
+    std::vector<std::size_t>
+        in_flight;             ///< of shared memory: number of the thread, from 1, that copies to it
+    std::size_t elements = 0;  ///< a thread
     bool of_threads = false;
     bool of_block = false;
   };
 
+  /// What a thread has asked the device to copy and has not waited for.
+  struct Copies {
+    struct Element {
+      BufferId buffer = 0;
+      std::size_t at = 0;
+      double value = 0;
+      std::size_t group = 0;
+    };
+    std::vector<Element> under_way;
+    std::size_t groups = 0;  ///< committed so far
+  };
+
   /// A node prepared to be run.
   struct Step {
-    enum class Kind : std::uint8_t { Loop, Branch, Statement, Allocate, Barrier, Combine };
+    enum class Kind : std::uint8_t { Loop, Branch, Statement, Allocate, Barrier, Combine, Commit, Wait };
     Kind kind = Kind::Barrier;
     bool together = false;  ///< contains something that all threads come to together
+    bool asynchronous = false;
+    std::uint32_t under_way = 0;
     Var var = 0;
     std::int64_t extent = 1;
     BufferId buffer = 0;
@@ -134,6 +157,7 @@ class Simt : public LoopState {
       } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
         step.kind = Step::Kind::Statement;
         step.program = programs_.size();
+        step.asynchronous = statement->asynchronous;
         programs_.emplace_back(nest_, *statement);
       } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
         step.kind = Step::Kind::Allocate;
@@ -142,6 +166,12 @@ class Simt : public LoopState {
         s.of_block = nest_.buffers[allocate->buffer].scope == Scope::Shared;
         s.of_threads = !s.of_block;
         this->allocate(allocate->buffer, s.of_threads ? threads_.size() : 1);
+        s.in_flight.assign(s.of_block ? s.elements : 0, 0);
+      } else if (std::holds_alternative<CommitCopies>(node.content)) {
+        step.kind = Step::Kind::Commit;
+      } else if (const auto* wait = std::get_if<WaitForCopies>(&node.content)) {
+        step.kind = Step::Kind::Wait;
+        step.under_way = wait->under_way;
       } else {
         step.together = true;
         step.combine = std::get_if<CrossThreadReduction>(&node.content);
@@ -180,6 +210,8 @@ class Simt : public LoopState {
     for (const Loop* loop : kernel.bound) active_.push_back(loop->var);
     for (block_ = 0; block_ < kernel.blocks(); ++block_) {
       ++time_;
+      copies_.assign(threads_.size(), {});
+      for (const BufferId id : kernel.shared) storage_[id].in_flight.assign(storage_[id].elements, 0);
       std::int64_t rest = block_;
       for (std::size_t i = 0; i < 3; ++i) {
         if (kernel.block_index[i]) values_[*kernel.block_index[i]] = rest % kernel.grid[i];
@@ -255,10 +287,42 @@ class Simt : public LoopState {
         case Step::Kind::Branch:
           run_alone(holds(step.branch->conditions) ? step.body : step.otherwise);
           break;
-        case Step::Kind::Statement: programs_[step.program].run(*this); break;
+        case Step::Kind::Statement:
+          asynchronous_ = step.asynchronous;
+          programs_[step.program].run(*this);
+          asynchronous_ = false;
+          break;
+        case Step::Kind::Commit: ++copies_[thread_].groups; break;
+        case Step::Kind::Wait: wait_for_copies(step.under_way); break;
         default: forget(step.buffer); break;
       }
     }
+  }
+
+  /// What the thread has copied arrives, but for its latest groups. Only now does it count as written, by it.
+  void wait_for_copies(std::uint32_t but) {
+    Copies& copies = copies_[thread_];
+    const auto arrives = [&](const Copies::Element& e) { return e.group + but < copies.groups; };
+    for (const Copies::Element& e : copies.under_way) {
+      if (!arrives(e)) continue;
+      Storage& s = storage_of(e.buffer);
+      s.in_flight[e.at] = 0;
+      s.values[e.at] = e.value;
+      s.written[e.at] = 1;
+      const auto [now, self] = moment(s);
+      s.touches[e.at].written_at = now;
+      s.touches[e.at].writer = self;
+    }
+    std::erase_if(copies.under_way, arrives);
+  }
+
+  void refuse_in_flight(const Storage& s, const program::Operator& op, const Place& place, std::size_t offset,
+                        const char* verb) const {
+    if (s.in_flight.empty() || s.in_flight[offset] == 0) return;
+    fail(AccessFault::Race, op,
+         std::string(verb) + " element " + std::to_string(offset) + " of '" +
+             nest_.buffers[place.buffer].name + "' to which thread " +
+             std::to_string(s.in_flight[offset] - 1) + " is copying; wait for its copies first");
   }
 
   /// An allocation: nothing in it has been written. Shared memory is allocated by the first thread for all.
@@ -274,7 +338,7 @@ class Simt : public LoopState {
     const auto local = [&](BufferId id) { return place_of(nest_, id, r.axis_values); };
     const Place from = local(r.partial), to = local(r.target);
     const ScalarType type = nest_.buffers[r.target].type;
-    const bool everyone = storage_[r.target].of_threads;
+    const bool everyone = storage_of(r.target).of_threads;
     std::vector<double> result(threads_.size(), program::identity(r.op->combiner, type));
     const auto leader = [&](std::size_t t) {
       std::size_t number = 0, stride = 1;
@@ -297,10 +361,12 @@ class Simt : public LoopState {
     }
   }
 
+  [[nodiscard]] Storage& storage_of(BufferId id) { return storage_[memory_of(nest_, id)]; }
+
   /// Place of an element in the storage of its buffer.
   std::size_t located(const program::Operator& op, const Place& place, std::size_t offset,
                       const char* verb) const {
-    const Storage& s = storage_[place.buffer];
+    const Storage& s = storage_[memory_of(nest_, place.buffer)];
     if (s.elements == 0)
       fail(AccessFault::Unwritten, op,
            std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' before it is allocated");
@@ -331,6 +397,8 @@ class Simt : public LoopState {
 
   std::vector<Storage> storage_;  // by buffer
   std::vector<StatementProgram> programs_;
+  std::vector<Copies> copies_;                        // by thread
+  bool asynchronous_ = false;                         // whether the statement that runs is
   std::vector<std::array<std::int64_t, 3>> threads_;  // of a block: their indices
   const DeviceKernel* kernel_shape_ = nullptr;
   std::size_t thread_ = 0;
@@ -347,7 +415,8 @@ class Simt : public LoopState {
 ///
 /// Throws what `interpret` does, for the same reasons, and `InterpretError` for data races: an element that two
 /// threads of a block touch, one of them writing, without a barrier in between, or threads of different blocks
-/// within one kernel; also for barriers that only some threads come to. `DeviceFormError` for another form.
+/// within one kernel, an element that an asynchronous copy has not been waited for; also for barriers that only
+/// some threads come to. Such a copy arrives at the wait, neither earlier nor by itself. `DeviceFormError` for another form.
 /// Cost: about a tenth of a microsecond for each operation of a body; memory for the locals of one block.
 inline void run_simt(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Simt(nest, arguments).run(arguments);

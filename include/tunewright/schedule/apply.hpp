@@ -294,6 +294,24 @@ inline void apply_step(State& state, const Arrange& s) {
   state.arrangements.push_back(s);
 }
 
+inline void apply_step(State& state, const Pipeline& s) {
+  const Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  if (s.selected >= s.choices.size()) {
+    throw ScheduleError(ScheduleFault::BadChoice, "pipelining " + std::to_string(s.selected) + " of stage '" +
+                                                      stage.op->name + "' is not one of its choices");
+  }
+  const Pipelining& chosen = s.choices[s.selected];
+  if (chosen.depth < 1 || chosen.depth > max_pipeline_depth || (chosen.asynchronous && chosen.depth == 1)) {
+    throw ScheduleError(
+        ScheduleFault::BadChoice,
+        "copies in stage '" + stage.op->name + "' cannot be pipelined " + std::to_string(chosen.depth) +
+            (chosen.asynchronous ? " deep and asynchronous" : " deep") + "; give 1 to " +
+            std::to_string(max_pipeline_depth) + " tiles, at least 2 for asynchronous copies");
+  }
+  state.pipelines.push_back(s);
+}
+
 inline void apply_step(State& state, const Tensorize& s) {
   Stage& stage = computed_stage(state, s.stage);
   live_position(stage, s.iter);

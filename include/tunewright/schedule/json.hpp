@@ -17,7 +17,7 @@
 
 /// Steps as JSON: an array of arrays, each headed by the primitive's name and followed by its fields in
 /// declaration order, e.g. `["split",2,0,[4,8],128,64,"serial"]`. Enumerations are written by name, a
-/// location as "root", "inline" or `[stage,iterator]`.
+/// location as "root", "inline" or `[stage,iterator]`, how copies are pipelined as `[depth,whether asynchronous]`.
 namespace tunewright::schedule {
 
 namespace detail {
@@ -39,6 +39,12 @@ void write_field(std::string& out, const T& value) {
       write_field(out, std::vector{value.stage, value.iter});
     else
       data::json::write(out, std::string_view(value.kind == Location::Kind::Root ? "root" : "inline"));
+  } else if constexpr (std::is_same_v<T, Pipelining>) {
+    out += '[';
+    write_field(out, value.depth);
+    out += ',';
+    write_field(out, value.asynchronous);
+    out += ']';
   } else if constexpr (std::is_enum_v<T>) {
     data::json::write(out, schedule::name(value));
   } else if constexpr (is_vector<T>) {
@@ -73,6 +79,12 @@ void read_field(Scanner& in, T& value) {
       if (place != "root" && place != "inline") in.fail("expected \"root\", \"inline\" or [stage, iterator]");
       value = {place == "root" ? Location::Kind::Root : Location::Kind::Inline, 0, 0};
     }
+  } else if constexpr (std::is_same_v<T, Pipelining>) {
+    in.expect('[');
+    read_field(in, value.depth);
+    in.expect(',');
+    read_field(in, value.asynchronous);
+    in.expect(']');
   } else if constexpr (std::is_enum_v<T>) {
     const std::string_view written = in.plain_string();
     std::size_t number = 0;

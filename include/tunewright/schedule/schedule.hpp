@@ -44,6 +44,7 @@ inline void hash_field(StableHash& h, const std::string& text) { h.add(std::stri
 inline void hash_field(StableHash& h, const Location& l) {
   h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter);
 }
+inline void hash_field(StableHash& h, const Pipelining& p) { h.add(p.depth).add(p.asynchronous ? 1 : 0); }
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void hash_field(StableHash& h, T value) {
   h.add(static_cast<std::int64_t>(value));
@@ -151,6 +152,13 @@ class ScheduleBuilder {
   void choose_arrangement(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,
                           std::vector<std::int64_t> paddings) {
     append(Arrange{stage, std::move(orders), std::move(paddings), 0, 0});
+  }
+  /// Lets the search choose how far the copies computed in loop `iter` run ahead of their use.
+  void choose_pipelining(TensorId stage, IterId iter, std::vector<Pipelining> choices) {
+    append(Pipeline{stage, iter, std::move(choices), 0});
+  }
+  void pipeline(TensorId stage, IterId iter, Pipelining pipelining) {
+    append(Pipeline{stage, iter, {pipelining}, 0});
   }
 
   /// Index the next step will have; what `follow_split` and `follow_fused_split` refer to.

@@ -160,9 +160,31 @@ struct Tensorize {
   bool operator==(const Tensorize&) const = default;
 };
 
+/// How far copies to shared memory run ahead of their use: `depth` tiles are there at a time, the one in use and
+/// those on their way. 1: none are.
+struct Pipelining {
+  std::uint32_t depth = 1;
+  bool asynchronous = false;  ///< the device moves them by itself, past the registers of the threads
+  bool operator==(const Pipelining&) const = default;
+};
+
+/// Most tiles of one copy that are kept at a time.
+inline constexpr std::uint32_t max_pipeline_depth = 8;
+
+/// Lets the copies to shared memory that are computed in loop `iter` be fetched while earlier iterations of it
+/// still work on what was fetched before.
+struct Pipeline {
+  TensorId stage = 0;
+  IterId iter = 0;
+  std::vector<Pipelining> choices;  ///< domain
+  std::uint32_t selected = 0;
+  bool operator==(const Pipeline&) const = default;
+};
+
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
-using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation,
-                          CacheWrite, CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange>;
+using Step =
+    std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
+                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -238,8 +260,10 @@ auto describe(AnyStep& step, const F& f) {
           return f("tensorize", s.stage, s.iter, s.intrinsic);
         else if constexpr (std::is_same_v<S, FollowFusedSplit>)
           return f("follow_fused_split", s.stage, s.iter, s.sources, s.level);
-        else
+        else if constexpr (std::is_same_v<S, Arrange>)
           return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
+        else
+          return f("pipeline", s.stage, s.iter, s.choices, s.selected);
       },
       step);
 }

@@ -226,6 +226,18 @@ TEST_CASE("arrange") {
   CHECK(fault({Arrange{2, {{0, 2}}, {0}, 0, 0}}) == "bad_order");
 }
 
+TEST_CASE("pipeline") {
+  const Pipeline ahead{2, 2, {{1, false}, {4, true}}, 1};
+  CHECK(after({ahead}).pipelines == std::vector<Pipeline>{ahead});
+  CHECK(fault({Pipeline{0, 0, {{2, false}}, 0}}) == "unknown_stage");  // an input
+  CHECK(fault({Pipeline{2, 9, {{2, false}}, 0}}) == "unknown_iterator");
+  CHECK(fault({Pipeline{2, 2, {{2, false}}, 1}}) == "bad_choice");
+  CHECK(fault({Pipeline{2, 2, {}, 0}}) == "bad_choice");
+  CHECK(fault({Pipeline{2, 2, {{0, false}}, 0}}) == "bad_choice");
+  CHECK(fault({Pipeline{2, 2, {{max_pipeline_depth + 1, false}}, 0}}) == "bad_choice");
+  CHECK(fault({Pipeline{2, 2, {{1, true}}, 0}}) == "bad_choice");  // nothing runs ahead
+}
+
 TEST_CASE("pack and tensorize") {
   CHECK(after({Pack{1, 2}}).packs == std::vector<Pack>{{1, 2}});
   CHECK(fault({Pack{0, 2}}) == "not_packable");  // an input

@@ -29,7 +29,8 @@ TEST_CASE("every step survives the round trip") {
       Pack{1, 2},
       Tensorize{2, 6, "avx512_bf16"},
       FollowFusedSplit{5, 1, {0, 1}, 1},
-      Arrange{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0}};
+      Arrange{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
+      Pipeline{5, 6, {{1, false}, {3, true}}, 1}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   CHECK(steps_from_json(to_json(steps)) == steps);
   const auto written = [&steps](std::size_t step) { return to_json({steps[step]}); };
@@ -39,6 +40,7 @@ TEST_CASE("every step survives the round trip") {
   CHECK(written(8) == R"([["cache_read",0,2,"shared"]])");
   CHECK(written(12) == R"([["follow_fused_split",5,1,[0,1],1]])");
   CHECK(written(13) == R"([["arrange",5,[[0,1],[1,0]],[0,4],1,0]])");
+  CHECK(written(14) == R"([["pipeline",5,6,[[1,false],[3,true]],1]])");
   CHECK(to_json({steps[3], steps[9]}) == R"([["reorder",2,[5,1,0]],["rfactor",2,4]])");
   CHECK(to_json({}) == "[]");
   CHECK(steps_from_json(" [ ]\n").empty());
@@ -89,6 +91,11 @@ TEST_CASE("anything else is refused by name") {
            R"([["compute_location",1,["inlined"],0]])",
            R"([["compute_location",1,[[3]],0]])",
            R"([["compute_location",1,[7],0]])",
+           R"([["pipeline",1,0,[2],0]])",
+           R"([["pipeline",1,0,[[2]],0]])",
+           R"([["pipeline",1,0,[[2,1]],0]])",
+           R"([["pipeline",1,0,[[-2,true]],0]])",
+           R"([["pipeline",1,0,[[2,true,3]],0]])",
        }) {
     CHECK_MESSAGE(fault(text) == "malformed", text);
   }

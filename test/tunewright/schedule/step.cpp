@@ -25,7 +25,8 @@ TEST_CASE("every primitive has a tag of its own and names all its fields") {
                                                          {Pack{}, 2},
                                                          {Tensorize{}, 3},
                                                          {FollowFusedSplit{}, 4},
-                                                         {Arrange{}, 5}};
+                                                         {Arrange{}, 5},
+                                                         {Pipeline{}, 4}};
   CHECK(fields.size() == std::variant_size_v<Step>);
   std::set<std::string> tags;
   for (auto [step, count] : fields) {

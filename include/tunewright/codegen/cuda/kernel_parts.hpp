@@ -40,6 +40,7 @@ class ArgumentReader {
 
  private:
   void touch(BufferId id, bool writes) {
+    id = loops::memory_of(nest_, id);
     if (own_.count(id) != 0) return;
     touched_.insert(id);
     if (writes) parts_.written.insert(id);

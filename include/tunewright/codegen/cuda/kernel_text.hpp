@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
@@ -80,6 +81,11 @@ class KernelText {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
               line("__syncthreads();");
+            } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
+              context_.copies_asynchronously = true;
+              line("commit_copies();");
+            } else if constexpr (std::is_same_v<T, loops::WaitForCopies>) {
+              line("wait_for_copies<" + std::to_string(content.under_way) + ">();");
             } else {
               emit_reduction(content);
             }
@@ -197,6 +203,10 @@ class KernelText {
       return;
     }
     ScalarText scalar(context_, s, loads, substitute);
+    if (s.asynchronous && is_copied_at_once(context_.type(nest_.buffers[s.target].type), 1)) {
+      emit_copy(s, 1, target, scalar, substitute);
+      return;
+    }
     const Text value = scalar.value();
     for (const std::string& declaration : scalar.declarations()) line(declaration);
     if (s.kind == loops::Statement::Kind::Assign) {
@@ -205,6 +215,28 @@ class KernelText {
       line(ScalarText::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target,
                                value));
     }
+  }
+  /// Asks for `lanes` elements to be copied to `target`, or zeros where the condition of the statement fails.
+  template <class Substitute>
+  void emit_copy(const loops::Statement& s, std::int64_t lanes, const std::string& target, ScalarText& scalar,
+                 const Substitute& substitute) {
+    const ExprNode& body = *s.op->body;
+    const bool conditional = body.op == Op::Select;
+    const ExprNode& load = conditional ? *body.args[1] : body;
+    const BufferId from = nest_.buffer_of[load.tensor];
+    const std::string source = "&" + context_.element(from, substitute(load_offset(nest_, s, load)));
+    const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
+    const std::string copy = "copy_async<" + bytes + ">(&" + target + ", ";
+    if (!conditional) {
+      line(copy + source + ");");
+      return;
+    }
+    const std::string when = scalar.value_of(*body.args[0]).text;
+    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    const std::string inside = context_.names.unique("inside");
+    line("const bool " + inside + " = " + when + ";");
+    const std::string nowhere = context_.buffers[memory_of(nest_, from)];  // an address that there is
+    line(copy + inside + " ? " + source + " : " + nowhere + ", " + inside + " ? " + bytes + " : 0);");
   }
   [[nodiscard]] std::string identity(const loops::Statement& s) {
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
@@ -380,6 +412,11 @@ class KernelText {
                             [&](loops::Var v) { return nest_.range_of(v); });
       };
     };
+    if (s.asynchronous && is_copied_at_once(context_.type(nest_.buffers[s.target].type), plan.lanes)) {
+      ScalarText scalar(context_, s, {}, at(0));
+      emit_copy(s, plan.lanes, context_.element(s.target, at(0)(store_offset(nest_, s))), scalar, at(0));
+      return;
+    }
     std::unordered_map<const ExprNode*, std::string> vectors;
     const Loads decided = decide_once(plan, at(0));
     for (const LanePlan::VectorLoad& load : plan.loads) {

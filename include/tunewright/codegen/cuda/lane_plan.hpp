@@ -108,6 +108,14 @@ class LanePlanner {
 
 }  // namespace detail
 
+/// Whether every vector that is stored is one that is loaded, perhaps under a condition, as asynchronous copies
+/// must be.
+[[nodiscard]] inline bool copies_whole_vectors(const LanePlan& plan) {
+  const program::ExprNode& body = *plan.statement->op->body;
+  const program::ExprNode* load = body.op == program::Op::Select ? body.args[1].get() : &body;
+  return plan.stores && plan.loads.size() == 1 && plan.loads[0].node == load;
+}
+
 /// How to run vectorized `loop` in vectors; nothing when it is not one statement that stores or loads
 /// consecutive, aligned elements. A guard that depends on the lane keeps lanes apart. `is_private(buffer)`:
 /// the buffer is a thread's own, which has no address worth a vector access.
@@ -134,6 +142,7 @@ template <class IsPrivate>
     if (statement->kind != loops::Statement::Kind::Initialise)
       planner.collect(*statement->op->body, is_private);
     if (!plan.stores && plan.loads.empty()) continue;
+    if (statement->asynchronous && !copies_whole_vectors(plan)) continue;
     plan.is_copy = plan.stores && statement->kind == loops::Statement::Kind::Assign &&
                    statement->op->body->op == program::Op::Load && plan.loads.size() == 1;
     return plan;

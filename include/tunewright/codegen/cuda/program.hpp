@@ -39,6 +39,8 @@ struct DeviceProgram {
   /// The arguments of the loop nest in order, then workspace. Each is aligned to at least 16 bytes.
   std::vector<KernelBuffer> buffers;
   std::vector<DeviceLaunch> launches;
+  /// Least compute capability of a device that can run it, times ten: 80 for 8.0; 0: any.
+  unsigned min_compute_capability = 0;
 };
 
 }  // namespace tunewright::codegen

@@ -37,6 +37,7 @@ struct SourceContext {
   bool uses_half = false;
   bool uses_bfloat16 = false;
   bool uses_vectors = false;
+  bool copies_asynchronously = false;
 
   [[nodiscard]] const CudaType& type(program::ScalarType scalar) {
     const CudaType& row = cuda_type(scalar);
@@ -51,8 +52,9 @@ struct SourceContext {
   }
   [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset) {
     const loops::Buffer& buffer = nest.buffers[id];
-    if (is_scalar(buffer)) return buffers[id];
-    return buffers[id] + "[" + index(offset).text + "]";
+    const std::string& memory = buffers[memory_of(nest, id)];
+    if (is_scalar(buffer)) return memory;
+    return memory + "[" + index(offset).text + "]";
   }
   /// Buffers of a thread with one element are plain variables.
   [[nodiscard]] static bool is_scalar(const loops::Buffer& buffer) {

@@ -25,6 +25,7 @@ class StoragePlan : Pass {
     pack_buffers();
     arrange_buffers();
     keep_rows_apart();
+    pipeline_buffers();
   }
 
  private:
@@ -159,6 +160,39 @@ class StoragePlan : Pass {
       if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) continue;
       for (const std::uint32_t d : order) buffer.packing.push_back({d, 1, buffer.shape[d]});
       buffer.packing.back().extent += padding;
+    }
+  }
+
+  /// Copies in shared memory that are fetched ahead keep several tiles, no more than their loop has iterations.
+  void pipeline_buffers() {
+    for (const schedule::Pipeline& s : state_.pipelines) {
+      const schedule::Pipelining& chosen = s.choices[s.selected];
+      if (chosen.depth == 1) continue;
+      const Stage& consumer = state_.stages[s.stage];
+      const std::size_t place = consumer.position(s.iter);
+      if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial) {
+        throw ScheduleError(ScheduleFault::BadAnnotation,
+                            "copies cannot run ahead in " + schedule::iterator_name(consumer, s.iter) +
+                                " of '" + consumer.op->name +
+                                "', which is no serial loop; pipeline one that stays one");
+      }
+      std::int64_t iterations = 1;
+      for (std::size_t p = place + 1; p-- > 0;) {
+        const IterId iter = consumer.order[p];
+        if (consumer.iterators[iter].annotation != LoopKind::Serial) break;
+        if (info_[s.stage].live) iterations *= info_[s.stage].extent[iter];
+      }
+      const std::int64_t stages = std::min<std::int64_t>(chosen.depth, iterations);
+      for (TensorId id = 0; id < state_.stages.size(); ++id) {
+        const BufferId buffer = nest_.buffer_of[id];
+        const schedule::Location& at = state_.stages[id].location;
+        if (buffer == LoopNest::no_buffer || at.kind != Location::Kind::At || at.stage != s.stage ||
+            at.iter != s.iter || state_.stages[id].op->has_reduction())
+          continue;
+        if (nest_.buffers[buffer].scope != Scope::Shared) continue;
+        nest_.buffers[buffer].stages = static_cast<std::uint32_t>(stages);
+        nest_.buffers[buffer].asynchronous = chosen.asynchronous && stages > 1;
+      }
     }
   }
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "tunewright/codegen/cuda/types.hpp"
+
+/// Copies from memory of the device to shared memory that go on while threads compute (`cp.async`).
+namespace tunewright::codegen::cuda {
+
+/// What one instruction copies; anything else is loaded and stored by the thread, which is sooner than asked for.
+[[nodiscard]] inline bool is_copied_at_once(const CudaType& type, std::int64_t lanes) {
+  const std::int64_t bytes = static_cast<std::int64_t>(type.bytes) * lanes;
+  return bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+/// The 16 byte form goes past the first cache, which shared memory is a part of.
+inline constexpr std::string_view asynchronous_copy_definition =
+    "// Copies the first `used` bytes, and zeros for the rest, while the thread goes on.\n"
+    "template <int bytes>\n"
+    "__device__ __forceinline__ void copy_async(void* to, const void* from, int used = bytes) {\n"
+    "  const unsigned place = (unsigned)__cvta_generic_to_shared(to);\n"
+    "  const unsigned long long source = __cvta_generic_to_global(from);\n"
+    "  if constexpr (bytes == 16) {\n"
+    "    asm volatile(\"cp.async.cg.shared.global [%0], [%1], 16, %2;\"\n"
+    "                 :: \"r\"(place), \"l\"(source), \"r\"(used) : \"memory\");\n"
+    "  } else {\n"
+    "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2, %3;\"\n"
+    "                 :: \"r\"(place), \"l\"(source), \"n\"(bytes), \"r\"(used) : \"memory\");\n"
+    "  }\n"
+    "}\n"
+    "__device__ __forceinline__ void commit_copies() { asm volatile(\"cp.async.commit_group;\" ::: "
+    "\"memory\"); }\n"
+    "template <int under_way>\n"
+    "__device__ __forceinline__ void wait_for_copies() {\n"
+    "  asm volatile(\"cp.async.wait_group %0;\" :: \"n\"(under_way) : \"memory\");\n"
+    "}\n\n";
+
+}  // namespace tunewright::codegen::cuda
