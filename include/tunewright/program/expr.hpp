@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/function_ref.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/program/scalar_type.hpp"
@@ -149,8 +150,7 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
 
 /// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or
 /// an empty `Expr` to keep it. Untouched parts stay shared.
-template <class F>
-[[nodiscard]] Expr rewrite(const Expr& e, const F& f) {
+[[nodiscard]] inline Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) {
   std::vector<Expr> args;
   bool changed = false;
   args.reserve(e->args.size());
@@ -170,9 +170,9 @@ template <class F>
 
 /// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
 /// variables.
-template <class ExpressionOf, class RangeOf>
+template <class ExpressionOf>
 [[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of,
-                                      const RangeOf& range_of) {
+                                      IndexExpr::RangeOf range_of) {
   return rewrite(e, [&](const Expr& node) -> Expr {
     if (node->op != Op::Index && node->op != Op::Load) return {};
     ExprNode copy = *node;
@@ -183,8 +183,7 @@ template <class ExpressionOf, class RangeOf>
 }
 
 /// Calls `f(node)` for every node, arguments first.
-template <class F>
-void visit(const Expr& e, const F& f) {
+inline void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
   for (const Expr& arg : e->args) visit(arg, f);
   f(*e);
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "tunewright/core/function_ref.hpp"
 #include "tunewright/core/hash.hpp"
 
 namespace tunewright::program {
@@ -59,6 +60,8 @@ class IndexExpr {
     std::shared_ptr<const IndexExpr> numerator;  ///< of a Quotient or Remainder
   };
   using Terms = boost::container::small_vector<Term, 4>;
+  /// The range of each variable.
+  using RangeOf = FunctionRef<Range(Var)>;
 
   IndexExpr() = default;
   IndexExpr(std::int64_t constant) : constant_(constant) {}  // NOLINT: integers are index expressions
@@ -147,8 +150,7 @@ class IndexExpr {
 
   /// Values this expression can take when `range_of(var)` gives the range of each variable. Interval
   /// arithmetic: exact when no variable occurs twice, otherwise an over-approximation.
-  template <class RangeOf>
-  [[nodiscard]] Range range(const RangeOf& range_of) const {
+  [[nodiscard]] Range range(RangeOf range_of) const {
     Range total{constant_, constant_};
     for (const Term& t : terms_) {
       const Range atom = atom_range(t, range_of);
@@ -178,8 +180,8 @@ class IndexExpr {
 
   /// Replaces every variable by `expression_of(var)`, re-simplifying quotients with `range_of` of the new
   /// variables.
-  template <class ExpressionOf, class RangeOf>
-  [[nodiscard]] IndexExpr substitute(const ExpressionOf& expression_of, const RangeOf& range_of) const {
+  template <class ExpressionOf>
+  [[nodiscard]] IndexExpr substitute(const ExpressionOf& expression_of, RangeOf range_of) const {
     IndexExpr result(constant_);
     for (const Term& t : terms_) {
       if (t.kind == Kind::Variable) {
@@ -197,14 +199,12 @@ class IndexExpr {
   /// floor(e / divisor), simplified with the ranges of the variables: parts that divide exactly are taken
   /// out, and a rest that cannot reach the divisor vanishes. Throws `std::invalid_argument` unless `divisor`
   /// is positive.
-  template <class RangeOf>
-  [[nodiscard]] static IndexExpr quotient(const IndexExpr& e, std::int64_t divisor, const RangeOf& range_of) {
+  [[nodiscard]] static IndexExpr quotient(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     return divide(e, divisor, range_of).first;
   }
   /// e - divisor * floor(e / divisor), simplified likewise.
-  template <class RangeOf>
   [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor,
-                                           const RangeOf& range_of) {
+                                           RangeOf range_of) {
     return divide(e, divisor, range_of).second;
   }
 
@@ -310,8 +310,7 @@ class IndexExpr {
     }
   }
 
-  template <class RangeOf>
-  static Range atom_range(const Term& t, const RangeOf& range_of) {
+  static Range atom_range(const Term& t, RangeOf range_of) {
     if (t.kind == Kind::Variable) return range_of(t.var);
     const Range inner = t.numerator->range(range_of);
     const Range quotients{floor_div_value(inner.min, t.divisor), floor_div_value(inner.max, t.divisor)};
@@ -322,9 +321,8 @@ class IndexExpr {
     return {0, t.divisor - 1};
   }
 
-  template <class RangeOf>
   static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor,
-                                                const RangeOf& range_of) {
+                                                RangeOf range_of) {
     if (divisor <= 0) {
       throw std::invalid_argument("index expressions divide by positive constants, not by " +
                                   std::to_string(divisor));
@@ -361,10 +359,9 @@ class IndexExpr {
   /// Division where some terms are multiples of a g that divides the divisor and the others stay below g, so
   /// that they cannot carry: (g*x + y) div (g*d) = x div d and (g*x + y) mod (g*d) = g*(x mod d) + y. Empty
   /// when there is no such g.
-  template <class RangeOf>
   static std::optional<std::pair<IndexExpr, IndexExpr>> divide_coarser(const IndexExpr& e,
                                                                        std::int64_t divisor,
-                                                                       const RangeOf& range_of) {
+                                                                       RangeOf range_of) {
     std::int64_t limit = divisor;
     while (limit > 1) {
       std::int64_t g = 1;  // the largest candidate below the last one

@@ -228,9 +228,8 @@ inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& ext
 
 /// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
 /// `stage.order` are, which must be filled already.
-template <class RangeOf>
-void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent,
-                      std::vector<IndexExpr>& value, const RangeOf& range_of) {
+inline void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent,
+                             std::vector<IndexExpr>& value, IndexExpr::RangeOf range_of) {
   for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
     if (r->parents.size() == 1) {
       IndexExpr& sum = value[r->parents[0]];

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace tunewright {
+
+template <class Signature>
+class FunctionRef;
+
+/// Refers to something callable for as long as a call lasts: a parameter type for functions that would otherwise be
+/// templates, compiled anew for every lambda they are given. Unlike `std::function` it owns nothing and allocates nothing;
+/// calling it costs a call through a pointer. Not for keeping.
+template <class Result, class... Args>
+class FunctionRef<Result(Args...)> {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<Result, F&, Args...>)
+      FunctionRef(F&& f) noexcept  // NOLINT: callers pass lambdas
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+        }) {
+    static_assert(!std::is_reference_v<Result> || std::is_reference_v<std::invoke_result_t<F&, Args...>>,
+                  "the result would refer to a temporary; let the function return a reference");
+  }
+
+  Result operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  Result (*call_)(void*, Args...);
+};
+
+}  // namespace tunewright
