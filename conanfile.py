@@ -12,7 +12,7 @@ required_conan_version = ">=2.0"
 # component -> (requirement, what it links, components it builds on)
 COMPONENTS = {
     "data": ("nlohmann_json/3.11.3", ["nlohmann_json::nlohmann_json"], []),
-    "gzip": ("zlib/1.3.1", ["zlib::zlib"], []),
+    "gzip": ("isa-l/2.30.0", ["isa-l::isa-l"], []),
     "eigen": ("eigen/3.4.0", ["eigen::eigen"], []),
     "graph": ("boost/1.86.0", ["boost::headers"], ["data"]),
     "reference": ("xtensor/0.24.7", ["xtensor::xtensor"], ["graph"]),

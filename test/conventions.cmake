@@ -7,7 +7,7 @@ set(faults "")
 set(walls
   "boost/|^(program|networks|schedule|loops)/"
   "nlohmann/|^data/"
-  "zlib\\.h|^data/"
+  "isa-l/|^data/"
   "xtensor/|^(reference|data)/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
   "llvm(-c)?/|^(codegen/llvm|measurers/orc)"

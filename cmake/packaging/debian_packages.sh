@@ -4,7 +4,7 @@
 
 tunewright_required_packages=(
   g++ cmake ninja-build
-  llvm-19-dev libboost-graph-dev nlohmann-json3-dev zlib1g-dev libeigen3-dev libxtensor-dev
+  llvm-19-dev libboost-graph-dev nlohmann-json3-dev libisal-dev libeigen3-dev libxtensor-dev
   doctest-dev
 )
 # Libraries to compare with, the plot of the quick start, the benchmark runner, faster rebuilds.

@@ -1,61 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <zlib.h>
+#include <isa-l/igzip_lib.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tunewright::data {
 
-/// The bytes of a file, plain or gzip: which of the two is told by its first bytes, not by its name.
+/// The bytes of a file, plain or gzip: which of the two is told by its first bytes, not by its name. A gzip
+/// file may have several members, one after the other, and zeros behind the last.
 ///
 /// `read` gives what is there until the end. Damage does not throw: everything before it is given, and
 /// `damage()` then says what is wrong. Throws `std::runtime_error` when the file cannot be opened.
 class GzipReader {
  public:
-  explicit GzipReader(const std::string& path) : file_(::gzopen(path.c_str(), "rbe")) {
+  explicit GzipReader(const std::string& path) : file_(std::fopen(path.c_str(), "rbe")) {
     if (!file_) {
       throw std::runtime_error("cannot read '" + path + "'; name a readable file, plain or gzip");
     }
-    ::gzbuffer(file_.get(), 256 * 1024);
+    std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // whole chunks are read
+    if (at_member()) {
+      stream_ = std::make_unique<inflate_state>();
+      ::isal_inflate_init(stream_.get());
+      stream_->crc_flag = ISAL_GZIP;
+    }
   }
 
   /// Fills `into` with up to `capacity` bytes and returns how many; 0 at the end.
   std::size_t read(char* into, std::size_t capacity) {
-    if (ended_) return 0;
-    const int got = ::gzread(file_.get(), into, static_cast<unsigned>(capacity));
-    if (got <= 0 || static_cast<std::size_t>(got) < capacity) {
-      int code = Z_OK;
-      const char* text = ::gzerror(file_.get(), &code);
-      if (code == Z_BUF_ERROR) {
-        damage_ = "the compressed stream ends early";
-      } else if (code != Z_OK && code != Z_STREAM_END) {
-        damage_ = code == Z_ERRNO ? std::string("cannot be read: ") + std::strerror(errno)
-                                  : std::string("the compressed stream is damaged (") + text + ")";
-      }
-      ended_ = got <= 0 || !damage_.empty();
-    }
-    return got > 0 ? static_cast<std::size_t>(got) : 0;
+    if (ended_ || capacity == 0) return 0;
+    const std::size_t got = stream_ ? inflate(into, capacity) : copy(into, capacity);
+    ended_ = ended_ || got == 0;
+    return got;
   }
 
   /// Empty as long as nothing is wrong.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
+  /// About how many bytes there are in all, as far as the file says; 0 if it does not.
+  [[nodiscard]] std::size_t expected_bytes() {
+    const long at = std::ftell(file_.get());
+    unsigned char last[4] = {};
+    if (at < 0 || std::fseek(file_.get(), stream_ ? -4 : 0, SEEK_END) != 0) return 0;
+    std::size_t bytes = 0;
+    if (!stream_) {
+      bytes = static_cast<std::size_t>(std::max(0L, std::ftell(file_.get())));
+    } else if (std::fread(last, 1, sizeof last, file_.get()) == sizeof last) {  // a gzip file ends with it
+      for (const unsigned byte : {last[3], last[2], last[1], last[0]}) bytes = bytes << 8 | byte;
+      constexpr std::size_t highest_ratio = 1032;  // of the format
+      bytes = std::min(bytes, highest_ratio * static_cast<std::size_t>(std::ftell(file_.get())));
+    }
+    std::fseek(file_.get(), at, SEEK_SET);
+    return bytes;
+  }
 
  private:
   struct Close {
-    void operator()(gzFile_s* file) const noexcept { ::gzclose_r(file); }
+    void operator()(std::FILE* file) const noexcept { std::fclose(file); }
   };
-  std::unique_ptr<gzFile_s, Close> file_;
+
+  std::size_t read_file(unsigned char* into, std::size_t capacity) {
+    const std::size_t got = std::fread(into, 1, capacity, file_.get());
+    if (got < capacity && std::ferror(file_.get()) != 0) {
+      end_with(std::string("cannot be read: ") + std::strerror(errno));
+    }
+    return got;
+  }
+  /// Whether `count` bytes of the file lie at `packed_at_`; fewer do at its end.
+  bool has(std::size_t count) {
+    if (packed_end_ - packed_at_ < count) {
+      std::memmove(packed_.data(), packed_.data() + packed_at_, packed_end_ - packed_at_);
+      packed_end_ -= std::exchange(packed_at_, 0);
+      packed_end_ += read_file(packed_.data() + packed_end_, packed_.size() - packed_end_);
+    }
+    return packed_end_ - packed_at_ >= count;
+  }
+  bool at_member() { return has(2) && packed_[packed_at_] == 0x1f && packed_[packed_at_ + 1] == 0x8b; }
+
+  std::size_t copy(char* into, std::size_t capacity) {
+    const std::size_t kept = std::min(capacity, packed_end_ - packed_at_);
+    std::memcpy(into, packed_.data() + packed_at_, kept);
+    packed_at_ += kept;
+    return kept > 0 ? kept : read_file(reinterpret_cast<unsigned char*>(into), capacity);
+  }
+
+  std::size_t inflate(char* into, std::size_t capacity) {
+    constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+    stream_->next_out = reinterpret_cast<std::uint8_t*>(into);
+    stream_->avail_out = static_cast<std::uint32_t>(std::min(capacity, most));
+    while (stream_->avail_out > 0 && !ended_) {
+      const bool more = has(1);
+      const std::uint32_t room = stream_->avail_out;
+      stream_->next_in = packed_.data() + packed_at_;
+      stream_->avail_in = static_cast<std::uint32_t>(packed_end_ - packed_at_);
+      const int code = ::isal_inflate(stream_.get());
+      packed_at_ = packed_end_ - stream_->avail_in;
+      if (code < 0) {
+        end_with(std::string("the compressed stream is damaged (") + reason(code) + ")");
+      } else if (stream_->block_state == ISAL_BLOCK_FINISH) {
+        next_member();
+      } else if (!more && stream_->avail_out == room) {
+        end_with("the compressed stream ends early");
+      }
+    }
+    return static_cast<std::size_t>(stream_->next_out - reinterpret_cast<std::uint8_t*>(into));
+  }
+  void next_member() {
+    if (at_member()) {
+      ::isal_inflate_reset(stream_.get());
+      stream_->crc_flag = ISAL_GZIP;
+      return;
+    }
+    while (has(1) && packed_[packed_at_] == 0) ++packed_at_;
+    if (has(1)) end_with("the compressed stream is damaged (other bytes follow it)");
+    ended_ = true;
+  }
+  void end_with(std::string damage) {
+    if (damage_.empty()) damage_ = std::move(damage);
+    ended_ = true;
+  }
+  static const char* reason(int code) noexcept {
+    switch (code) {
+      case ISAL_INVALID_BLOCK: return "invalid block";
+      case ISAL_INVALID_SYMBOL: return "invalid code";
+      case ISAL_INVALID_LOOKBACK: return "invalid distance";
+      case ISAL_INVALID_WRAPPER: return "invalid header";
+      case ISAL_UNSUPPORTED_METHOD: return "unknown method of compression";
+      case ISAL_INCORRECT_CHECKSUM: return "wrong checksum";
+      default: return "unknown fault";
+    }
+  }
+
+  std::unique_ptr<std::FILE, Close> file_;
+  std::unique_ptr<inflate_state> stream_;  // none for a plain file
+  std::vector<unsigned char> packed_ = std::vector<unsigned char>(256 * 1024);
+  std::size_t packed_at_ = 0;  // of what was read from the file and not used yet
+  std::size_t packed_end_ = 0;
   std::string damage_;
   bool ended_ = false;
 };
+
+/// Asks for large pages: a fresh text is mostly waited for page by page otherwise. Only a hint.
+inline void advise_large_pages([[maybe_unused]] std::string& text) {
+#ifdef MADV_HUGEPAGE
+  constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
+  const auto from = reinterpret_cast<std::uintptr_t>(text.data()), to = from + text.capacity();
+  const std::uintptr_t first = (from + large - 1) / large * large;
+  if (first < to) ::madvise(reinterpret_cast<void*>(first), to - first, MADV_HUGEPAGE);
+#endif
+}
 
 /// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
 /// larger than `max_bytes` once decompressed.
@@ -64,6 +169,8 @@ class GzipReader {
   GzipReader reader(path);
   std::string text;
   constexpr std::size_t chunk = 256 * 1024;
+  text.reserve(std::min(reader.expected_bytes(), max_bytes) + chunk);
+  advise_large_pages(text);
   for (std::size_t got = 1; got > 0;) {
     const std::size_t size = text.size();
     text.resize(size + chunk);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdint>
 #include <fstream>
 #include <vector>
 
@@ -15,10 +16,28 @@ namespace {
 void write_plain(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
-void write_gzip(const std::string& path, const std::string& text) {
-  const gzFile file = ::gzopen(path.c_str(), "wb");
-  ::gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
-  ::gzclose(file);
+std::string packed(std::string text) {
+  std::string bytes(text.size() + 1024, '\0');
+  isal_zstream stream{};
+  ::isal_deflate_stateless_init(&stream);
+  stream.gzip_flag = IGZIP_GZIP;
+  stream.end_of_stream = 1;
+  stream.next_in = reinterpret_cast<std::uint8_t*>(text.data());
+  stream.avail_in = static_cast<std::uint32_t>(text.size());
+  stream.next_out = reinterpret_cast<std::uint8_t*>(bytes.data());
+  stream.avail_out = static_cast<std::uint32_t>(bytes.size());
+  REQUIRE(::isal_deflate_stateless(&stream) == COMP_OK);
+  bytes.resize(stream.total_out);
+  return bytes;
+}
+void write_gzip(const std::string& path, const std::string& text) { write_plain(path, packed(text)); }
+std::string damage_of(const std::string& path) {
+  data::GzipReader reader(path);
+  char some[100];
+  while (reader.read(some, sizeof some) > 0) {
+  }
+  CHECK(reader.read(some, sizeof some) == 0);
+  return reader.damage();
 }
 std::vector<std::string> lines_of(const std::string& path, std::size_t max_line = 1 << 20) {
   data::GzipLines lines(path, max_line);
@@ -60,9 +79,7 @@ TEST_CASE("a stream that ends early gives what came before, and says so") {
   const support::TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 5000; ++i) text += std::to_string(i * 7919 % 10007) + "\n";
-  write_gzip(folder.file("whole"), text);
-  std::ifstream whole(folder.file("whole"), std::ios::binary);
-  std::string bytes((std::istreambuf_iterator<char>(whole)), {});
+  std::string bytes = packed(text);
   write_plain(folder.file("cut"), bytes.substr(0, bytes.size() / 2));
 
   data::GzipLines lines(folder.file("cut"));
@@ -75,17 +92,66 @@ TEST_CASE("a stream that ends early gives what came before, and says so") {
   CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("cut")), doctest::Contains("ends early"),
                        std::runtime_error);
 
-  bytes[bytes.size() / 2] = static_cast<char>(~bytes[bytes.size() / 2]);
-  write_plain(folder.file("bent"), bytes);
-  data::GzipLines bent(folder.file("bent"));
-  while (bent.next(line)) {
+  for (const std::size_t length : {std::size_t{2}, std::size_t{7}, std::size_t{10}, bytes.size() - 1}) {
+    write_plain(folder.file("cut"), bytes.substr(0, length));
+    CHECK(damage_of(folder.file("cut")) == "the compressed stream ends early");
   }
-  CHECK(bent.damage().find("damaged") != std::string::npos);
+}
+
+TEST_CASE("damage inside of a stream is told by its kind") {
+  const support::TemporaryFolder folder;
+  const std::string text = "some text, some more text, and more";
+  const std::string whole = packed(text);
+  const auto damage = [&](std::size_t at, char byte) {
+    std::string bytes = whole;
+    bytes[at] = byte;
+    write_plain(folder.file("bent"), bytes);
+    return damage_of(folder.file("bent"));
+  };
+  CHECK(damage(whole.size() - 5, static_cast<char>(~whole[whole.size() - 5])) ==
+        "the compressed stream is damaged (wrong checksum)");
+  CHECK(damage(whole.size() - 4, 7) ==
+        "the compressed stream is damaged (wrong checksum)");  // length of the text
+  CHECK(damage(2, 9) == "the compressed stream is damaged (unknown method of compression)");
+  CHECK(damage(10, 7) ==
+        "the compressed stream is damaged (invalid block)");  // last block, of the reserved kind
+  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("bent")),
+                       doctest::Contains("/bent': the compressed stream"), std::runtime_error);
+}
+
+TEST_CASE("members follow each other, zeros may follow the last, other bytes may not") {
+  const support::TemporaryFolder folder;
+  const std::string big(400'000, 'b');
+  std::string bytes = packed("one\n") + packed("") + packed(big) + packed("\ntwo");
+  write_plain(folder.file("f"), bytes);
+  CHECK(lines_of(folder.file("f")) == std::vector<std::string>{"one", big, "two"});
+  write_plain(folder.file("f"), bytes + std::string(600'000, '\0'));
+  CHECK(data::read_text(folder.file("f")) == "one\n" + big + "\ntwo");
+  write_plain(folder.file("f"), bytes + "more");
+  CHECK(damage_of(folder.file("f")) == "the compressed stream is damaged (other bytes follow it)");
+  write_plain(folder.file("f"), bytes + packed("three").substr(0, 12));
+  CHECK(damage_of(folder.file("f")) == "the compressed stream ends early");
+}
+
+TEST_CASE("what a file says of its size is a hint only") {
+  const support::TemporaryFolder folder;
+  write_plain(folder.file("plain"), std::string(300'000, 'x'));
+  CHECK(data::GzipReader(folder.file("plain")).expected_bytes() == 300'000);
+  const std::string bytes = packed(std::string(300'000, 'x'));
+  write_plain(folder.file("packed"), bytes);
+  CHECK(data::GzipReader(folder.file("packed")).expected_bytes() == 300'000);
+  write_plain(folder.file("two"), bytes + packed("y"));
+  CHECK(data::GzipReader(folder.file("two")).expected_bytes() == 1);
+  CHECK(data::read_text(folder.file("two")).size() == 300'001);
+  write_plain(folder.file("bent"), bytes + std::string(4, '\xff'));  // claims 4 GiB
+  CHECK(data::GzipReader(folder.file("bent")).expected_bytes() == 1032 * (bytes.size() + 4));
+  CHECK(data::GzipReader("/dev/null").expected_bytes() == 0);
 }
 
 TEST_CASE("a file that is not there, or holds more than it may, is refused with its name") {
   const support::TemporaryFolder folder;
   CHECK_THROWS_WITH_AS(data::GzipReader(folder.file("no")), doctest::Contains("/no'"), std::runtime_error);
+  CHECK(damage_of(folder.path()).find("cannot be read: ") == 0);
   write_gzip(folder.file("zeros"), std::string(2'000'000, '0'));
   CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("zeros"), 1'000'000),
                        doctest::Contains("more than 1000000"), std::runtime_error);

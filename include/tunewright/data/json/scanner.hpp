@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -102,7 +104,7 @@ class Scanner {
     into.clear();
     expect('"');
     for (const char* from = at_;;) {
-      while (at_ < end_ && *at_ != '"' && *at_ != '\\') ++at_;
+      find(string_ends);
       into.append(from, at_);
       if (at_ == end_) fail("expected the end of a string");
       if (*at_++ == '"') return;
@@ -119,7 +121,7 @@ class Scanner {
   std::string_view plain_string() {
     expect('"');
     const char* from = at_;
-    while (at_ < end_ && *at_ != '"' && *at_ != '\\') ++at_;
+    find(string_ends);
     if (at_ == end_ || *at_ == '\\') fail("expected a string without escapes");
     return {from, static_cast<std::size_t>(at_++ - from)};
   }
@@ -152,11 +154,20 @@ class Scanner {
     array([&] { into.push_back(integer<typename Vector::value_type>()); });
   }
 
-  /// Consumes any value and returns its text.
+  /// Consumes any value and returns its text. Of an object or array, strings and brackets are looked at and
+  /// nothing else: most of a file may be passed over.
   std::string_view skip_value() {
-    peek();
+    const char first = peek();
     const char* from = at_;
-    skip(64);
+    switch (first) {
+      case '{':
+      case '[': skip_nested(); break;
+      case '"': skip_string(); break;
+      case 't':
+      case 'f': boolean(); break;
+      case 'n': null(); break;
+      default: number();
+    }
     return {from, static_cast<std::size_t>(at_ - from)};
   }
 
@@ -190,21 +201,65 @@ class Scanner {
     literal(text);
     return not_a_number ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
   }
-  void skip(int depth) {
-    if (depth == 0) fail("nested too deeply");
-    switch (peek()) {
-      case '{': object([&](std::string_view) { skip(depth - 1); }); break;
-      case '[': array([&] { skip(depth - 1); }); break;
-      case '"': {
-        std::string ignored;
-        string(ignored);
-        break;
+  /// Sets the high bit of every byte of `eight` that is `c`, and no other bit.
+  static constexpr std::uint64_t bytes_equal(std::uint64_t eight, char c) {
+    constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f * ones;
+    eight ^= ones * static_cast<unsigned char>(c);
+    return ~(((eight & low) + low) | eight | low);
+  }
+  static constexpr auto string_ends = [](std::uint64_t eight) {
+    return bytes_equal(eight, '"') | bytes_equal(eight, '\\');
+  };
+  static constexpr auto structure = [](std::uint64_t eight) {
+    const std::uint64_t curly = eight | 0x2020202020202020;  // square brackets become curly ones, these stay
+    return bytes_equal(eight, '"') | bytes_equal(curly, '{') | bytes_equal(curly, '}');
+  };
+  /// Goes to the next character that `wanted` marks, or to the end; eight characters at a time.
+  template <class Wanted>
+  void find(const Wanted& wanted) {
+    for (; end_ - at_ >= 8; at_ += 8) {
+      std::uint64_t eight;
+      std::memcpy(&eight, at_, 8);
+      if (const std::uint64_t found = wanted(eight)) {
+        at_ +=
+            (std::endian::native == std::endian::little ? std::countr_zero(found) : std::countl_zero(found)) /
+            8;
+        return;
       }
-      case 't':
-      case 'f': boolean(); break;
-      case 'n': null(); break;
-      default: number();
     }
+    while (at_ < end_ && wanted(static_cast<unsigned char>(*at_)) == 0) ++at_;
+  }
+  void skip_string() {
+    for (++at_;; at_ += 2) {
+      find(string_ends);
+      if (at_ < end_ && *at_ == '"') break;
+      if (end_ - at_ < 2) {  // nothing is behind the backslash
+        at_ = end_;
+        fail("expected the end of a string");
+      }
+    }
+    ++at_;
+  }
+  void skip_nested() {
+    std::uint64_t curly = 0;  // a bit a level
+    int depth = 0;
+    do {
+      find(structure);
+      if (at_ == end_) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
+      const char c = *at_;
+      if (c == '"') {
+        skip_string();
+      } else if (c == '{' || c == '[') {
+        if (++depth == 65) fail("nested too deeply");
+        curly = curly << 1 | (c == '{' ? 1 : 0);
+        ++at_;
+      } else {
+        if ((curly & 1) != (c == '}' ? 1 : 0)) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
+        curly >>= 1;
+        --depth;
+        ++at_;
+      }
+    } while (depth > 0);
   }
   unsigned hex4() {
     if (end_ - at_ < 4) fail("expected four hexadecimal digits");
