@@ -10,6 +10,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -29,16 +30,20 @@
 /// evaluated in the order of the nest.
 namespace tunewright::codegen {
 
+/// Own nothing: what holds options may fail while it is made, and GCC 12 then destroys the members of an aggregate
+/// within an aggregate twice.
 struct CompileOptions {
   bool register_tiles = true;  ///< keep targets of reductions in registers
   bool aggressive = false;     ///< LLVM's highest level of instruction selection and scheduling
   bool verify = false;         ///< check the IR first; for tests
   std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< of temporaries of one thread
-  std::string passes =
+  /// Of LLVM's optimiser, as its `-passes` takes them; empty for none. Must outlive the compiler, as a literal does.
+  const char* passes =
       "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
       "simplifycfg)";
   PlanOptions plan = {};
 };
+static_assert(std::is_trivially_destructible_v<CompileOptions>);
 
 /// What a compilation cost, in seconds.
 struct CompileTimes {
@@ -51,7 +56,7 @@ struct CompileTimes {
 class LlvmCompiler {
  public:
   explicit LlvmCompiler(Target target, CompileOptions options = {})
-      : target_(std::move(target)), options_(std::move(options)), backend_(target_.isa, options_.aggressive) {
+      : target_(std::move(target)), options_(options), backend_(target_.isa, options_.aggressive) {
     if (target_.kind != DeviceKind::Cpu) {
       throw std::invalid_argument("target '" + target_.name + "' is a GPU; LlvmCompiler compiles for CPUs");
     }
@@ -125,7 +130,7 @@ class LlvmCompiler {
     if (options_.verify) detail::verify(llvm::wrap(module.get()));
     times_.emit = since(start);
     const auto middle = Clock::now();
-    if (!options_.passes.empty()) backend_.optimise(llvm::wrap(module.get()), options_.passes.c_str());
+    if (*options_.passes != '\0') backend_.optimise(llvm::wrap(module.get()), options_.passes);
     times_.optimise = since(middle);
     if (kernel != nullptr) {
       kernel->symbol = nest.name;
@@ -144,7 +149,7 @@ class LlvmCompiler {
 /// One compilation with a compiler of its own; `LlvmCompiler` is cheaper for several.
 [[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target,
                                     CompileOptions options = {}) {
-  return LlvmCompiler(target, std::move(options)).compile(nest);
+  return LlvmCompiler(target, options).compile(nest);
 }
 
 }  // namespace tunewright::codegen

@@ -2,11 +2,13 @@
 #include "tunewright/measurers/orc.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <type_traits>
 #include <vector>
 
@@ -61,6 +63,21 @@ std::string fault_of(const Outcome& outcome) {
 }
 
 }  // namespace
+
+TEST_CASE("a measurer that gets no process of its own says so and leaves nothing half made") {
+  rlimit descriptors{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &descriptors) == 0);
+  const rlimit none{0, descriptors.rlim_max};
+  bool refused = false;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  try {
+    const OrcJit measurer{.compile_threads = 1};
+  } catch (const std::system_error&) {
+    refused = true;
+  }
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &descriptors) == 0);
+  CHECK(refused);
+}
 
 TEST_CASE("a batch comes back in order, with each fault its own") {
   OrcJit measurer = quick();
@@ -169,7 +186,7 @@ TEST_CASE("kernels that are there already are measured like candidates") {
 TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
   OrcJit measurer = quick();
   measurer.processors = {0, 0};  // two threads, also on a machine with one processor
-  measurer.protocol.run_timeout_seconds = 0.5;
+  const double patience_seconds = measurer.protocol.run_timeout_seconds;
   const Task task = matmul_task(16, 16, 16, 2);
   const codegen::Kernel right =
       measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));
@@ -177,7 +194,9 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
   wrong.object = nullptr;
   const auto expect = [&](codegen::tunewright_kernel function, const char* fault) {
     wrong.native = function;
+    measurer.protocol.run_timeout_seconds = 0.5;
     CHECK(fault_of(measurer.measure_kernel(task, wrong)) == fault);
+    measurer.protocol.run_timeout_seconds = patience_seconds;  // two threads of one processor wait for each other
     CHECK(fault_of(measurer.measure_kernel(task, right)) == "none");
   };
   expect(
