@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <span>
@@ -372,6 +374,37 @@ TEST_CASE("constants come packed as the kernel wants them") {
           for (std::int64_t i = 0; i < count; ++i)
             out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
         }).fault == Fault::WrongResult);
+}
+
+TEST_CASE("constants of two bytes are packed as well") {
+  TaskData data;
+  data.inputs.push_back({0, "w", program::ScalarType::BFloat16, {32}, std::vector<char>(64)});
+  native_kernels::ExpectedOutput expected;
+  expected.tensor = 1;
+  expected.name = "doubled";
+  expected.shape = {32};
+  for (std::uint16_t i = 0; i < 32; ++i) {
+    const program::BFloat value(static_cast<double>(i));
+    std::memcpy(data.inputs[0].bytes.data() + 2 * i, &value, 2);
+    expected.values.push_back(2.0 * i);
+  }
+  data.outputs = {expected};
+  codegen::Kernel wanted;
+  wanted.native = [](void* const* buffers, const tunewright_runtime*) {
+    for (std::int64_t place = 0; place < 32; ++place) {  // even elements, then odd ones
+      const std::uint32_t bits = std::uint32_t{static_cast<const std::uint16_t*>(buffers[0])[place]} << 16;
+      float value = 0;
+      std::memcpy(&value, &bits, sizeof value);
+      static_cast<float*>(buffers[1])[place % 16 * 2 + place / 16] = 2 * value;
+    }
+  };
+  wanted.buffers = {buffer("w", 0, loops::BufferRole::Constant, {32}),
+                    buffer("doubled", 1, loops::BufferRole::Output, {32})};
+  wanted.buffers[0].layout.type = program::ScalarType::BFloat16;
+  wanted.buffers[0].layout.packing = {{0, 1, 2}, {0, 2, 16}};
+  Sandbox sandbox;
+  sandbox.set_task(data);
+  CHECK(sandbox.measure(wanted, quick()).valid());
 }
 
 TEST_CASE("outputs may be checked at sampled elements only") {

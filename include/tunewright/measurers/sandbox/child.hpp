@@ -248,6 +248,7 @@ class Child {
     };
     switch (program::size_in_bytes(layout.type)) {
       case 1: copy(std::uint8_t{}); break;
+      case 2: copy(std::uint16_t{}); break;
       case 4: copy(std::uint32_t{}); break;
       default: copy(std::uint64_t{}); break;
     }
