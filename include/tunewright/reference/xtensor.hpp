@@ -8,7 +8,12 @@
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#if __has_include(<xtensor/containers/xarray.hpp>)  // since xtensor 0.26
+#include <xtensor/containers/xstorage.hpp>
+#else
 #include <xtensor/xstorage.hpp>
+#endif
 
 #if defined(__clang__) && __clang_major__ >= 19
 // Clang 19 lets a template parameter with two arguments take a template with defaults for more (CWG 2398), which makes
@@ -19,7 +24,11 @@ struct xt::rebind_container<std::ptrdiff_t, xt::svector<std::size_t, 4>> {
 };
 #endif
 
+#if __has_include(<xtensor/containers/xarray.hpp>)
+#include <xtensor/containers/xarray.hpp>
+#else
 #include <xtensor/xarray.hpp>
+#endif
 
 #include "tunewright/reference/array.hpp"
 
