@@ -108,7 +108,7 @@ void read_field(Scanner& in, T& value) {
 /// One default step of every primitive.
 template <std::size_t... I>
 [[nodiscard]] std::array<Step, sizeof...(I)> default_steps(std::index_sequence<I...>) {
-  return {Step(std::in_place_index<I>)...};
+  return {Step(std::variant_alternative_t<I, Step>{})...};
 }
 
 /// A default step of the primitive called `tag`.
