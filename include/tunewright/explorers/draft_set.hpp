@@ -21,24 +21,28 @@ namespace tunewright::explorers {
 /// rounds: what Pruner calls its latent schedule explorer.
 ///
 ///   every `refresh_rounds`-th round   set = the best `size` that `explorer` finds
-///   every round                       pool = what of the set is not measured, then random candidates
+///   every round                       pool = what of the set is not measured, then random candidates, then
+///                                     mutations of the fastest `wanted` measured ones
 ///
 /// Meant for a recipe with a draft, which then ranks the search while the model ranks the pool alone.
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, algorithm 2; numbers of its released code.
 /// Models:      ExplorerFor<S> wherever the explorer inside does.
-/// Shapes:      pool [size + `random_factor` * wanted] at most, distinct, the set best first.
+/// Shapes:      pool [size + (`random_factor` + `bred_factor`) * wanted] at most, distinct, the set best first.
 /// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
 ///              rankings of 1536 * 3.
 /// Determinism: that of the explorer inside. A session resumed from a journal drafts anew.
-/// Deviates:    the released code lets the model breed from its drafts once more, so that the model ranks some
-///              thousands of programs; the paper says that it ranks the set. This is the paper.
+/// Deviates:    the released code lets the model breed once from drafts and measured candidates, so that the model
+///              ranks some thousands of programs; the paper says that it ranks the set. This is the paper, unless
+///              `bred_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
+///              thinks good.
 template <class Explorer = Evolutionary>
 struct DraftSet {
   Explorer explorer = default_explorer();
   std::size_t size = 512;       ///< candidates drafted, at least 1; a batch is filled if it is larger
   unsigned refresh_rounds = 2;  ///< rounds from one draft to the next, at least 1
   double random_factor = 1;     ///< random candidates for each one wanted, at least 0
+  double bred_factor = 0;       ///< mutations of measured candidates for each one wanted, at least 0
 
   std::any drafts{};  ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
@@ -50,6 +54,7 @@ struct DraftSet {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
     require(random_factor >= 0, "DraftSet", "random_factor", random_factor, "at least 0");
+    require(bred_factor >= 0, "DraftSet", "bred_factor", bred_factor, "at least 0");
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
@@ -62,7 +67,10 @@ struct DraftSet {
       pool = unmeasured<S>(space, guidance);
     }
     ++rounds_old;
-    add_random(space, task, guidance, rng.split(1), pool);
+    KeySet known = guidance.measured;
+    for (const config_t<S>& config : pool) known.insert(space.key(config));
+    add_random(space, task, guidance, rng.split(1), known, pool);
+    add_bred(space, task, guidance, rng.split(2), known, pool);
     return pool;
   }
 
@@ -87,19 +95,41 @@ struct DraftSet {
     return left;
   }
 
+  static std::size_t share(double factor, std::size_t wanted) {
+    return static_cast<std::size_t>(std::ceil(factor * static_cast<double>(wanted)));
+  }
+
   template <SearchSpace S>
   void add_random(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
-                  std::vector<config_t<S>>& pool) const {
-    const auto count =
-        static_cast<std::size_t>(std::ceil(random_factor * static_cast<double>(guidance.wanted)));
+                  KeySet& known, std::vector<config_t<S>>& pool) const {
+    const std::size_t count = share(random_factor, guidance.wanted);
     if (count == 0) return;
-    KeySet known = guidance.measured;
-    for (const config_t<S>& config : pool) known.insert(space.key(config));
     std::vector<config_t<S>> drawn = spaces::draw(space, task, count, known, guidance.threads, rng);
-    std::vector<float> score(drawn.size());
-    guidance.rank(drawn, score);
-    for (std::size_t i = 0; i < drawn.size(); ++i)
-      if (score[i] > -std::numeric_limits<float>::infinity()) pool.push_back(std::move(drawn[i]));
+    for (const config_t<S>& config : drawn) known.insert(space.key(config));
+    add_possible(guidance, std::move(drawn), pool);
+  }
+
+  template <SearchSpace S>
+  void add_bred(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
+                KeySet& known, std::vector<config_t<S>>& pool) const {
+    const std::size_t parents = std::min(guidance.seeds.size(), guidance.wanted);
+    if (parents == 0) return;
+    std::vector<config_t<S>> bred;
+    for (std::size_t slot = 0; slot < share(bred_factor, guidance.wanted); ++slot) {
+      Rng own = rng.split(slot);
+      auto child = space.mutate(task, guidance.seeds[own.below(parents)], own);
+      if (child && known.insert(space.key(*child)).second) bred.push_back(*std::move(child));
+    }
+    add_possible(guidance, std::move(bred), pool);
+  }
+
+  /// Appends those of `configs` that the ranking does not refuse.
+  template <class Config>
+  static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs, std::vector<Config>& pool) {
+    std::vector<float> score(configs.size());
+    guidance.rank(configs, score);
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      if (score[i] > -std::numeric_limits<float>::infinity()) pool.push_back(std::move(configs[i]));
   }
 };
 

@@ -3,7 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -85,11 +87,39 @@ TEST_CASE("copies of an explorer keep sets of their own") {
   CHECK(explored(fresh, measured, 8, ranked, 5) != pool);
 }
 
+TEST_CASE("mutations of the fastest measured candidates, one tile a step away, end the pool") {
+  const toy::Space space;
+  const std::vector<toy::Tiles> seeds{{3, 3, 3, 3}, {0, 0, 7, 7}};
+  KeySet measured;
+  for (const toy::Tiles& tiles : seeds) measured.insert(space.key(tiles));
+  explorers::DraftSet<> explorer{.size = 4, .random_factor = 0, .bred_factor = 3};
+  explorer.explorer.population = 32;
+  std::size_t ranked = 0;
+  const Counting rank{&ranked};
+  Rng rng(3);
+  const auto pool = explorer.explore(
+      space, toy::task(),
+      Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 4}, rng);
+  REQUIRE(pool.size() > 4);
+  CHECK(pool.size() <= 4 + 12);
+  KeySet distinct = measured;
+  for (const toy::Tiles& tiles : pool) CHECK(distinct.insert(space.key(tiles)).second);
+  for (std::size_t i = 4; i < pool.size(); ++i) {
+    int nearest = 100;
+    for (const toy::Tiles& seed : seeds) {
+      int away = 0;
+      for (std::size_t t = 0; t < 4; ++t) away += std::abs(pool[i][t] - seed[t]);
+      nearest = std::min(nearest, away);
+    }
+    CHECK(nearest == 1);
+  }
+}
+
 TEST_CASE("options out of range") {
   const KeySet measured;
   std::size_t ranked = 0;
   for (explorers::DraftSet<> bad :
        {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
-        explorers::DraftSet<>{.random_factor = -1}})
+        explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1}})
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
 }

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/nn/training.hpp"
+
+namespace tunewright::adaptations {
+
+/// Trains a network on from its present weights, a few steps at a time, and anew now and then.
+///
+///   train when   (candidates now) - (candidates at the last training) >= min_growth * (candidates at the last training)
+///   anew         the first time, and when (candidates now) >= renewal_factor * (candidates when last trained anew)
+///   on           else: `steps` mini-batches of everything measured so far
+///
+/// Where measuring a batch takes as long as some hundred mini-batches, training anew after each takes most of a
+/// search. Training on costs a few steps; training anew at doublings costs all of them twice at most, keeps the
+/// scale of the inputs in step with the data and forgets what the first handful of programs suggested.
+///
+/// Models:      AdaptationFor<M> for every FineTunableCostModel M. What a model learned elsewhere is forgotten by the
+///              first update: see `FineTune`.
+/// Shapes:      x (R, D) in N candidates, y [N], group [N].
+/// Cost:        one training, of the model's own length or of `steps` mini-batches.
+/// Determinism: that of the model.
+struct Continued {
+  unsigned steps = 20;        ///< mini-batches, at least 1
+  double renewal_factor = 2;  ///< at least 1, which is always anew; infinity: anew only once
+  double min_growth = 0.1;    ///< share of new candidates that makes training worth it, at least 0
+
+  std::size_t renewed_candidates = 0;  ///< run-time state: N when it was last trained anew
+  std::size_t trained_candidates = 0;  ///< run-time state: N when it was last trained
+
+  /// Throws `std::invalid_argument` for options out of range.
+  template <FineTunableCostModel M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    require(steps > 0, "Continued", "steps", steps, "at least 1");
+    require(renewal_factor >= 1, "Continued", "renewal_factor", renewal_factor, "a factor, 1 to train always anew");
+    require(min_growth >= 0, "Continued", "min_growth", min_growth, "a share, 0 to train after every batch");
+    const auto now = static_cast<double>(y.size()), before = static_cast<double>(trained_candidates);
+    const bool first = trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
+    if (!first && now - before < min_growth * before) return;
+    if (first || now >= renewal_factor * static_cast<double>(renewed_candidates)) {
+      model.fit(x, y, group);
+      renewed_candidates = y.size();
+    } else {
+      nn::Training how = model.training;
+      how.epochs = 1;
+      how.least_steps = steps;
+      model.train_from_current(x, y, group, how, nn::Continuation{});
+    }
+    trained_candidates = y.size();
+  }
+};
+
+}  // namespace tunewright::adaptations
