@@ -24,6 +24,7 @@ using schedule::Arrange;
 using schedule::ComputeLocation;
 using schedule::Fuse;
 using schedule::LoopKind;
+using schedule::Pipeline;
 using schedule::Schedule;
 using schedule::Split;
 using schedule::Step;
@@ -164,6 +165,7 @@ inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& ta
   if (const auto* s = std::get_if<Fuse>(&step)) return s->open && s->iters.size() > 1;
   if (const auto* s = std::get_if<ComputeLocation>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<UnrollLimit>(&step)) return s->choices.size() > 1;
+  if (const auto* s = std::get_if<Pipeline>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<Arrange>(&step)) return s->orders.size() > 1 || s->paddings.size() > 1;
   return false;
 }
@@ -179,7 +181,7 @@ struct MutationWeights {
   [[nodiscard]] double of(const Step& step) const {
     if (std::holds_alternative<Split>(step)) return sizes;
     if (std::holds_alternative<ComputeLocation>(step)) return location;
-    if (std::holds_alternative<Arrange>(step)) return arrangement;
+    if (std::holds_alternative<Arrange>(step) || std::holds_alternative<Pipeline>(step)) return arrangement;
     return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
   }
 };
@@ -217,6 +219,8 @@ inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng)
     return redraw(location->selected, location->choices.size(), rng);
   if (auto* limit = std::get_if<UnrollLimit>(&step))
     return redraw(limit->selected, limit->choices.size(), rng);
+  if (auto* pipeline = std::get_if<Pipeline>(&step))
+    return redraw(pipeline->selected, pipeline->choices.size(), rng);
   if (auto* arrange = std::get_if<Arrange>(&step)) {
     const bool order = arrange->paddings.size() < 2 || (arrange->orders.size() > 1 && rng.below(2) == 0);
     return order ? redraw(arrange->order, arrange->orders.size(), rng)

@@ -172,7 +172,7 @@ struct MultiLevelTiling {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
     return is_tiled(*d.builder.state().stages[id].op) ? Answer::ApplyAndSkipRest : Answer::Skip;
   }
-  void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const {
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     ScheduleBuilder& s = d.builder;
     const TensorId reader = elementwise_reader(s.state(), id);
     const bool fused = reader != id && is_free(d, reader);
@@ -184,7 +184,7 @@ struct MultiLevelTiling {
     const Tiled tiled = tile(s, sums, chunked ? rank - 1 : rank);
     const IterId threads = bind_tiles(s, outer, tiled);
     s.compute_at(sums, outer, threads);
-    fetch_operands(s, sums, tiled);
+    fetch_operands(s, sums, tiled, target);
     d.place = place_of(s.state(), sums);
     out.push_back(std::move(d));
   }

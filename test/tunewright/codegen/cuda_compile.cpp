@@ -150,6 +150,33 @@ TEST_CASE("random GPU schedules compile for three generations without spilling w
   }
 }
 
+TEST_CASE("asynchronous copies compile from sm_80 on and are refused for older devices") {
+  const spaces::MultiLevelTiling space;
+  std::size_t compiled_ones = 0;
+  for (const char* architecture : {"sm_80", "sm_90"}) {
+    for (const test::Workload& workload : test::workloads()) {
+      Rng rng(5);
+      const Task task = program::make_task(workload.name, workload.make(rng), gpu(architecture));
+      DeviceProgram found;
+      for (int draw = 0; draw < 20 && found.min_compute_capability == 0; ++draw) {
+        const auto config = space.sample(task, rng);
+        REQUIRE(config);
+        found = codegen::to_cuda(loops::lower(*config));
+      }
+      if (found.min_compute_capability == 0) continue;  // copies nothing, or has one tile
+      CAPTURE(found.source);
+      CHECK(compiled(found, {.architecture = architecture}).log.empty());
+      const auto refused = codegen::compile_cuda(found, {.architecture = "sm_75"});
+      REQUIRE(std::get_if<Failure>(&refused) != nullptr);
+      CHECK(std::get<Failure>(refused).fault == Fault::DeviceCompileError);
+      CHECK(std::get<Failure>(refused).detail.find("needs compute capability 8.0; sm_75 is older") !=
+            std::string::npos);
+      if (++compiled_ones % 4 == 0) break;  // four of each
+    }
+  }
+  CHECK(compiled_ones == 8);
+}
+
 TEST_CASE("an exported program is source, machine code and a launcher that needs nothing but the driver") {
   if (std::system("cc --version > /dev/null 2>&1") != 0) return;
   const support::TemporaryFolder folder;

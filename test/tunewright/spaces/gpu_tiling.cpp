@@ -86,6 +86,69 @@ TEST_CASE("matmul: tiles of five and three levels, sums in registers, operands f
         }) == 1);
 }
 
+TEST_CASE("how far fetches run ahead is a choice, asynchronously from compute capability 8.0 on") {
+  const MultiLevelTiling space;
+  const auto choices = [&](const char* device) {
+    const auto& sketches = space.sketches(task_of(
+        [](auto& g) {
+          ops::matmul(g, g.input("A", {256, 256}), g.constant("B", {256, 256}));
+        },
+        device));
+    REQUIRE(sketches.size() == 1);
+    std::vector<schedule::Pipelining> found;
+    for (const schedule::Step& step : sketches[0].steps) {
+      if (const auto* pipeline = std::get_if<schedule::Pipeline>(&step)) {
+        CHECK(found.empty());
+        CHECK(pipeline->selected == 0);
+        found = pipeline->choices;
+      }
+    }
+    return found;
+  };
+  using Choices = std::vector<schedule::Pipelining>;
+  CHECK(choices("T4") == Choices{{1, false}, {2, false}});
+  CHECK(choices("V100") == Choices{{1, false}, {2, false}});
+  CHECK(choices("A100") == Choices{{1, false}, {2, false}, {2, true}, {3, true}, {4, true}});
+  CHECK(count<schedule::Pipeline>(space.sketches(task_of([](auto& g) {
+          ops::relu(g, g.input("x", {256, 256}));
+        }))[0]) == 0);
+}
+
+TEST_CASE(
+    "all ways of pipelining are drawn and mutated to, and records from before there were any still decode") {
+  const MultiLevelTiling space;
+  const Task task = task_of(
+      [](auto& g) {
+        ops::matmul(g, g.input("A", {512, 512}), g.constant("B", {512, 512}));
+      },
+      "A100");
+  const auto selected = [](const schedule::Schedule& config) {
+    for (const schedule::Step& step : config.steps) {
+      if (const auto* pipeline = std::get_if<schedule::Pipeline>(&step)) return pipeline->selected;
+    }
+    return 99U;
+  };
+  std::vector<int> drawn(5, 0);
+  int changed = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    Rng rng(seed);
+    const auto config = space.sample(task, rng);
+    REQUIRE(config.has_value());
+    ++drawn[selected(*config)];
+    const auto mutant = space.mutate(task, *config, rng);
+    changed += mutant && selected(*mutant) != selected(*config);
+  }
+  CHECK(*std::min_element(drawn.begin(), drawn.end()) > 0);
+  CHECK(changed > 0);
+  Rng rng(1);
+  schedule::Schedule old = *space.sample(task, rng);
+  std::erase_if(old.steps, [](const auto& step) { return std::holds_alternative<schedule::Pipeline>(step); });
+  const auto decoded = space.decode(task, space.encode(old));
+  REQUIRE(decoded.has_value());
+  CHECK(decoded->steps == old.steps);
+  CHECK(selected(*decoded) == 99);
+}
+
 TEST_CASE("matmul + bias + relu: the reader takes the place of the write cache") {
   const MultiLevelTiling space;
   const auto& sketches = space.sketches(task_of([](auto& g) {

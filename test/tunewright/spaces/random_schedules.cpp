@@ -3,6 +3,7 @@
 // hoisted, for GPUs in the order of threads between barriers, with every access checked for races.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -143,6 +144,7 @@ TEST_CASE("random schedules of every operator for GPUs") {
   for (test::Workload& more : long_reductions()) workloads.push_back(std::move(more));
   std::size_t checked = 0;
   std::size_t mutated = 0;
+  std::size_t ahead[2] = {0, 0};  // whose copies run ahead, through registers and asynchronously
   for (const test::Workload& workload : workloads) {
     for (std::uint64_t seed = 0; seed < programs_each; ++seed) {
       Rng rng(seed + 1);
@@ -159,6 +161,11 @@ TEST_CASE("random schedules of every operator for GPUs") {
       const reference::Tensors inputs = reference::random_inputs(*graph, rng);
       const reference::Tensors expected = reference::evaluate(*graph, inputs);
       const loops::LoopNest nest = loops::lower(*config);
+      for (const bool asynchronous : {false, true}) {
+        ahead[asynchronous] += std::any_of(
+            nest.buffers.begin(), nest.buffers.end(),
+            [&](const loops::Buffer& b) { return b.stages > 1 && b.asynchronous == asynchronous; });
+      }
       std::string found;
       try {
         found = wrong(
@@ -173,6 +180,8 @@ TEST_CASE("random schedules of every operator for GPUs") {
   }
   CHECK(checked >= 500);
   CHECK(mutated >= 100);
+  CHECK(ahead[0] >= 20);
+  CHECK(ahead[1] >= 20);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ class Describer {
     values[FloatOperations] = per_statement::slog(float_operations(s) * times);
     values[memory_of(buffer, numbers.buffer)] = 1.0F;
     per_statement::write_buffer(values.subspan(FirstOfBuffer, per_statement::buffer_columns), numbers);
-    double bytes = per_statement::element_bytes(buffer);
+    double bytes = per_statement::element_bytes(buffer) * buffer.stages;
     for (std::size_t d = 0; d < per_statement::dimensions(buffer); ++d)
       bytes *= static_cast<double>(per_statement::extent(buffer, d));
     values[AllocationBytes] = per_statement::slog(bytes);

@@ -240,7 +240,7 @@ class Describer {
 
   void write_allocation(std::span<float> values, loops::BufferId stored) const {
     const loops::Buffer& buffer = nest_->buffers[stored];
-    double elements = 1;
+    double elements = buffer.stages;
     for (std::size_t d = 0; d < dimensions(buffer); ++d) elements *= static_cast<double>(extent(buffer, d));
     values[AllocationBytes] = slog(elements * element_bytes(buffer));
     values[AllocationProduct] = slog(elements * allocations_[stored]);

@@ -11,6 +11,7 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 /// Sizes of the parts of GPU kernels. An open split says by its form what it is:
@@ -39,6 +40,7 @@ enum BlockPart : std::size_t { VirtualThreads, Threads, Inner, Innermost, block_
 struct BlockTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
+  std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
 
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(BlockPart part) const {
@@ -60,6 +62,7 @@ struct BlockTile {
 
 [[nodiscard]] inline BlockTile block_tile_of(std::vector<Step>& steps, program::TensorId stage) {
   BlockTile tile;
+  tile.tiles_kept = tiles_kept(steps, stage);
   for (Step& step : steps) {
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
@@ -107,8 +110,9 @@ struct BlockTile {
     const std::int64_t columns = product_of(axis->factors);
     rows_and_columns = std::min(rows_and_columns, columns + all / columns);
   }
-  return std::max<std::int64_t>(
-      static_cast<std::int64_t>(target.shared_memory_per_block_bytes) / (4 * rows_and_columns), 1);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_per_block_bytes) /
+                                    (4 * rows_and_columns * tile.tiles_kept),
+                                1);
 }
 
 /// Draws the number of threads of a block and shares them out among the axes, the last one (whose neighbours
@@ -196,8 +200,9 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
   return choices.empty() ? std::vector<std::int64_t>{1} : choices;
 }
 
-/// Draws all open splits of a schedule for a GPU.
+/// Draws how far copies run ahead, and then all open splits of a schedule for a GPU: the tiles share the memory.
 inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
+  draw_pipelining(steps, rng);
   std::vector<program::TensorId> drawn;
   for (Step& step : steps) {
     auto* split = std::get_if<Split>(&step);

@@ -10,6 +10,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
@@ -187,8 +188,10 @@ inline void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Opera
 ///
 /// Operands that are read in several places, or at an index that is a quotient or remainder of loops (the
 /// channels of a grouped convolution), are left to the caches of the device: the window that covers them would
-/// be most of the tensor.
-inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled) {
+/// be most of the tensor. How far the copies run ahead is a choice, too.
+inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
+  const IterId step = tiled.reduction.back()[0];
+  bool fetches = false;
   for (const program::Reads& reads : program::reads_of(*s.state().stages[id].op)) {
     const program::Operator& op = *s.state().stages[id].op;
     const std::vector<program::IndexExpr>& access = reads.accesses[0];
@@ -200,7 +203,8 @@ inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled) 
     const std::int64_t width =
         max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(operand.type));
     const TensorId copy = s.cache_read(reads.tensor, id, Scope::Shared);
-    s.compute_at(copy, id, tiled.reduction.back()[0]);
+    s.compute_at(copy, id, step);
+    fetches = true;
     std::vector<IterId> iters = axes_between(0, rank);
     const std::vector<IterId> vector = s.choose_tile(copy, iters.back(), 1, width, LoopKind::Vectorized);
     iters.back() = vector[0];
@@ -210,6 +214,7 @@ inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled) 
     s.vectorize(copy, vector[1]);
     arrange_copy(s, copy, *s.state().stages[id].op, access);
   }
+  if (fetches) s.choose_pipelining(id, step, decisions::pipelinings(target));
 }
 
 }  // namespace tunewright::spaces::tiling::gpu
