@@ -8,5 +8,10 @@ source cmake/packaging/debian_packages.sh
 
 tunewright_install_packages
 cmake --preset release
+if ! grep --quiet '^build examples/quickstart:' build/release/build.ninja; then
+  echo "The quick start is left out, because the component named above is missing. Install what it needs, or name its folder in" \
+    "CMAKE_PREFIX_PATH; orc needs LLVM 19: llvm-19-dev in Debian 12, Ubuntu 24.04 and later." >&2
+  exit 1
+fi
 cmake --build --preset release --target quickstart
 exec build/release/examples/quickstart --output quickstart-output "$@"
