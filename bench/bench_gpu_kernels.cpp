@@ -28,6 +28,8 @@
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/random.hpp"
@@ -79,6 +81,20 @@ Case product_case(const bench::Product& p) {
   return c;
 }
 
+/// 16-bit floats in and out, sums of 32 bits between: what tensor units are for.
+Case half_product_case(const bench::Product& p) {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  using program::ScalarType;
+  const auto sums = program::operators::matmul(*graph, graph->input("A", {p.m, p.k}, ScalarType::Float16),
+                                               graph->input("B", {p.k, p.n}, ScalarType::Float16));
+  program::operators::cast(*graph, sums, ScalarType::Float16);
+  Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k), graph, {}};
+#ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
+  c.libraries.push_back(library("cuBLAS, tensor units", [p] { return bench::cublas_half_product(p); }));
+#endif
+  return c;
+}
+
 Case convolution_case(const bench::ConvolutionShape& s) {
   Case c{bench::name_of(s), bench::convolution_graph(s), {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_CUDNN
@@ -93,6 +109,7 @@ std::vector<Case> all_cases() {
   for (const std::int64_t size : {1024, 2048, 4096}) cases.push_back(product_case({1, size, size, size}));
   cases.push_back(product_case({1, 128, 3072, 768}));
   cases.push_back(product_case({12, 128, 64, 128}));
+  cases.push_back(half_product_case({1, 4096, 4096, 4096}));
   for (const bench::ConvolutionShape& s : bench::resnet50_convolutions()) cases.push_back(convolution_case(s));
   return cases;
 }

@@ -27,7 +27,7 @@
 #endif
 
 /// NVIDIA's libraries, timed in this process on its own context. Single precision is computed in single
-/// precision: TF32 and other uses of tensor units are not allowed.
+/// precision: TF32 and other uses of tensor units are not allowed. Half precision is what tensor units are for.
 namespace tunewright::bench {
 
 /// Something that runs on the device, with what it needs; `enqueue` starts one run of it.
@@ -134,6 +134,26 @@ inline GpuLibraryKernel cublas_product(const Product& p) {
                                                     state->b.data(), n, p.k * p.n, state->a.data(), k, p.m * p.k,
                                                     &zero, state->c.data(), n, p.m * p.n, static_cast<int>(p.batch)),
                           "cublasSgemmStridedBatched");
+          }};
+}
+
+/// C = A B of row-major matrices of 16-bit floats by the device's tensor units, summed in 32 bits.
+inline GpuLibraryKernel cublas_half_product(const Product& p) {
+  struct State : detail::ProductArrays {
+    explicit State(const Product& product) : detail::ProductArrays(product) {
+      detail::check(cublasCreate(&handle), "cublasCreate");
+    }
+    ~State() { cublasDestroy(handle); }
+    cublasHandle_t handle = nullptr;
+  };
+  auto state = std::make_shared<State>(p);
+  return {"cuBLAS", [state, p] {
+            const float one = 1, zero = 0;
+            const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+            detail::check(cublasGemmEx(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, state->b.data(),
+                                       CUDA_R_16F, n, state->a.data(), CUDA_R_16F, k, &zero, state->c.data(),
+                                       CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                          "cublasGemmEx");
           }};
 }
 

@@ -95,7 +95,10 @@ class ProgramText {
   }
 
   [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
-    constexpr std::int64_t alignment = 16;
+    // Fragments are loaded and stored at multiples of 32 bytes.
+    const bool has_fragments = parts.kernel.staging_bytes > 0;
+    const std::int64_t alignment = has_fragments ? 32 : 16;
+    const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
     std::vector<std::int64_t> offsets;
     std::int64_t bytes = 0;
     for (const BufferId id : parts.kernel.shared) {
@@ -103,10 +106,17 @@ class ProgramText {
       offsets.push_back(bytes);
       bytes += nest_.buffers[id].bytes();
     }
+    const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
+    if (has_fragments) bytes = staging + parts.kernel.staging_bytes;
     const bool dynamic = bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
-    if (dynamic) text += "  extern __shared__ __align__(16) unsigned char shared_memory[];\n";
+    if (dynamic) text += "  extern __shared__ " + aligned + "unsigned char shared_memory[];\n";
+    if (has_fragments) {
+      text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
+                      : "  __shared__ " + aligned + "unsigned char staging[" +
+                            std::to_string(parts.kernel.staging_bytes) + "];\n";
+    }
     for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
       const loops::Buffer& buffer = nest_.buffers[parts.kernel.shared[b]];
       std::string& name = context_.buffers[parts.kernel.shared[b]];
@@ -114,7 +124,7 @@ class ProgramText {
       const std::string type(context_.type(buffer.type).spelling);
       text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type +
                             "*>(shared_memory + " + std::to_string(offsets[b]) + ");\n"
-                      : "  __shared__ __align__(16) " + type + " " + name + "[" +
+                      : "  __shared__ " + aligned + type + " " + name + "[" +
                             std::to_string(buffer.elements()) + "];\n";
     }
     return text;
@@ -128,6 +138,11 @@ class ProgramText {
     if (context_.uses_bfloat16) text += bfloat16_definition;
     if (context_.copies_asynchronously) text += asynchronous_copy_definition;
     if (context_.index.uses_floor()) text += floor_definition;
+    if (!context_.helpers.empty()) {
+      text += "// What the 32 threads of a warp do together with fragments of 16 x 16 elements, which tensor units work on.\n";
+      for (const auto& [name, definition] : context_.helpers) text += definition;
+      text += "\n";
+    }
     return text;
   }
 

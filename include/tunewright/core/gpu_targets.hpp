@@ -43,6 +43,7 @@ struct GpuModel {
   std::uint64_t l2_bytes = 0;
   double peak_fp32_gflops = 0;  ///< at the boost clock, without tensor units
   double peak_gb_per_s = 0;     ///< of device memory
+  double peak_tensor_gflops = 0;  ///< factors of 16 bits, sums of 32, nothing left out; 0: no tensor units
 };
 
 /// Rounded values of the maker's data sheets. K80: one of its two dies, which is what a program sees. V100 and
@@ -50,18 +51,18 @@ struct GpuModel {
 /// of 64 GB.
 inline constexpr std::array gpu_models{
     GpuModel{"K80", 37, 13, 1536 << 10, 4370, 240},
-    GpuModel{"V100", 70, 80, 6 << 20, 14000, 900},
-    GpuModel{"Titan V", 70, 80, 4608 << 10, 14900, 653},
-    GpuModel{"T4", 75, 40, 4 << 20, 8100, 320},
+    GpuModel{"V100", 70, 80, 6 << 20, 14000, 900, 112000},
+    GpuModel{"Titan V", 70, 80, 4608 << 10, 14900, 653, 110000},
+    GpuModel{"T4", 75, 40, 4 << 20, 8100, 320, 65000},
     GpuModel{"GTX 1650", 75, 14, 1 << 20, 2980, 128},
-    GpuModel{"RTX 2080 Ti", 75, 68, 5632 << 10, 13400, 616},
-    GpuModel{"A100", 80, 108, 40 << 20, 19500, 1555},
-    GpuModel{"A100 80GB", 80, 108, 40 << 20, 19500, 1935},
-    GpuModel{"A4000", 86, 48, 4 << 20, 19200, 448},
-    GpuModel{"RTX 3090", 86, 82, 6 << 20, 35600, 936},
-    GpuModel{"Orin", 87, 16, 4 << 20, 5325, 204.8},
-    GpuModel{"H100", 90, 132, 50 << 20, 66900, 3350},
-    GpuModel{"H200", 90, 132, 50 << 20, 66900, 4800},
+    GpuModel{"RTX 2080 Ti", 75, 68, 5632 << 10, 13400, 616, 53800},
+    GpuModel{"A100", 80, 108, 40 << 20, 19500, 1555, 312000},
+    GpuModel{"A100 80GB", 80, 108, 40 << 20, 19500, 1935, 312000},
+    GpuModel{"A4000", 86, 48, 4 << 20, 19200, 448, 76700},
+    GpuModel{"RTX 3090", 86, 82, 6 << 20, 35600, 936, 71000},
+    GpuModel{"Orin", 87, 16, 4 << 20, 5325, 204.8, 42600},
+    GpuModel{"H100", 90, 132, 50 << 20, 66900, 3350, 989000},
+    GpuModel{"H200", 90, 132, 50 << 20, 66900, 4800, 989000},
 };
 
 namespace detail {
@@ -72,6 +73,23 @@ template <class Table, class Matches>
   return static_cast<decltype(table.data())>(nullptr);
 }
 }  // namespace detail
+
+/// Kinds of numbers that tensor units of a compute capability multiply: bits of `TensorUnit`.
+[[nodiscard]] constexpr std::uint32_t tensor_cores_of(unsigned compute_capability) noexcept {
+  const auto from = [=](unsigned first, TensorUnit unit) {
+    return compute_capability >= first ? static_cast<std::uint32_t>(unit) : 0U;
+  };
+  return from(70, TensorUnit::TensorCoreFp16) | from(72, TensorUnit::TensorCoreInt8) |
+         from(80, TensorUnit::TensorCoreBf16);
+}
+
+/// Operations of the tensor units of a multiprocessor a cycle, a multiply-add being two, with factors of 16 bits and sums
+/// of 32; 0 for compute capabilities without them, and what the last one has for later ones.
+[[nodiscard]] constexpr double tensor_operations_per_cycle(unsigned compute_capability) noexcept {
+  if (compute_capability < 70) return 0;
+  if (compute_capability >= 90) return 4096;
+  return compute_capability == 80 || compute_capability == 87 ? 2048 : 1024;
+}
 
 /// The model of that name; null if there is none.
 [[nodiscard]] constexpr const GpuModel* find_gpu_model(std::string_view name) noexcept {
@@ -115,6 +133,8 @@ template <class Table, class Matches>
   target.peak_fp32_gflops = model->peak_fp32_gflops;
   target.peak_gb_per_s = model->peak_gb_per_s;
   target.architecture = "sm_" + std::to_string(limits.version);
+  target.peak_tensor_gflops = model->peak_tensor_gflops;
+  if (model->peak_tensor_gflops > 0) target.tensor_units = tensor_cores_of(limits.version);
   return target;
 }
 

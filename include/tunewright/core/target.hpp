@@ -25,15 +25,29 @@ enum class Isa : std::uint8_t { Sse42, Avx2, Avx512 };
 }
 
 /// Units of a processor that multiply small matrices at once. Values are bits of `Target::tensor_units`.
-enum class TensorUnit : std::uint32_t { Avx512Vnni = 1, Avx512Bf16 = 2, AmxInt8 = 4, AmxBf16 = 8 };
+enum class TensorUnit : std::uint32_t {
+  Avx512Vnni = 1,
+  Avx512Bf16 = 2,
+  AmxInt8 = 4,
+  AmxBf16 = 8,
+  TensorCoreFp16 = 16,
+  TensorCoreInt8 = 32,
+  TensorCoreBf16 = 64
+};
 
-/// As /proc/cpuinfo calls it.
+/// One of a GPU, whose instructions a warp runs together.
+[[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept { return unit >= TensorUnit::TensorCoreFp16; }
+
+/// Those of CPUs as /proc/cpuinfo calls them.
 [[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {
   switch (unit) {
     case TensorUnit::Avx512Vnni: return "avx512_vnni";
     case TensorUnit::Avx512Bf16: return "avx512_bf16";
     case TensorUnit::AmxInt8: return "amx_int8";
     case TensorUnit::AmxBf16: return "amx_bf16";
+    case TensorUnit::TensorCoreFp16: return "tensor_core_fp16";
+    case TensorUnit::TensorCoreInt8: return "tensor_core_int8";
+    case TensorUnit::TensorCoreBf16: return "tensor_core_bf16";
   }
   return "unknown";
 }
@@ -67,8 +81,10 @@ struct Target {
   double peak_fp32_gflops = 0;  ///< multiply-add is two; without tensor units
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
   std::string architecture{};   ///< compute capability, e.g. "sm_90"; on CPUs empty
+  /// Of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
+  double peak_tensor_gflops = 0;
 
-  std::uint32_t tensor_units = 0;  ///< of a CPU: bits of `TensorUnit`
+  std::uint32_t tensor_units = 0;  ///< bits of `TensorUnit`
 
   [[nodiscard]] constexpr bool has(TensorUnit unit) const noexcept {
     return (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
@@ -162,6 +178,7 @@ struct Target {
         .add(t.peak_gb_per_s);
   }
   if (t.tensor_units != 0) hash.add(t.tensor_units);  // others keep the keys they had
+  if (t.peak_tensor_gflops > 0) hash.add(t.peak_tensor_gflops);
   return hash.value();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/loops/device/barriers.hpp"
+#include "tunewright/loops/device/fragments.hpp"
 #include "tunewright/loops/device/kernels.hpp"
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/device/pipelines.hpp"
@@ -78,8 +79,11 @@ class DeviceForm {
     std::vector<Loop> around = blocks_around(body);
     ReductionsByThreads(nest_).run(body, around);
     ThreadIndices threads;
-    ThreadBody(nest_, threads).run(body);
+    Fragments fragments(nest_, threads);
+    fragments.prepare(body);
+    ThreadBody(nest_, threads, fragments.any()).run(body);
     VirtualThreads(nest_).run(body);
+    fragments.mark(body);
     SingleStores(nest_, threads).run(body);
     Barriers(nest_, threads).run(body);
     Pipelines(nest_).run(body);
@@ -152,6 +156,7 @@ class DeviceForm {
 ///   shared memory, as few as can be told to be needed, and only where all threads of a block come by.
 /// * Copies to shared memory that are fetched ahead are, in a loop with a prologue (`Pipelines`).
 /// * Reductions by threads end in a `CrossThreadReduction`.
+/// * What tensor instructions compute is marked: see `device/fragments.hpp`.
 /// * What does not depend on a thread index and stores to shared or global memory is done by one thread.
 ///
 /// `relax` and `partition` may be applied before or after, respectively.

@@ -134,6 +134,8 @@ class GpuLimitCheck {
       }
       const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
       if (threads > limits_.max_threads) return "too many threads";
+      constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
+      if (kernel_.has_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
       if (kernel_.local_bytes > limits_.max_local_bytes) return "local buffers too large";
@@ -148,6 +150,7 @@ class GpuLimitCheck {
     std::int64_t copies = 1;
     std::int64_t virtual_threads = 1;
     bool reduces_by_threads = false;
+    bool by_instruction = false;  ///< a tensor unit's: counts as one statement
   };
   struct Kernel {
     std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -156,6 +159,7 @@ class GpuLimitCheck {
     std::int64_t local_bytes = 0;
     std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
     bool combines_beyond_x = false;
+    bool has_fragments = false;
   };
 
   [[nodiscard]] bool combines_in_shared_memory() const noexcept {
@@ -179,11 +183,14 @@ class GpuLimitCheck {
         kernel_.shared_bytes += buffer.bytes();
         if (buffer.asynchronous && !limits_.asynchronous_copies)
           exceeded_ = "asynchronous copies before compute capability 8.0";
+      } else if (buffer.scope == Scope::Accumulator) {
+        kernel_.local_bytes += buffer.bytes() / 32;  // the threads of a warp hold it together
+        kernel_.has_fragments = true;
       } else {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }
     } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-      if (around.copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
+      if (around.copies > limits_.max_unrolled_statements && !around.by_instruction) exceeded_ = "too much unrolling";
       if (around.reduces_by_threads && statement->kind == Statement::Kind::Update)
         note_combined(statement->target);
     } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
@@ -198,6 +205,7 @@ class GpuLimitCheck {
 
   void check(const Loop& loop, Around around) {
     const std::int64_t extent = nest_.variables[loop.var].extent;
+    around.by_instruction = around.by_instruction || loop.intrinsic != nullptr;
     if (schedule::is_thread_index(loop.kind)) {
       const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
       kernel_.block[place] = std::max(kernel_.block[place], extent);

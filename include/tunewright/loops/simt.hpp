@@ -108,6 +108,7 @@ class Simt : public LoopState {
         in_flight;             ///< of shared memory: number of the thread, from 1, that copies to it
     std::size_t elements = 0;  ///< a thread
     bool of_threads = false;
+    bool of_warps = false;  ///< its threads hold it together
     bool of_block = false;
   };
 
@@ -130,6 +131,7 @@ class Simt : public LoopState {
     bool together = false;  ///< contains something that all threads come to together
     bool asynchronous = false;
     std::uint32_t under_way = 0;
+    bool by_warp = false;   ///< a warp does it as a whole
     Var var = 0;
     std::int64_t extent = 1;
     BufferId buffer = 0;
@@ -148,6 +150,7 @@ class Simt : public LoopState {
         step.kind = Step::Kind::Loop;
         step.var = loop->var;
         step.extent = checked_extent(nest_, *loop);
+        step.by_warp = loop->intrinsic != nullptr;
         step.body = prepared(loop->body);
       } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
         step.kind = Step::Kind::Branch;
@@ -164,8 +167,9 @@ class Simt : public LoopState {
         step.buffer = allocate->buffer;
         Storage& s = storage_.at(allocate->buffer);
         s.of_block = nest_.buffers[allocate->buffer].scope == Scope::Shared;
-        s.of_threads = !s.of_block;
-        this->allocate(allocate->buffer, s.of_threads ? threads_.size() : 1);
+        s.of_warps = nest_.buffers[allocate->buffer].scope == Scope::Accumulator;
+        s.of_threads = !s.of_block && !s.of_warps;
+        this->allocate(allocate->buffer, s.of_threads ? threads_.size() : s.of_warps ? warps() : 1);
         s.in_flight.assign(s.of_block ? s.elements : 0, 0);
       } else if (std::holds_alternative<CommitCopies>(node.content)) {
         step.kind = Step::Kind::Commit;
@@ -189,7 +193,7 @@ class Simt : public LoopState {
     s.elements = static_cast<std::size_t>(buffer.elements());
     s.values.assign(copies * s.elements, std::numeric_limits<double>::quiet_NaN());
     s.written.assign(copies * s.elements, 0);
-    if (!s.of_threads) s.touches.assign(s.elements, {});
+    if (!s.of_threads && !s.of_warps) s.touches.assign(s.elements, {});
   }
 
   void run(const DeviceKernel& kernel) {
@@ -277,12 +281,15 @@ class Simt : public LoopState {
     for (const Step& step : steps) {
       switch (step.kind) {
         case Step::Kind::Loop:
+          if (step.by_warp && thread_ % lanes_of_warp != 0) break;  // the first thread stands for its warp
+          by_warp_ = by_warp_ || step.by_warp;
           active_.push_back(step.var);
           for (std::int64_t i = 0; i < step.extent; ++i) {
             values_[step.var] = i;
             run_alone(step.body);
           }
           active_.pop_back();
+          if (step.by_warp) by_warp_ = false;
           break;
         case Step::Kind::Branch:
           run_alone(holds(step.branch->conditions) ? step.body : step.otherwise);
@@ -328,9 +335,8 @@ class Simt : public LoopState {
   /// An allocation: nothing in it has been written. Shared memory is allocated by the first thread for all.
   void forget(BufferId id) {
     Storage& s = storage_[id];
-    if (s.of_block && thread_ > 0) return;
-    const auto first =
-        s.written.begin() + static_cast<std::ptrdiff_t>(s.of_threads ? thread_ * s.elements : 0);
+    if ((s.of_block && thread_ > 0) || (s.of_warps && thread_ % lanes_of_warp != 0)) return;
+    const auto first = s.written.begin() + static_cast<std::ptrdiff_t>(owner(s) * s.elements);
     std::fill(first, first + static_cast<std::ptrdiff_t>(s.elements), 0);
   }
 
@@ -375,23 +381,36 @@ class Simt : public LoopState {
            std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' at offset " +
                std::to_string(offset) + " of " + std::to_string(s.elements) + " elements");
     }
-    return s.of_threads ? thread_ * s.elements + offset : offset;
+    return owner(s) * s.elements + offset;
+  }
+  /// Which of the copies of a buffer the current thread has.
+  [[nodiscard]] std::size_t owner(const Storage& s) const noexcept {
+    return s.of_threads ? thread_ : s.of_warps ? thread_ / lanes_of_warp : 0;
+  }
+  static constexpr auto lanes_of_warp = static_cast<std::size_t>(device::warp_size);
+  [[nodiscard]] std::size_t warps() const noexcept {
+    return (threads_.size() + lanes_of_warp - 1) / lanes_of_warp;
   }
 
-  /// Time and thread as they count for a buffer: no barrier orders the threads of different blocks.
+  /// Time and thread as they count for a buffer: no barrier orders the threads of different blocks. What a warp does
+  /// as a whole may be done by any of its threads, so it counts as done by one that is none of them.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> moment(const Storage& s) const {
-    const auto thread = static_cast<std::uint32_t>(thread_);
+    const auto thread =
+        static_cast<std::uint32_t>(by_warp_ ? threads_.size() + thread_ / lanes_of_warp : thread_);
     if (s.of_block) return {time_, thread};
-    return {kernel_,
-            static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size()) + thread};
+    return {kernel_, static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size() + warps()) + thread};
   }
 
   [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset,
                          const char* verb, const char* other, std::uint32_t by) const {
+    const Storage& s = storage_[place.buffer];
+    const auto threads = static_cast<std::uint32_t>(threads_.size());
     fail(AccessFault::Race, op,
          std::string(verb) + " element " + std::to_string(offset) + " of '" +
              nest_.buffers[place.buffer].name + "' which " +
-             (by == LastTouch::many ? "other threads have" : "thread " + std::to_string(by) + " has") + " " +
+             (by == LastTouch::many         ? "other threads have"
+              : s.of_block && by >= threads ? "warp " + std::to_string(by - threads) + " has"
+                                            : "thread " + std::to_string(by) + " has") + " " +
              other + " since the last barrier");
   }
 
@@ -402,6 +421,7 @@ class Simt : public LoopState {
   std::vector<std::array<std::int64_t, 3>> threads_;  // of a block: their indices
   const DeviceKernel* kernel_shape_ = nullptr;
   std::size_t thread_ = 0;
+  bool by_warp_ = false;
   std::int64_t block_ = 0;
   std::uint32_t kernel_ = 0;
   std::uint32_t time_ = 0;

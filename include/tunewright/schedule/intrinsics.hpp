@@ -31,8 +31,11 @@ struct OperandTypes {
 ///
 /// Its loops are, from the outside in, m, steps, n and k; those of one iteration are left out.
 ///
-/// Layouts: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where there is one
-/// step also as k rows of n that are interleaved on the way in.
+/// Layouts on CPUs: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where
+/// there is one step also as k rows of n that are interleaved on the way in.
+/// Layouts on GPUs: both operands are in shared memory, by rows or by columns, which are a multiple of 16 bytes apart;
+/// fragments of them begin at multiples of 16 elements. The sums are in `Scope::Accumulator`, a fragment of m x n elements for each of them, which the
+/// 32 threads of a warp hold together: see `loops/device/fragments.hpp`.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
@@ -52,7 +55,7 @@ struct TensorIntrinsic {
 };
 
 /// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
-inline constexpr std::array<TensorIntrinsic, 4> tensor_intrinsics{{
+inline constexpr std::array<TensorIntrinsic, 7> tensor_intrinsics{{
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
@@ -83,6 +86,26 @@ inline constexpr std::array<TensorIntrinsic, 4> tensor_intrinsics{{
      .steps = 16,
      .unit = TensorUnit::AmxBf16,
      .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
+    {.name = "wmma_fp16",
+     .m = 16,
+     .n = 16,
+     .k = 16,
+     .unit = TensorUnit::TensorCoreFp16,
+     .types = {{{ScalarType::Float16, ScalarType::Float16, ScalarType::Float32}}}},
+    {.name = "wmma_bf16",
+     .m = 16,
+     .n = 16,
+     .k = 16,
+     .unit = TensorUnit::TensorCoreBf16,
+     .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
+    {.name = "wmma_int8",
+     .m = 16,
+     .n = 16,
+     .k = 16,
+     .unit = TensorUnit::TensorCoreInt8,
+     .types = {{{ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .type_count = 2},
 }};
 
 /// The descriptor of that name, or null.

@@ -147,6 +147,11 @@ class ScheduleBuilder {
   TensorId rfactor(TensorId stage, IterId iter) { return append_stage(Rfactor{stage, iter}); }
   void pack(TensorId tensor, TensorId consumer) { append(Pack{tensor, consumer}); }
 
+  void pad(TensorId stage, std::vector<std::int64_t> multiples) { append(Pad{stage, std::move(multiples)}); }
+  void tensorize(TensorId stage, IterId iter, std::string intrinsic) {
+    append(Tensorize{stage, iter, std::move(intrinsic)});
+  }
+
   /// Lets the search choose in which order the dimensions of a temporary are stored, and how far its rows are
   /// apart.
   void choose_arrangement(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,

@@ -55,6 +55,7 @@ struct Stage {
   Location location;
   std::int64_t unroll_limit = 0;
   Tensorized tensorized;
+  std::vector<std::int64_t> multiples;  ///< that its axes were rounded up to, or none
 
   [[nodiscard]] bool is_source() const noexcept { return op->role != program::Role::Computed; }
   /// True when its loops are still its axes and it is at the root.

@@ -181,10 +181,20 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
+/// Rounds the axes of a sum of products up to multiples, so that tensor instructions divide it: its operands, copies that
+/// are not scheduled yet, become as much larger, with zeros beyond what they had. Whoever reads the sums reads what is
+/// not beyond.
+struct Pad {
+  TensorId stage = 0;
+  std::vector<std::int64_t> multiples;  ///< one an axis
+  bool operator==(const Pad&) const = default;
+};
+
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
 using Step =
     std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
-                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline>;
+                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline,
+                 Pad>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -260,6 +270,8 @@ auto describe(AnyStep& step, const F& f) {
           return f("tensorize", s.stage, s.iter, s.intrinsic);
         else if constexpr (std::is_same_v<S, FollowFusedSplit>)
           return f("follow_fused_split", s.stage, s.iter, s.sources, s.level);
+        else if constexpr (std::is_same_v<S, Pad>)
+          return f("pad", s.stage, s.multiples);
         else if constexpr (std::is_same_v<S, Arrange>)
           return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
         else

@@ -10,6 +10,7 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
+#include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
@@ -66,10 +67,12 @@ using CpuTilingRules =
                  tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
                  tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
 
-/// Ansor's sketches for GPUs, plus reductions in chunks and rows that are reduced and used by one block.
+/// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
+/// tensor instructions where the target has some.
 using GpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise,
-                 tiling::gpu::AddRfactor, tiling::gpu::ShareReduction, tiling::gpu::MultiLevelTiling,
+                 tiling::gpu::AddRfactor, tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts,
+                 tiling::gpu::MultiLevelTiling,
                  tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
 
 /// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.

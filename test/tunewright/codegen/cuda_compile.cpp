@@ -16,6 +16,7 @@
 #include "support/workloads.hpp"
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/codegen/cuda_export.hpp"
+#include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -175,6 +176,44 @@ TEST_CASE("asynchronous copies compile from sm_80 on and are refused for older d
     }
   }
   CHECK(compiled_ones == 8);
+}
+
+TEST_CASE("kernels of tensor instructions compile for the generations that have them, without spilling") {
+  namespace ops = program::operators;
+  using program::ScalarType;
+  struct Case {
+    const char* device;
+    ScalarType type;
+    bool transposed;
+    const char* instruction;
+  };
+  const spaces::MultiLevelTiling space;
+  for (const Case& c : {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 "},
+                        Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 "},
+                        Case{"A100", ScalarType::BFloat16, false,
+                             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 "},
+                        Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 "},
+                        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 "}}) {
+    const Task task = program::make_task("product",
+                                         ops::matmul_graph({.m = 500, .n = 512, .k = 130, .transpose_a = c.transposed,
+                                                            .transpose_b = c.transposed, .type = c.type}),
+                                         gpu_target(c.device));
+    Rng rng(3);
+    auto config = space.sample(task, rng);
+    const auto tensorized = [&] {
+      return config && std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
+               return std::holds_alternative<schedule::Tensorize>(step);
+             });
+    };
+    while (!tensorized()) config = space.sample(task, rng);
+    const DeviceCode code =
+        compiled(codegen::to_cuda(loops::lower(*config)), {.architecture = task.target.architecture});
+    CAPTURE(code.program.source);
+    CHECK(code.log.empty());
+    CHECK(code.program.source.find(c.instruction) != std::string::npos);
+    CHECK(code.resources.at(0).spill_store_bytes == 0);
+    CHECK(code.resources[0].static_shared_bytes <= code.program.launches[0].static_shared_bytes);
+  }
 }
 
 TEST_CASE("an exported program is source, machine code and a launcher that needs nothing but the driver") {

@@ -23,6 +23,8 @@ TEST_CASE("an A100 as its data sheet has it") {
   CHECK(a100.l2_bytes == 40 * 1024 * 1024);
   CHECK(a100.peak_fp32_gflops == 19500);
   CHECK(a100.peak_gb_per_s == 1555);
+  CHECK(a100.peak_tensor_gflops == 312000);
+  CHECK(a100.has(TensorUnit::TensorCoreBf16));
 }
 
 TEST_CASE("every model is a whole target, and no two share journals") {
@@ -50,6 +52,15 @@ TEST_CASE("the key of a target follows what changes code or speed, not the name"
   CHECK(changed(&Target::max_blocks_per_multiprocessor, 1U));
   CHECK(changed(&Target::peak_gb_per_s, 1.0));
   CHECK(!changed(&Target::name, std::string("another H100")));
+}
+
+TEST_CASE("peaks of tensor units are about what a cycle of a multiprocessor does") {
+  // 108 multiprocessors at 1.41 GHz, 2048 operations a cycle: 312 TFLOP/s. 40 at 1.59 GHz, 1024: 65.
+  CHECK(108 * 1.41 * tensor_operations_per_cycle(80) == doctest::Approx(312000).epsilon(0.01));
+  CHECK(40 * 1.59 * tensor_operations_per_cycle(75) == doctest::Approx(65000).epsilon(0.01));
+  CHECK(tensor_operations_per_cycle(37) == 0);
+  CHECK(gpu_target("K80").tensor_units == 0);
+  CHECK(tensor_cores_of(70) == static_cast<std::uint32_t>(TensorUnit::TensorCoreFp16));
 }
 
 TEST_CASE("a GPU that is not listed") {

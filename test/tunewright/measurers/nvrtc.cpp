@@ -187,6 +187,9 @@ TEST_CASE("the device describes itself as a target") {
   // 132 multiprocessors of 128 lanes at 1.98 GHz; 768 bytes twice a cycle of 3.201 GHz.
   CHECK(target.peak_fp32_gflops == doctest::Approx(66908.16));
   CHECK(target.peak_gb_per_s == doctest::Approx(4916.736));
+  // 4096 operations a cycle of each of them.
+  CHECK(target.peak_tensor_gflops == doctest::Approx(1070530.56));
+  CHECK(target.has(TensorUnit::TensorCoreBf16));
   CHECK(target.max_threads_per_block == 1024);
   CHECK(measurer.identity().find("Paper GPU, sm_90, driver 13.0, 1980/3201 MHz") != std::string::npos);
 }

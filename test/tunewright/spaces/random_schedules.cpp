@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "support/workloads.hpp"
@@ -182,6 +183,103 @@ TEST_CASE("random schedules of every operator for GPUs") {
   CHECK(mutated >= 100);
   CHECK(ahead[0] >= 20);
   CHECK(ahead[1] >= 20);
+}
+
+/// Products of odd shapes in the types of tensor units, with and without what reads them.
+std::vector<test::Workload> products_for_tensor_units() {
+  namespace ops = program::operators;
+  using program::ScalarType;
+  const auto workload = [](const char* name, const auto& fill) {
+    return test::Workload{
+        name, [fill](Rng& rng) {
+          auto g = std::make_shared<program::ComputeGraph>();
+          fill(*g, [&](std::int64_t least, std::int64_t most) {
+            return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
+          });
+          return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+        }};
+  };
+  std::vector<test::Workload> all;
+  all.push_back(workload("fp16_matmul", [](auto& g, const auto& draw) {
+    const std::int64_t m = draw(11, 70), n = draw(11, 70), k = draw(11, 70);
+    ops::matmul(g, g.input("A", {m, k}, ScalarType::Float16), g.constant("B", {k, n}, ScalarType::Float16));
+  }));
+  all.push_back(workload("fp16_transposed", [](auto& g, const auto& draw) {
+    const std::int64_t m = draw(20, 50), n = draw(20, 50), k = draw(20, 50);
+    ops::matmul(g, g.input("A", {k, m}, ScalarType::Float16), g.input("B", {n, k}, ScalarType::Float16),
+                {.transpose_a = true, .transpose_b = true});
+  }));
+  all.push_back(workload("bf16_matmul_relu", [](auto& g, const auto& draw) {
+    const std::int64_t m = 16 * draw(1, 4), n = 16 * draw(1, 4), k = 16 * draw(1, 4);
+    const auto y = ops::matmul(g, g.input("A", {m, k}, ScalarType::BFloat16), g.constant("B", {k, n}, ScalarType::BFloat16));
+    ops::cast(g, ops::relu(g, ops::bias_add(g, y, g.constant("bias", {n}))), ScalarType::BFloat16);
+  }));
+  all.push_back(workload("int8_matmul", [](auto& g, const auto& draw) {
+    const std::int64_t m = draw(12, 40), n = draw(17, 50), k = draw(30, 70);
+    ops::matmul(g, g.input("A", {m, k}, ScalarType::Int8), g.constant("B", {k, n}, ScalarType::Int8));
+  }));
+  all.push_back(workload("fp16_batch_matmul", [](auto& g, const auto& draw) {
+    const std::int64_t b = draw(1, 3), m = draw(15, 40), n = draw(15, 40), k = draw(10, 40);
+    ops::batch_matmul(g, g.input("A", {b, m, k}, ScalarType::Float16), g.input("B", {b, k, n}, ScalarType::Float16));
+  }));
+  all.push_back(workload("fp16_conv", [](auto& g, const auto& draw) {
+    const std::int64_t n = draw(1, 2), h = draw(5, 9), w = draw(12, 18), ci = draw(8, 34), co = draw(14, 40);
+    const auto y = ops::conv2d(g, g.input("x", {n, h, w, ci}, ScalarType::Float16),
+                               g.constant("w", {3, 3, ci, co}, ScalarType::Float16),
+                               {.stride = draw(1, 2), .padding = draw(0, 1)});
+    ops::relu(g, y);
+  }));
+  all.push_back(workload("uint8_conv_of_many_images", [](auto& g, const auto& draw) {
+    const std::int64_t n = draw(14, 32), h = draw(4, 5), ci = draw(10, 20), co = draw(14, 40);
+    ops::conv2d(g, g.input("x", {n, h, h, ci}, ScalarType::UInt8), g.constant("w", {2, 2, ci, co}, ScalarType::UInt8), {});
+  }));
+  return all;
+}
+
+bool is_tensorized(const schedule::Schedule& config) {
+  return std::any_of(config.steps.begin(), config.steps.end(), [](const schedule::Step& step) {
+    return std::holds_alternative<schedule::Tensorize>(step);
+  });
+}
+
+TEST_CASE("random schedules with tensor instructions of GPUs") {
+  constexpr std::size_t programs_each = 10;
+  const spaces::MultiLevelTiling space;
+  std::size_t checked = 0, padded = 0;
+  for (const test::Workload& workload : products_for_tensor_units()) {
+    std::size_t found = 0;
+    for (std::uint64_t seed = 0; found < programs_each; ++seed) {
+      REQUIRE_MESSAGE(seed < 8 * programs_each, workload.name, ": ", found);
+      Rng rng(seed + 1);
+      const auto graph = workload.make(rng);
+      const Task task = program::make_task(workload.name, graph, gpu_target(seed % 2 == 0 ? "A100" : "H100"));
+      auto config = space.sample(task, rng);
+      REQUIRE_MESSAGE(config.has_value(), workload.name, " ", seed);
+      if (!is_tensorized(*config)) continue;
+      for (int step = 0; step < 3; ++step) {
+        const auto changed = space.mutate(task, *config, rng);
+        if (changed && space.feasible(task, *changed)) config = changed;
+      }
+      const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+      const reference::Tensors expected = reference::evaluate(*graph, inputs);
+      const loops::LoopNest nest = loops::lower(*config);
+      std::string wrongs;
+      try {
+        wrongs = wrong(
+            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); }, *graph,
+            inputs, expected);
+      } catch (const loops::DeviceFormError& error) {
+        wrongs = error.what();
+      }
+      CHECK_MESSAGE(wrongs.empty(), workload.name, " ", seed, ": ", wrongs, "\n", loops::to_string(nest));
+      ++found;
+      ++checked;
+      padded += std::any_of(config->steps.begin(), config->steps.end(),
+                            [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
+    }
+  }
+  CHECK(checked >= 70);
+  CHECK(padded >= 40);
 }
 
 }  // namespace

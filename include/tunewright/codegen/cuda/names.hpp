@@ -15,7 +15,8 @@ namespace tunewright::codegen::cuda {
 [[nodiscard]] inline bool is_reserved(std::string_view word) {
   static constexpr std::array words = std::to_array<std::string_view>(
       {"abs",      "alignas",  "and",      "asm",       "auto",     "bfloat16",      "bool",
-       "break",    "case",     "catch",    "char",      "class",    "distance",      "group",
+       "break",    "case",     "catch",    "char",      "class",    "distance",      "element",
+       "group",    "staged",   "staging",
        "lanes",    "member",   "warp",     "const",     "continue", "default",       "delete",
        "do",       "double",   "else",     "enum",      "erf",      "erff",          "exp",
        "expf",     "explicit", "extern",   "fabs",      "fabsf",    "false",         "float",

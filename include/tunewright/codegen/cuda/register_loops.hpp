@@ -55,6 +55,10 @@ namespace tunewright::codegen::cuda {
   std::int64_t count = 0;
   for (const loops::Node& node : body) {
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (loop->intrinsic != nullptr) {  // one instruction
+        ++count;
+        continue;
+      }
       const std::int64_t inside = unrolled_statements(nest, loop->body, limit);
       const bool unrolled = loop->kind == LoopKind::Unrolled || loop->kind == LoopKind::Vectorized;
       const std::int64_t copies = unrolled ? loops::checked_extent(nest, *loop) : 1;
@@ -88,7 +92,7 @@ class RegisterLoops {
         run(branch->otherwise);
       }
       auto* loop = std::get_if<loops::Loop>(&node.content);
-      if (loop == nullptr) continue;
+      if (loop == nullptr || loop->intrinsic != nullptr) continue;
       run(loop->body);
       if (loop->kind == LoopKind::Serial && is_small(*loop) && selects(loop->body, loop->var))
         loop->kind = LoopKind::Unrolled;

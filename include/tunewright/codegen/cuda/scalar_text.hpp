@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -38,6 +39,7 @@ struct SourceContext {
   bool uses_bfloat16 = false;
   bool uses_vectors = false;
   bool copies_asynchronously = false;
+  std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
 
   [[nodiscard]] const CudaType& type(program::ScalarType scalar) {
     const CudaType& row = cuda_type(scalar);

@@ -45,7 +45,8 @@ struct Multiprocessor {
 ///   program   sum of its kernels
 ///
 /// Operands are loaded once a tile of unrolled loops, virtual threads included. What a warp touches is taken
-/// from what all threads of the block touch.
+/// from what all threads of the block touch. A product of fragments takes what the tensor units' peak allows, besides
+/// its instruction and the loads of its factors, once for all products that share them.
 class GpuLevels {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
@@ -116,9 +117,66 @@ class GpuLevels {
     return tile;
   }
 
+  /// Whether warps do `s` as a whole, with fragments.
+  [[nodiscard]] bool works_on_fragments() const {
+    return std::any_of(reach_.accesses().begin(), reach_.accesses().end(), [this](const StatementReach::Access& a) {
+      return reader_.scope_of(a.buffer) == loops::Scope::Accumulator;
+    });
+  }
+
+  /// Products of fragments, or fragments that are taken out.
+  void add_fragments(const loops::Statement& s, Kernel& k) {
+    constexpr double elements = 16 * 16, registers = 8;
+    const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
+    const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
+    const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
+    const StatementReach::Access store = reach_.accesses()[0];
+    const double warps = reader_.iterations(threads);
+    k.used = true;
+    k.blocks = std::max(k.blocks, reader_.iterations(blocks));
+    k.threads = std::max(k.threads, warps * warp());
+    if (s.kind != loops::Statement::Kind::Update) {
+      const double taken = warps * reader_.iterations(own);
+      const loops::BodyOperations ops = loops::operations(s);
+      k.issue += taken / warp() * (ops.simple_fused() + ops.functions * m_->function_instructions + 4) /
+                 m_->instructions_per_cycle;
+      k.shared += 2 * 4 * taken / m_->shared_bytes_per_cycle;
+      const double bytes = taken * reach_.element_bytes(store);
+      k.transfers += bytes / m_->transferred_bytes_per_cycle;
+      k.from_cache += bytes * k.blocks;
+      k.from_memory += bytes * k.blocks;
+      k.alone += m_->shared_latency + m_->global_latency;
+      return;
+    }
+    if (!counted_[store.buffer]) {
+      counted_[store.buffer] = true;
+      k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / warp();
+    }
+    const double terms = reader_.iterations(own), products = terms / (elements * 16);
+    double loads = 0, operands = 0, bytes = 1;
+    for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+      if (reader_.scope_of(a.buffer) == loops::Scope::Accumulator) continue;
+      bytes = reach_.element_bytes(a);
+      const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
+      loads += fragments;
+      operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
+      k.shared += warps * fragments * elements * bytes / m_->shared_bytes_per_cycle;
+    }
+    const double per_cycle = tensor_lanes() * (bytes < 2 ? 2 : 1);
+    k.arithmetic += warps * terms / per_cycle;
+    k.issue += warps * 2 * (products + loads) / m_->instructions_per_cycle;
+    k.operands = std::max(k.operands, operands);
+    const double entered = products / reader_.iterations(unrolled);
+    k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
+  }
+
   void add(const loops::Statement& s) {
     Kernel& k = kernels_[reader_.kernel()];
     reach_.reset(reader_, s);
+    if (works_on_fragments()) {
+      add_fragments(s, k);
+      return;
+    }
     const StatementReach::Access store = reach_.accesses()[0];
     const loops::Buffer& target = reach_.buffer(store);
     const loops::Scope scope = reader_.scope_of(store.buffer);
@@ -237,6 +295,12 @@ class GpuLevels {
   [[nodiscard]] double lanes() const {
     return std::max(1.0,
                     target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
+  }
+
+  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle; as others where there are none.
+  [[nodiscard]] double tensor_lanes() const {
+    return std::max(lanes(),
+                    target_->peak_tensor_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
   template <std::size_t N>

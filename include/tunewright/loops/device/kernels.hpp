@@ -31,6 +31,7 @@ struct DeviceKernel {
   /// Shared bytes that combinations across threads need at most: one element a thread, as they follow one
   /// another. None where they stay within warps.
   std::int64_t combination_bytes = 0;
+  std::int64_t staging_bytes = 0;  ///< shared bytes to take fragments out through, one a warp
 
   [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
   [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
@@ -84,6 +85,17 @@ class KernelReader {
     kernel_.bound.push_back(&loop);
   }
 
+  /// Fragments are taken out by statements that assign.
+  void note_staging(const Loop& marked) {
+    const Loop* loop = &marked;
+    while (loop->body.size() == 1 && std::holds_alternative<Loop>(loop->body[0].content))
+      loop = &std::get<Loop>(loop->body[0].content);
+    const auto* statement = loop->body.empty() ? nullptr : std::get_if<Statement>(&loop->body[0].content);
+    if (statement == nullptr || statement->kind != Statement::Kind::Assign) return;
+    constexpr std::int64_t sum_bytes = 4;
+    kernel_.staging_bytes = kernel_.threads() / warp_size * marked.intrinsic->m * marked.intrinsic->n * sum_bytes;
+  }
+
   void visit(std::span<const Node> body) {
     for (const Node& node : body) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
@@ -92,6 +104,7 @@ class KernelReader {
           refuse(*loop, std::string(name(loop->kind)) + " inside of other work");
         }
         static_cast<void>(checked_extent(nest_, *loop));
+        if (loop->intrinsic != nullptr) note_staging(*loop);
         visit(loop->body);
       } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
         visit(branch->then);
@@ -100,7 +113,8 @@ class KernelReader {
         const Buffer& buffer = nest_.buffers.at(allocate->buffer);
         const bool shared = buffer.scope == Scope::Shared;
         (shared ? kernel_.shared : kernel_.local).push_back(allocate->buffer);
-        (shared ? kernel_.shared_bytes : kernel_.local_bytes) += buffer.bytes();
+        const bool of_warp = buffer.scope == Scope::Accumulator;
+        (shared ? kernel_.shared_bytes : kernel_.local_bytes) += of_warp ? buffer.bytes() / warp_size : buffer.bytes();
       } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
         if (stays_in_warp(kernel_, *reduction)) continue;
         const auto element =

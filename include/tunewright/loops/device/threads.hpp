@@ -23,7 +23,10 @@ namespace tunewright::loops::device {
 /// statement; anything else would hide what is written to be outermost.
 class ThreadBody {
  public:
-  ThreadBody(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+  /// `lanes_anywhere`: loops over ThreadX may stand inside of others, since what is around them is done by warps as a
+  /// whole.
+  ThreadBody(LoopNest& nest, ThreadIndices& threads, bool lanes_anywhere)
+      : nest_(nest), threads_(threads), lanes_anywhere_(lanes_anywhere) {}
 
   /// Rewrites `body`, fills in the thread indices and gives memory that belongs to nobody to the thread.
   void run(Body& body) {
@@ -94,7 +97,8 @@ class ThreadBody {
       refuse(quoted(nest_, loop.var) + " is parallel, which only CPUs have; bind it to blocks or threads");
     }
     const bool is_bound = schedule::is_hardware_index(loop.kind);
-    if (is_bound && (!schedule::is_thread_index(loop.kind) || (serial > 0 && !loop.reduction))) {
+    const bool anywhere = loop.reduction || (lanes_anywhere_ && loop.kind == LoopKind::ThreadX);
+    if (is_bound && (!schedule::is_thread_index(loop.kind) || (serial > 0 && !anywhere))) {
       refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) +
              " inside of other loops or beside other work; make it outermost");
     }
@@ -202,6 +206,7 @@ class ThreadBody {
 
   LoopNest& nest_;
   ThreadIndices& threads_;
+  bool lanes_anywhere_;
   std::vector<std::pair<Var, Var>> renamed_;
   std::set<BufferId> outside_threads_;
   std::set<BufferId> combined_;
@@ -222,7 +227,11 @@ class SingleStores {
   /// `single`: indices of which only 0 comes by.
   void run(Body& body, const Indices& single) const {
     for (Node& node : body) {
-      if (auto* loop = std::get_if<Loop>(&node.content)) run(loop->body, single);
+      if (auto* loop = std::get_if<Loop>(&node.content)) {
+        Indices inside = single;
+        inside[0] = inside[0] || loop->intrinsic != nullptr;  // a warp does it once
+        run(loop->body, inside);
+      }
       if (auto* branch = std::get_if<Branch>(&node.content)) {
         Indices inside = single;
         for (std::size_t i = 0; i < inside.size(); ++i)
@@ -237,7 +246,8 @@ class SingleStores {
           reduction->guards.push_back(std::move(guard));
       }
       if (auto* statement = std::get_if<Statement>(&node.content)) {
-        if (nest_.buffers[statement->target].scope == Scope::Local) continue;
+        const Scope scope = nest_.buffers[statement->target].scope;
+        if (scope == Scope::Local || scope == Scope::Accumulator) continue;
         std::vector<Guard> guards = idle(store_offset(nest_, *statement), single);
         if (guards.empty()) continue;
         Body one;

@@ -184,11 +184,12 @@ class Emission : Pass {
     };
     constexpr std::int64_t longest_unrolled = 8;
     const LoopKind reducing = intrinsic.k <= longest_unrolled ? LoopKind::Unrolled : LoopKind::Serial;
+    const LoopKind columns = is_tensor_core(intrinsic.unit) ? LoopKind::Serial : LoopKind::Vectorized;
     Loop* outermost = nullptr;
     Body* inside = &body;
     for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial},
                                  Wanted{intrinsic.steps, true, LoopKind::Serial},
-                                 Wanted{intrinsic.n, false, LoopKind::Vectorized},
+                                 Wanted{intrinsic.n, false, columns},
                                  Wanted{intrinsic.k, true, reducing}}) {
       if (wanted.extent == 1) continue;
       const bool alone = !inside->empty() && (inside == &body || inside->size() == 1);

@@ -26,6 +26,7 @@ class StoragePlan : Pass {
     arrange_buffers();
     keep_rows_apart();
     pipeline_buffers();
+    store_by_fragments();
   }
 
  private:
@@ -193,6 +194,33 @@ class StoragePlan : Pass {
         nest_.buffers[buffer].stages = static_cast<std::uint32_t>(stages);
         nest_.buffers[buffer].asynchronous = chosen.asynchronous && stages > 1;
       }
+    }
+  }
+
+  /// Sums that tensor instructions leave in fragments are stored one fragment after the other.
+  void store_by_fragments() {
+    for (TensorId id = 0; id < state_.stages.size(); ++id) {
+      const Stage& stage = state_.stages[id];
+      if (nest_.buffer_of[id] == LoopNest::no_buffer || stage.tensorized.intrinsic == nullptr) continue;
+      Buffer& buffer = nest_.buffers[nest_.buffer_of[id]];
+      const std::size_t place = stage.position(stage.tensorized.iter);
+      if (buffer.scope != Scope::Accumulator || place + 1 >= stage.order.size() || !buffer.packing.empty()) continue;
+      const auto dimension_of = [&](IterId iter) {
+        std::uint32_t d = 0;
+        const std::optional<Var> var = info_[id].var[iter];
+        while (d < buffer.shape.size() && !(var && info_[id].axis_values[d].uses(*var))) ++d;
+        return d;
+      };
+      const std::uint32_t row = dimension_of(stage.order[place]), column = dimension_of(stage.order[place + 1]);
+      if (row == column || row >= buffer.shape.size() || column >= buffer.shape.size()) continue;
+      const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
+      for (std::uint32_t d = 0; d < buffer.shape.size(); ++d) {
+        if (d != row && d != column) buffer.packing.push_back({d, 1, buffer.shape[d]});
+      }
+      buffer.packing.push_back({row, intrinsic.m, program::ceil_div(buffer.shape[row], intrinsic.m)});
+      buffer.packing.push_back({column, intrinsic.n, program::ceil_div(buffer.shape[column], intrinsic.n)});
+      buffer.packing.push_back({row, 1, intrinsic.m});
+      buffer.packing.push_back({column, 1, intrinsic.n});
     }
   }
 

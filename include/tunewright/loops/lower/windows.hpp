@@ -183,7 +183,7 @@ class WindowInference : Pass {
         }
       });
     }
-    return window_of(*info.op, reach);
+    return window_of(*info.op, state_.stages[id].multiples, reach);
   }
 
   /// Lets `reach` cover `index`. Loops marked in `fixed` are around the window, the others run inside it.
@@ -206,16 +206,20 @@ class WindowInference : Pass {
     }
   }
 
-  [[nodiscard]] static Window window_of(const Operator& op, const std::vector<Reach>& reach) {
+  /// `multiples`: what windows are rounded up to, if anything.
+  [[nodiscard]] static Window window_of(const Operator& op, const std::vector<std::int64_t>& multiples,
+                                        const std::vector<Reach>& reach) {
     Window window;
     window.base.reserve(reach.size());
     window.extent.reserve(reach.size());
     for (std::size_t d = 0; d < reach.size(); ++d) {
       const std::int64_t full = op.axes[d].extent;
       const Reach& r = reach[d];
-      const bool whole = !r.seen || r.whole || r.range.extent() >= full;
+      const std::int64_t multiple = multiples.empty() ? 1 : multiples[d];
+      const std::int64_t extent = program::ceil_div(r.range.extent(), multiple) * multiple;
+      const bool whole = !r.seen || r.whole || extent >= full;
       window.base.push_back(whole ? IndexExpr(0) : r.base + IndexExpr(r.range.min));
-      window.extent.push_back(whole ? full : r.range.extent());
+      window.extent.push_back(whole ? full : extent);
     }
     return window;
   }

@@ -75,6 +75,13 @@ struct DeviceFacts {
   target.multiprocessors = count(facts.multiprocessors);
   const double lanes = fp32_lanes(facts.major, facts.minor) * static_cast<double>(target.multiprocessors);
   target.peak_fp32_gflops = 2 * lanes * facts.clock_khz * 1e-6;
+  const unsigned capability = count(facts.major) * 10 + count(facts.minor);
+  // The GTX series of compute capability 7.5 has no tensor units.
+  if (target.name.find("GTX") == std::string::npos) {
+    target.tensor_units = tensor_cores_of(capability);
+    target.peak_tensor_gflops = tensor_operations_per_cycle(capability) * static_cast<double>(target.multiprocessors) *
+                                facts.clock_khz * 1e-6;
+  }
   target.peak_gb_per_s = 2 * facts.memory_clock_khz * 1e-6 * facts.memory_bus_bits / 8;
   target.architecture = facts.architecture();
   return target;

@@ -134,6 +134,8 @@ class GpuMachine {
         if (shared && !open_.empty()) open_.back().fetches = true;
         if (shared)
           kernel_.shared_bytes += buffer.bytes();
+        else if (buffer.scope == loops::Scope::Accumulator)
+          kernel_.accumulators += program::ceil_div(buffer.bytes(), 4 * warp_size);
         else
           kernel_.accumulators += times(product(true), program::ceil_div(buffer.bytes(), 4));
       }
@@ -203,7 +205,83 @@ class GpuMachine {
     return reached;
   }
 
+  [[nodiscard]] bool is_fragment(loops::BufferId id) const {
+    return id != loops::LoopNest::no_buffer && nest_.buffers[id].scope == loops::Scope::Accumulator;
+  }
+  /// Whether warps do `s` as a whole.
+  [[nodiscard]] bool works_on_fragments(const loops::Statement& s) const {
+    bool found = is_fragment(s.target);
+    if (s.kind == loops::Statement::Kind::Initialise) return found;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      found = found || (node.op == program::Op::Load && is_fragment(nest_.buffer_of[node.tensor]));
+    });
+    return found;
+  }
+
+  /// Products of fragments of 16 x 16 elements, or fragments that are taken out through shared memory. A warp does one
+  /// at a time; factors are loaded once for all unrolled loops that they do not depend on.
+  void add_fragments(const loops::Statement& s) {
+    const Access target = store_of(nest_, s);
+    constexpr std::int64_t elements = 16 * 16, registers = 8, words_of_bank_step = 32;
+    std::int64_t points = 1, tile = 1;
+    for (const OpenLoop& loop : open_) {
+      if (!is_bound(loop.kind)) points = times(points, loop.extent);
+      if (loop.kind == loops::LoopKind::Unrolled) tile = times(tile, loop.extent);
+    }
+    const std::int64_t warps = kernel_.warps();
+    const auto banks = [&](std::int64_t bytes) {
+      kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
+    };
+    if (s.kind != loops::Statement::Kind::Update) {
+      const std::int64_t taken = times(warps, points);
+      const std::int64_t bytes =
+          times(taken, static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[target.buffer].type)));
+      const loops::BodyOperations operations = loops::operations(s);
+      const auto body = static_cast<std::int64_t>(operations.simple_fused() + operations.functions) + 4;
+      kernel_.issue += times(times(taken / warp_size, body), prices_.issue);
+      banks(2 * 4 * taken);
+      if (is_memory(target)) {
+        kernel_.transfers += times(program::ceil_div(bytes, 32), prices_.sector);
+        kernel_.requested[target.buffer] += times(kernel_.blocks, bytes);
+        kernel_.latency += prices_.global_latency;
+      }
+      kernel_.latency += prices_.shared_latency;
+      return;
+    }
+    const std::int64_t products = points / (elements * 16);
+    std::int64_t operands = 0, size = 1;
+    for (const Access& load : loads_of(nest_, s)) {
+      if (is_fragment(load.buffer)) continue;
+      std::int64_t shared_by = 1;
+      for (const OpenLoop& loop : open_) {
+        if (loop.kind == loops::LoopKind::Unrolled && !load.moved_by(loop.var)) shared_by = times(shared_by, loop.extent);
+      }
+      size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
+      const std::int64_t fragments = times(warps, products / shared_by);
+      kernel_.issue += times(fragments, 2 * prices_.issue);
+      banks(times(fragments, elements * size));
+      operands += registers * size / 2 * (tile / shared_by);
+    }
+    kernel_.issue += times(times(warps, products), 2 * prices_.issue);
+    const Ticks product = tensor_ticks(size);
+    kernel_.arithmetic += times(times(warps, products), product);
+    kernel_.operands = std::max(kernel_.operands, operands);
+    kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) + times(products, product);
+  }
+
+  /// Of one product of fragments by the tensor units of a multiprocessor, or by its other units where it has none.
+  [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes) const {
+    constexpr std::int64_t terms = 16 * 16 * 16;
+    const double peak = std::max(target_.peak_tensor_gflops * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
+    const double per_cycle = peak * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
+    return std::max<Ticks>(terms * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
+  }
+
   void add(const loops::Statement& s, std::int64_t unroll_limit) {
+    if (works_on_fragments(s)) {
+      if (s.kind != loops::Statement::Kind::Initialise) add_fragments(s);
+      return;
+    }
     const Instances of = instances_of(s, unroll_limit);
     const std::int64_t warps = kernel_.warps();
     const loops::BodyOperations operations = loops::operations(s);

@@ -13,11 +13,13 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
+#include "tunewright/spaces/decisions/warp_tile.hpp"
 
 /// Sizes of the parts of GPU kernels. An open split says by its form what it is:
 ///
 ///   four inner parts                one axis of a block's tile: [block | virtual threads | threads | inner |
 ///                                   innermost]; the splits of one stage make up the tile together
+///   two inner parts, inner = ThreadY    one axis of a tile of tensor instructions: see `warp_tile.hpp`
 ///   inner = ThreadX                 how many threads share a loop
 ///   inner = Vectorized              how many elements a thread moves at once
 ///   anything else                   one axis of the tile's reduction
@@ -153,20 +155,6 @@ inline void draw_work(Split& axis, std::int64_t& registers, std::int64_t& vthrea
   trim(axis);
 }
 
-/// Draws the parts of one axis of a reduction that go to shared memory together; `depth` is what the others
-/// leave it.
-inline void draw_reduction(Split& axis, std::int64_t& depth, Rng& rng) {
-  std::int64_t rest = std::max<std::int64_t>(axis.extent, 1);
-  for (std::size_t part = axis.factors.size(); part-- > 0;) {
-    const bool capped = part + 1 == axis.factors.size() && axis.max_innermost > 0;
-    depth = std::max<std::int64_t>(depth, 1);
-    axis.factors[part] =
-        pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
-    rest = program::ceil_div(rest, axis.factors[part]);
-    depth /= axis.factors[part];
-  }
-}
-
 /// Draws a whole tile. Whole warps are preferred; extents without suitable factors get what there is.
 inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rng) {
   constexpr unsigned tries = 16;
@@ -211,7 +199,11 @@ inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng
       split->factors.assign(1, pick(single_choices(*split, target), rng));
     } else if (std::find(drawn.begin(), drawn.end(), split->stage) == drawn.end()) {
       drawn.push_back(split->stage);
-      draw_block_tile(block_tile_of(steps, split->stage), target, rng);
+      if (const WarpTile warps = warp_tile_of(steps, split->stage); !warps.axes.empty()) {
+        draw_warp_tile(warps, target, rng);
+      } else {
+        draw_block_tile(block_tile_of(steps, split->stage), target, rng);
+      }
     }
   }
 }
@@ -248,6 +240,8 @@ inline bool mutate_block_split(std::vector<Step>& steps, Split& split, const Tar
     split.factors.back() = pick(others, rng);
     return true;
   }
+  if (const WarpTile warps = warp_tile_of(steps, split.stage); !warps.axes.empty())
+    return mutate_warp_split(warps, split, target, rng);
   const Split before = split;
   const BlockTile tile = block_tile_of(steps, split.stage);
   for (unsigned attempt = 0; attempt < tries; ++attempt) {

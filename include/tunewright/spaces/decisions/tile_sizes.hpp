@@ -124,4 +124,18 @@ inline bool redraw(std::uint32_t& selected, std::size_t count, Rng& rng) {
   return true;
 }
 
+/// Draws the parts of one axis of a reduction that go to shared memory together; `depth` is what the others
+/// leave it.
+inline void draw_reduction(schedule::Split& axis, std::int64_t& depth, Rng& rng) {
+  std::int64_t rest = std::max<std::int64_t>(axis.extent, 1);
+  for (std::size_t part = axis.factors.size(); part-- > 0;) {
+    const bool capped = part + 1 == axis.factors.size() && axis.max_innermost > 0;
+    depth = std::max<std::int64_t>(depth, 1);
+    axis.factors[part] =
+        pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
+    rest = program::ceil_div(rest, axis.factors[part]);
+    depth /= axis.factors[part];
+  }
+}
+
 }  // namespace tunewright::spaces::decisions

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/device/pass.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+
+/// Tensor instructions in kernels. A buffer in `Scope::Accumulator` belongs to a warp, whose 32 threads hold it
+/// together, fragment by fragment; no thread has an address for an element. Whatever touches one is done by the warp
+/// as a whole, once, and stands in loops over one fragment, the outermost of which is marked:
+///
+///   fill        for i in 0..16 by wmma_fp16: for j in 0..16:                    C[i, j] = 0
+///   multiply    for i in 0..16 by wmma_fp16: for j in 0..16: for k in 0..16:    C[i, j] += A[i, k] * B[k, j]
+///   take out    for i in 0..16 by wmma_fp16: for j in 0..16:                    D[i, j] = f(C[i, j])
+///
+/// ThreadX numbers the threads of a warp, the other thread indices the warps.
+namespace tunewright::loops::device {
+
+inline constexpr std::int64_t threads_of_warp = 32;
+
+/// An offset that a loop counts up: how far apart its iterations are; nothing where that varies.
+[[nodiscard]] inline std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var) {
+  for (const IndexExpr::Term& term : offset.terms()) {
+    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
+  }
+  return offset.coefficient(var);
+}
+
+/// `offset` where the loops over a fragment are at their first iteration, as are those that have no other.
+[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
+  return offset.substitute(
+      [&](Var v) {
+        const bool first = nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
+        return first ? IndexExpr(0) : IndexExpr::variable(v);
+      },
+      [&](Var v) { return nest.range_of(v); });
+}
+
+/// Whether `e` is a multiple of `m` whatever its variables are.
+[[nodiscard]] inline bool is_multiple_of(const IndexExpr& e, std::int64_t m) {
+  return e.constant() % m == 0 && std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
+           return t.coefficient % m == 0 || (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 &&
+                                             is_multiple_of(*t.numerator, m));
+         });
+}
+
+/// How a factor lies in shared memory.
+struct FragmentOperand {
+  const program::ExprNode* read = nullptr;
+  BufferId buffer = 0;
+  IndexExpr first;         ///< offset of its first element
+  bool by_columns = false;  ///< neighbours in memory are of one column, else of one row
+  std::int64_t pitch = 0;   ///< elements from one row, or column, to the next
+};
+
+/// What the loops of a marked loop do.
+struct FragmentWork {
+  const Statement* statement = nullptr;
+  std::vector<Var> loops;  ///< over a fragment: rows, columns and, of a product, terms
+  FragmentOperand a, b;    ///< of a product
+};
+
+/// Reads what stands in the loops that `loop`, which is marked, begins.
+[[nodiscard]] inline FragmentWork fragment_work(const LoopNest& nest, const Loop& loop) {
+  FragmentWork work;
+  const Loop* inner = &loop;
+  while (true) {
+    work.loops.push_back(inner->var);
+    if (inner->body.size() != 1) break;
+    work.statement = std::get_if<Statement>(&inner->body[0].content);
+    const auto* next = std::get_if<Loop>(&inner->body[0].content);
+    if (next == nullptr) break;
+    inner = next;
+  }
+  const bool multiplies = work.statement != nullptr && work.statement->kind == Statement::Kind::Update;
+  if (work.statement == nullptr || work.loops.size() != (multiplies ? 3 : 2)) {
+    throw DeviceFormError("kernel '" + nest.name + "': " + quoted(nest, loop.var) + " is marked for " +
+                          std::string(loop.intrinsic->name) + " but does not run over one fragment");
+  }
+  if (!multiplies) return work;
+  const Var row = work.loops[0], column = work.loops[1], term = work.loops[2];
+  const std::optional<schedule::Product> product = schedule::product_of(*work.statement->op);
+  const auto refuse = [&](const program::ExprNode& read, const std::string& why) {
+    const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
+    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) + " cannot read '" + name +
+                          "', " + why);
+  };
+  const auto operand = [&](const program::ExprNode& read, bool is_a) {
+    FragmentOperand o;
+    o.read = &read;
+    o.buffer = nest.buffer_of.at(read.tensor);
+    const IndexExpr offset = load_offset(nest, *work.statement, read);
+    const std::optional<std::int64_t> down = distance_along(offset, is_a ? row : term),
+                                      across = distance_along(offset, is_a ? term : column);
+    o.by_columns = across != 1;
+    if (!down || !across || (o.by_columns ? *down : *across) != 1)
+      refuse(read, "whose rows and columns are both apart");
+    o.pitch = o.by_columns ? *across : *down;
+    o.first = at_first(nest, offset, work.loops);
+    constexpr std::int64_t row_bytes = 16, first_elements = 16;
+    const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
+    if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
+      refuse(read, "whose fragments do not begin at every 16th element, their rows at multiples of 16 bytes; pad the "
+                   "product and its copy");
+    if (nest.buffers[o.buffer].scope != Scope::Shared) refuse(read, "which is not in shared memory; cache_read it there");
+    return o;
+  };
+  const bool first_has_rows = load_offset(nest, *work.statement, *product->first).uses(row);
+  work.a = operand(first_has_rows ? *product->first : *product->second, true);
+  work.b = operand(first_has_rows ? *product->second : *product->first, false);
+  return work;
+}
+
+/// Which fragment of an accumulator's the work is about, as a number.
+[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
+                                               const FragmentWork& work, const IndexExpr& offset) {
+  const IndexExpr first = at_first(nest, offset, work.loops);
+  return IndexExpr::quotient(first, intrinsic.m * intrinsic.n, [&](Var v) { return nest.range_of(v); });
+}
+
+/// Finds what warps do together and marks it.
+class Fragments {
+ public:
+  Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+
+  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads of a warp where there
+  /// are fragments.
+  void prepare(const Body& body) {
+    visit_nodes<Allocate>(body, [this](const Allocate& a) { any_ = any_ || is_accumulator(a.buffer); });
+    if (!any_) return;
+    visit_nodes<Loop>(body, [this](const Loop& loop) {
+      if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > threads_of_warp) {
+        throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) +
+                              " has more threads than a warp, which holds fragments; bind warps to thread_y");
+      }
+    });
+    nest_.variables.push_back({"lane", threads_of_warp});
+    threads_.x_y_z[0] = {static_cast<Var>(nest_.variables.size() - 1), threads_of_warp};
+  }
+
+  /// Whether there are any, once prepared.
+  [[nodiscard]] bool any() const noexcept { return any_; }
+
+  /// Once there are no loops over threads any more.
+  void mark(Body& body) {
+    if (!any_) return;
+    visit_nodes<Loop>(body, [this](const Loop& loop) {
+      if (loop.intrinsic == nullptr) return;
+      visit_nodes<Statement>(loop.body, [&](const Statement& s) { intrinsic_of_[s.target] = loop.intrinsic; });
+    });
+    std::vector<Loop*> around;
+    mark(body, around, false);
+  }
+
+ private:
+  [[nodiscard]] bool is_accumulator(BufferId id) const { return nest_.buffers.at(id).scope == Scope::Accumulator; }
+
+  [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
+    throw DeviceFormError("kernel '" + nest_.name + "': '" + s.op->name + "' " + why);
+  }
+
+  void mark(Body& body, std::vector<Loop*>& around, bool divided) {
+    for (Node& node : body) {
+      if (auto* loop = std::get_if<Loop>(&node.content)) {
+        around.push_back(loop);
+        mark(loop->body, around, divided);
+        around.pop_back();
+      } else if (auto* branch = std::get_if<Branch>(&node.content)) {
+        const bool some = divided || uses_lane(branch->conditions);
+        std::vector<Loop*> none;  // a fragment's loops have nothing else in them
+        mark(branch->then, none, some);
+        mark(branch->otherwise, none, some);
+      } else if (auto* statement = std::get_if<Statement>(&node.content)) {
+        mark(*statement, around, divided);
+      }
+    }
+  }
+
+  void mark(Statement& s, const std::vector<Loop*>& around, bool divided) {
+    std::vector<Access> accumulators;
+    bool of_thread = false, uses_lane_anywhere = uses_lane(s.guards);
+    visit_accesses(nest_, s, [&](const Access& access) {
+      if (is_accumulator(access.buffer)) accumulators.push_back(access);
+      of_thread = of_thread || nest_.buffers[access.buffer].scope == Scope::Local;
+      uses_lane_anywhere = uses_lane_anywhere || access.offset.uses(threads_.x_y_z[0].var);
+    });
+    if (accumulators.empty()) return;
+    if (divided || uses_lane_anywhere || of_thread)
+      refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
+    const auto found = intrinsic_of_.find(accumulators.front().buffer);
+    if (found == intrinsic_of_.end()) refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
+    const schedule::TensorIntrinsic& intrinsic = *found->second;
+    if (!is_tensor_core(intrinsic.unit)) refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
+    const std::size_t depth = s.kind == Statement::Kind::Update ? 3 : 2;
+    if (around.size() < depth) refuse(s, not_a_fragment);
+    const std::vector<Loop*> loops(around.end() - static_cast<std::ptrdiff_t>(depth), around.end());
+    const std::vector<Var> variables = variables_of(loops);
+    for (const Access& access : accumulators) check(s, access, intrinsic, variables);
+    const std::array<std::int64_t, 3> extents{intrinsic.m, intrinsic.n, intrinsic.k};
+    for (std::size_t l = 0; l < depth; ++l) {
+      loops[l]->kind = LoopKind::Serial;
+      if (nest_.variables[loops[l]->var].extent > extents[l]) refuse(s, not_a_fragment);
+    }
+    loops[0]->intrinsic = &intrinsic;
+    if (s.kind != Statement::Kind::Update) return;
+    ask_once(s, variables, extents);
+    static_cast<void>(fragment_work(nest_, *loops[0]));  // refuses what cannot be loaded
+  }
+
+  static std::vector<Var> variables_of(const std::vector<Loop*>& loops) {
+    std::vector<Var> variables;
+    for (const Loop* loop : loops) variables.push_back(loop->var);
+    return variables;
+  }
+
+  /// An access must be to the element of a fragment that its loops are at.
+  void check(const Statement& s, const Access& access, const schedule::TensorIntrinsic& intrinsic,
+             const std::vector<Var>& loops) const {
+    const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
+                           distance_along(access.offset, loops[1]) == 1 &&
+                           is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
+    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
+  }
+
+  /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
+  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const {
+    for (Guard& guard : s.guards) {
+      const IndexExpr first = at_first(nest_, guard.value, loops);
+      for (std::size_t l = 0; l < loops.size(); ++l) {
+        const std::optional<std::int64_t> step = distance_along(guard.value, loops[l]);
+        const bool whole = step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
+        if (!whole) refuse(s, "ends within a fragment; pad its axes to whole ones first");
+      }
+      guard.value = first;
+    }
+  }
+
+  [[nodiscard]] bool uses_lane(const std::vector<Guard>& guards) const {
+    return std::any_of(guards.begin(), guards.end(),
+                       [this](const Guard& g) { return g.value.uses(threads_.x_y_z[0].var); });
+  }
+
+  static constexpr const char* not_a_fragment =
+      "touches fragments but not one after the other; its innermost loops must be the rows and columns of one";
+
+  LoopNest& nest_;
+  ThreadIndices& threads_;
+  bool any_ = false;
+  std::map<BufferId, const schedule::TensorIntrinsic*> intrinsic_of_;
+};
+
+}  // namespace tunewright::loops::device

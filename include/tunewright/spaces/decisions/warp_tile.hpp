@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+
+/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions where
+/// these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in shared
+/// memory at a time].
+namespace tunewright::spaces::decisions {
+
+using schedule::Split;
+using schedule::Step;
+
+enum WarpPart : std::size_t { Warps, Fragments, warp_parts };
+
+/// The open splits of one stage that tensor units compute.
+struct WarpTile {
+  std::vector<Split*> axes;
+  std::vector<Split*> reductions;
+
+  /// Product of one part over the axes.
+  [[nodiscard]] std::int64_t product(WarpPart part) const {
+    std::int64_t product = 1;
+    for (const Split* axis : axes) product *= axis->factors[part];
+    return product;
+  }
+};
+
+[[nodiscard]] inline bool is_warp_axis(const Split& split) {
+  return is_open_split(split) && split.factors.size() == warp_parts && split.inner == schedule::LoopKind::ThreadY;
+}
+
+[[nodiscard]] inline WarpTile warp_tile_of(std::vector<Step>& steps, program::TensorId stage) {
+  WarpTile tile;
+  for (Step& step : steps) {
+    auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
+    (is_warp_axis(*split) ? tile.axes : tile.reductions).push_back(split);
+  }
+  return tile;
+}
+
+/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads.
+[[nodiscard]] inline std::int64_t max_warps(const Target& target) {
+  return std::clamp<std::int64_t>(target.max_threads_per_block / std::max(target.warp_size, 1U), 1, 16);
+}
+/// Fragments of sums that a warp may have in a block of so many: five eighths of the registers of its threads, which
+/// hold eight of each. Limits that the target does not state are those of recent devices.
+[[nodiscard]] inline std::int64_t max_fragments(const Target& target, std::int64_t warps) {
+  constexpr std::int64_t registers_of_fragment = 8, warp = 32;
+  const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
+  const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
+  const std::int64_t registers = std::min(a_thread, a_block / (warp * std::max<std::int64_t>(warps, 1)));
+  return std::max<std::int64_t>(registers * 5 / 8 / registers_of_fragment, 1);
+}
+
+[[nodiscard]] inline bool fits(const WarpTile& tile, const Target& target) {
+  const std::int64_t warps = tile.product(Warps);
+  return warps <= max_warps(target) && tile.product(Fragments) <= max_fragments(target, warps);
+}
+
+/// Instructions along the reduction whose operands fit into shared memory at once, going by a matrix product of 16 bits
+/// whose columns are the axis that leaves the least.
+[[nodiscard]] inline std::int64_t max_instructions_deep(const WarpTile& tile, const Target& target) {
+  constexpr std::int64_t bytes_of_fragment = 16 * 16 * 2;
+  const std::int64_t all = tile.product(Warps) * tile.product(Fragments);
+  std::int64_t rows_and_columns = all + 1;
+  for (const Split* axis : tile.axes) {
+    const std::int64_t columns = product_of(axis->factors);
+    rows_and_columns = std::min(rows_and_columns, columns + all / columns);
+  }
+  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_limit_bytes()) /
+                                    (bytes_of_fragment * rows_and_columns),
+                                1);
+}
+
+/// Draws the parts of one axis within what may still be multiplied by.
+inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, Rng& rng) {
+  const std::int64_t extent = std::max<std::int64_t>(axis.extent, 1);
+  axis.factors[Fragments] = pick(tile_sizes(extent, std::max<std::int64_t>(fragments, 1), false), rng);
+  const std::int64_t rest = program::ceil_div(extent, axis.factors[Fragments]);
+  axis.factors[Warps] = pick(tile_sizes(rest, std::max<std::int64_t>(warps, 1), false), rng);
+  fragments /= axis.factors[Fragments];
+  warps /= axis.factors[Warps];
+}
+
+inline void draw_depth(const WarpTile& tile, const Target& target, Rng& rng) {
+  std::int64_t depth = max_instructions_deep(tile, target);
+  std::vector<Split*> reductions = tile.reductions;
+  rng.shuffle(std::span(reductions));
+  for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
+}
+
+/// Draws a whole tile: the number of warps first, then what the axes have of them and of fragments.
+inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng) {
+  constexpr unsigned tries = 8;
+  for (unsigned attempt = 0; attempt < tries; ++attempt) {
+    std::int64_t warps = 1;
+    while (2 * warps <= max_warps(target) && rng.uniform() < 0.7) warps *= 2;
+    std::int64_t fragments = max_fragments(target, warps);
+    std::vector<Split*> order = tile.axes;
+    rng.shuffle(std::span(order));
+    for (Split* axis : order) draw_warp_axis(*axis, warps, fragments, rng);
+    if (fits(tile, target)) break;
+  }
+  draw_depth(tile, target, rng);
+}
+
+/// Moves a factor of an axis or of a reduction from one part to another, or redraws it. False when nothing changed
+/// within the limits of the target.
+inline bool mutate_warp_split(const WarpTile& tile, Split& split, const Target& target, Rng& rng) {
+  constexpr unsigned tries = 8;
+  constexpr double redraw_share = 0.2;
+  const Split before = split;
+  for (unsigned attempt = 0; attempt < tries; ++attempt) {
+    split = before;
+    if (divides(split) && rng.uniform() >= redraw_share) {
+      move_factor(split, rng);
+    } else if (is_warp_axis(split)) {
+      split.factors.assign(warp_parts, 1);
+      std::int64_t warps = max_warps(target) / tile.product(Warps);
+      std::int64_t fragments = max_fragments(target, tile.product(Warps)) / tile.product(Fragments);
+      draw_warp_axis(split, warps, fragments, rng);
+    } else {
+      std::fill(split.factors.begin(), split.factors.end(), 1);
+      std::int64_t depth = max_instructions_deep(tile, target);
+      for (const Split* other : tile.reductions) depth /= product_of(other->factors);
+      draw_reduction(split, depth, rng);
+    }
+    if (split != before && fits(tile, target)) return true;
+  }
+  split = before;
+  return false;
+}
+
+}  // namespace tunewright::spaces::decisions

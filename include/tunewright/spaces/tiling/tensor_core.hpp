@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/spaces/tiling/gpu_actions.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
+
+/// Matrix products, batches of them and convolutions by the tensor units of a GPU.
+namespace tunewright::spaces::tiling::gpu {
+
+/// How an operator is a product that an instruction computes: the axes of its rows, columns and terms, and its factors.
+struct CoreProduct {
+  const schedule::TensorIntrinsic* intrinsic = nullptr;
+  IterId row = 0;
+  IterId column = 0;
+  IterId depth = 0;
+  TensorId a = 0;
+  TensorId b = 0;
+};
+
+namespace detail {
+
+/// Share of whole instructions' work along an axis that is not padding.
+[[nodiscard]] inline double used_share(std::int64_t extent, std::int64_t instruction) {
+  return static_cast<double>(extent) / static_cast<double>(program::ceil_div(extent, instruction) * instruction);
+}
+
+/// Whether `read` is stored by rows or by columns of a matrix: neighbours differ in one of the axes alone, and some
+/// dimension is the depth alone, so that what lies beyond can be zero.
+[[nodiscard]] inline bool is_matrix(const program::ExprNode& read, IterId along, IterId depth) {
+  const auto is_alone = [](const program::IndexExpr& index, IterId axis) {
+    return index.as_variable() == std::optional<program::Var>(axis);
+  };
+  const auto affine = [](const program::IndexExpr& index) { return index.is_affine(); };
+  if (read.indices.size() < 2 || !std::all_of(read.indices.begin(), read.indices.end(), affine)) return false;
+  const program::IndexExpr& last = read.indices.back();
+  if (!is_alone(last, along) && !is_alone(last, depth)) return false;
+  return std::any_of(read.indices.begin(), read.indices.end(),
+                     [&](const program::IndexExpr& index) { return is_alone(index, depth); });
+}
+
+[[nodiscard]] inline bool uses(const program::ExprNode& read, IterId axis) {
+  return std::any_of(read.indices.begin(), read.indices.end(),
+                     [axis](const program::IndexExpr& index) { return index.uses(axis); });
+}
+
+}  // namespace detail
+
+/// Nothing unless the target has a unit for such products, some axes make rows, columns and terms of a matrix product,
+/// and at least a quarter of the instructions' work is not padding. Columns run along the last axis that one factor
+/// alone depends on; rows along the axis of the other that leaves the least idle.
+[[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op, const Target& target) {
+  constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
+  const std::optional<schedule::Product> product = schedule::product_of(op);
+  if (!product || product->first->tensor == product->second->tensor) return std::nullopt;
+  CoreProduct found;
+  for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
+    const bool usable = is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit);
+    if (usable && schedule::multiplies(intrinsic, op)) found.intrinsic = &intrinsic;
+  }
+  if (found.intrinsic == nullptr) return std::nullopt;
+  const program::ExprNode *a = product->first, *b = product->second;
+  const auto only_by = [&](const program::ExprNode* one, const program::ExprNode* other, IterId axis) {
+    return detail::uses(*one, axis) && !detail::uses(*other, axis);
+  };
+  const auto rank = static_cast<IterId>(op.rank());
+  IterId column = rank;
+  for (IterId axis = 0; axis < rank; ++axis) {
+    if (only_by(a, b, axis) || only_by(b, a, axis)) column = axis;
+  }
+  if (column == rank) return std::nullopt;
+  if (only_by(a, b, column)) std::swap(a, b);
+  double best = 0;
+  for (IterId row = 0; row < rank; ++row) {
+    if (!only_by(a, b, row)) continue;
+    for (IterId depth = rank; depth < op.axes.size(); ++depth) {
+      if (!detail::is_matrix(*a, row, depth) || !detail::is_matrix(*b, column, depth)) continue;
+      const double used = detail::used_share(op.axes[row].extent, found.intrinsic->m) *
+                          detail::used_share(op.axes[column].extent, found.intrinsic->n) *
+                          detail::used_share(op.axes[depth].extent, found.intrinsic->k);
+      if (used < std::max(best, least_used)) continue;
+      best = used;
+      found = {found.intrinsic, row, column, depth, a->tensor, b->tensor};
+    }
+  }
+  return best > 0 ? std::optional(found) : std::nullopt;
+}
+
+/// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
+/// the fragments of a warp, with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
+/// elementwise reader, if there is one, takes them. Extents that instructions do not divide are padded with zeros in
+/// shared memory.
+struct TensorizeProducts {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
+    return core_product(*d.builder.state().stages[id].op, target) ? Answer::Apply : Answer::Skip;
+  }
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
+    ScheduleBuilder& s = d.builder;
+    CoreProduct product = *core_product(*s.state().stages[id].op, target);
+    const TensorId reader = elementwise_reader(s.state(), id);
+    const bool fused = reader != id && is_free(d, reader);
+    const TensorId outer = fused ? reader : id;
+    const TensorId sums = s.cache_write(id, Scope::Accumulator);
+    if (fused) s.compute_inline(id);
+    product.a = s.cache_read(product.a, sums, Scope::Shared);
+    product.b = s.cache_read(product.b, sums, Scope::Shared);
+    pad(s, sums, product);
+    const Tile tiled = tile(s, sums, product);
+    s.compute_at(sums, outer, follow(s, outer, product, tiled));
+    fetch(s, sums, product.a, tiled);
+    fetch(s, sums, product.b, tiled);
+    d.place = place_of(s.state(), sums);
+    out.push_back(std::move(d));
+  }
+
+ private:
+  struct Tile {
+    std::vector<std::uint32_t> steps;           ///< that split the spatial axes
+    std::vector<std::vector<IterId>> spatial;   ///< blocks, warps, fragments
+    std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
+  };
+
+  static void pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product) {
+    const program::Operator& op = *s.state().stages[sums].op;
+    std::vector<std::int64_t> multiples(op.axes.size(), 1);
+    multiples[product.row] = product.intrinsic->m;
+    multiples[product.column] = product.intrinsic->n;
+    multiples[product.depth] = product.intrinsic->k;
+    bool divides = true;
+    for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
+    if (!divides) s.pad(sums, std::move(multiples));
+  }
+
+  static Tile tile(ScheduleBuilder& s, TensorId id, const CoreProduct& product) {
+    const std::size_t rank = s.state().stages[id].op->rank(), axes = s.state().stages[id].op->axes.size();
+    Tile tiled;
+    std::vector<IterId> instruction(3);
+    for (IterId axis = 0; axis < axes; ++axis) {
+      IterId iter = axis;
+      const auto take = [&](IterId of, std::size_t place, std::int64_t extent) {
+        if (axis != of) return;
+        const std::vector<IterId> parts = s.split(id, axis, {extent});
+        iter = parts[0];
+        instruction[place] = parts[1];
+      };
+      take(product.row, 0, product.intrinsic->m);
+      take(product.column, 1, product.intrinsic->n);
+      take(product.depth, 2, product.intrinsic->k);
+      if (axis < rank) {
+        tiled.steps.push_back(s.next_step());
+        tiled.spatial.push_back(s.choose_tile(id, iter, 2, 0, LoopKind::ThreadY));
+      } else {
+        tiled.reduction.push_back(s.choose_tile(id, iter, 1, 0));
+      }
+    }
+    std::vector<IterId> order;
+    const auto add = [&order](const std::vector<IterId>& iters) {
+      order.insert(order.end(), iters.begin(), iters.end());
+    };
+    add(level(tiled.spatial, 0));
+    add(level(tiled.spatial, 1));
+    add(level(tiled.reduction, 0));
+    add(level(tiled.reduction, 1));
+    add(level(tiled.spatial, 2));
+    add(instruction);
+    s.reorder(id, order);
+    for (const IterId iter : level(tiled.spatial, 2)) s.unroll(id, iter);
+    s.tensorize(id, instruction[0], std::string(product.intrinsic->name));
+    return tiled;
+  }
+
+  /// Splits the stage that takes the sums out as that which computes them, binds its loops and returns that of warps.
+  static IterId follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product, const Tile& tiled) {
+    std::vector<std::vector<IterId>> parts;
+    std::vector<IterId> fragment(2);
+    for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
+      IterId iter = axis;
+      if (axis == product.row || axis == product.column) {
+        const bool row = axis == product.row;
+        const std::vector<IterId> inside =
+            s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
+        iter = inside[0];
+        fragment[row ? 0 : 1] = inside[1];
+      }
+      parts.push_back(s.follow_split(reader, iter, tiled.steps[axis], 2));
+    }
+    std::vector<IterId> order;
+    for (const std::size_t index : {0U, 1U, 2U}) {
+      for (const IterId iter : level(parts, index)) order.push_back(iter);
+    }
+    order.insert(order.end(), fragment.begin(), fragment.end());
+    s.reorder(reader, order);
+    s.bind(reader, fuse_all(s, reader, level(parts, 0)), LoopKind::BlockX);
+    const IterId warps = fuse_all(s, reader, level(parts, 1));
+    s.bind(reader, warps, LoopKind::ThreadY);
+    for (const IterId iter : level(parts, 2)) s.unroll(reader, iter);
+    return warps;
+  }
+
+  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time, whose
+  /// width is a choice, and so is how far rows are apart.
+  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const Tile& tiled) {
+    constexpr std::int64_t lanes = 32;
+    const program::Operator& op = *s.state().stages[copy].op;
+    const auto rank = static_cast<std::uint32_t>(op.rank());
+    const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
+    s.compute_at(copy, sums, tiled.reduction.back()[0]);
+    std::vector<std::uint32_t> plain(rank);
+    for (std::uint32_t d = 0; d < rank; ++d) plain[d] = d;
+    s.choose_arrangement(copy, {std::move(plain)}, {0, 32 / size});
+    std::vector<IterId> iters = axes_between(0, rank);
+    const std::vector<IterId> vector =
+        s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
+    iters.back() = vector[0];
+    const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {lanes});
+    const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);
+    s.reorder(copy, {of_block[1], of_warp[1], of_block[0]});
+    s.bind(copy, of_block[1], LoopKind::ThreadY);
+    s.bind(copy, of_warp[1], LoopKind::ThreadX);
+    s.vectorize(copy, vector[1]);
+  }
+};
+
+}  // namespace tunewright::spaces::tiling::gpu

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::test {
+
+/// How a matrix product is tiled for tensor instructions: by warps of a block, and fragments of a warp, along rows and
+/// columns; instructions along the reduction that are in shared memory at a time.
+struct WarpTiles {
+  std::array<std::int64_t, 2> warps{1, 1};
+  std::array<std::int64_t, 2> fragments{1, 1};
+  std::int64_t depth = 1;
+  std::int64_t padding = 16;  ///< elements behind a row of a copy
+};
+
+/// The product "matmul" of "A" and "B" by hand: sums in fragments of a warp, operands in shared memory.
+inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program::ComputeGraph> graph,
+                                                   const std::string& instruction, const WarpTiles& tiles) {
+  using schedule::IterId;
+  using schedule::LoopKind;
+  using schedule::Scope;
+  schedule::ScheduleBuilder s(std::move(graph));
+  const schedule::TensorId result = s.stage("matmul"), a = s.stage("A"), b = s.stage("B");
+  const schedule::TensorId sums = s.cache_write(result, Scope::Accumulator);
+  const std::array copies{s.cache_read(a, sums, Scope::Shared), s.cache_read(b, sums, Scope::Shared)};
+  s.pad(sums, {16, 16, 16});
+
+  std::vector<std::vector<IterId>> parts;  // rows, columns, terms: of tiles and within
+  std::vector<std::uint32_t> steps;
+  std::vector<IterId> inside;
+  for (IterId axis = 0; axis < 3; ++axis) {
+    const std::vector<IterId> instructions = s.split(sums, axis, {16});
+    inside.push_back(instructions[1]);
+    steps.push_back(s.next_step());
+    parts.push_back(axis < 2 ? s.split(sums, instructions[0], {tiles.warps[axis], tiles.fragments[axis]})
+                             : s.split(sums, instructions[0], {tiles.depth}));
+  }
+  s.reorder(sums, {parts[0][0], parts[1][0], parts[0][1], parts[1][1], parts[2][0], parts[2][1], parts[0][2],
+                   parts[1][2], inside[0], inside[1], inside[2]});
+  for (const int axis : {0, 1}) s.unroll(sums, parts[static_cast<std::size_t>(axis)][2]);
+  s.tensorize(sums, inside[0], instruction);
+
+  std::vector<IterId> order, last;
+  std::array<std::vector<IterId>, 2> of_result;
+  for (IterId axis = 0; axis < 2; ++axis) {
+    const std::vector<IterId> instructions = s.split(result, axis, {16});
+    of_result[axis] = s.follow_split(result, instructions[0], steps[axis], 2);
+    last.push_back(instructions[1]);
+  }
+  for (const std::size_t level : {0U, 1U, 2U}) {
+    for (const auto& axis : of_result) order.push_back(axis[level]);
+  }
+  order.insert(order.end(), last.begin(), last.end());
+  s.reorder(result, order);
+  s.bind(result, s.fuse(result, {order[0], order[1]}), LoopKind::BlockX);
+  const IterId warp = s.fuse(result, {order[2], order[3]});
+  s.bind(result, warp, LoopKind::ThreadY);
+  s.unroll(result, order[4]), s.unroll(result, order[5]);
+  s.compute_at(sums, result, warp);
+
+  for (const schedule::TensorId copy : copies) {
+    s.compute_at(copy, sums, parts[2][0]);
+    s.choose_arrangement(copy, {{0, 1}}, {tiles.padding});
+    const std::vector<IterId> vector = s.split(copy, 1, {8});
+    const std::vector<IterId> lanes = s.split(copy, s.fuse(copy, {0, vector[0]}), {32});
+    const std::vector<IterId> warps = s.follow_fused_split(copy, lanes[0], {steps[0], steps[1]}, 0);
+    s.reorder(copy, {warps[1], lanes[1], warps[0]});
+    s.bind(copy, warps[1], LoopKind::ThreadY);
+    s.bind(copy, lanes[1], LoopKind::ThreadX);
+    s.vectorize(copy, vector[1]);
+  }
+  return s;
+}
+
+}  // namespace tunewright::test

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by tensor instructions of GPUs: their device form, what it computes, and what is refused.
+#include "tunewright/loops/device/fragments.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "support/tensor_schedules.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/device.hpp"
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/simt.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace {
+
+using namespace tunewright;
+using loops::LoopNest;
+using program::ScalarType;
+using schedule::ScheduleBuilder;
+using schedule::Scope;
+
+std::shared_ptr<const program::ComputeGraph> product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type,
+                                                     bool transpose_a = false, bool transpose_b = false) {
+  return program::operators::matmul_graph(
+      {.m = m, .n = n, .k = k, .transpose_a = transpose_a, .transpose_b = transpose_b, .type = type});
+}
+LoopNest device(const ScheduleBuilder& s) { return loops::to_device(loops::lower(s.schedule())); }
+
+/// Outputs for small integers, so that sums are exact in any order.
+template <class Run>
+std::vector<double> outputs(const LoopNest& nest, const Run& run) {
+  std::vector<std::vector<double>> arguments;
+  for (const loops::BufferId id : nest.arguments) {
+    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
+    int next = 1;
+    for (double& value : arguments.back()) value = (next = (next * 5 + 3) % 17) - 8;
+  }
+  run(nest, arguments);
+  return arguments.back();
+}
+const auto simt = [](const LoopNest& nest, auto& arguments) { loops::run_simt(nest, arguments); };
+const auto plain = [](const LoopNest& nest, auto& arguments) { loops::interpret(nest, arguments); };
+
+/// Marked loops of a kernel, by what their statement does.
+std::vector<loops::Statement::Kind> marked(const LoopNest& nest) {
+  std::vector<loops::Statement::Kind> kinds;
+  loops::device::visit_nodes<loops::Loop>(nest.body, [&](const loops::Loop& loop) {
+    if (loop.intrinsic != nullptr) kinds.push_back(loops::device::fragment_work(nest, loop).statement->kind);
+  });
+  return kinds;
+}
+std::string refusal(const ScheduleBuilder& s) {
+  try {
+    (void)device(s);
+  } catch (const loops::DeviceFormError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("descriptors as PTX has them: 16 x 16 x 16, and since when") {
+  struct Known {
+    const char* name;
+    TensorUnit unit;
+    const char *first, *last_without;  // devices
+  };
+  for (const Known& known : {Known{"wmma_fp16", TensorUnit::TensorCoreFp16, "V100", "K80"},
+                             Known{"wmma_int8", TensorUnit::TensorCoreInt8, "T4", "Titan V"},
+                             Known{"wmma_bf16", TensorUnit::TensorCoreBf16, "A100", "RTX 2080 Ti"}}) {
+    const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic(known.name);
+    REQUIRE(intrinsic != nullptr);
+    CHECK(intrinsic->m * intrinsic->n * intrinsic->k == 16 * 16 * 16);
+    CHECK(intrinsic->unit == known.unit);
+    CHECK(intrinsic->accumulator == Scope::Accumulator);
+    CHECK(gpu_target(known.first).has(known.unit));
+    CHECK(!gpu_target(known.last_without).has(known.unit));
+  }
+  CHECK(!gpu_target("GTX 1650").has(TensorUnit::TensorCoreFp16));  // 7.5, but without the units
+}
+
+TEST_CASE("warps do what touches fragments, once, and each fragment is 256 elements of one buffer") {
+  const LoopNest nest = device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), "wmma_fp16",
+                                                       {{2, 1}, {1, 2}, 2}));
+  using Kind = loops::Statement::Kind;
+  CHECK(marked(nest) == std::vector<Kind>{Kind::Initialise, Kind::Update, Kind::Assign});
+  const loops::DeviceKernel kernel = loops::device_kernels(nest).at(0);
+  CHECK(kernel.block == std::array<std::int64_t, 3>{32, 2, 1});
+  CHECK(kernel.blocks() == 4);
+  CHECK(kernel.staging_bytes == 2 * 1024);  // one fragment of floats a warp
+  CHECK(kernel.local_bytes == 2 * 8 * 4);   // two fragments, of which a thread has 8 sums each
+  // Two operands of 32 x 32 numbers of two bytes, whose rows are 48 apart.
+  CHECK(kernel.shared_bytes == 2 * 32 * 48 * 2);
+}
+
+TEST_CASE("products of odd shapes, stored by rows and by columns, compute what plain loops do") {
+  for (const auto& [a, b] : std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
+    const auto graph = product(40, 35, 37, ScalarType::Float16, a, b);
+    const auto expected = outputs(loops::lower(schedule::Schedule{graph, {}}), plain);
+    for (const test::WarpTiles& tiles :
+         {test::WarpTiles{{1, 1}, {1, 1}, 1}, test::WarpTiles{{2, 1}, {1, 2}, 2}, test::WarpTiles{{1, 3}, {3, 1}, 3},
+          test::WarpTiles{{2, 2}, {2, 2}, 2}}) {
+      CHECK(outputs(device(test::tensorized_matmul(graph, "wmma_fp16", tiles)), simt) == expected);
+    }
+  }
+  const auto few = product(13, 20, 17, ScalarType::Int8);  // fewer rows than a fragment has
+  CHECK(outputs(device(test::tensorized_matmul(few, "wmma_int8", {{1, 1}, {1, 2}, 2})), simt) ==
+        outputs(loops::lower(schedule::Schedule{few, {}}), plain));
+}
+
+TEST_CASE("a missing barrier is found, also within one warp") {
+  LoopNest nest = device(
+      test::tensorized_matmul(product(32, 32, 32, ScalarType::Float16), "wmma_fp16", {{1, 1}, {2, 2}, 1}));
+  const std::function<bool(loops::Body&)> drop = [&](loops::Body& body) {
+    for (std::size_t n = body.size(); n-- > 0;) {
+      if (auto* loop = std::get_if<loops::Loop>(&body[n].content); loop != nullptr && drop(loop->body)) return true;
+      if (!std::holds_alternative<loops::Barrier>(body[n].content)) continue;
+      body.erase(body.begin() + static_cast<std::ptrdiff_t>(n));
+      return true;
+    }
+    return false;
+  };
+  REQUIRE(drop(nest.body));
+  CHECK_THROWS_AS(outputs(nest, simt), loops::InterpretError);
+}
+
+TEST_CASE("limits count what a thread holds of fragments, and what they are taken out through") {
+  const loops::LoopNest nest = loops::lower(
+      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "wmma_fp16", {{2, 2}, {2, 2}, 1}).schedule());
+  const auto exceeded = [&](auto member, std::int64_t limit) {
+    loops::GpuLimits limits;
+    limits.*member = limit;
+    return std::string(loops::exceeded_limit(nest, limits));
+  };
+  CHECK(exceeded(&loops::GpuLimits::max_local_bytes, 4 * 8 * 4).empty());
+  CHECK(exceeded(&loops::GpuLimits::max_local_bytes, 4 * 8 * 4 - 1) == "local buffers too large");
+  // Rows of 64 x 16 and 16 x 64 numbers with 16 behind each, and a fragment of each of 4 warps.
+  constexpr std::int64_t shared = 2 * (64 * 32 + 16 * 80) + 4 * 1024;
+  CHECK(exceeded(&loops::GpuLimits::max_shared_bytes, shared).empty());
+  CHECK(exceeded(&loops::GpuLimits::max_shared_bytes, shared - 1) == "too much shared memory");
+}
+
+TEST_CASE("bad input") {
+  const auto graph = product(32, 32, 32, ScalarType::Float16);
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  // Rows that the device cannot load, since they begin anywhere.
+  CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 3})), "multiples of 16 bytes"));
+  // Fragments that nothing computes: no instruction was asked for.
+  ScheduleBuilder scalar(graph);
+  const schedule::TensorId sums = scalar.cache_write(scalar.stage("matmul"), Scope::Accumulator);
+  const auto parts = scalar.split(2, 0, {4});
+  scalar.bind(2, parts[0], schedule::LoopKind::BlockX);
+  scalar.compute_at(sums, 2, parts[0]);
+  CHECK(contains(refusal(scalar), "tensorize their loops"));
+  // A loop that is marked but runs over nothing.
+  const loops::LoopNest plain_nest = loops::lower(schedule::Schedule{graph, {}});
+  loops::Loop unknown;
+  unknown.intrinsic = schedule::find_intrinsic("wmma_fp16");
+  loops::LoopNest declared = plain_nest;
+  declared.variables.push_back({"i", 16});
+  unknown.var = static_cast<loops::Var>(declared.variables.size() - 1);
+  CHECK_THROWS_AS((void)loops::device::fragment_work(declared, unknown), loops::DeviceFormError);
+}

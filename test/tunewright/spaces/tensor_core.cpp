@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sketches with tensor instructions of GPUs: which products get them, in which way, and what may be chosen.
+#include "tunewright/spaces/tiling/tensor_core.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using program::ScalarType;
+using spaces::decisions::WarpTile;
+using spaces::tiling::gpu::core_product;
+using Graph = std::shared_ptr<const program::ComputeGraph>;
+
+Graph product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type) {
+  return ops::matmul_graph({.m = m, .n = n, .k = k, .type = type});
+}
+/// The sketch with a tensor instruction, or null.
+const schedule::Schedule* tensorized(const Graph& graph, const char* device) {
+  static const spaces::MultiLevelTiling space;
+  const auto& all = space.sketches(program::make_task("test", graph, gpu_target(device)));
+  const auto found = std::find_if(all.begin(), all.end(), [](const schedule::Schedule& sketch) {
+    return std::any_of(sketch.steps.begin(), sketch.steps.end(),
+                       [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); });
+  });
+  return found == all.end() ? nullptr : &*found;
+}
+template <class S>
+std::ptrdiff_t count(const schedule::Schedule& sketch) {
+  return std::count_if(sketch.steps.begin(), sketch.steps.end(),
+                       [](const auto& step) { return std::holds_alternative<S>(step); });
+}
+
+}  // namespace
+
+TEST_CASE("products of types that a device's units multiply get a sketch of their own, beside the other") {
+  const spaces::MultiLevelTiling space;
+  CHECK(space.sketches(program::make_task("t", product(512, 512, 512, ScalarType::Float16), gpu_target("A100"))).size() == 2);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::Float16), "V100") != nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::Int8), "T4") != nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::BFloat16), "Orin") != nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::Int8), "V100") == nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::BFloat16), "T4") == nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::Float32), "H100") == nullptr);
+  CHECK(tensorized(product(512, 512, 512, ScalarType::Float16), "K80") == nullptr);
+  // A single row would leave 15 of 16 idle.
+  CHECK(tensorized(product(1, 512, 512, ScalarType::Float16), "H100") == nullptr);
+}
+
+TEST_CASE("only what 16 does not divide is padded; what reads the sums takes them from fragments") {
+  const schedule::Schedule* whole = tensorized(product(512, 512, 512, ScalarType::Float16), "A100");
+  const schedule::Schedule* odd = tensorized(product(500, 512, 512, ScalarType::Float16), "A100");
+  REQUIRE(whole != nullptr);
+  REQUIRE(odd != nullptr);
+  CHECK(count<schedule::Pad>(*whole) == 0);
+  CHECK(count<schedule::Pad>(*odd) == 1);
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto y = ops::matmul(*g, g->input("A", {64, 64}, ScalarType::Float16), g->input("B", {64, 64}, ScalarType::Float16));
+  ops::cast(*g, ops::relu(*g, y), ScalarType::Float16);
+  const schedule::Schedule* fused = tensorized(g, "A100");
+  REQUIRE(fused != nullptr);
+  const loops::LoopNest nest = loops::lower(*fused);
+  CHECK(nest.body.size() == 1);  // one kernel
+}
+
+TEST_CASE("rows and columns of a convolution: the image axis that fills instructions best, and its channels") {
+  const auto conv = [](std::int64_t images, std::int64_t size) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {images, size, size, 64}, ScalarType::Float16);
+    ops::conv2d(*g, x, g->constant("w", {3, 3, 64, 32}, ScalarType::Float16), {});
+    return g;
+  };
+  const Target device = gpu_target("A100");
+  // Axes n, h, w, c | rh, rw, rc. A 3 x 3 window leaves 14 of 16 rows, columns and channels as they were.
+  const auto few = core_product(conv(1, 16)->op(2), device);
+  REQUIRE(few.has_value());
+  CHECK(few->row == 2);
+  CHECK(few->column == 3);
+  CHECK(few->depth == 6);
+  CHECK(few->a == 0);
+  CHECK(few->b == 1);
+  CHECK(core_product(conv(32, 16)->op(2), device)->row == 0);  // 32 images fill them
+  CHECK(!core_product(conv(1, 5)->op(2), device).has_value());  // 3 of 16
+}
+
+TEST_CASE("candidates keep to the warps and registers of the target, and mutate") {
+  const spaces::MultiLevelTiling space;
+  const Graph graph = product(1024, 768, 512, ScalarType::Float16);
+  const Task task = program::make_task("test", graph, gpu_target("A100"));
+  Rng rng(5);
+  std::size_t changed = 0, seen = 0;
+  for (int draw = 0; draw < 60; ++draw) {
+    auto config = space.sample(task, rng);
+    REQUIRE(config);
+    if (count<schedule::Tensorize>(*config) == 0) continue;
+    ++seen;
+    const auto stage = std::get<schedule::Tensorize>(*std::find_if(
+        config->steps.begin(), config->steps.end(),
+        [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); })).stage;
+    const WarpTile tile = spaces::decisions::warp_tile_of(config->steps, stage);
+    REQUIRE(tile.axes.size() == 2);
+    CHECK(tile.reductions.size() == 1);
+    CHECK(spaces::decisions::fits(tile, task.target));
+    CHECK(tile.product(spaces::decisions::Warps) <= 16);
+    // 255 registers a thread, five eighths of them for sums, eight a fragment: 19.
+    CHECK(tile.product(spaces::decisions::Fragments) <= 19);
+    const auto mutant = space.mutate(task, *config, rng);
+    changed += mutant.has_value();
+    const auto again = space.decode(task, space.encode(*config));
+    REQUIRE(again.has_value());
+    CHECK(again->steps == config->steps);
+  }
+  CHECK(seen > 15);
+  CHECK(changed > seen / 2);
+}
