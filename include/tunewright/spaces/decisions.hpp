@@ -33,24 +33,37 @@ using schedule::UnrollLimit;
 /// Floats in one vector register.
 [[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_bytes() / 4; }
 
-/// Vectors a tile of the given innermost parts keeps in registers: the product of its unrolled parts, times the vectors of
-/// its vectorized part.
-[[nodiscard]] inline std::int64_t register_vectors(const std::vector<Step>& steps, program::TensorId stage,
-                                                   const Target& target) {
-  std::int64_t vectors = 1;
+/// The innermost tile of a stage: `rows` of `vectors` each, all of which are kept in registers while the stage is reduced.
+struct RegisterTile {
+  std::int64_t rows = 1;     ///< product of the unrolled parts
+  std::int64_t vectors = 1;  ///< of the vectorized part
+
+  [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
+  /// Registers that one step of the reduction takes: the accumulators, the vectors of one operand, and an element of the
+  /// other, which is used for a whole row.
+  [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
+  /// Multiply-adds for each operand loaded. Two loads a cycle feed two multiply-adds of as many, so much more than one is
+  /// needed, and it is the square tile that has most.
+  [[nodiscard]] double reuse() const {
+    return static_cast<double>(accumulators()) / static_cast<double>(rows + vectors);
+  }
+};
+
+[[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
+                                                const Target& target) {
+  RegisterTile tile;
   for (const Step& step : steps) {
     const auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || split->factors.empty()) continue;
     const std::int64_t inner = split->factors.back();
-    if (split->inner == LoopKind::Unrolled) vectors *= inner;
-    if (split->inner == LoopKind::Vectorized) vectors *= program::ceil_div(inner, lanes(target));
+    if (split->inner == LoopKind::Unrolled) tile.rows *= inner;
+    if (split->inner == LoopKind::Vectorized) tile.vectors *= program::ceil_div(inner, lanes(target));
   }
-  return vectors;
+  return tile;
 }
 
-/// Accumulators a register tile may have: all registers but those that hold the operands of one step.
-[[nodiscard]] inline std::int64_t max_register_vectors(const Target& target) {
-  return static_cast<std::int64_t>(target.vector_registers()) - (target.vector_registers() > 16 ? 3 : 2);
+[[nodiscard]] inline bool fits_registers(const RegisterTile& tile, const Target& target) {
+  return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
 }
 
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
@@ -70,9 +83,9 @@ using schedule::UnrollLimit;
       tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
 }
 
-/// Draws the factors of one split, innermost first. `vectors_left` is how many vectors the register tile of the stage may
-/// still grow by; it is divided by what this split takes.
-inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_left, Rng& rng) {
+/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if it
+/// belongs to a register tile.
+inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
     const bool innermost = part + 1 == split.factors.size();
@@ -80,9 +93,8 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_
     std::int64_t size = 1;
     if (innermost && split.inner != LoopKind::Serial) {
       const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
-      cap = std::min(cap, vectors_left * width);
+      cap = std::min(cap, std::max<std::int64_t>(most, 1) * width);
       size = draw_register_part(split, rest, cap, width, rng);
-      vectors_left = std::max<std::int64_t>(vectors_left / program::ceil_div(size, width), 1);
     } else {
       // A single inner part belongs to a reduction: the longer, the fewer times a register tile is stored.
       const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
@@ -93,27 +105,46 @@ inline void draw_tile(Split& split, const Target& target, std::int64_t& vectors_
   }
 }
 
-/// Draws the register tiles of a schedule for a CPU, within the register file, the vectorized part first.
+/// Draws the factors of one split again, within what the other splits of its stage leave of the registers.
+inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+  std::int64_t most = 1;
+  if (split.inner != LoopKind::Serial) {
+    split.factors.back() = 1;
+    const RegisterTile others = register_tile(steps, split.stage, target);
+    const auto registers = static_cast<std::int64_t>(target.vector_registers());
+    most = split.inner == LoopKind::Vectorized ? (registers - 1) / (others.rows + 1)
+                                               : (registers - others.vectors - 1) / others.accumulators();
+  }
+  draw_tile(split, target, most, rng);
+}
+
+/// Draws the tiles of a schedule for a CPU, within the register file, the vectorized parts first. Of two draws the one
+/// that loads fewer operands is kept.
 inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
-  std::vector<std::pair<program::TensorId, std::int64_t>> budgets;
-  const auto budget_of = [&](program::TensorId stage) -> std::int64_t& {
-    for (auto& [id, left] : budgets) {
-      if (id == stage) return left;
-    }
-    return budgets.emplace_back(stage, max_register_vectors(target)).second;
-  };
   std::vector<Split*> splits;
   for (Step& step : steps) {
     if (auto* split = std::get_if<Split>(&step); split != nullptr && is_open_split(*split))
       splits.push_back(split);
   }
-  rng.shuffle(std::span(splits));
-  for (const bool vectorized : {true, false}) {
+  const auto draw = [&] {
+    rng.shuffle(std::span(splits));
     for (Split* split : splits) {
-      if ((split->inner == LoopKind::Vectorized) == vectorized)
-        draw_tile(*split, target, budget_of(split->stage), rng);
+      if (split->inner != LoopKind::Serial) split->factors.back() = 1;
     }
-  }
+    for (const bool vectorized : {true, false}) {
+      for (Split* split : splits) {
+        if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
+      }
+    }
+    double reuse = 1;
+    for (const Split* split : splits) {
+      if (split->inner == LoopKind::Vectorized) reuse *= register_tile(steps, split->stage, target).reuse();
+    }
+    return reuse;
+  };
+  const double reuse = draw();
+  const std::vector<Step> first = steps;
+  if (draw() < reuse) std::copy(first.begin(), first.end(), steps.begin());
 }
 
 /// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
@@ -129,7 +160,11 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
       fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
     }
     if (auto* location = std::get_if<ComputeLocation>(&step)) {
-      location->selected = static_cast<std::uint32_t>(rng.below(location->choices.size()));
+      constexpr double plain_share = 0.3;
+      // Copies of operands have many places, and doing without them has one, which is as good a guess as all of those.
+      const bool plain = target.kind == DeviceKind::Cpu && rng.uniform() < plain_share &&
+                         location->choices[0].kind == schedule::Location::Kind::Inline;
+      location->selected = plain ? 0 : static_cast<std::uint32_t>(rng.below(location->choices.size()));
     }
     if (auto* arrange = std::get_if<Arrange>(&step)) {
       arrange->order = static_cast<std::uint32_t>(rng.below(arrange->orders.size()));
@@ -141,22 +176,17 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   }
 }
 
-/// Moves a factor from one part of a split to another, or redraws the split.
+/// Moves a factor from one part of a split to another, or redraws the split. False when nothing changed or a tile grew
+/// too large.
 inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
   const Split before = split;
-  const std::int64_t limit = max_register_vectors(target);
   if (!divides(split) || rng.uniform() < 0.25) {
-    std::int64_t left = limit;
-    if (split.inner != LoopKind::Serial) {
-      split.factors.back() = 1;
-      left = std::max<std::int64_t>(limit / register_vectors(steps, split.stage, target), 1);
-    }
-    draw_tile(split, target, left, rng);
+    redraw_tile(steps, split, target, rng);
   } else {
     move_factor(split, rng);
   }
   if (split == before) return false;
-  return split.inner == LoopKind::Serial || register_vectors(steps, split.stage, target) <= limit;
+  return split.inner == LoopKind::Serial || fits_registers(register_tile(steps, split.stage, target), target);
 }
 
 /// A step whose decision is open, i.e. has another value to take.

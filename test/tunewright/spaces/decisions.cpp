@@ -62,7 +62,7 @@ void check_domains(const std::vector<Step>& steps, const Target& target) {
   CHECK(std::get<schedule::UnrollLimit>(steps[6]).selected < 3);
   CHECK(std::get<schedule::ComputeLocation>(steps[7]).selected < 2);
   CHECK(std::get<schedule::ComputeLocation>(steps[8]).selected == 0);
-  CHECK(decisions::register_vectors(steps, 2, target) <= decisions::max_register_vectors(target));
+  CHECK(decisions::fits_registers(decisions::register_tile(steps, 2, target), target));
 }
 
 TEST_CASE("tile sizes: divisors, and what idles little") {
@@ -82,15 +82,45 @@ TEST_CASE("tile sizes: divisors, and what idles little") {
   CHECK(decisions::waste(8, 4) == 0.0);
 }
 
-TEST_CASE("vectors of a register tile") {
+TEST_CASE("what a register tile takes and saves") {
   std::vector<Step> steps = open_steps(12, 32, 8);
   std::get<Split>(steps[0]).factors = {1, 1, 6};
   std::get<Split>(steps[1]).factors = {1, 2, 16};
   std::get<Split>(steps[2]).factors = {8};
   CHECK(decisions::lanes(avx2()) == 8);
-  CHECK(decisions::register_vectors(steps, 2, avx2()) == 6 * 2);
-  CHECK(decisions::register_vectors(steps, 3, avx2()) == 1);
-  CHECK(decisions::max_register_vectors(avx2()) < 16);
+  const decisions::RegisterTile tile = decisions::register_tile(steps, 2, avx2());
+  CHECK(tile.rows == 6);
+  CHECK(tile.vectors == 2);
+  CHECK(tile.registers() == 12 + 2 + 1);  // sums, a row of one operand, an element of the other
+  CHECK(tile.reuse() == doctest::Approx(12.0 / (6 + 2)));
+  CHECK(decisions::register_tile(steps, 3, avx2()).accumulators() == 1);
+  CHECK(decisions::fits_registers({6, 2}, avx2()));        // of 16
+  CHECK(decisions::fits_registers({4, 3}, avx2()));        // 12 + 3 + 1
+  CHECK_FALSE(decisions::fits_registers({7, 2}, avx2()));  // 14 + 2 + 1
+  CHECK(decisions::RegisterTile{4, 4}.reuse() > decisions::RegisterTile{16, 1}.reuse());
+}
+
+TEST_CASE("draws favour tiles that load few operands, and operands that are not copied") {
+  const schedule::ComputeLocation copy{4,
+                                       {{schedule::Location::Kind::Inline, 0, 0},
+                                        {schedule::Location::Kind::At, 2, 3},
+                                        {schedule::Location::Kind::At, 2, 4},
+                                        {schedule::Location::Kind::At, 2, 5},
+                                        {schedule::Location::Kind::At, 2, 6}},
+                                       0};
+  int wide = 0, plain = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    Rng rng(seed);
+    std::vector<Step> steps = open_steps(128, 64, 128);
+    steps.push_back(copy);
+    decisions::draw_all(steps, avx2(), rng);
+    wide += decisions::register_tile(steps, 2, avx2()).reuse() >= 1.2 ? 1 : 0;  // 2 rows of 3 vectors, say
+    plain += std::get<schedule::ComputeLocation>(steps.back()).selected == 0 ? 1 : 0;
+  }
+  CHECK(wide > 200);
+  CHECK(wide < 400);   // others stay possible
+  CHECK(plain > 130);  // one of five would be 80
+  CHECK(plain < 240);
 }
 
 TEST_CASE("draws stay within domains and the register file, mutations too") {
