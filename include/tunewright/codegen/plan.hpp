@@ -21,6 +21,8 @@ namespace tunewright::codegen {
 
 struct PlanOptions {
   std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
+  std::int64_t max_guarded_instances =
+      512;  ///< reductions whose unrolling decides guards of straight-line code are unrolled up to so many statements
   std::int64_t max_unrolled_chunks =
       16;  ///< vectors a vectorised loop is unrolled into; longer ones stay loops
 };
@@ -150,6 +152,9 @@ class Plan {
     };
     if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit)
       loop.kind = LoopKind::Unrolled;
+    if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
+        shape.instances * count <= options_.max_guarded_instances)
+      loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Unrolled) {
       // More targets than registers gain nothing from straight-line code, which then takes long to compile.
       const bool too_many =
@@ -162,6 +167,25 @@ class Plan {
     }
     shape.straight = false;
     return shape;
+  }
+
+  /// True when terms to be skipped depend on the loop together with loops that become straight-line code inside it: with
+  /// the loop's value known, most of these guards are decided at compile time.
+  [[nodiscard]] bool decides_guards(const loops::Loop& loop) const {
+    std::vector<loops::Var> straight;
+    const loops::Body* body = &loop.body;
+    while (body->size() == 1) {
+      const auto* inner = std::get_if<loops::Loop>(&body->front().content);
+      if (inner == nullptr) break;
+      if (extent(inner->var) > 1 && is_static(*inner)) straight.push_back(inner->var);
+      body = &inner->body;
+    }
+    const auto* s = body->size() == 1 ? std::get_if<loops::Statement>(&body->front().content) : nullptr;
+    if (s == nullptr) return false;
+    return std::any_of(s->guards.begin(), s->guards.end(), [&](const loops::Guard& guard) {
+      return guard.axis == loops::Guard::zero_term && guard.value.uses(loop.var) &&
+             std::any_of(straight.begin(), straight.end(), [&](loops::Var v) { return guard.value.uses(v); });
+    });
   }
 
   [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const {
@@ -261,7 +285,10 @@ class Plan {
       }
       plan.clamp_variables.push_back(stand_in);
     }
-    plan.loads_can_be_clamped = true;
+    // What a skipped term would read is known to be inside for the coordinates as they are, not for clamped ones.
+    plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
+      return guard.axis == loops::Guard::zero_term;
+    });
     if (s.kind == loops::Statement::Kind::Initialise) return;
     program::visit(s.op->body, [&](const program::ExprNode& node) {
       if (node.op == program::Op::Index) {

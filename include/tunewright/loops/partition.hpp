@@ -39,6 +39,11 @@ class Partition {
         branch->otherwise = rewrite(std::move(branch->otherwise));
       } else if (auto* loop = std::get_if<Loop>(&node.content)) {
         const std::size_t last = last_of_group(body, n);
+        if (skips_terms_only_inside(body[last])) {
+          for (; n < last; ++n) result.push_back(std::move(body[n]));
+          result.push_back(std::move(body[last]));
+          continue;
+        }
         std::vector<Guard> conditions = conditions_for(body[last]);
         if (!conditions.empty()) {
           result.push_back(branch_on(std::move(conditions), body, n, last));
@@ -61,6 +66,15 @@ class Partition {
     const bool pair =
         next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
     return pair ? n + 1 : n;
+  }
+
+  /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in any
+  /// case. Asking further inside would cut the reduction in two.
+  [[nodiscard]] bool skips_terms_only_inside(const Node& node) const {
+    const Statement* guarded = only_statement(node);
+    return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
+           std::any_of(guarded->guards.begin(), guarded->guards.end(),
+                       [](const Guard& guard) { return guard.axis == Guard::zero_term; });
   }
 
   /// What must hold for `node` to run without guards; nothing if it has none or is not the place to ask.
@@ -109,10 +123,15 @@ class Partition {
     std::get<Statement>(current->content).guards.clear();
   }
 
-  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones (those of a
-  /// tensor instruction, unrolled or vectorized, then reductions, or one plain loop where there are none of these)
-  /// and the condition can hold at all.
+  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition can
+  /// hold at all.
   bool is_hoisting_place(const Node& node, const Statement& statement) const {
+    return is_innermost(node) && can_hold(worst_case(node, statement));
+  }
+
+  /// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
+  /// vectorized, then reductions, or one plain loop where there are none of these.
+  bool is_innermost(const Node& node) const {
     const std::vector<const Loop*> loops = perfect_loops(node);
     const auto is_inner = [](const Loop& loop) {
       return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
@@ -122,7 +141,7 @@ class Partition {
     while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
     while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
     if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
-    return begin == 0 && can_hold(worst_case(node, statement));
+    return begin == 0;
   }
 
   [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const {

@@ -60,12 +60,13 @@ struct RuleSketches {
   }
 };
 
-/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages, copies of operands that stay in cache,
+/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay in cache,
 /// constants packed ahead of time, and tensor instructions where the target has some.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
-                 tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
-                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
+                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor,
+                 tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
+                 tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
 /// tensor instructions where the target has some.
@@ -99,7 +100,7 @@ struct TilingRules {
 /// GPUs.
 ///
 /// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn
-/// so that the tile fits the register file; factors need not divide (at most an eighth of a tile idles); a
+/// so that the tile fits the register file and loads few operands; factors need not divide (at most an eighth of a tile idles); a
 /// stage with an elementwise reader is always fused with it; operands may be copied to a tile of their own;
 /// constants are stored in loop order. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;

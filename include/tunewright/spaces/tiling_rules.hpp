@@ -58,6 +58,23 @@ struct MayInline {
   }
 };
 
+/// Padding with zeros may disappear into sums of products: terms with a zero are then left out (`loops::skip_zeros`), and
+/// neither is the padded tensor stored. Not in Ansor.
+struct MayInlinePadding {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
+    const State& state = d.builder.state();
+    if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
+    const std::vector<TensorId> all = readers(state, id);
+    return std::all_of(all.begin(), all.end(),
+                       [&](TensorId reader) { return sums_products_of(*state.stages[reader].op, id); })
+               ? Answer::Apply
+               : Answer::Skip;
+  }
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
+    AlwaysInline{}.apply(std::move(d), id, target, out);
+  }
+};
+
 /// A copy made by `cache_operands` is scheduled already.
 struct SkipScheduled {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {

@@ -108,6 +108,31 @@ TEST_CASE("conv2d: as matmul, over four spatial axes") {
   CHECK(counts<schedule::FollowSplit>(sketches) == Counts{0, 4, 4});
 }
 
+TEST_CASE("conv2d with padding: zeros stored, or left out of the sums; of bytes always stored") {
+  const auto inlined = [](program::ScalarType type, const auto& stage_after_padding) {
+    const MultiLevelTiling space;
+    const Task task = task_of([&](auto& g) {
+      const auto x = g.input("x", {1, 16, 16, 8}, type);
+      stage_after_padding(g, x);
+    });
+    Counts all;
+    for (const schedule::Schedule& sketch : space.sketches(task)) {
+      all.push_back(std::count_if(sketch.steps.begin(), sketch.steps.end(), [](const schedule::Step& step) {
+        const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+        return location != nullptr && location->stage == 2 && location->choices.size() == 1 &&
+               location->choices[0].kind == schedule::Location::Kind::Inline;
+      }));
+    }
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const auto convolution = [](auto& g, const auto& x) {
+    ops::conv2d(g, x, g.constant("w", {3, 3, 8, 16}, x.type), {.padding = 1});
+  };
+  CHECK(inlined(program::ScalarType::Float32, convolution) == Counts{0, 0, 0, 1, 1, 1});
+  CHECK(inlined(program::ScalarType::Int8, convolution) == Counts{0, 0, 0});
+}
+
 TEST_CASE("softmax over many rows: each of the two reductions plain or factored, the exponential stored or repeated") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) { ops::softmax(g, g.input("x", {512, 128})); });

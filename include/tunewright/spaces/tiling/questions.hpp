@@ -110,6 +110,23 @@ enum class Answer : std::uint8_t {
   return all[0];
 }
 
+/// True for an operator of floating-point numbers that is its operand or, outside of it, zero.
+[[nodiscard]] inline bool pads_with_zeros(const program::Operator& op) {
+  if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
+  const program::Expr& outside = op.body->args[2];
+  return program::is_float(op.type) && op.body->args[1]->op == program::Op::Load &&
+         outside->op == program::Op::Constant && outside->value == 0;
+}
+
+/// True for a sum over products, or over elements, of `id`.
+[[nodiscard]] inline bool sums_products_of(const program::Operator& op, TensorId id) {
+  if (op.combiner != program::Combiner::Sum) return false;
+  const auto is_read = [&](const program::Expr& e) { return e->op == program::Op::Load && e->tensor == id; };
+  const program::Expr& body = op.body;
+  return is_read(body) ||
+         (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
+}
+
 /// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
 [[nodiscard]] inline bool is_reused(const program::Operator& op,
                                     const std::vector<program::IndexExpr>& access) {

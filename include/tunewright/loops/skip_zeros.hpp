@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+
+/// Leaves out terms of sums that are zero because a factor is padding.
+///
+///   sum += select(0 <= h + r - 1 && ..., x[h + r - 1, ..], 0) * w[r, ..]
+///
+/// becomes a sum of products under guards. A guard is asked for as soon as its variables are known, so it ends whole
+/// iterations of outer loops, and straight-line code does without the terms altogether: neither is the padding stored anywhere
+/// nor multiplied.
+namespace tunewright::loops {
+
+namespace detail {
+
+class ZeroSkipping {
+ public:
+  explicit ZeroSkipping(LoopNest& nest) : nest_(nest) {}
+
+  void run(Body& body) {
+    for (Node& node : body) {
+      if (auto* statement = std::get_if<Statement>(&node.content)) skip(*statement);
+      if (auto* branch = std::get_if<Branch>(&node.content)) {
+        run(branch->then);
+        run(branch->otherwise);
+      }
+      if (auto* loop = std::get_if<Loop>(&node.content)) {
+        const bool lanes = loop->kind == LoopKind::Vectorized && nest_.variables[loop->var].extent > 1;
+        if (lanes) lane_variables_.push_back(loop->var);
+        run(loop->body);
+        if (lanes) lane_variables_.pop_back();
+      }
+    }
+  }
+
+ private:
+  using Expr = program::Expr;
+  using Op = program::Op;
+
+  /// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
+  /// negative; nothing if it is no padding with zeros.
+  [[nodiscard]] static std::optional<std::vector<IndexExpr>> conditions_of(const Expr& factor) {
+    if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
+      return std::nullopt;
+    std::vector<IndexExpr> values;
+    if (!add_conditions(factor->args[0], values)) return std::nullopt;
+    return values;
+  }
+  static bool add_conditions(const Expr& e, std::vector<IndexExpr>& values) {
+    if (e->op == Op::And) return add_conditions(e->args[0], values) && add_conditions(e->args[1], values);
+    if (e->op != Op::Less && e->op != Op::LessEqual) return false;
+    if (e->args[0]->op != Op::Index || e->args[1]->op != Op::Index) return false;
+    values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
+    return true;
+  }
+
+  /// The factors of a product, looking through conversions.
+  static void add_factors(const Expr& e, std::vector<Expr>& factors) {
+    if (e->op != Op::Multiply && e->op != Op::Cast) {
+      factors.push_back(e);
+      return;
+    }
+    for (const Expr& arg : e->args) add_factors(arg, factors);
+  }
+
+  void skip(Statement& s) {
+    if (s.kind != Statement::Kind::Update || s.op->combiner != program::Combiner::Sum) return;
+    std::vector<Expr> factors;
+    add_factors(s.op->body, factors);
+    std::vector<const program::ExprNode*> paddings;
+    std::vector<Guard> guards;
+    for (const Expr& factor : factors) {
+      const auto conditions = conditions_of(factor);
+      if (!conditions) continue;
+      std::vector<Guard> own;
+      for (const IndexExpr& condition : *conditions)
+        own.push_back({over_loops(nest_, s, condition), 0, true, false, Guard::zero_term});
+      if (std::any_of(own.begin(), own.end(),
+                      [this](const Guard& guard) { return differs_between_lanes(guard); }))
+        continue;
+      paddings.push_back(factor.get());
+      guards.insert(guards.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+    }
+    if (paddings.empty()) return;
+    for (Guard& guard : guards) {
+      if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0)
+        s.guards.push_back(std::move(guard));
+    }
+    std::shared_ptr<const program::Operator>& op = without_[{s.op.get(), paddings}];
+    if (op == nullptr) op = without(*s.op, paddings);
+    s.op = op;
+  }
+
+  [[nodiscard]] bool differs_between_lanes(const Guard& guard) const {
+    return std::any_of(lane_variables_.begin(), lane_variables_.end(),
+                       [&](Var v) { return guard.value.uses(v); });
+  }
+
+  [[nodiscard]] static std::shared_ptr<const program::Operator> without(
+      const program::Operator& op, const std::vector<const program::ExprNode*>& paddings) {
+    auto copy = std::make_shared<program::Operator>(op);
+    copy->body = unpadded(op.body, paddings);
+    return copy;
+  }
+  [[nodiscard]] static Expr unpadded(const Expr& e, const std::vector<const program::ExprNode*>& paddings) {
+    if (std::find(paddings.begin(), paddings.end(), e.get()) != paddings.end()) return e->args[1];
+    if (e->op != Op::Multiply && e->op != Op::Cast) return e;
+    program::ExprNode node = *e;
+    for (Expr& arg : node.args) arg = unpadded(arg, paddings);
+    return program::make_expr(std::move(node));
+  }
+
+  LoopNest& nest_;
+  std::vector<Var> lane_variables_;  ///< of vectorised loops around
+  std::map<std::pair<const program::Operator*, std::vector<const program::ExprNode*>>,
+           std::shared_ptr<const program::Operator>>
+      without_;
+};
+
+}  // namespace detail
+
+/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity or
+/// a NaN counts as zero.
+[[nodiscard]] inline LoopNest skip_zeros(LoopNest nest) {
+  detail::ZeroSkipping(nest).run(nest.body);
+  return nest;
+}
+
+}  // namespace tunewright::loops
