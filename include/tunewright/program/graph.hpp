@@ -110,7 +110,7 @@ struct Tensor {
 /// order the arguments of one call are made.
 class ComputeGraph {
  public:
-  /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1.
+  /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1 and more than 2^53 elements.
   Tensor input(std::string name, const std::vector<std::int64_t>& shape,
                ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Input);
@@ -122,7 +122,7 @@ class ComputeGraph {
   }
 
   /// An operator without reduction: `body(i)` gets the spatial axes as a span of index expressions.
-  /// Throws `std::invalid_argument` for an extent below 1 or a read of an unknown tensor.
+  /// Throws `std::invalid_argument` for an extent below 1, more than 2^53 iterations, or a read of an unknown tensor.
   template <class Body>
   Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
     return reduce(std::move(name), std::move(spatial), {}, Combiner::None,
@@ -152,9 +152,9 @@ class ComputeGraph {
     return add(std::move(op));
   }
 
-  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive, spatial axes come
-  /// first, a combiner is given exactly with reduction axes, and the body reads tensors of this graph by its
-  /// own axes.
+  /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive and make at most 2^53
+  /// iterations, spatial axes come first, a combiner is given exactly with reduction axes, and the body reads
+  /// tensors of this graph by its own axes.
   Tensor add(Operator op) {
     std::vector<TensorId> reads = check(op);
     const auto id = static_cast<TensorId>(operators_.size());
@@ -189,12 +189,19 @@ class ComputeGraph {
     const auto refuse = [&op](const std::string& why) {
       throw std::invalid_argument("operator '" + op.name + "': " + why);
     };
+    constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
+    std::int64_t iterations = 1;
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       const Axis& axis = op.axes[a];
       if (axis.extent < 1) {
         refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
                "; extents must be at least 1");
       }
+      if (axis.extent > most_iterations / iterations) {
+        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
+               ", which makes more than 2^53 iterations of all axes; give smaller extents");
+      }
+      iterations *= axis.extent;
       if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
         refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
       }
