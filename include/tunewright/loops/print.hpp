@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,7 @@ namespace tunewright::loops {
 namespace detail {
 
 [[nodiscard]] inline std::string number(double value) {
-  if (value == static_cast<double>(static_cast<std::int64_t>(value)))
+  if (value == std::trunc(value) && std::abs(value) < 0x1p63)  // beyond there is no std::int64_t
     return std::to_string(static_cast<std::int64_t>(value));
   std::string text = std::to_string(value);
   text.erase(text.find_last_not_of('0') + 1);

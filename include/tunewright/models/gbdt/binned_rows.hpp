@@ -111,7 +111,7 @@ inline std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexce
     state = mix64(state ^ word) + 0x9e3779b97f4a7c15ULL;
   }
   std::uint64_t word = 0;
-  std::memcpy(&word, bytes, n);
+  if (n > 0) std::memcpy(&word, bytes, n);  // no bytes may mean no address either
   return mix64(state ^ word);
 }
 
@@ -125,8 +125,9 @@ inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length,
   std::vector<std::uint32_t> table(slots, none), representative(n);
   for (std::size_t i = 0; i < n; ++i) {
     std::size_t slot = hashes[i] & (slots - 1);
-    while (table[slot] != none && (hashes[table[slot]] != hashes[i] ||
-                                   std::memcmp(bytes_of(table[slot]), bytes_of(i), length) != 0)) {
+    while (table[slot] != none &&
+           (hashes[table[slot]] != hashes[i] ||
+            (length > 0 && std::memcmp(bytes_of(table[slot]), bytes_of(i), length) != 0))) {
       slot = (slot + 1) & (slots - 1);
     }
     if (table[slot] == none) table[slot] = static_cast<std::uint32_t>(i);

@@ -91,3 +91,14 @@ TEST_CASE("rows are freed of what cannot matter") {
   CHECK(data.list_offsets == std::vector<std::size_t>{0, 0, 2, 5});
   CHECK(data.lists == std::vector<std::uint16_t>{1, 6, 2, 4, 5});
 }
+
+TEST_CASE("rows of columns that all are constant are one row without bins") {
+  FeatureBatch x(2);
+  for (int program = 0; program < 3; ++program) x.append_program(std::vector<float>{1, 9});
+  ThreadTeam team(1);
+  const auto data = models::gbdt::bin_rows(x, 256, team);
+  CHECK(data.columns.empty());
+  CHECK(data.bins == 0);
+  CHECK(data.rows == 1);
+  CHECK(data.distinct_of == std::vector<std::uint32_t>{0, 0, 0});
+}
