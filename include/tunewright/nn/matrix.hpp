@@ -7,6 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tunewright/nn/vector_product.hpp"
+
 namespace tunewright::nn {
 
 /// Numbers whose address does not decide which of them are handled by vector instructions: those round
@@ -102,9 +104,9 @@ auto map(View<T> view) {
 }  // namespace matrix_detail
 
 // The products that layers are made of. All matrix multiplications of the library's networks go through
-// these, which keeps the instantiations of Eigen, and with them the time to compile, few. Eigen treats small
-// products and products with vectors apart, and rounds them by where they lie in memory; these are written
-// out here.
+// these, which keeps the instantiations of Eigen, and with them the time to compile, few. Floats take the
+// processor's widest vectors where `vector_product` has them. Eigen treats small products and products with
+// vectors apart, and rounds them by where they lie in memory; these are written out here.
 
 namespace matrix_detail {
 
@@ -113,6 +115,23 @@ inline bool small(std::size_t m, std::size_t n, std::size_t k) { return m == 1 |
 template <class T>
 [[nodiscard]] T dot(const T* a, const T* b, std::size_t n) {
   return (array(a, n) * array(b, n)).sum();
+}
+
+/// False where `vector_product` cannot be used.
+template <class T>
+[[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b, View<T> out,
+                                    bool add) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (!vector_product::available()) return false;
+    const auto operand = [](View<const float> x, bool transposed) {
+      return transposed ? vector_product::Operand{x.data, 1, x.stride} : vector_product::Operand{x.data, x.stride, 1};
+    };
+    vector_product::multiply(operand(a, transpose_a), operand(b, transpose_b), out.data, out.stride, out.rows,
+                             out.columns, transpose_a ? a.rows : a.columns, add);
+    return true;
+  } else {
+    return false;
+  }
 }
 
 }  // namespace matrix_detail
@@ -128,6 +147,7 @@ void multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<c
     }
     return;
   }
+  if (matrix_detail::multiply_vectors<T>(a, false, b, false, out, false)) return;
   matrix_detail::map(out).noalias() = matrix_detail::map(a) * matrix_detail::map(b);
 }
 
@@ -135,10 +155,12 @@ void multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<c
 template <class T>
 void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
                          View<T> out, bool add = false) {
+  const bool small = matrix_detail::small(out.rows, out.columns, a.columns);
+  if (!small && matrix_detail::multiply_vectors<T>(a, false, b, true, out, add)) return;
   if (!add) {
     for (std::size_t i = 0; i < out.rows; ++i) std::fill_n(out.row(i), out.columns, T{0});
   }
-  if (matrix_detail::small(out.rows, out.columns, a.columns)) {
+  if (small) {
     for (std::size_t i = 0; i < out.rows; ++i)
       for (std::size_t j = 0; j < out.columns; ++j)
         out.row(i)[j] += matrix_detail::dot(a.row(i), b.row(j), a.columns);
@@ -157,6 +179,7 @@ void add_transposed_multiply(std::type_identity_t<View<const T>> a, std::type_id
         for (std::size_t j = 0; j < out.columns; ++j) out.row(i)[j] += a.row(k)[i] * b.row(k)[j];
     return;
   }
+  if (matrix_detail::multiply_vectors<T>(a, true, b, false, out, true)) return;
   matrix_detail::map(out).noalias() += matrix_detail::map(a).transpose() * matrix_detail::map(b);
 }
 

@@ -56,6 +56,66 @@ TEST_CASE("gradients of linear layers and residual blocks") {
             }) < 1e-8);
 }
 
+namespace {
+
+// Small whole numbers, whose products and sums floats hold exactly.
+nn::Matrix<float> whole_numbers(std::size_t rows, std::size_t columns, unsigned start) {
+  nn::Matrix<float> m(rows, columns);
+  for (std::size_t i = 0; i < m.size(); ++i)
+    m.data()[i] = static_cast<float>(static_cast<int>((start + i * 7 + i / 5) % 9) - 4);
+  return m;
+}
+nn::Matrix<float> transposed(const nn::Matrix<float>& m) {
+  nn::Matrix<float> t(m.columns(), m.rows());
+  for (std::size_t r = 0; r < m.rows(); ++r)
+    for (std::size_t c = 0; c < m.columns(); ++c) t.row(c)[r] = m.row(r)[c];
+  return t;
+}
+
+}  // namespace
+
+TEST_CASE("products of float matrices of any shape are exact on small whole numbers") {
+  struct Shape {
+    std::size_t m, n, k;
+  };
+  for (const auto [m, n, k] : {Shape{14, 32, 16}, Shape{29, 70, 33}, Shape{16, 16, 300}, Shape{3, 100, 20},
+                               Shape{1, 40, 8}, Shape{5, 1, 30}, Shape{15, 17, 513}, Shape{8, 8, 32}}) {
+    const nn::Matrix<float> a = whole_numbers(m, k, 1), b = whole_numbers(k, n, 3);
+    const nn::Matrix<float> a_t = transposed(a), b_t = transposed(b);
+    nn::Matrix<float> out(m, n), sum(m, n), sum_t(m, n), replaced(m, n);
+    for (nn::Matrix<float>* start : {&out, &sum, &sum_t, &replaced}) start->fill(5);
+    nn::multiply<float>(a.view(), b.view(), out.view());
+    nn::multiply_transposed<float>(a.view(), b_t.view(), replaced.view());
+    nn::multiply_transposed<float>(a.view(), b_t.view(), sum.view(), true);
+    nn::add_transposed_multiply<float>(a_t.view(), b.view(), sum_t.view());
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < m; ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        float expected = 0;
+        for (std::size_t l = 0; l < k; ++l) expected += a.row(i)[l] * b.row(l)[j];
+        wrong += out.row(i)[j] != expected || replaced.row(i)[j] != expected || sum.row(i)[j] != expected + 5 ||
+                 sum_t.row(i)[j] != expected + 5;
+      }
+    }
+    CAPTURE(m);
+    CAPTURE(n);
+    CAPTURE(k);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("a row of a float product does not depend on the rows beside it") {
+  nn::Matrix<float> a(40, 90), b(90, 50), all(40, 50), one(16, 50);
+  for (std::size_t i = 0; i < a.size(); ++i) a.data()[i] = std::sin(static_cast<float>(i));
+  for (std::size_t i = 0; i < b.size(); ++i) b.data()[i] = std::cos(static_cast<float>(i));
+  nn::multiply<float>(a.view(), b.view(), all.view());
+  for (const std::size_t first : {1U, 7U, 24U}) {
+    nn::multiply<float>(a.view().block(first, 16, 0, 90), b.view(), one.view());
+    for (std::size_t i = 0; i < one.size(); ++i)
+      REQUIRE(one.data()[i] == all.row(first + i / 50)[i % 50]);
+  }
+}
+
 TEST_CASE("sums of segments and their way back") {
   const std::vector<std::uint32_t> offsets{0, 2, 2, 3};
   nn::Matrix<double> rows(16, 1), sums, back;
