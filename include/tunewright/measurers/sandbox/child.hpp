@@ -111,13 +111,14 @@ class Child {
         const Bound& bound = kept_.at(request.kernel);
         keep_to_first_processor();
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-        // Enough to bring the clock and the caches back to where repeated calls have them.
+        // Enough to bring the clock and the caches back to where repeated calls have them: weights of some megabytes come
+        // from memory more than once before they stay.
         double estimate = 0;
         double spent = 0;
         do {
           estimate = seconds_of(1, [&] { call(bound); });
           spent += estimate;
-        } while (spent < 0.5 * request.protocol.min_repeat_seconds);
+        } while (spent < 2 * request.protocol.min_repeat_seconds);
         Series series;
         series.calls = request.calls;
         if (request.calls == 0) {
