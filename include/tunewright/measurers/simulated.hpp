@@ -41,14 +41,16 @@ namespace tunewright::measurers {
 ///   banks       shared memory: the words of a warp that fall into the busiest of 32 banks;
 ///   transfers   global memory: the sectors of 32 bytes that a warp touches.
 /// Operands are loaded once a tile of unrolled loops; accumulators, operands and shared memory decide how many
-/// blocks are resident. Blocks run in waves, a wave takes the longest pipe of its blocks plus a quarter of the
-/// rest, or the latency of a lone warp where there are too few to hide it. Beside that, memory moves what all
-/// blocks request from the second cache, and from device memory once where a buffer fits that cache.
+/// blocks are resident. Copies to shared memory that run d tiles ahead add to these, and the latency of a
+/// lone warp is the longer of what it computes and of 1/d of what it fetches, with one barrier a tile instead
+/// of two. Blocks run in waves, a wave takes the longest pipe of its blocks plus a quarter of the rest, or
+/// the latency of a lone warp where there are too few to hide it. Beside that, memory moves what all blocks
+/// request from the second cache, and from device memory once where a buffer fits that cache.
 ///
 /// What it cannot tell: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs;
 /// reuse between statements (a producer computed near its reader saves memory, but not the traffic between
 /// the two); guards and boundary tiles; the quality of generated code; on GPUs also divergence of warps,
-/// replays of the first cache, asynchronous copies, tensor units, clocks that depend on power. Correct results
+/// replays of the first cache, tensor units, clocks that depend on power. Correct results
 /// are taken for granted.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.

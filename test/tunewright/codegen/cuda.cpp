@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "support/gpu_schedules.hpp"
 #include "support/host_cuda.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/loops/interpret.hpp"
@@ -250,6 +252,67 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   comparison.entries.push_back({comparison.entries[0].plain, dynamic});
   comparison.host.add(dynamic);
   comparison.check(1e-5);
+}
+
+TEST_CASE("copies that run ahead: through registers, and asynchronously in pieces of 4 to 16 bytes") {
+  using schedule::Pipelining;
+  Comparison comparison;
+  const auto add = [&](const Graph& graph, const char* stage, const std::vector<test::Tile>& spatial,
+                       const std::vector<test::Tile>& reduction,
+                       const std::vector<std::string_view>& operands, std::int64_t vector, Pipelining how,
+                       const std::string& name) {
+    ScheduleBuilder s = test::tiled_on_gpu(graph, stage, spatial, reduction, operands, vector);
+    const schedule::TensorId tiled = s.stage(std::string(stage) + ".local");
+    s.pipeline(tiled, s.state().stages[s.stage(std::string(operands[0]) + ".shared")].location.iter, how);
+    if (operands[0] == "conv2d_pad") s.compute_inline(s.stage("conv2d_pad"));
+    LoopNest nest = loops::lower(s.schedule());
+    nest.name = name;
+    comparison.add(graph, nest);
+    return comparison.entries.back().program;
+  };
+  const auto matmul = [](std::int64_t k, ScalarType type) {
+    auto g = std::make_shared<ComputeGraph>();
+    const auto a = g->input("A", {13, k}, type);
+    const auto b = g->input("B", {k, 12}, type);
+    program::operators::matmul(*g, a, b);
+    return std::shared_ptr<const ComputeGraph>(std::move(g));
+  };
+  const std::vector<test::Tile> tile{{2, 4, 1, 2}, {1, 4, 1, 1}};
+  const auto product = [&](std::int64_t k, std::int64_t vector, Pipelining how, const std::string& name,
+                           ScalarType type = ScalarType::Float32) {
+    return add(matmul(k, type), "matmul", tile, {{2, 2}}, {"A", "B"}, vector, how, name).source;
+  };
+  const std::string twice = product(20, 4, {2, false}, "twice");
+  CHECK(contains(twice, "__shared__ __align__(16) float A_shared[104];"));  // 2 tiles of 13 x 4
+  CHECK(contains(twice, "float A_shared_next["));
+  CHECK(contains(twice, "if (k_0 + 1 < 5) {"));
+  CHECK_FALSE(contains(twice, "cp.async"));
+  const std::string thrice = product(20, 4, {3, true}, "thrice");
+  CHECK(contains(thrice, "copy_async<16>(&A_shared["));
+  CHECK(contains(thrice, "wait_for_copies<1>();\n    __syncthreads();\n"));
+  CHECK(contains(thrice, "cp.async.cg.shared.global [%0], [%1], 16, %2;"));
+  CHECK(contains(product(18, 2, {2, true}, "pairs"), "copy_async<8>(&A_shared["));
+  CHECK(contains(product(17, 1, {4, true}, "single"), "copy_async<4>(&A_shared["));
+  CHECK(contains(product(20, 4, {2, true}, "halves", ScalarType::Float16), "copy_async<8>(&A_shared["));
+  // Two bytes are less than one instruction copies.
+  CHECK_FALSE(contains(product(17, 1, {2, true}, "narrow", ScalarType::Float16), "copy_async<2>"));
+  for (const Pipelining how : {Pipelining{2, false}, {3, true}}) {
+    const std::string name = how.asynchronous ? "padded_async" : "padded";
+    const std::string source = add(program::operators::conv2d_graph({.batch = 1,
+                                                                     .height = 5,
+                                                                     .width = 6,
+                                                                     .in_channels = 4,
+                                                                     .out_channels = 8,
+                                                                     .kernel = 3,
+                                                                     .padding = 1}),
+                                   "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
+                                   {{1, 1}, {1, 1}, {1, 2}}, {"conv2d_pad", "weight"}, 1, how, name)
+                                   .source;
+    CHECK(contains(source, " ? 4 : 0);") == how.asynchronous);  // zeros where there is padding
+  }
+  CHECK(comparison.entries[0].program.min_compute_capability == 0);
+  CHECK(comparison.entries[1].program.min_compute_capability == 80);
+  comparison.check(2e-3);
 }
 
 TEST_CASE("a loop that selects registers is unrolled around a long one that does not") {

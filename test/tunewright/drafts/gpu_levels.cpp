@@ -41,9 +41,11 @@ loops::LoopNest plus_one(std::int64_t elements, std::int64_t threads) {
   return loops::lower(s.schedule());
 }
 
-loops::LoopNest product(const test::Tile& rows, const test::Tile& columns, const test::Tile& depth) {
+loops::LoopNest product(const test::Tile& rows, const test::Tile& columns, const test::Tile& depth,
+                        schedule::Pipelining how = {}) {
   const auto graph = program::operators::matmul_graph({.m = 1024, .n = 1024, .k = 1024});
   auto s = test::tiled_on_gpu(graph, "matmul", {rows, columns}, {depth}, {"A", "B"});
+  s.pipeline(s.stage("matmul.local"), s.state().stages[s.stage("A.shared")].location.iter, how);
   return loops::lower(s.schedule());
 }
 
@@ -71,6 +73,19 @@ TEST_CASE("what makes a product fast makes it fast here") {
   CHECK(good < cycles(product({1, 2, 1, 8}, {1, 2, 1, 8}, {8, 1}), a100) / 2);    // an eighth of a warp
   CHECK(good < cycles(product({1, 8, 1, 32}, {1, 8, 1, 16}, {8, 1}), a100));      // 512 accumulators spill
   CHECK(good < cycles(product({1, 16, 1, 8}, {1, 16, 1, 8}, {8, 1}), gpu_target("T4")));
+}
+
+TEST_CASE("fetches that run ahead go on beside what a lone warp computes, in more shared memory") {
+  Target alone = gpu_target("A100");
+  alone.max_blocks_per_multiprocessor = 1;
+  const test::Tile tile{1, 8, 1, 2}, depth{1, 8};
+  const auto time = [&](schedule::Pipelining how) { return cycles(product(tile, tile, depth, how), alone); };
+  CHECK(time({2, false}) < time({1, false}));
+  CHECK(time({2, true}) <= time({2, false}));
+  CHECK(time({3, true}) < time({2, true}));
+  GpuLevels levels;
+  (void)levels.latency_s(product(tile, tile, depth, {3, true}), alone, Multiprocessor{});
+  CHECK(levels.kernels()[0].shared_bytes == 3 * 2 * 16 * 8 * 4);
 }
 
 TEST_CASE("a block that a multiprocessor has no room for") {

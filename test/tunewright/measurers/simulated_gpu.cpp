@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/gpu_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated.hpp"
@@ -133,6 +134,28 @@ TEST_CASE("too few blocks leave multiprocessors idle; a block that fits nowhere 
   REQUIRE(outcomes[0].failure() != nullptr);
   CHECK(outcomes[0].failure()->fault == Fault::InvalidSchedule);
   CHECK(outcomes[0].failure()->detail == "a multiprocessor has no room for one block");
+}
+
+TEST_CASE("copies that run ahead hide their latency from a lone warp and take more shared memory") {
+  const auto graph = program::operators::matmul_graph({.m = 32, .n = 32, .k = 4096});
+  const auto time = [&](schedule::Pipelining how, const Target& target) {
+    ScheduleBuilder s =
+        test::tiled_on_gpu(graph, "matmul", {{1, 8, 1, 2}, {1, 8, 1, 2}}, {{1, 16}}, {"A", "B"}, 2);
+    s.pipeline(s.stage("matmul.local"), s.state().stages[s.stage("A.shared")].location.iter, how);
+    return 1e6 * Simulated{}.latency(loops::lower(s.schedule()), target).count();
+  };
+  // Four blocks: nothing else hides what they wait for.
+  const Target a100 = gpu_target("A100");
+  const double plain = time({1, false}, a100), twice = time({2, false}, a100), ahead = time({4, true}, a100);
+  CHECK(twice > 256 * 2 * 450 / 1.5e3);     // 256 tiles of two operands, one after the other
+  CHECK(twice < plain - 256 * 30 / 1.5e3);  // what is computed, and a barrier, cost nothing more
+  CHECK(time({2, true}, a100) <= twice);
+  CHECK(ahead < time({2, true}, a100));
+  // 2 * 16 * 16 floats a tile.
+  Target small = a100;
+  small.shared_memory_per_multiprocessor_bytes = 3 * 2 * 16 * 16 * 4;
+  CHECK(time({3, true}, small) < 1e6);
+  CHECK(time({4, true}, small) > 1e6 * time({3, true}, small));
 }
 
 TEST_CASE("what kernels hand on goes through device memory, whatever scope it has") {

@@ -40,7 +40,8 @@ struct Multiprocessor {
 /// what they wait for.
 ///
 ///   block     longest of issue, arithmetic, shared memory, transfers + (1 - overlap) * (sum of the others)
-///   wave      max(resident blocks * block, latency of one warp alone)
+///   wave      max(resident blocks * block, latency of one warp alone); what it fetches d tiles ahead goes on beside
+///             what it computes and takes 1/d of its latency
 ///   kernel    launch + longest of waves, device memory, second cache + (1 - overlap) * (the others)
 ///   program   sum of its kernels
 ///
@@ -81,6 +82,7 @@ class GpuLevels {
     double accumulators = 0, operands = 0;                        // registers of a thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
     double alone = 0;                                             // cycles of a warp that waits for itself
+    double ahead = 0;  // and for what it fetches ahead, a tile's share
     double from_memory = 0, from_cache = 0;                       // bytes of all blocks
   };
   struct Tile {
@@ -192,6 +194,9 @@ class GpuLevels {
     if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
       counted_[store.buffer] = true;
       if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
+      if (cooperative && target.stages > 1 &&
+          !target.asynchronous)  // what is loaded ahead waits in registers
+        k.accumulators += static_cast<double>(target.bytes()) / (4.0 * target.stages * k.threads);
       if (scope == loops::Scope::Local)
         k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
     }
@@ -212,15 +217,22 @@ class GpuLevels {
     }
     const bool update = s.kind == loops::Statement::Kind::Update;
     if (in_memory(store)) {
+      const double issued = k.issue;
       move(k, store, tile, warps, threads);
+      if (target.asynchronous) k.issue = issued;  // one instruction loads and stores
       if (update) wait = std::max(wait, move(k, store, tile, warps, threads));
     }
     k.operands = std::max(k.operands, operands);
     const double chain = update ? reader_.iterations(tile.loops & ~store.moved_by) : 1;
-    k.alone += tile.entered * (wait + chain * m_->arithmetic_latency);
+    const double latency = tile.entered * (wait + chain * m_->arithmetic_latency);
+    if (target.stages > 1)
+      k.ahead += latency / (target.stages - 1);
+    else
+      k.alone += latency;
     if (cooperative) {
       const std::size_t outside = reader_.allocated_at(store.buffer);
-      k.alone += m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
+      const double barriers = target.stages > 1 ? 0.5 : 1;
+      k.alone += barriers * m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
     }
     if (update) add_shared_reduction(k, warps);
   }
@@ -335,7 +347,9 @@ class GpuLevels {
     const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
     const double width = target_->multiprocessors, at_once = width * blocks_at_once;
     const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
-    const auto wave = [&](double blocks) { return std::max(blocks * block, spills * k.alone); };
+    const auto wave = [&](double blocks) {
+      return std::max(blocks * block, spills * std::max(k.alone, k.ahead));
+    };
     const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
     const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
     return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,

@@ -83,6 +83,7 @@ class GpuMachine {
     std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
     Ticks issue = 0, arithmetic = 0, banks = 0, transfers = 0;
     Ticks latency = 0;                    ///< of a warp that runs alone
+    Ticks ahead = 0;                      ///< of its fetches that run ahead of that, a tile's share of each
     std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
 
     [[nodiscard]] std::int64_t block_threads() const {
@@ -117,7 +118,7 @@ class GpuMachine {
   }
 
   void visit(std::span<const loops::Node> body, std::int64_t unroll_limit) {
-    bool fetches = false;
+    bool fetches = false, ahead = false;
     for (const loops::Node& node : body) {
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
         open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, false});
@@ -131,16 +132,22 @@ class GpuMachine {
         const loops::Buffer& buffer = nest_.buffers[allocate->buffer];
         const bool shared = buffer.scope == loops::Scope::Shared;
         fetches = fetches || shared;
+        ahead = ahead || (shared && buffer.stages > 1);
         if (shared && !open_.empty()) open_.back().fetches = true;
-        if (shared)
-          kernel_.shared_bytes += buffer.bytes();
-        else if (buffer.scope == loops::Scope::Accumulator)
-          kernel_.accumulators += program::ceil_div(buffer.bytes(), 4 * warp_size);
-        else
-          kernel_.accumulators += times(product(true), program::ceil_div(buffer.bytes(), 4));
+        if (shared) kernel_.shared_bytes += buffer.bytes();
+        const std::int64_t holders = buffer.scope == loops::Scope::Accumulator ? warp_size : 1;
+        kernel_.accumulators += shared ? registers_of_fetch(buffer)
+                                       : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
       }
     }
-    if (fetches) kernel_.latency += times(product(false), 2 * prices_.barrier);  // before and after fetching
+    // Before and after fetching, or once for what was fetched ahead.
+    if (fetches) kernel_.latency += times(product(false), (ahead ? 1 : 2) * prices_.barrier);
+  }
+
+  /// That a thread keeps what it has loaded ahead in, until it stores it.
+  [[nodiscard]] std::int64_t registers_of_fetch(const loops::Buffer& buffer) const {
+    if (buffer.stages == 1 || buffer.asynchronous) return 0;
+    return program::ceil_div(buffer.bytes(), 4 * std::int64_t{buffer.stages} * kernel_.block_threads());
   }
 
   /// Iterations of the open virtual threads, or of the open serial loops.
@@ -304,11 +311,14 @@ class GpuMachine {
       wait = std::max(wait, move(of, load));
     }
     const Access target = store_of(nest_, s);
+    const loops::Buffer& stored = nest_.buffers[s.target];
     const bool update = s.kind == loops::Statement::Kind::Update;
     if (is_memory(target)) {
       const Ticks read_back = update ? move(of, target) : 0;
       wait = std::max(wait, read_back);
+      const Ticks issued = kernel_.issue;
       move(of, target);
+      if (stored.asynchronous) kernel_.issue = issued;  // one instruction loads and stores
     }
     std::int64_t chain = 1;
     for (std::size_t l = of.tile; update && l < of.loops.size(); ++l) {
@@ -321,7 +331,11 @@ class GpuMachine {
       wait += levels * prices_.shared_latency + 2 * prices_.barrier;
     }
     kernel_.operands = std::max(kernel_.operands, operands);
-    kernel_.latency += times(of.entered, wait + times(chain, prices_.arithmetic_latency));
+    const Ticks latency = times(of.entered, wait + times(chain, prices_.arithmetic_latency));
+    if (stored.stages > 1)
+      kernel_.ahead += latency / (stored.stages - 1);
+    else
+      kernel_.latency += latency;
   }
 
   [[nodiscard]] bool is_memory(const Access& a) const {
@@ -400,7 +414,8 @@ class GpuMachine {
       return ticks + times(ticks, 4 * spilled) / registers_of_thread();
     };
     const std::array<Ticks, 4> pipes{kernel_.issue, kernel_.arithmetic, kernel_.banks, kernel_.transfers};
-    const Ticks block = with_spills(overlapped(pipes)), alone = with_spills(kernel_.latency);
+    const Ticks block = with_spills(overlapped(pipes)),
+                alone = with_spills(std::max(kernel_.latency, kernel_.ahead));
     const auto wave = [&](std::int64_t blocks) { return std::max(times(blocks, block), alone); };
     const auto width = std::max<std::int64_t>(target_.multiprocessors, 1);
     const std::int64_t full = kernel_.blocks / (width * resident), rest = kernel_.blocks % (width * resident);
