@@ -147,7 +147,7 @@ class LoopEmitter : public TileRegisterEmitter {
   void emit_loop(const loops::Loop& loop, bool fresh = false) {
     if (options_.register_tiles && tile_ == nullptr && !has_open_matrices()) {
       if (std::optional<MatrixProduct> product = matrix_product(loop)) {
-        open_matrices(*product);
+        open_matrices(*product, fresh);
         emit_guarded(loop);
         close_matrices();
         return;
@@ -188,6 +188,7 @@ class LoopEmitter : public TileRegisterEmitter {
 
   void emit_iterations(const loops::Loop& loop) {
     if (plan_.has_instruction(loop) && (emit_matrix_instruction(loop) || emit_instruction(loop))) return;
+    if (emit_interleaved(loop)) return;
     const std::int64_t extent = plan_.extent(loop.var);
     if (plan_.is_static(loop)) {
       for_each_binding(loop, [&] { emit_body(loop.body); });
@@ -310,6 +311,12 @@ class LoopEmitter : public TileRegisterEmitter {
     const auto* update = std::get_if<loops::Loop>(&second.content);
     if (initialise == nullptr || initialise->kind != loops::Statement::Kind::Initialise || update == nullptr)
       return false;
+    if (has_open_matrices()) return false;
+    if (const std::optional<MatrixProduct> product = matrix_product(*update)) {
+      if (around == nullptr || !starts(*product, chain(*around), *initialise)) return false;
+      emit_loop(*update, true);
+      return true;
+    }
     const std::optional<RegisterTile> tile = tile_of(*update);
     if (!tile || tile->statement->target != initialise->target) return false;
     std::optional<Affine> at_first;

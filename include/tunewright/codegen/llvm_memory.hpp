@@ -68,6 +68,12 @@ class MemoryEmitter : public ValueEmitter {
     return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
   }
 
+  /// Stores a value of any type from one element on.
+  void store_bits(loops::BufferId id, const Affine& at, llvm::Value* value) {
+    forget(id);
+    annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
+  }
+
   /// Stores `value`; a scalar goes to every lane. Only lanes of `mask` are written; a uniform condition is
   /// the caller's.
   void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {

@@ -3,9 +3,11 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/llvm_tiles.hpp"
@@ -51,6 +53,46 @@ class TensorEmitter : public TileEmitter {
     }
     bindings_[product->column] = saved_column;
     bindings_[product->depth] = saved_depth;
+    return true;
+  }
+
+  /// Writes a copy of columns in the order in which an instruction reads them: the elements of each that meet in one
+  /// product are neighbours and make up 32 bits, those of the next column follow. False, with nothing emitted, where
+  /// `loop` does something else or guards cut through it.
+  [[nodiscard]] bool emit_interleaved(const loops::Loop& loop) {
+    const loops::Statement* copied = only_statement(loop);
+    if (copied == nullptr || copied->kind != loops::Statement::Kind::Assign || lanes_ != 1) return false;
+    const loops::Statement& s = *copied;
+    const std::vector<const loops::Loop*> both = chain(loop);
+    if (both.size() != 2 || loop.kind == loops::LoopKind::Parallel) return false;
+    const loops::Var depth = both[1]->var;
+    const std::int64_t count = plan_.extent(depth);
+    const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[s.target].type));
+    const loops::IndexExpr& offset = plan_.of(s).target.offset;
+    if (size == 4 || count * size != 4 || plan_.extent(loop.var) != 16 ||
+        stride(offset, depth) != std::optional<std::int64_t>(1) ||
+        stride(offset, loop.var) != std::optional<std::int64_t>(count))
+      return false;
+    const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
+      const program::Range values = range(guard.value);
+      return !is_satisfied(guard) &&
+             ((guard.below && values.min < 0) || (guard.above && values.max >= guard.extent));
+    });
+    if (cut) return false;
+    const Binding saved_column = std::exchange(bindings_[loop.var], at_first());
+    const Binding saved_depth = std::exchange(bindings_[depth], at_first());
+    const Affine at = affine(plan_.of(s).target.offset);
+    lanes_ = static_cast<unsigned>(plan_.extent(loop.var));
+    bindings_[loop.var] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
+    std::vector<llvm::Value*> rows;
+    for (std::int64_t r = 0; r < count; ++r) {
+      bindings_[depth] = {Binding::Kind::Constant, r, nullptr, false, depth_};
+      rows.push_back(numbers_.to_memory(widen(evaluate(s, false, {})), nest_.buffers[s.target].type));
+    }
+    lanes_ = 1;
+    bindings_[loop.var] = saved_column;
+    bindings_[depth] = saved_depth;
+    store_bits(s.target, at, interleaved(rows));
     return true;
   }
 
@@ -196,19 +238,21 @@ class TensorEmitter : public TileEmitter {
       at.constant += r * distance;
       rows.push_back(load_bits(access.buffer, at, row_type));
     }
+    return builder_.CreateBitCast(interleaved(rows), words());
+  }
+  /// Element j of each of two or four rows, then element j + 1 of each.
+  [[nodiscard]] llvm::Value* interleaved(const std::vector<llvm::Value*>& rows) {
+    const auto columns =
+        static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+    const auto count = static_cast<int>(rows.size());
     llvm::SmallVector<int, 32> both;
-    for (int lane = 0; lane < 32; ++lane) both.push_back(lane);
+    for (int lane = 0; lane < 2 * columns; ++lane) both.push_back(lane);
     llvm::SmallVector<int, 64> order;
-    const int width = static_cast<int>(k);
-    for (int place = 0; place < 16 * width; ++place) order.push_back(place % width * 16 + place / width);
-    llvm::Value* mixed = nullptr;
-    if (k == 2) {
-      mixed = builder_.CreateShuffleVector(rows[0], rows[1], order);
-    } else {
-      mixed = builder_.CreateShuffleVector(builder_.CreateShuffleVector(rows[0], rows[1], both),
-                                           builder_.CreateShuffleVector(rows[2], rows[3], both), order);
-    }
-    return builder_.CreateBitCast(mixed, words());
+    for (int place = 0; place < columns * count; ++place)
+      order.push_back(place % count * columns + place / count);
+    if (count == 2) return builder_.CreateShuffleVector(rows[0], rows[1], order);
+    return builder_.CreateShuffleVector(builder_.CreateShuffleVector(rows[0], rows[1], both),
+                                        builder_.CreateShuffleVector(rows[2], rows[3], both), order);
   }
 
   [[nodiscard]] llvm::Value* dot_of_pairs(llvm::Value* sum, llvm::Value* a, llvm::Value* b) {

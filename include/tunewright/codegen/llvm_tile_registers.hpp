@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -21,15 +22,15 @@
 /// Products of matrices in the tile registers of AMX.
 namespace tunewright::codegen::detail {
 
-/// Each of eight tile registers holds 16 rows of 64 bytes. Four accumulate, four hold factors. Accumulators stay in
-/// their registers across the reduction loops around the instruction.
+/// Each of eight tile registers holds up to 16 rows of 64 bytes. Four accumulate, two hold rows and two hold columns.
+/// Accumulators stay in their registers across the reduction loops around the instruction.
 class TileRegisterEmitter : public TensorEmitter {
  public:
   using TensorEmitter::TensorEmitter;
 
  protected:
   static constexpr unsigned max_accumulators = 4;
-  static constexpr unsigned factor_registers = 4;
+  static constexpr unsigned factor_registers = 2;  ///< of each factor
 
   /// What a tile register is filled from or written to.
   struct Matrix {
@@ -37,12 +38,19 @@ class TileRegisterEmitter : public TensorEmitter {
     const loops::IndexExpr* offset = nullptr;  ///< of the first element
     std::int64_t row_bytes = 0;                ///< from one row to the next
   };
+  /// How many rows the instruction takes of the first factor, and groups of terms of both.
+  struct MatrixShape {
+    std::int64_t rows = 0;
+    std::int64_t steps = 0;
+    auto operator<=>(const MatrixShape&) const = default;
+  };
   /// A sum of products of matrices that lives in tile registers.
   struct MatrixProduct {
     const loops::Statement* statement = nullptr;
     std::vector<const loops::Loop*> around;  ///< the instruction's loops, outermost first
     std::vector<const loops::Loop*> inside;  ///< the instruction's own
     Matrix rows, columns, target;
+    MatrixShape shape;
     llvm::Intrinsic::ID instruction = llvm::Intrinsic::not_intrinsic;
     std::map<std::int64_t, unsigned> accumulators;  ///< register of each constant part of the target's offset
   };
@@ -69,12 +77,33 @@ class TileRegisterEmitter : public TensorEmitter {
     return product;
   }
 
-  /// Loads the target's elements.
-  void open_matrices(MatrixProduct product) {
+  /// True when `initialise`, inside the loops `around`, stores the identity in exactly what the product adds to.
+  [[nodiscard]] bool starts(const MatrixProduct& product, const std::vector<const loops::Loop*>& around,
+                            const loops::Statement& initialise) const {
+    if (initialise.target != product.statement->target || !initialise.guards.empty()) return false;
+    std::set<loops::Var> initialised;
+    for (const loops::Loop* loop : around) initialised.insert(loop->var);
+    std::set<loops::Var> added;
+    for (const auto* loops : {&product.around, &product.inside}) {
+      for (const loops::Loop* loop : *loops) {
+        if (plan_.of(*product.statement).target.offset.uses(loop->var)) added.insert(loop->var);
+      }
+    }
+    return initialised == added;
+  }
+
+  /// Loads the target's elements, or zeros where it is `fresh`.
+  void open_matrices(MatrixProduct product, bool fresh) {
     open_ = std::move(product);
     forget_factors();
+    const MatrixShape usual = users_.try_emplace(function(), open_->shape).first->second;
+    if (usual != open_->shape) call(llvm::Intrinsic::x86_ldtilecfg, {configuration(open_->shape)});
     for_each_accumulator([&](const Affine& at, unsigned tile) {
-      move_tile(llvm::Intrinsic::x86_tileloadd64, tile, open_->target, at);
+      if (fresh) {
+        call(llvm::Intrinsic::x86_tilezero, {tile_number(tile)});
+      } else {
+        move_tile(llvm::Intrinsic::x86_tileloadd64, tile, open_->target, at);
+      }
     });
   }
   /// Writes them back.
@@ -83,6 +112,8 @@ class TileRegisterEmitter : public TensorEmitter {
       move_tile(llvm::Intrinsic::x86_tilestored64, tile, open_->target, at);
     });
     forget(open_->statement->target);
+    const MatrixShape usual = users_.at(function());
+    if (usual != open_->shape) call(llvm::Intrinsic::x86_ldtilecfg, {configuration(usual)});
     open_.reset();
   }
 
@@ -91,8 +122,8 @@ class TileRegisterEmitter : public TensorEmitter {
     if (!open_ || open_->inside.front() != &loop) return false;
     at_first_element(*open_, [&] {
       const unsigned sum = open_->accumulators.at(affine(*open_->target.offset).constant);
-      const unsigned rows = factor(open_->rows);
-      const unsigned columns = factor(open_->columns);
+      const unsigned rows = factor(open_->rows, rows_);
+      const unsigned columns = factor(open_->columns, columns_);
       call(open_->instruction, {tile_number(sum), tile_number(rows), tile_number(columns)});
     });
     return true;
@@ -103,15 +134,16 @@ class TileRegisterEmitter : public TensorEmitter {
 
   /// Shapes the registers on entry to a finished function that uses them, and releases them at its end.
   void configure_tile_registers(llvm::Function& function) {
-    if (users_.count(&function) == 0) return;
+    const auto user = users_.find(&function);
+    if (user == users_.end()) return;
     llvm::IRBuilder<>::InsertPointGuard guard(builder_);
     llvm::BasicBlock& entry = function.getEntryBlock();
     builder_.SetInsertPoint(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
-    call(llvm::Intrinsic::x86_ldtilecfg, {configuration()});
+    call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
     for (llvm::CallInst* losing : losing_) {
       if (losing->getFunction() != &function) continue;
       builder_.SetInsertPoint(losing->getNextNode());
-      call(llvm::Intrinsic::x86_ldtilecfg, {configuration()});
+      call(llvm::Intrinsic::x86_ldtilecfg, {configuration(user->second)});
     }
     for (llvm::BasicBlock& block : function) {
       if (!llvm::isa<llvm::ReturnInst>(block.getTerminator())) continue;
@@ -123,17 +155,14 @@ class TileRegisterEmitter : public TensorEmitter {
   ~TileRegisterEmitter() = default;
 
  private:
-  static constexpr std::int64_t rows_of_tile = 16;
-  static constexpr std::int64_t bytes_of_row = 64;
+  static constexpr std::uint8_t bytes_of_row = 64;
+  static constexpr std::uint8_t bytes_of_term = 4;
 
   [[nodiscard]] bool find_operands(MatrixProduct& product) const {
     const schedule::TensorIntrinsic& intrinsic = *product.inside.front()->intrinsic;
-    const std::array<std::int64_t, 4> extents{intrinsic.m, intrinsic.steps, intrinsic.n, intrinsic.k};
-    const bool same =
-        std::equal(extents.begin(), extents.end(), product.inside.begin(), product.inside.end(),
-                   [&](std::int64_t extent, const loops::Loop* l) { return plan_.extent(l->var) == extent; });
     const std::optional<schedule::Product> factors = schedule::product_of(*product.statement->op);
-    if (!same || !factors) return false;
+    if (product.inside.size() != 4 || !factors) return false;
+    product.shape = {plan_.extent(product.inside[0]->var), plan_.extent(product.inside[1]->var)};
     const StatementPlan& plan = plan_.of(*product.statement);
     // Distances along m, steps, n and k; what is not listed may be anything.
     using Strides = std::array<std::optional<std::int64_t>, 4>;
@@ -221,18 +250,30 @@ class TileRegisterEmitter : public TensorEmitter {
     });
   }
 
-  /// The register that holds a factor, which is loaded if none does; the one used longest ago gives way, and so never
-  /// the other factor of the same product.
-  [[nodiscard]] unsigned factor(const Matrix& matrix) {
+  /// A buffer, and the sum of the terms and the constant of an offset into it.
+  struct Held {
+    loops::BufferId buffer = loops::LoopNest::no_buffer;
+    llvm::Value* terms = nullptr;
+    std::int64_t constant = 0;
+    bool operator==(const Held&) const = default;
+  };
+  struct Factor {
+    unsigned register_number = 0;
+    Held held;
+  };
+  using Factors = std::array<Factor, factor_registers>;
+
+  /// The register that holds a factor, which is loaded if none does; the one used longest ago gives way.
+  [[nodiscard]] unsigned factor(const Matrix& matrix, Factors& factors) {
     if (factors_block_ != builder_.GetInsertBlock()) forget_factors();
     const Affine at = affine(*matrix.offset);
     const Held wanted{matrix.buffer, sum_of_terms(at), at.constant};
     auto chosen =
-        std::find_if(factors_.begin(), factors_.end(), [&](const Factor& f) { return f.held == wanted; });
-    const bool known = chosen != factors_.end();
-    if (!known) chosen = std::prev(factors_.end());
-    std::rotate(factors_.begin(), chosen, std::next(chosen));
-    Factor& latest = factors_.front();
+        std::find_if(factors.begin(), factors.end(), [&](const Factor& f) { return f.held == wanted; });
+    const bool known = chosen != factors.end();
+    if (!known) chosen = std::prev(factors.end());
+    std::rotate(factors.begin(), chosen, std::next(chosen));
+    Factor& latest = factors.front();
     if (!known) {
       latest.held = wanted;
       move_tile(llvm::Intrinsic::x86_tileloadd64, latest.register_number, matrix, at);
@@ -240,15 +281,18 @@ class TileRegisterEmitter : public TensorEmitter {
     return latest.register_number;
   }
   void forget_factors() {
-    for (unsigned r = 0; r < factor_registers; ++r) factors_[r] = {max_accumulators + r, {}};
+    for (unsigned r = 0; r < factor_registers; ++r) {
+      rows_[r] = {max_accumulators + r, {}};
+      columns_[r] = {max_accumulators + factor_registers + r, {}};
+    }
     factors_block_ = builder_.GetInsertBlock();
   }
 
   void move_tile(llvm::Intrinsic::ID how, unsigned tile, const Matrix& matrix, const Affine& at) {
     call(how, {tile_number(tile), address(matrix.buffer, at),
                builder_.getInt64(static_cast<std::uint64_t>(matrix.row_bytes))});
-    users_.insert(builder_.GetInsertBlock()->getParent());
   }
+  [[nodiscard]] const llvm::Function* function() { return builder_.GetInsertBlock()->getParent(); }
   [[nodiscard]] llvm::Value* tile_number(unsigned tile) {
     return builder_.getInt8(static_cast<std::uint8_t>(tile));
   }
@@ -257,35 +301,33 @@ class TileRegisterEmitter : public TensorEmitter {
   }
 
   /// What `ldtilecfg` reads: palette 1, then from byte 16 the bytes of a row of each register, from byte 48 its rows.
-  [[nodiscard]] llvm::GlobalVariable* configuration() {
-    if (configuration_ != nullptr) return configuration_;
+  [[nodiscard]] llvm::GlobalVariable* configuration(const MatrixShape& shape) {
+    llvm::GlobalVariable*& known = configurations_[shape];
+    if (known != nullptr) return known;
     std::array<std::uint8_t, 64> bytes{1};
-    for (std::size_t tile = 0; tile < max_accumulators + factor_registers; ++tile) {
-      bytes[16 + 2 * tile] = bytes_of_row;
-      bytes[48 + tile] = rows_of_tile;
+    const auto rows = static_cast<std::uint8_t>(shape.rows);
+    const auto steps = static_cast<std::uint8_t>(shape.steps);
+    const auto give = [&](std::size_t tile, std::uint8_t tile_rows, std::uint8_t row_bytes) {
+      bytes[16 + 2 * tile] = row_bytes;
+      bytes[48 + tile] = tile_rows;
+    };
+    for (std::size_t tile = 0; tile < max_accumulators; ++tile) give(tile, rows, bytes_of_row);
+    for (std::size_t r = 0; r < factor_registers; ++r) {
+      give(max_accumulators + r, rows, static_cast<std::uint8_t>(bytes_of_term * steps));
+      give(max_accumulators + factor_registers + r, steps, bytes_of_row);
     }
     llvm::Constant* value = llvm::ConstantDataArray::get(context_, llvm::ArrayRef<std::uint8_t>(bytes));
-    configuration_ = add_constant(value, "tile_configuration");
-    return configuration_;
+    known = add_constant(value, "tile_configuration");
+    return known;
   }
 
-  /// A buffer, and the sum of the terms and the constant of an offset into it.
-  struct Held {
-    loops::BufferId buffer = loops::LoopNest::no_buffer;
-    llvm::Value* terms = nullptr;
-    std::int64_t constant = 0;
-    bool operator==(const Held&) const = default;
-  };
   std::optional<MatrixProduct> open_;
-  struct Factor {
-    unsigned register_number = 0;
-    Held held;
-  };
-  std::array<Factor, factor_registers> factors_{};  ///< the one used last comes first
+  Factors rows_{};  ///< the one used last comes first
+  Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
-  std::set<const llvm::Function*> users_;
+  std::map<const llvm::Function*, MatrixShape> users_;  ///< and the shape that their registers have at most places
   std::vector<llvm::CallInst*> losing_;
-  llvm::GlobalVariable* configuration_ = nullptr;
+  std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };
 
 }  // namespace tunewright::codegen::detail

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "support/emulated_tiles.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/print.hpp"
@@ -87,6 +90,73 @@ std::vector<Graph> products() {
           rounded_product()};
 }
 
+/// A machine with tile registers, whether this one has them or not.
+Target with_tiles() {
+  return equipped().with_tensor_unit(TensorUnit::AmxInt8).with_tensor_unit(TensorUnit::AmxBf16);
+}
+
+bool uses(const schedule::Schedule& config, std::string_view intrinsic) {
+  return std::any_of(config.steps.begin(), config.steps.end(), [&](const schedule::Step& step) {
+    const auto* given = std::get_if<schedule::Tensorize>(&step);
+    return given != nullptr && given->intrinsic == intrinsic;
+  });
+}
+
+/// Products whose tiles are whole, of fewer rows or of fewer terms, or are cut.
+std::vector<Graph> tile_products() {
+  op::Conv2dShape convolution{.height = 14, .width = 14, .in_channels = 32, .out_channels = 32, .kernel = 3, .padding = 1};
+  convolution.type = ScalarType::BFloat16;
+  op::Conv2dShape strided = convolution;
+  strided.stride = 2;
+  strided.kernel = 1;
+  strided.padding = 0;
+  strided.type = ScalarType::Int8;
+  strided.in_channels = 64;
+  return {op::matmul_graph({.m = 64, .n = 64, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
+          op::matmul_graph({.m = 37, .n = 48, .k = 72, .constant_b = true, .type = ScalarType::BFloat16}),
+          op::matmul_graph({.m = 23, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
+          op::batch_matmul_graph({.batch = 3, .m = 12, .n = 32, .k = 64, .type = ScalarType::BFloat16}),
+          op::dense_graph({.batch = 32, .in = 64, .out = 32, .type = ScalarType::Int8}),
+          op::conv2d_graph(convolution),
+          op::conv2d_graph(strided),
+          quantised_layer()};
+}
+
+/// Rows of arguments for a kernel: what `inputs` holds in the kernel's layouts, zeros elsewhere.
+std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel, const reference::Tensors& inputs) {
+  std::vector<std::vector<double>> arguments;
+  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+    const loops::Buffer& layout = buffer.layout;
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
+    if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
+    const reference::Array& array = inputs[layout.tensor];
+    std::vector<double> row_major(array.size());
+    for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
+    codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
+  }
+  return arguments;
+}
+
+/// Runs the kernel and compares every output with the reference. Returns how many there were.
+std::size_t check_outputs(const program::ComputeGraph& graph, const codegen::Kernel& kernel,
+                          const reference::Tensors& inputs, const reference::Tensors& expected,
+                          const loops::LoopNest& nest) {
+  std::vector<std::vector<double>> arguments = arguments_for(kernel, inputs);
+  REQUIRE(test::run_kernel(kernel, arguments));
+  std::size_t checked = 0;
+  for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const loops::Buffer& layout = kernel.buffers[b].layout;
+    if (layout.role != loops::BufferRole::Output) continue;
+    reference::Array actual(layout.type, layout.shape);
+    for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
+    const auto result =
+        reference::compare(actual, expected[layout.tensor], reference::tolerance_for(graph, layout.tensor));
+    CHECK_MESSAGE(result.passed, result.text(), "\n", loops::to_string(nest));
+    ++checked;
+  }
+  return checked;
+}
+
 }  // namespace
 
 TEST_CASE("products of types the target's units multiply get sketches with its instruction") {
@@ -97,6 +167,34 @@ TEST_CASE("products of types the target's units multiply get sketches with its i
   // Where 16 columns and 4 terms divide the product, nothing else is tried.
   const auto [all, tensorized] = sketches(products()[0], equipped());
   CHECK(all == tensorized);
+}
+
+TEST_CASE("where there are tile registers, blocks of up to four tiles come first") {
+  const Space space;
+  for (const Graph& graph : tile_products()) {
+    const Task task = program::make_task("test", graph, with_tiles());
+    std::size_t found = 0;
+    for (const schedule::Schedule& sketch : space.sketches(task))
+      found += uses(sketch, "amx_int8") || uses(sketch, "amx_bf16");
+    CHECK_MESSAGE(found >= 2, program::to_text(*graph));
+  }
+  // Whole tiles leave nothing else to try; 40 columns do not make whole ones.
+  const auto only_tiles = [&](std::int64_t n) {
+    const Graph graph = op::matmul_graph({.m = 64, .n = n, .k = 128, .constant_b = true, .type = ScalarType::Int8});
+    const auto& all = space.sketches(program::make_task("test", graph, with_tiles()));
+    return std::all_of(all.begin(), all.end(), [](const auto& sketch) { return uses(sketch, "amx_int8"); });
+  };
+  CHECK(only_tiles(64));
+  CHECK_FALSE(only_tiles(40));
+}
+
+TEST_CASE("an instruction takes as many rows at once as leave few over") {
+  CHECK(spaces::tiling::share_of(64, 16) == 16);
+  CHECK(spaces::tiling::share_of(56, 16) == 14);
+  CHECK(spaces::tiling::share_of(7, 16) == 7);
+  CHECK(spaces::tiling::share_of(37, 16) == 12);    // three times 12 and one: 3 + 2; 9 with one left is 4 + 2
+  CHECK(spaces::tiling::share_of(1000, 16) == 16);  // 62 + 2 * 8 is less than the 100 of tens
+  CHECK(spaces::tiling::share_of(1, 16) == 1);
 }
 
 TEST_CASE("other products do not") {
@@ -134,30 +232,39 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
       with_instruction += is_tensorized(*config);
       const loops::LoopNest nest = loops::lower(*config);
       const codegen::Kernel kernel = compiler.compile(nest);
-      std::vector<std::vector<double>> arguments;
-      for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-        const loops::Buffer& layout = buffer.layout;
-        std::vector<double>& values =
-            arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
-        if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
-        const reference::Array& array = inputs[layout.tensor];
-        std::vector<double> row_major(array.size());
-        for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
-        codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
-      }
-      REQUIRE(test::run_kernel(kernel, arguments));
-      for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
-        const loops::Buffer& layout = kernel.buffers[b].layout;
-        if (layout.role != loops::BufferRole::Output) continue;
-        reference::Array actual(layout.type, layout.shape);
-        for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
-        const auto result = reference::compare(actual, expected[layout.tensor],
-                                               reference::tolerance_for(*graph, layout.tensor));
-        CHECK_MESSAGE(result.passed, result.text(), "\n", loops::to_string(nest));
-        ++checked;
-      }
+      checked += check_outputs(*graph, kernel, inputs, expected, nest);
     }
     CHECK_MESSAGE(with_instruction > 0, program::to_text(*graph));
   }
   CHECK(checked == 7 * 16);
+}
+
+TEST_CASE("random schedules with tile registers compute what the reference does") {
+  const Space space;
+  const Target host = host_target();
+  if (host.isa != Isa::Avx512) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  Target runs = host.with_threads(1);
+  runs.tensor_units = with_tiles().tensor_units & ~std::uint32_t{3};
+  std::size_t checked = 0;
+  for (const Graph& graph : tile_products()) {
+    const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
+    Rng rng(17);
+    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    test::registers = {};
+    for (int draw = 0; draw < 5; ++draw) {
+      auto config = space.sample(task, rng);
+      REQUIRE(config);
+      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
+        config = mutant;
+      const loops::LoopNest nest = loops::lower(*config);
+      checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
+    }
+    CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph));
+    CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
+  }
+  CHECK(checked == 8 * 5);
 }
