@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tune_kernel.hpp"
@@ -26,6 +27,14 @@
 namespace {
 
 using namespace tunewright;
+
+/// The tensor instruction that a schedule uses, if any.
+std::string form_of(const schedule::Schedule& schedule) {
+  for (const schedule::Step& step : schedule.steps) {
+    if (const auto* given = std::get_if<schedule::Tensorize>(&step)) return given->intrinsic;
+  }
+  return "plain loops";
+}
 
 void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const bench::TuningOptions& settings,
                       bench::KernelTuner& tuner) {
@@ -54,7 +63,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     state.counters["trials"] = static_cast<double>(run.status.trials);
     state.counters["failed"] = static_cast<double>(run.status.failed());
     std::string label = "best library: " + result.library;
-    if (kernel_case.unit && !target.has(*kernel_case.unit)) label += "; no " + std::string(name(*kernel_case.unit)) + " here";
+    if (kernel_case.narrow) label += "; ours by " + form_of(best[result.tuned]);
     state.SetLabel(label);
   } catch (const std::exception& error) {
     state.SkipWithError(error.what());

@@ -10,7 +10,6 @@
 
 #include "library_kernels.hpp"
 #include "shapes.hpp"
-#include "tunewright/core/target.hpp"
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
@@ -21,7 +20,7 @@ struct KernelCase {
   std::string name;
   std::shared_ptr<const program::ComputeGraph> graph;
   std::vector<LibraryKernel> libraries;
-  std::optional<TensorUnit> unit{};  ///< that multiplies such elements; without it the loops run as plain code
+  bool narrow = false;  ///< elements that tensor units multiply
 };
 
 /// Both operands are inputs: nothing is packed ahead of time.
@@ -40,7 +39,7 @@ inline KernelCase product_case(std::string name, Product p) {
 /// Both operands are inputs, of bytes or bfloat16.
 inline KernelCase narrow_product_case(std::string name, Product p, NarrowType type) {
   KernelCase c{std::move(name), narrow_product_graph(p, type), {}};
-  c.unit = type == NarrowType::Bytes ? TensorUnit::Avx512Vnni : TensorUnit::Avx512Bf16;
+  c.narrow = true;
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
   c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_narrow_product(p, type)));
 #endif
@@ -52,7 +51,19 @@ inline KernelCase convolution_case(std::string name, const ConvolutionShape& s) 
   KernelCase c{std::move(name), convolution_graph(s), {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
   c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_convolution({1, s.height, s.width, s.in_channels, s.out_channels,
-                                                                            s.kernel, s.stride, s.padding, false})));
+                                                                            s.kernel, s.stride, s.padding, false, {}})));
+#endif
+  return c;
+}
+
+/// As `convolution_case`, of bytes or bfloat16.
+inline KernelCase narrow_convolution_case(std::string name, const ConvolutionShape& s, NarrowType type) {
+  KernelCase c{std::move(name), narrow_convolution_graph(s, type), {}};
+  c.narrow = true;
+#ifdef TUNEWRIGHT_BENCH_HAS_DNNL
+  c.libraries.push_back(library_kernel(
+      "oneDNN", c.graph, dnnl_convolution({1, s.height, s.width, s.in_channels, s.out_channels, s.kernel, s.stride,
+                                           s.padding, false, dnnl_types(type)})));
 #endif
   return c;
 }
@@ -63,7 +74,7 @@ inline KernelCase depthwise_case(std::string name, std::int64_t size, std::int64
                                                            .stride = stride, .padding = 1}),
                {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
-  c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_convolution({1, size, size, channels, channels, 3, stride, 1, true})));
+  c.libraries.push_back(library_kernel("oneDNN", c.graph, dnnl_convolution({1, size, size, channels, channels, 3, stride, 1, true, {}})));
 #endif
   return c;
 }
@@ -97,6 +108,12 @@ inline std::vector<KernelCase> benchmark_cases() {
   }
   cases.push_back(narrow_product_case("matmul_int8/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::Bytes));
   cases.push_back(narrow_product_case("matmul_bf16/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::BFloat16));
+  cases.push_back(narrow_product_case("matmul_bf16/4096x1024x1024", {1, 4096, 1024, 1024}, NarrowType::BFloat16));
+  for (const NarrowType type : {NarrowType::Bytes, NarrowType::BFloat16}) {
+    const ConvolutionShape shape{28, 28, 128, 128, 3, 1, 1};
+    const std::string narrow = type == NarrowType::Bytes ? "int8" : "bf16";
+    cases.push_back(narrow_convolution_case("conv2d_" + narrow + name_of(shape).substr(6), shape, type));
+  }
   cases.push_back(product_case("matmul/128x3072x768", {1, 128, 3072, 768}));
   cases.push_back(product_case("matmul/3136x64x576", {1, 3136, 64, 576}));
   cases.push_back(product_case("matmul/49x512x4608", {1, 49, 512, 4608}));

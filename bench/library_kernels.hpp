@@ -167,14 +167,22 @@ inline LibraryCall dnnl_product(Product p) {
   });
 }
 
+/// Types of the factors and of their sum.
+struct DnnlTypes {
+  using type = dnnl::memory::data_type;
+  type source = type::f32, weights = type::f32, destination = type::f32;
+};
+inline DnnlTypes dnnl_types(NarrowType narrow) {
+  using type = dnnl::memory::data_type;
+  return narrow == NarrowType::Bytes ? DnnlTypes{type::u8, type::s8, type::s32}
+                                     : DnnlTypes{type::bf16, type::bf16, type::f32};
+}
+
 inline LibraryCall dnnl_narrow_product(Product p, NarrowType narrow) {
-  return DnnlKernel([p, narrow](const dnnl::engine& engine) {
+  return DnnlKernel([p, types = dnnl_types(narrow)](const dnnl::engine& engine) {
     using md = dnnl::memory::desc;
-    using type = dnnl::memory::data_type;
     const auto rows = dnnl::memory::format_tag::ab;
-    const bool bytes = narrow == NarrowType::Bytes;
-    const md a({p.m, p.k}, bytes ? type::u8 : type::bf16, rows), b({p.k, p.n}, bytes ? type::s8 : type::bf16, rows),
-        c({p.m, p.n}, bytes ? type::s32 : type::f32, rows);
+    const md a({p.m, p.k}, types.source, rows), b({p.k, p.n}, types.weights, rows), c({p.m, p.n}, types.destination, rows);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), engine);
     return DnnlKernel::Built{dnnl::matmul(description), a, b, c, {}};
   });
@@ -183,24 +191,24 @@ inline LibraryCall dnnl_narrow_product(Product p, NarrowType narrow) {
 struct Convolution {
   std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1, padding = 0;
   bool depthwise = false;
+  DnnlTypes types = {};
 };
 
 inline LibraryCall dnnl_convolution(Convolution s) {
   return DnnlKernel([s](const dnnl::engine& engine) {
     using md = dnnl::memory::desc;
     using tag = dnnl::memory::format_tag;
-    const auto type = dnnl::memory::data_type::f32;
     const std::int64_t oh = (s.height + 2 * s.padding - s.kernel) / s.stride + 1;
     const std::int64_t ow = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
-    const md source({s.batch, s.in_channels, s.height, s.width}, type, tag::nhwc);
-    const md destination({s.batch, s.out_channels, oh, ow}, type, tag::nhwc);
+    const md source({s.batch, s.in_channels, s.height, s.width}, s.types.source, tag::nhwc);
+    const md destination({s.batch, s.out_channels, oh, ow}, s.types.destination, tag::nhwc);
     const dnnl::memory::dims kernel = s.depthwise ? dnnl::memory::dims{s.in_channels, 1, 1, s.kernel, s.kernel}
                                                   : dnnl::memory::dims{s.out_channels, s.in_channels, s.kernel, s.kernel};
     // [kh, kw, ci, co], and [kh, kw, c] for depthwise, in oneDNN's order of dimensions.
-    const md plain = s.depthwise ? md(kernel, type, dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
-                                 : md(kernel, type, tag::hwio);
+    const md plain = s.depthwise ? md(kernel, s.types.weights, dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
+                                 : md(kernel, s.types.weights, tag::hwio);
     const dnnl::convolution_forward::desc description(
-        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, source, md(kernel, type, tag::any), destination,
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, source, md(kernel, s.types.weights, tag::any), destination,
         {s.stride, s.stride}, {0, 0}, {s.padding, s.padding}, {s.padding, s.padding});
     const dnnl::convolution_forward::primitive_desc primitive(description, engine);
     return DnnlKernel::Built{dnnl::convolution_forward(primitive), source, primitive.weights_desc(), destination, plain};

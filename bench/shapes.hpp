@@ -43,10 +43,18 @@ struct ConvolutionShape {
   std::int64_t height, width, in_channels, out_channels, kernel, stride, padding;
 };
 
+inline program::operators::Conv2dShape conv2d_shape(const ConvolutionShape& s) {
+  return {.height = s.height, .width = s.width, .in_channels = s.in_channels, .out_channels = s.out_channels,
+          .kernel = s.kernel, .stride = s.stride, .padding = s.padding};
+}
 inline std::shared_ptr<const program::ComputeGraph> convolution_graph(const ConvolutionShape& s) {
-  return program::operators::conv2d_graph({.height = s.height, .width = s.width, .in_channels = s.in_channels,
-                                           .out_channels = s.out_channels, .kernel = s.kernel, .stride = s.stride,
-                                           .padding = s.padding});
+  return program::operators::conv2d_graph(conv2d_shape(s));
+}
+inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(const ConvolutionShape& s, NarrowType type) {
+  program::operators::Conv2dShape shape = conv2d_shape(s);
+  shape.type = type == NarrowType::Bytes ? program::ScalarType::UInt8 : program::ScalarType::BFloat16;
+  if (type == NarrowType::Bytes) shape.weight_type = program::ScalarType::Int8;
+  return program::operators::conv2d_graph(shape);
 }
 
 inline std::string name_of(const ConvolutionShape& s) {

@@ -34,6 +34,7 @@ inline KernelTuner kernel_tuner(std::uint64_t seed) {
 /// differs between kinds of work, so ratios are medians over pairs that ran right after each other.
 struct Comparison {
   double tuned_s = 0;
+  std::size_t tuned = 0;  ///< which of the schedules
   std::optional<double> library_s;
   std::string library = "none";
   std::optional<double> ratio;  ///< library time / tuned time, median over the rounds
@@ -72,6 +73,7 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   const auto library = detail::fastest(std::span(heats).subspan(best.size()));
   if (!tuned) throw std::runtime_error("no tuned kernel of '" + task.name + "' runs");
   Comparison result;
+  result.tuned = *tuned;
   for (std::size_t i = best.size(); i < heats.size(); ++i) {
     if (heats[i].valid()) continue;
     const Failure& failure = *heats[i].failure();
