@@ -5,11 +5,15 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <limits>
 #include <mutex>
+#include <new>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -194,25 +198,82 @@ class Session {
       std::as_const(parts_.model).predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
   }
 
+  // Filter and ranking both read programs: each candidate is lowered once for the two of them.
+  static constexpr bool ranks_programs =
+      ProgramFilterFor<typename Recipe::filter, Space> &&
+      (ProgramDraftFor<typename Recipe::draft, Space> ||
+       (!has_draft && features::NestFeaturizerFor<typename Recipe::featurizer, Space>));
+
   // Scores `configs`; what the filter rejects gets -infinity.
   void rank_all(std::span<const Config> configs, std::span<float> score) {
     std::mutex counting;
     parallel_parts(parts_.threads, configs.size(), [&](std::size_t begin, std::size_t end) {
       const std::span<const Config> part = configs.subspan(begin, end - begin);
-      const Kept kept = parts_.filter.keep(parts_.space, task_, part);
-      if (kept.indices.size() == part.size()) {
-        rate(part, score.subspan(begin, part.size()));
-        return;
-      }
-      std::vector<Config> left;
-      for (const std::size_t index : kept.indices) left.push_back(part[index]);
-      std::vector<float> left_score(left.size());
-      rate(left, left_score);
-      std::fill_n(score.subspan(begin).begin(), part.size(), -std::numeric_limits<float>::infinity());
-      for (std::size_t i = 0; i < left.size(); ++i) score[begin + kept.indices[i]] = left_score[i];
+      ReasonCounts rejected;
+      if constexpr (ranks_programs)
+        rank_programs(part, score.subspan(begin, part.size()), rejected);
+      else
+        rank_kept(part, score.subspan(begin, part.size()), rejected);
       const std::lock_guard lock(counting);
-      for (const auto& [reason, count] : kept.rejected) rejected_[reason] += count;
+      for (const auto& [reason, count] : rejected) rejected_[reason] += count;
     });
+  }
+
+  void rank_kept(std::span<const Config> configs, std::span<float> score, ReasonCounts& rejected) const {
+    Kept kept = parts_.filter.keep(parts_.space, task_, configs);
+    rejected = std::move(kept.rejected);
+    if (kept.indices.size() == configs.size()) return rate(configs, score);
+    std::vector<Config> left;
+    for (const std::size_t index : kept.indices) left.push_back(configs[index]);
+    std::vector<float> left_score(left.size());
+    rate(left, left_score);
+    std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < left.size(); ++i) score[kept.indices[i]] = left_score[i];
+  }
+
+  void rank_programs(std::span<const Config> configs, std::span<float> score, ReasonCounts& rejected) const {
+    // Calls rate(position, program) for what the filter keeps.
+    const auto each_kept = [&](const auto& rate_program) {
+      for (std::size_t i = 0; i < configs.size(); ++i) {
+        std::optional<program_t<Space>> program;
+        try {
+          program.emplace(parts_.space.lower(task_, configs[i]));
+        } catch (const std::bad_alloc&) {
+          throw;                           // says nothing about the candidate
+        } catch (const std::exception&) {  // the filter knows the reason
+          const Kept kept = parts_.filter.keep(parts_.space, task_, configs.subspan(i, 1));
+          for (const auto& [reason, count] : kept.rejected) rejected[reason] += count;
+          continue;
+        }
+        const std::string_view reason = parts_.filter.why_rejected(parts_.space, task_, *program);
+        if (reason.empty())
+          rate_program(i, *program);
+        else
+          ++rejected[std::string(reason)];
+      }
+    };
+    std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
+    if constexpr (has_draft) {
+      auto score_of = parts_.draft.score_of(task_);
+      each_kept([&](std::size_t i, const program_t<Space>& program) { score[i] = score_of(program); });
+    } else {
+      auto describer = parts_.featurizer.describer();
+      FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
+      std::vector<std::size_t> described;
+      each_kept([&](std::size_t i, const program_t<Space>& program) {
+        described.push_back(i);
+        try {
+          describer.describe(program, task_, x);
+        } catch (const std::bad_alloc&) {
+          throw;
+        } catch (const std::exception&) {
+          x.close_program();
+        }
+      });
+      std::vector<float> found(described.size());
+      std::as_const(parts_.model).predict(x, found);
+      for (std::size_t i = 0; i < described.size(); ++i) score[described[i]] = found[i];
+    }
   }
 
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {

@@ -16,9 +16,21 @@
 
 namespace tunewright::drafts {
 
-/// Scores each configuration by 1 / `latency_s(nest)` of its loop nest; -infinity for what cannot be lowered or
-/// read, and for scores that are no positive number. Throws `std::invalid_argument` when there are not as many scores
-/// as configurations.
+/// 1 / `latency_s(program)`; -infinity for what cannot be read, and for scores that are no positive number.
+template <class Latency, class Program>
+[[nodiscard]] float score_of(Latency& latency_s, const Program& program) {
+  try {
+    const double found = 1 / latency_s(program);
+    if (std::isfinite(found) && found > 0) return static_cast<float>(found);
+  } catch (const std::bad_alloc&) {
+    throw;                           // says nothing about the program
+  } catch (const std::exception&) {  // a program that cannot be read
+  }
+  return -std::numeric_limits<float>::infinity();
+}
+
+/// Scores each configuration by its loop nest, see `score_of`; -infinity for what cannot be lowered. Throws
+/// `std::invalid_argument` when there are not as many scores as configurations.
 template <SearchSpace S, class Latency>
 void score_lowered(const S& space, const Task& task, std::span<const config_t<S>> configs,
                    std::span<float> score, Latency latency_s) {
@@ -29,8 +41,7 @@ void score_lowered(const S& space, const Task& task, std::span<const config_t<S>
   for (std::size_t i = 0; i < configs.size(); ++i) {
     score[i] = -std::numeric_limits<float>::infinity();
     try {
-      const double found = 1 / latency_s(space.lower(task, configs[i]));
-      if (std::isfinite(found) && found > 0) score[i] = static_cast<float>(found);
+      score[i] = score_of(latency_s, space.lower(task, configs[i]));
     } catch (const std::bad_alloc&) {
       throw;                           // says nothing about the configuration
     } catch (const std::exception&) {  // a configuration that leads nowhere

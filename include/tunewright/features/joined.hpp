@@ -20,15 +20,6 @@
 
 namespace tunewright::features {
 
-/// A featurizer that describes lowered programs one by one and gives what does so, so that several can describe
-/// a program that was lowered once.
-template <class F, class S>
-concept NestFeaturizerFor = FeaturizerFor<F, S> &&
-    requires(const F& featurizer, const S& space, const Task& task, const config_t<S>& config,
-             FeatureBatch& batch) {
-  featurizer.describer().describe(space.lower(task, config), task, batch);
-};
-
 /// Several descriptions of one configuration side by side, each in a block of columns of its own, in the order
 /// of `F`.
 ///

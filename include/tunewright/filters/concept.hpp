@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
@@ -38,6 +39,15 @@ concept LearningFilterFor = FilterFor<F, S> &&
     requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<const Outcome> outcomes) {
   filter.learn(space, task, configs, outcomes);
+};
+
+/// Refinement: judges a program that somebody lowered already, so that ranking lowers each candidate once.
+/// `why_rejected(space, task, program)` gives the reason under which `keep` would count it, and nothing where `keep`
+/// would keep it. Configurations that cannot be lowered are still asked of `keep`.
+template <class F, class S>
+concept ProgramFilterFor = FilterFor<F, S> &&
+    requires(const F& filter, const S& space, const Task& task, const program_t<S>& program) {
+  { filter.why_rejected(space, task, program) } -> std::convertible_to<std::string_view>;
 };
 
 }  // namespace tunewright

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <string_view>
 
 #include "tunewright/filters/concept.hpp"
 
@@ -31,6 +33,13 @@ struct StaticLimits {
     }
     return kept;
   }
+
+  template <SearchSpace S>
+  [[nodiscard]] std::string_view why_rejected(const S& space, const Task& task, const program_t<S>& program) const
+      requires requires {
+    { space.why_infeasible(task, program) } -> std::convertible_to<std::string_view>;
+  }
+  { return space.why_infeasible(task, program); }
 };
 
 }  // namespace tunewright::filters
