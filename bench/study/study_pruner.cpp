@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How soon drafting first reaches what Ansor's search ends with.
 //
-//   study_pruner [--machine=simulated|real] [--seeds=N --tasks=N --trials=N] [--trial_ms=N] [--least_steps=N]
+//   study_pruner [--machine=simulated|real] [--seeds=N --first_seed=N --tasks=N --trials=N] [--trial_ms=N] [--threads=N]
+//                [--least_steps=N --steps=N --renewal_percent=N --growth_percent=N] [--population=N] [--bred=N]
 //
-// Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10, models
-// trained anew whenever data grew by a fifth, the network in at least `--least_steps` steps (100). Recipes: pruner, whose
-// draft is the analyser by levels; pruner_released and pruner_printed with Pruner's own forms, on GPU tasks; random_draft
-// with the network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this
-// machine's CPU, compiled and run.
+// Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10. Trees are
+// trained anew whenever data grew by a fifth; the network at doublings, in at least `--least_steps` steps (100), and
+// `--steps` (20) after other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (0)
+// mutations of the fastest programs for each one measured. Recipes: pruner, whose draft is the
+// analyser by levels; pruner_released and pruner_printed with Pruner's own forms, on GPU tasks; random_draft with the
+// network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this machine's CPU,
+// compiled and run. Ansor is searched first for even seeds and last for odd ones.
 //
 // Time: on the simulated machine, `--trial_ms` (1000: compiling and measuring a candidate) a trial, and the processor time
-// the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall time.
+// the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall time, and
+// searches have as many threads as the machine.
 // Counters:
 //   ansor_us, final_us             latency of the best program at the end
 //   reached                        1 where Ansor's final latency was reached
@@ -18,7 +22,8 @@
 //                                  that was not reached, Ansor's whole time / the whole time
 //   speedup_trials                 the same, counted in trials
 //   ansor_speedup                  of Ansor over itself: it may be done long before its budget is
-//   search_s, ansor_search_s       processor time of exploring and learning alone (simulated machine)
+//   total_s, ansor_total_s         time of the whole search; reaching_s: until Ansor's final latency was reached
+//   search_s, ansor_search_s       of it, what is not compiling and measuring
 //   best_N, ansor_best_N           best of the two final latencies / best latency after N trials: the curves
 // Data "geometric_mean" are those means over all tasks of one seed.
 
@@ -29,6 +34,7 @@
 #include <ctime>
 #include <map>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -36,8 +42,10 @@
 
 #include "../two_cores.hpp"
 #include "study.hpp"
+#include "tunewright/adaptations/continued.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/thread_team.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
@@ -58,7 +66,24 @@ using Space = spaces::MultiLevelTiling;
 struct Settings {
   std::size_t trials = 200;
   Seconds trial{1.0};
+  unsigned threads = 1;
   unsigned least_steps = 100;
+  adaptations::Continued continued{};
+  std::size_t population = 1536;  ///< of the draft
+  double bred_factor = 0;
+};
+
+/// A measurer that tells the seconds spent in it.
+template <class Measurer>
+struct Watched : Measurer {
+  std::shared_ptr<double> spent_s = std::make_shared<double>(0);
+
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                               const OutcomeSink& sink = {}) {
+    std::vector<Outcome> outcomes;
+    *spent_s += study::seconds_of([&] { outcomes = Measurer::measure(task, programs, sink); });
+    return outcomes;
+  }
 };
 
 /// How a search went, a point a round.
@@ -96,18 +121,30 @@ Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CL
 template <class Recipe>
 Course course(Parts<Recipe> parts, const Task& task, std::uint64_t seed, const Settings& settings) {
   parts.seed = seed;
-  parts.threads = 1;
-  parts.adaptation.min_growth = 0.2;
-  if constexpr (requires { parts.model.training; }) parts.model.training.least_steps = settings.least_steps;
-  parts.model.threads = 1;
-  if constexpr (std::same_as<typename Recipe::measurer, measurers::Simulated>) {
+  parts.threads = settings.threads;
+  parts.model.threads = settings.threads;
+  if constexpr (requires { parts.model.training; }) {
+    parts.model.training.least_steps = settings.least_steps;
+    parts.adaptation = settings.continued;
+  } else {
+    parts.adaptation.min_growth = 0.2;
+  }
+  if constexpr (requires { parts.explorer.refresh_rounds; }) {
+    parts.explorer.explorer.population = settings.population;
+    parts.explorer.bred_factor = settings.bred_factor;
+  }
+  constexpr bool simulated = std::same_as<typename Recipe::measurer, measurers::Simulated>;
+  std::shared_ptr<double> measuring_s;
+  if constexpr (simulated) {
     parts.measurer.trial = settings.trial;
     parts.clock = [virtual_clock = parts.measurer.clock] { return virtual_clock() + processor_time(); };
+  } else {
+    measuring_s = parts.measurer.spent_s;
   }
   const Seconds start = processor_time();
   Course course;
   Tuner<Recipe>(std::move(parts)).run(task, {.trials = settings.trials, .batch = 10}, course);
-  course.search_s = (processor_time() - start).count();
+  course.search_s = simulated ? (processor_time() - start).count() : course.last().elapsed_s - *measuring_s;
   return course;
 }
 
@@ -124,6 +161,9 @@ Counters compare(const Course& ansor, const Course& other, const Settings& setti
       {"speedup", theirs.elapsed_s / reached.elapsed_s},
       {"speedup_trials", static_cast<double>(theirs.trials) / static_cast<double>(reached.trials)},
       {"ansor_speedup", theirs.elapsed_s / ansor.reaching(theirs.best_s).elapsed_s},
+      {"total_s", ours.elapsed_s},
+      {"ansor_total_s", theirs.elapsed_s},
+      {"reaching_s", reached.elapsed_s},
       {"search_s", other.search_s},
       {"ansor_search_s", ansor.search_s}};
   for (const std::size_t part : {20, 10, 4, 2, 1}) {
@@ -176,7 +216,8 @@ void add_studies(const study::Options& options, const Settings& settings,
       std::make_shared<std::map<std::string, Course>>();  // by task and seed: one search for all
   const auto all = std::make_shared<std::map<std::string, std::vector<Counters>>>();
   const std::size_t tasks = options.tasks == 0 ? kinds.size() : std::min(options.tasks, kinds.size());
-  for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+  const std::size_t first_seed = options.number("first_seed", 0);
+  for (std::uint64_t seed = first_seed; seed < first_seed + options.seeds; ++seed) {
     for (const Target& target : targets) {
       const auto add = [&](const std::string& recipe, const auto& search) {
         const std::string group = recipe + target.name + std::to_string(seed);
@@ -184,8 +225,13 @@ void add_studies(const study::Options& options, const Settings& settings,
           const Task task = task_of(kinds[t], target);
           study::add(recipe, kinds[t] + "_" + target.name, seed, [=](benchmark::State& state) {
             const std::string key = task.name + target.name + std::to_string(seed);
-            if (ansor->count(key) == 0) (*ansor)[key] = course(Parts<Ansor>{}, task, seed, settings);
-            const Counters found = compare(ansor->at(key), search(task, seed), settings);
+            const auto search_ansor = [&] {
+              if (ansor->count(key) == 0) (*ansor)[key] = course(Parts<Ansor>{}, task, seed, settings);
+            };
+            if (seed % 2 == 0) search_ansor();
+            const Course other = search(task, seed);
+            search_ansor();
+            const Counters found = compare(ansor->at(key), other, settings);
             for (const auto& [name, value] : found) state.counters[name] = value;
             (*all)[group].push_back(found);
           });
@@ -222,9 +268,21 @@ void add_studies(const study::Options& options, const Settings& settings,
 
 int main(int argc, char** argv) {
   return study::run(argc, argv, {.folders = {}, .seeds = 5}, [](const study::Options& options) {
-    const Settings settings{options.number("trials", 200),
-                            Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3),
-                            static_cast<unsigned>(options.number("least_steps", 100))};
+    const auto share = [&](const char* name, std::size_t otherwise) {
+      return static_cast<double>(options.number(name, otherwise)) / 100;
+    };
+    const auto count = [&](const char* name, std::size_t otherwise) {
+      return static_cast<unsigned>(options.number(name, otherwise));
+    };
+    Settings settings{.trials = options.number("trials", 200),
+                      .trial = Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3),
+                      .threads = count("threads", 1),
+                      .least_steps = count("least_steps", 100),
+                      .continued = {.steps = count("steps", 20),
+                                    .renewal_factor = share("renewal_percent", 200),
+                                    .min_growth = share("growth_percent", 10)},
+                      .population = options.number("population", 1536),
+                      .bred_factor = static_cast<double>(options.number("bred", 0))};
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
       add_studies<measurers::Simulated>(options, settings,
@@ -232,7 +290,8 @@ int main(int argc, char** argv) {
     } else if (machine == "real") {
       Target host = host_target();
       host.name = "host";
-      add_studies<measurers::OrcJit>(options, settings, {host});
+      settings.threads = count("threads", hardware_threads());
+      add_studies<Watched<measurers::OrcJit>>(options, settings, {host});
     } else {
       throw std::invalid_argument("--machine=" + machine + ": give simulated or real");
     }
