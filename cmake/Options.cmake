@@ -34,6 +34,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
       -Wno-error=uninitialized -Wno-error=maybe-uninitialized -Wno-error=array-bounds -Wno-error=stringop-overflow
       -Wno-error=stringop-overread -Wno-error=dangling-pointer -Wno-error=free-nonheap-object)
   endif()
+  # Clang reports what std::stable_sort of GCC 12's library uses and declares deprecated; GCC reports such uses of our own.
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    target_compile_options(tunewright_development INTERFACE -Wno-deprecated-declarations)
+  endif()
   # Programs are linked with every component; only libraries they call are loaded when they start.
   target_link_options(tunewright_development INTERFACE $<$<PLATFORM_ID:Linux>:LINKER:--as-needed>)
 endif()

@@ -10,6 +10,7 @@ using tunewright::FunctionRef;
 
 namespace {
 int twice(FunctionRef<int(int)> f, int x) { return f(f(x)); }
+int add_one(int x) { return x + 1; }
 const std::string& pick(FunctionRef<const std::string&(bool)> f) { return f(true); }
 }  // namespace
 
@@ -21,6 +22,7 @@ TEST_CASE("a function reference calls what it refers to") {
   auto own = keeps_state;
   CHECK(twice(own, 10) == 13);
   CHECK(own(0) == 3);  // the object itself was called, not a copy
+  CHECK(twice(add_one, 5) == 7);
 }
 
 TEST_CASE("references and values that can only be moved pass through") {
