@@ -42,6 +42,7 @@ struct TensorIntrinsic {
   std::int64_t n = 1;
   std::int64_t k = 1;
   std::int64_t steps = 1;  ///< sums of k terms that follow one another
+  bool takes_fewer = false;  ///< m and steps are the most there can be
   TensorUnit unit = TensorUnit::Avx512Vnni;
   std::array<OperandTypes, 4> types{};
   std::size_t type_count = 1;
@@ -74,6 +75,7 @@ inline constexpr std::array<TensorIntrinsic, 7> tensor_intrinsics{{
      .n = 16,
      .k = 4,
      .steps = 16,
+     .takes_fewer = true,
      .unit = TensorUnit::AmxInt8,
      .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
                 {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
@@ -84,6 +86,7 @@ inline constexpr std::array<TensorIntrinsic, 7> tensor_intrinsics{{
      .n = 16,
      .k = 2,
      .steps = 16,
+     .takes_fewer = true,
      .unit = TensorUnit::AmxBf16,
      .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}}},
     {.name = "wmma_fp16",

@@ -141,7 +141,7 @@ class Emission : Pass {
                   Body& into) {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
-    if (initialise && place == first_reduction(stage)) emit_initialisation(id, place, *initialise, into);
+    if (initialise && place == first_reduction(stage, info)) emit_initialisation(id, place, *initialise, into);
     if (place == stage.order.size()) {
       into.push_back(std::move(update));
       return;
@@ -181,21 +181,23 @@ class Emission : Pass {
       std::int64_t extent;
       bool reduction;
       LoopKind kind;
+      bool or_less = false;
     };
     constexpr std::int64_t longest_unrolled = 8;
     const LoopKind reducing = intrinsic.k <= longest_unrolled ? LoopKind::Unrolled : LoopKind::Serial;
     const LoopKind columns = is_tensor_core(intrinsic.unit) ? LoopKind::Serial : LoopKind::Vectorized;
     Loop* outermost = nullptr;
     Body* inside = &body;
-    for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial},
-                                 Wanted{intrinsic.steps, true, LoopKind::Serial},
+    for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial, intrinsic.takes_fewer},
+                                 Wanted{intrinsic.steps, true, LoopKind::Serial, intrinsic.takes_fewer},
                                  Wanted{intrinsic.n, false, columns},
                                  Wanted{intrinsic.k, true, reducing}}) {
       if (wanted.extent == 1) continue;
       const bool alone = !inside->empty() && (inside == &body || inside->size() == 1);
       Loop* loop = alone ? std::get_if<Loop>(&inside->back().content) : nullptr;
-      if (loop == nullptr || nest_.variables[loop->var].extent != wanted.extent || loop->reduction != wanted.reduction)
-        refuse_instruction(stage);
+      if (loop == nullptr || loop->reduction != wanted.reduction) refuse_instruction(stage);
+      const std::int64_t extent = nest_.variables[loop->var].extent;
+      if (extent != wanted.extent && !(wanted.or_less && extent < wanted.extent)) refuse_instruction(stage);
       loop->kind = wanted.kind;
       if (outermost == nullptr) outermost = loop;
       inside = &loop->body;
@@ -228,13 +230,21 @@ class Emission : Pass {
     }
   }
 
-  static std::size_t first_reduction(const Stage& stage) {
-    std::size_t place = 0;
-    for (const IterId iter : stage.order) {
-      if (stage.iterators[iter].kind == AxisKind::Reduction) break;
-      ++place;
+  /// Where the elements of a stage start from the identity: in front of its outermost reduction loop, since one that
+  /// has a single iteration is none, and of its tensor instruction.
+  static std::size_t first_reduction(const Stage& stage, const StageInfo& info) {
+    std::size_t first = stage.order.size();
+    for (std::size_t place = stage.order.size(); place-- > 0;) {
+      const IterId iter = stage.order[place];
+      if (stage.iterators[iter].kind != AxisKind::Reduction) continue;
+      if (info.var[iter] || rebinding_of(info, iter) != nullptr) first = place;
     }
-    return place;
+    if (stage.tensorized.intrinsic != nullptr) first = std::min(first, stage.position(stage.tensorized.iter));
+    if (first < stage.order.size()) return first;
+    const auto reduction = std::find_if(stage.order.begin(), stage.order.end(), [&](IterId iter) {
+      return stage.iterators[iter].kind == AxisKind::Reduction;
+    });
+    return static_cast<std::size_t>(reduction - stage.order.begin());
   }
 
   /// The spatial loops from `place` on, around a store of the identity.
