@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "tune_kernel.hpp"
-#include "tuning_options.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tuning_options.hpp"
 
 namespace {
 
@@ -36,8 +36,8 @@ std::string form_of(const schedule::Schedule& schedule) {
   return "plain loops";
 }
 
-void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const bench::TuningOptions& settings,
-                      bench::KernelTuner& tuner) {
+void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case,
+                      const bench::TuningOptions& settings, bench::KernelTuner& tuner) {
   const Target target = host_target();
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
   const Budget budget{.trials = settings.trials};
@@ -74,12 +74,16 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
 
 int main(int argc, char** argv) {
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
-  const std::vector<bench::KernelCase> cases = bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
+  const std::vector<bench::KernelCase> cases =
+      bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
   bench::KernelTuner tuner = bench::kernel_tuner(1);
   for (const bench::KernelCase& kernel_case : cases) {
-    benchmark::RegisterBenchmark(kernel_case.name.c_str(),
-                                 [&](benchmark::State& state) { tune_and_compare(state, kernel_case, settings, tuner); })
-        ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+    benchmark::RegisterBenchmark(
+        kernel_case.name.c_str(),
+        [&](benchmark::State& state) { tune_and_compare(state, kernel_case, settings, tuner); })
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;

@@ -24,7 +24,6 @@
 #include "gpu_library_kernels.hpp"
 #endif
 #include "shapes.hpp"
-#include "tuning_options.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
@@ -36,6 +35,7 @@
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/tuner.hpp"
+#include "tuning_options.hpp"
 
 namespace {
 
@@ -88,7 +88,9 @@ Case half_product_case(const bench::Product& p) {
   const auto sums = program::operators::matmul(*graph, graph->input("A", {p.m, p.k}, ScalarType::Float16),
                                                graph->input("B", {p.k, p.n}, ScalarType::Float16));
   program::operators::cast(*graph, sums, ScalarType::Float16);
-  Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k), graph, {}};
+  Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k),
+         graph,
+         {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
   c.libraries.push_back(library("cuBLAS, tensor units", [p] { return bench::cublas_half_product(p); }));
 #endif
@@ -98,8 +100,10 @@ Case half_product_case(const bench::Product& p) {
 Case convolution_case(const bench::ConvolutionShape& s) {
   Case c{bench::name_of(s), bench::convolution_graph(s), {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_CUDNN
-  c.libraries.push_back(library("cuDNN, NCHW", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NCHW); }));
-  c.libraries.push_back(library("cuDNN, NHWC", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NHWC); }));
+  c.libraries.push_back(
+      library("cuDNN, NCHW", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NCHW); }));
+  c.libraries.push_back(
+      library("cuDNN, NHWC", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NHWC); }));
 #endif
   return c;
 }
@@ -110,7 +114,8 @@ std::vector<Case> all_cases() {
   cases.push_back(product_case({1, 128, 3072, 768}));
   cases.push_back(product_case({12, 128, 64, 128}));
   cases.push_back(half_product_case({1, 4096, 4096, 4096}));
-  for (const bench::ConvolutionShape& s : bench::resnet50_convolutions()) cases.push_back(convolution_case(s));
+  for (const bench::ConvolutionShape& s : bench::resnet50_convolutions())
+    cases.push_back(convolution_case(s));
   return cases;
 }
 
@@ -160,7 +165,8 @@ void compare(benchmark::State& state, measurers::Nvrtc& measurer, const Task& ta
 }
 
 template <class AnyTuner>
-void tune_and_compare(benchmark::State& state, const Case& c, const bench::TuningOptions& settings, AnyTuner& tuner) {
+void tune_and_compare(benchmark::State& state, const Case& c, const bench::TuningOptions& settings,
+                      AnyTuner& tuner) {
   measurers::Nvrtc& measurer = tuner.parts().measurer;
   if (const std::string why = measurer.why_unavailable(); !why.empty()) {
     state.SkipWithError(("skipped: " + why).c_str());
@@ -186,7 +192,9 @@ int run_all(AnyTuner& tuner, const bench::TuningOptions& settings, int argc, cha
   for (const Case& c : cases) {
     benchmark::RegisterBenchmark(
         c.name.c_str(), [&](benchmark::State& state) { tune_and_compare(state, c, settings, tuner); })
-        ->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
@@ -206,6 +214,8 @@ int main(int argc, char** argv) {
     return run_all(tuner, settings, argc, argv);
   }
   Tuner<recipes::Ansor<Space, measurers::Nvrtc>> tuner{
-      {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = 1, .threads = hardware_threads()}};
+      {.model = {.objective = models::gbdt::Objective::RankPairwise},
+       .seed = 1,
+       .threads = hardware_threads()}};
   return run_all(tuner, settings, argc, argv);
 }

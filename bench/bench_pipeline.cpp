@@ -28,12 +28,15 @@ using namespace tunewright;
 namespace ops = program::operators;
 
 Task convolution() {
-  return program::make_task("conv2d 28x28x128 -> 128",
-                            ops::conv2d_graph({.height = 28, .width = 28, .in_channels = 128, .out_channels = 128, .kernel = 3, .padding = 1}),
-                            host_target());
+  return program::make_task(
+      "conv2d 28x28x128 -> 128",
+      ops::conv2d_graph(
+          {.height = 28, .width = 28, .in_channels = 128, .out_channels = 128, .kernel = 3, .padding = 1}),
+      host_target());
 }
 
-std::vector<schedule::Schedule> sample(const spaces::MultiLevelTiling& space, const Task& task, std::size_t n) {
+std::vector<schedule::Schedule> sample(const spaces::MultiLevelTiling& space, const Task& task,
+                                       std::size_t n) {
   std::vector<schedule::Schedule> drawn;
   for (Rng rng(1); drawn.size() < n;) {
     if (auto config = space.sample(task, rng)) drawn.push_back(*std::move(config));
@@ -68,12 +71,14 @@ void candidates(benchmark::State& state) {
     benchmark::DoNotOptimize(score.data());
     count += children.size();
   }
-  state.counters["candidates_per_s"] = benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+  state.counters["candidates_per_s"] =
+      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
 }
 BENCHMARK(candidates)->Name("pipeline/candidates")->Unit(benchmark::kMillisecond)->MinTime(2);
 
 void compile(benchmark::State& state) {
-  const Task task = program::make_task("matmul 1024", ops::matmul_graph({.m = 1024, .n = 1024, .k = 1024}), host_target());
+  const Task task =
+      program::make_task("matmul 1024", ops::matmul_graph({.m = 1024, .n = 1024, .k = 1024}), host_target());
   const spaces::MultiLevelTiling space;
   const std::vector<schedule::Schedule> drawn = sample(space, task, 64);
   codegen::LlvmCompiler compiler(task.target);
@@ -83,7 +88,8 @@ void compile(benchmark::State& state) {
     const loops::LoopNest nest = loops::lower(drawn[next++ % drawn.size()]);
     const auto start = std::chrono::steady_clock::now();
     benchmark::DoNotOptimize(compiler.compile(nest));
-    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    milliseconds.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   state.counters["compile_ms"] = stats::median(milliseconds);
 }
@@ -95,7 +101,8 @@ void trials(benchmark::State& state) {
   const Task task = convolution();
   double seconds = 0;
   std::size_t measured = 0;
-  Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>> tuner{{.seed = 1, .threads = task.target.threads}};
+  Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>> tuner{
+      {.seed = 1, .threads = task.target.threads}};
   for (auto _ : state) {
     const auto run = tuner.run(task, {.trials = budget});
     seconds += run.status.elapsed.count();

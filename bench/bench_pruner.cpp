@@ -153,7 +153,8 @@ void best_k(benchmark::State& state, const std::string& kind, const Target& targ
 
 void add_all() {
   using drafts::SymbolAnalyzer;
-  const std::vector<std::pair<std::string, Target>> targets{{"cpu", bench::two_cores()}, {"a100", gpu_target("A100")}};
+  const std::vector<std::pair<std::string, Target>> targets{{"cpu", bench::two_cores()},
+                                                            {"a100", gpu_target("A100")}};
   for (const auto& [device, target] : targets) {
     for (const std::string kind : {"conv2d", "matmul"}) {
       const std::string name = kind + "/" + device;

@@ -130,10 +130,11 @@ inline GpuLibraryKernel cublas_product(const Product& p) {
   return {"cuBLAS", [state, p] {
             const float one = 1, zero = 0;
             const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
-            detail::check(cublasSgemmStridedBatched(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one,
-                                                    state->b.data(), n, p.k * p.n, state->a.data(), k, p.m * p.k,
-                                                    &zero, state->c.data(), n, p.m * p.n, static_cast<int>(p.batch)),
-                          "cublasSgemmStridedBatched");
+            detail::check(
+                cublasSgemmStridedBatched(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one,
+                                          state->b.data(), n, p.k * p.n, state->a.data(), k, p.m * p.k, &zero,
+                                          state->c.data(), n, p.m * p.n, static_cast<int>(p.batch)),
+                "cublasSgemmStridedBatched");
           }};
 }
 
@@ -150,10 +151,11 @@ inline GpuLibraryKernel cublas_half_product(const Product& p) {
   return {"cuBLAS", [state, p] {
             const float one = 1, zero = 0;
             const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
-            detail::check(cublasGemmEx(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, state->b.data(),
-                                       CUDA_R_16F, n, state->a.data(), CUDA_R_16F, k, &zero, state->c.data(),
-                                       CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                          "cublasGemmEx");
+            detail::check(
+                cublasGemmEx(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, state->b.data(),
+                             CUDA_R_16F, n, state->a.data(), CUDA_R_16F, k, &zero, state->c.data(),
+                             CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                "cublasGemmEx");
           }};
 }
 
@@ -195,8 +197,8 @@ inline GpuLibraryKernel cublas_lt_product(const Product& p) {
                 "cublasLtMatmulPreferenceSetAttribute");
   std::array<cublasLtMatmulHeuristicResult_t, 16> proposals{};
   int found = 0;
-  detail::check(cublasLtMatmulAlgoGetHeuristic(state->handle, state->product_form, state->b_form, state->a_form,
-                                               state->c_form, state->c_form, preference,
+  detail::check(cublasLtMatmulAlgoGetHeuristic(state->handle, state->product_form, state->b_form,
+                                               state->a_form, state->c_form, state->c_form, preference,
                                                static_cast<int>(proposals.size()), proposals.data(), &found),
                 "cublasLtMatmulAlgoGetHeuristic");
   cublasLtMatmulPreferenceDestroy(preference);
@@ -204,11 +206,12 @@ inline GpuLibraryKernel cublas_lt_product(const Product& p) {
   for (int i = 0; i < found; ++i) {
     ways.push_back({"cuBLASLt", [state, algorithm = proposals[static_cast<std::size_t>(i)].algo] {
                       const float one = 1, zero = 0;
-                      detail::check(cublasLtMatmul(state->handle, state->product_form, &one, state->b.data(),
-                                                   state->b_form, state->a.data(), state->a_form, &zero,
-                                                   state->c.data(), state->c_form, state->c.data(), state->c_form,
-                                                   &algorithm, state->workspace.data(), workspace_bytes, nullptr),
-                                    "cublasLtMatmul");
+                      detail::check(
+                          cublasLtMatmul(state->handle, state->product_form, &one, state->b.data(),
+                                         state->b_form, state->a.data(), state->a_form, &zero,
+                                         state->c.data(), state->c_form, state->c.data(), state->c_form,
+                                         &algorithm, state->workspace.data(), workspace_bytes, nullptr),
+                          "cublasLtMatmul");
                     }});
   }
   return fastest_way(std::move(ways));
@@ -247,10 +250,10 @@ inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensor
       detail::check(cudnnSetFilter4dDescriptor(w_form, CUDNN_DATA_FLOAT, format, i(shape.out_channels),
                                                i(shape.in_channels), i(shape.kernel), i(shape.kernel)),
                     "cudnnSetFilter4dDescriptor");
-      detail::check(cudnnSetConvolution2dDescriptor(form, i(shape.padding), i(shape.padding), i(shape.stride),
-                                                    i(shape.stride), 1, 1, CUDNN_CROSS_CORRELATION,
-                                                    CUDNN_DATA_FLOAT),
-                    "cudnnSetConvolution2dDescriptor");
+      detail::check(
+          cudnnSetConvolution2dDescriptor(form, i(shape.padding), i(shape.padding), i(shape.stride),
+                                          i(shape.stride), 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
+          "cudnnSetConvolution2dDescriptor");
       detail::check(cudnnSetConvolutionMathType(form, CUDNN_FMA_MATH), "cudnnSetConvolutionMathType");
     }
     ~State() {
@@ -276,9 +279,9 @@ inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensor
   auto state = std::make_shared<State>(s, layout);
   std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> proposals{};
   int found = 0;
-  detail::check(cudnnGetConvolutionForwardAlgorithm_v7(state->handle, state->x_form, state->w_form, state->form,
-                                                       state->y_form, static_cast<int>(proposals.size()), &found,
-                                                       proposals.data()),
+  detail::check(cudnnGetConvolutionForwardAlgorithm_v7(
+                    state->handle, state->x_form, state->w_form, state->form, state->y_form,
+                    static_cast<int>(proposals.size()), &found, proposals.data()),
                 "cudnnGetConvolutionForwardAlgorithm_v7");
   std::size_t most = 1;
   std::vector<GpuLibraryKernel> ways;
@@ -288,10 +291,10 @@ inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensor
     most = std::max(most, proposal.memory);
     ways.push_back({"cuDNN", [state, algorithm = proposal.algo, bytes = proposal.memory] {
                       const float one = 1, zero = 0;
-                      detail::check(cudnnConvolutionForward(state->handle, &one, state->x_form, state->x.data(),
-                                                            state->w_form, state->w.data(), state->form, algorithm,
-                                                            state->workspace->data(), bytes, &zero, state->y_form,
-                                                            state->y.data()),
+                      detail::check(cudnnConvolutionForward(state->handle, &one, state->x_form,
+                                                            state->x.data(), state->w_form, state->w.data(),
+                                                            state->form, algorithm, state->workspace->data(),
+                                                            bytes, &zero, state->y_form, state->y.data()),
                                     "cudnnConvolutionForward");
                     }});
   }

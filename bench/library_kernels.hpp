@@ -54,15 +54,19 @@ void run_slot(void* const* buffers, const codegen::tunewright_runtime*) {
 }
 
 template <std::size_t... Slots>
-constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_functions(std::index_sequence<Slots...>) {
+constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_functions(
+    std::index_sequence<Slots...>) {
   return {&run_slot<Slots>...};
 }
 
 }  // namespace detail
 
 /// Enters a library's function for the outputs of `graph` into the table.
-inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<const program::ComputeGraph>& graph, LibraryCall call) {
-  static constexpr auto functions = detail::slot_functions(std::make_index_sequence<detail::max_library_kernels>{});
+inline LibraryKernel library_kernel(std::string library,
+                                    const std::shared_ptr<const program::ComputeGraph>& graph,
+                                    LibraryCall call) {
+  static constexpr auto functions =
+      detail::slot_functions(std::make_index_sequence<detail::max_library_kernels>{});
   std::vector<LibraryCall>& runs = detail::library_runs();
   if (runs.size() == functions.size()) throw std::length_error("the table of library kernels is full");
   const loops::LoopNest plain = loops::lower(schedule::Schedule{graph, {}});
@@ -84,7 +88,8 @@ inline LibraryCall eigen_product(Product p) {
     auto* c = static_cast<float*>(buffers[2]);
     for (std::int64_t i = 0; i < p.batch; ++i) {
       Eigen::Map<Matrix> result(c + i * p.m * p.n, p.m, p.n);
-      result.noalias() = Eigen::Map<const Matrix>(a + i * p.m * p.k, p.m, p.k) * Eigen::Map<const Matrix>(b + i * p.k * p.n, p.k, p.n);
+      result.noalias() = Eigen::Map<const Matrix>(a + i * p.m * p.k, p.m, p.k) *
+                         Eigen::Map<const Matrix>(b + i * p.k * p.n, p.k, p.n);
     }
   };
 }
@@ -96,8 +101,10 @@ inline LibraryCall openblas_product(Product p) {
     const auto n = static_cast<blasint>(p.n);
     const auto k = static_cast<blasint>(p.k);
     for (std::int64_t i = 0; i < p.batch; ++i) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0F, static_cast<const float*>(buffers[0]) + i * p.m * p.k, k,
-                  static_cast<const float*>(buffers[1]) + i * p.k * p.n, n, 0.0F, static_cast<float*>(buffers[2]) + i * p.m * p.n, n);
+      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0F,
+                  static_cast<const float*>(buffers[0]) + i * p.m * p.k, k,
+                  static_cast<const float*>(buffers[1]) + i * p.k * p.n, n, 0.0F,
+                  static_cast<float*>(buffers[2]) + i * p.m * p.n, n);
     }
   };
 }
@@ -111,7 +118,7 @@ class DnnlKernel {
   struct Built {
     dnnl::primitive primitive;
     dnnl::memory::desc source, weights, destination;  ///< as the primitive wants them
-    dnnl::memory::desc plain_weights;                 ///< as the graph has them; empty when they are no constant
+    dnnl::memory::desc plain_weights;  ///< as the graph has them; empty when they are no constant
   };
   explicit DnnlKernel(std::function<Built(const dnnl::engine&)> build) : build_(std::move(build)) {}
 
@@ -133,9 +140,11 @@ class DnnlKernel {
     std::unordered_map<int, dnnl::memory> arguments;
     arguments.emplace(DNNL_ARG_SRC, dnnl::memory(s.built.source, s.engine, buffers[0]));
     if (s.has_weights) {
-      arguments.emplace(DNNL_ARG_WEIGHTS, s.reordered ? s.reordered : dnnl::memory(s.built.weights, s.engine, buffers[1]));
+      arguments.emplace(DNNL_ARG_WEIGHTS,
+                        s.reordered ? s.reordered : dnnl::memory(s.built.weights, s.engine, buffers[1]));
     }
-    arguments.emplace(DNNL_ARG_DST, dnnl::memory(s.built.destination, s.engine, buffers[s.has_weights ? 2 : 1]));
+    arguments.emplace(DNNL_ARG_DST,
+                      dnnl::memory(s.built.destination, s.engine, buffers[s.has_weights ? 2 : 1]));
     s.built.primitive.execute(s.stream, arguments);
     s.stream.wait();
   }
@@ -182,14 +191,16 @@ inline LibraryCall dnnl_narrow_product(Product p, NarrowType narrow) {
   return DnnlKernel([p, types = dnnl_types(narrow)](const dnnl::engine& engine) {
     using md = dnnl::memory::desc;
     const auto rows = dnnl::memory::format_tag::ab;
-    const md a({p.m, p.k}, types.source, rows), b({p.k, p.n}, types.weights, rows), c({p.m, p.n}, types.destination, rows);
+    const md a({p.m, p.k}, types.source, rows), b({p.k, p.n}, types.weights, rows),
+        c({p.m, p.n}, types.destination, rows);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), engine);
     return DnnlKernel::Built{dnnl::matmul(description), a, b, c, {}};
   });
 }
 
 struct Convolution {
-  std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1, padding = 0;
+  std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1,
+               padding = 0;
   bool depthwise = false;
   DnnlTypes types = {};
 };
@@ -202,22 +213,27 @@ inline LibraryCall dnnl_convolution(Convolution s) {
     const std::int64_t ow = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
     const md source({s.batch, s.in_channels, s.height, s.width}, s.types.source, tag::nhwc);
     const md destination({s.batch, s.out_channels, oh, ow}, s.types.destination, tag::nhwc);
-    const dnnl::memory::dims kernel = s.depthwise ? dnnl::memory::dims{s.in_channels, 1, 1, s.kernel, s.kernel}
-                                                  : dnnl::memory::dims{s.out_channels, s.in_channels, s.kernel, s.kernel};
+    const dnnl::memory::dims kernel =
+        s.depthwise ? dnnl::memory::dims{s.in_channels, 1, 1, s.kernel, s.kernel}
+                    : dnnl::memory::dims{s.out_channels, s.in_channels, s.kernel, s.kernel};
     // [kh, kw, ci, co], and [kh, kw, c] for depthwise, in oneDNN's order of dimensions.
-    const md plain = s.depthwise ? md(kernel, s.types.weights, dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
+    const md plain = s.depthwise ? md(kernel, s.types.weights,
+                                      dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
                                  : md(kernel, s.types.weights, tag::hwio);
     const dnnl::convolution_forward::desc description(
-        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, source, md(kernel, s.types.weights, tag::any), destination,
-        {s.stride, s.stride}, {0, 0}, {s.padding, s.padding}, {s.padding, s.padding});
+        dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, source,
+        md(kernel, s.types.weights, tag::any), destination, {s.stride, s.stride}, {0, 0},
+        {s.padding, s.padding}, {s.padding, s.padding});
     const dnnl::convolution_forward::primitive_desc primitive(description, engine);
-    return DnnlKernel::Built{dnnl::convolution_forward(primitive), source, primitive.weights_desc(), destination, plain};
+    return DnnlKernel::Built{dnnl::convolution_forward(primitive), source, primitive.weights_desc(),
+                             destination, plain};
   });
 }
 
 inline LibraryCall dnnl_softmax(std::int64_t rows, std::int64_t columns) {
   return DnnlKernel([rows, columns](const dnnl::engine& engine) {
-    const dnnl::memory::desc data({rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ab);
+    const dnnl::memory::desc data({rows, columns}, dnnl::memory::data_type::f32,
+                                  dnnl::memory::format_tag::ab);
     const dnnl::softmax_forward::primitive_desc primitive(
         dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, data, 1), engine);
     return DnnlKernel::Built{dnnl::softmax_forward(primitive), data, {}, data, {}};

@@ -44,13 +44,19 @@ struct ConvolutionShape {
 };
 
 inline program::operators::Conv2dShape conv2d_shape(const ConvolutionShape& s) {
-  return {.height = s.height, .width = s.width, .in_channels = s.in_channels, .out_channels = s.out_channels,
-          .kernel = s.kernel, .stride = s.stride, .padding = s.padding};
+  return {.height = s.height,
+          .width = s.width,
+          .in_channels = s.in_channels,
+          .out_channels = s.out_channels,
+          .kernel = s.kernel,
+          .stride = s.stride,
+          .padding = s.padding};
 }
 inline std::shared_ptr<const program::ComputeGraph> convolution_graph(const ConvolutionShape& s) {
   return program::operators::conv2d_graph(conv2d_shape(s));
 }
-inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(const ConvolutionShape& s, NarrowType type) {
+inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(const ConvolutionShape& s,
+                                                                             NarrowType type) {
   program::operators::Conv2dShape shape = conv2d_shape(s);
   shape.type = type == NarrowType::Bytes ? program::ScalarType::UInt8 : program::ScalarType::BFloat16;
   if (type == NarrowType::Bytes) shape.weight_type = program::ScalarType::Int8;
@@ -58,20 +64,21 @@ inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(con
 }
 
 inline std::string name_of(const ConvolutionShape& s) {
-  return "conv2d/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in_channels) + "_" +
-         std::to_string(s.out_channels) + "_k" + std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
+  return "conv2d/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
+         std::to_string(s.in_channels) + "_" + std::to_string(s.out_channels) + "_k" +
+         std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
 }
 
 /// Every distinct convolution of ResNet-50 for one 224 x 224 image: height, width, channels in and out, kernel, stride, padding.
 inline std::vector<ConvolutionShape> resnet50_convolutions() {
-  return {{224, 224, 3, 64, 7, 2, 3},
-          {56, 56, 64, 64, 1, 1, 0},     {56, 56, 64, 64, 3, 1, 1},    {56, 56, 64, 256, 1, 1, 0},   {56, 56, 256, 64, 1, 1, 0},
-          {56, 56, 256, 128, 1, 1, 0},   {56, 56, 128, 128, 3, 2, 1},  {56, 56, 256, 512, 1, 2, 0},
-          {28, 28, 128, 512, 1, 1, 0},   {28, 28, 512, 128, 1, 1, 0},  {28, 28, 128, 128, 3, 1, 1},
-          {28, 28, 512, 256, 1, 1, 0},   {28, 28, 256, 256, 3, 2, 1},  {28, 28, 512, 1024, 1, 2, 0},
-          {14, 14, 256, 1024, 1, 1, 0},  {14, 14, 1024, 256, 1, 1, 0}, {14, 14, 256, 256, 3, 1, 1},
-          {14, 14, 1024, 512, 1, 1, 0},  {14, 14, 512, 512, 3, 2, 1},  {14, 14, 1024, 2048, 1, 2, 0},
-          {7, 7, 512, 2048, 1, 1, 0},    {7, 7, 2048, 512, 1, 1, 0},   {7, 7, 512, 512, 3, 1, 1}};
+  return {{224, 224, 3, 64, 7, 2, 3},   {56, 56, 64, 64, 1, 1, 0},     {56, 56, 64, 64, 3, 1, 1},
+          {56, 56, 64, 256, 1, 1, 0},   {56, 56, 256, 64, 1, 1, 0},    {56, 56, 256, 128, 1, 1, 0},
+          {56, 56, 128, 128, 3, 2, 1},  {56, 56, 256, 512, 1, 2, 0},   {28, 28, 128, 512, 1, 1, 0},
+          {28, 28, 512, 128, 1, 1, 0},  {28, 28, 128, 128, 3, 1, 1},   {28, 28, 512, 256, 1, 1, 0},
+          {28, 28, 256, 256, 3, 2, 1},  {28, 28, 512, 1024, 1, 2, 0},  {14, 14, 256, 1024, 1, 1, 0},
+          {14, 14, 1024, 256, 1, 1, 0}, {14, 14, 256, 256, 3, 1, 1},   {14, 14, 1024, 512, 1, 1, 0},
+          {14, 14, 512, 512, 3, 2, 1},  {14, 14, 1024, 2048, 1, 2, 0}, {7, 7, 512, 2048, 1, 1, 0},
+          {7, 7, 2048, 512, 1, 1, 0},   {7, 7, 512, 512, 3, 1, 1}};
 }
 
 }  // namespace tunewright::bench

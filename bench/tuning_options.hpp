@@ -20,9 +20,12 @@ inline TuningOptions take_tuning_options(int& argc, char** argv) {
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
-    if (argument.rfind("--journal=", 0) == 0) options.journal = argument.substr(10);
-    else if (argument.rfind("--trials=", 0) == 0) options.trials = std::strtoul(argument.c_str() + 9, nullptr, 10);
-    else argv[kept++] = argv[i];
+    if (argument.rfind("--journal=", 0) == 0)
+      options.journal = argument.substr(10);
+    else if (argument.rfind("--trials=", 0) == 0)
+      options.trials = std::strtoul(argument.c_str() + 9, nullptr, 10);
+    else
+      argv[kept++] = argv[i];
   }
   argc = kept;
   return options;

@@ -35,7 +35,9 @@ using namespace tunewright;
 /// cycles on every iteration of a serial loop, and has two cores that take a while to start.
 class ToyMachine {
  public:
-  [[nodiscard]] double seconds(const loops::LoopNest& nest) const { return cycles(nest, nest.body, nullptr) * 1e-9; }
+  [[nodiscard]] double seconds(const loops::LoopNest& nest) const {
+    return cycles(nest, nest.body, nullptr) * 1e-9;
+  }
 
  private:
   static constexpr double cores = 2, start_cycles = 20000, iteration_cycles = 2, lanes = 8;
@@ -60,7 +62,8 @@ class ToyMachine {
         if (statement->kind == loops::Statement::Kind::Initialise) continue;
         program::visit(statement->op->body, [&](const program::ExprNode& e) {
           if (e.op != program::Op::Load) return;
-          const auto stride = vector == nullptr ? 0 : loops::load_offset(nest, *statement, e).coefficient(vector->var);
+          const auto stride =
+              vector == nullptr ? 0 : loops::load_offset(nest, *statement, e).coefficient(vector->var);
           sum += stride == 0 || stride == 1 ? 1 : lanes;
         });
       }
@@ -71,7 +74,8 @@ class ToyMachine {
 // [snippet-end toy_machine]
 
 int main() {
-  const Task task = program::make_task("matmul 128x128x128", program::operators::matmul_graph({128, 128, 128}), Target{});
+  const Task task =
+      program::make_task("matmul 128x128x128", program::operators::matmul_graph({128, 128, 128}), Target{});
   const spaces::MultiLevelTiling space;
 
   // Distinct random schedules, and what the machine says about them.
@@ -88,17 +92,20 @@ int main() {
 
   // [snippet-begin extract]
   const features::PerStatement featurizer;
-  const FeatureBatch x = featurizer.extract(space, task, std::span<const schedule::Schedule>(configs));  // (R, 164)
+  const FeatureBatch x =
+      featurizer.extract(space, task, std::span<const schedule::Schedule>(configs));  // (R, 164)
   // [snippet-end extract]
 
   std::printf("%s\n", loops::to_string(space.lower(task, configs[0])).c_str());
-  std::printf("described by %zu rows of %zu numbers; the first row says\n", x.program(0).size() / x.columns(), x.columns());
+  std::printf("described by %zu rows of %zu numbers; the first row says\n", x.program(0).size() / x.columns(),
+              x.columns());
   const FeatureSchema& schema = featurizer.schema();
-  for (const char* name : {"float_mul", "vec_len", "parallel_prod", "buffer0_bytes", "buffer0_unique_bytes", "buffer0_lines",
-                           "buffer0_stride", "arith_intensity_10"}) {
+  for (const char* name : {"float_mul", "vec_len", "parallel_prod", "buffer0_bytes", "buffer0_unique_bytes",
+                           "buffer0_lines", "buffer0_stride", "arith_intensity_10"}) {
     for (std::size_t c = 0; c < schema.columns.size(); ++c) {
       if (schema.columns[c].name != name) continue;
-      std::printf("  %-22s %7.3f %s\n", name, static_cast<double>(x.row(0)[c]), schema.columns[c].unit.c_str());
+      std::printf("  %-22s %7.3f %s\n", name, static_cast<double>(x.row(0)[c]),
+                  schema.columns[c].unit.c_str());
     }
   }
 

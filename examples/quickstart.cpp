@@ -45,8 +45,10 @@ Options parse(int argc, char** argv) {
       throw std::invalid_argument("'" + argument + "' is not an option with a value; see --help");
     }
     const std::string value = argv[++i];
-    if (argument == "--output") options.output = value;
-    else options.trials = std::stoul(value);
+    if (argument == "--output")
+      options.output = value;
+    else
+      options.trials = std::stoul(value);
   }
   return options;
 }
@@ -62,20 +64,24 @@ struct Curve {
 void write_plot(const std::filesystem::path& folder, const std::map<std::string, Curve>& curves) {
   std::ofstream script(folder / "best_so_far.gnuplot");
   script << "set terminal svg size 900,540\nset output 'best_so_far.svg'\nset xlabel 'seconds'\n"
-            "set ylabel 'speed of the best so far, share of the final one'\nset yrange [0:1.05]\nset key bottom right\nplot ";
+            "set ylabel 'speed of the best so far, share of the final one'\nset yrange [0:1.05]\nset key "
+            "bottom right\nplot ";
   bool first = true;
   for (const auto& [name, curve] : curves) {
     if (curve.points.empty()) continue;
     std::ofstream data(folder / (name + ".curve"));
-    for (const auto& [seconds, best] : curve.points) data << seconds << ' ' << curve.points.back().second / best << '\n';
-    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name << "' noenhanced";
+    for (const auto& [seconds, best] : curve.points)
+      data << seconds << ' ' << curve.points.back().second / best << '\n';
+    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name
+           << "' noenhanced";
     first = false;
   }
   script << '\n';
   script.close();
   if (first) return;
   const std::string command = "cd '" + folder.string() + "' && gnuplot best_so_far.gnuplot";
-  if (std::system(command.c_str()) != 0) std::cerr << "no plot: gnuplot is missing or failed; its script is in " << folder << '\n';
+  if (std::system(command.c_str()) != 0)
+    std::cerr << "no plot: gnuplot is missing or failed; its script is in " << folder << '\n';
 }
 
 std::string milliseconds(std::optional<double> seconds) {
@@ -88,13 +94,16 @@ std::string milliseconds(std::optional<double> seconds) {
 std::string faults(const RunStatus& status) {
   std::string text;
   for (std::size_t f = 0; f < status.faults.size(); ++f) {
-    if (status.faults[f] != 0) text += (text.empty() ? "" : ", ") + std::to_string(status.faults[f]) + " " + std::string(fault_names[f]);
+    if (status.faults[f] != 0)
+      text +=
+          (text.empty() ? "" : ", ") + std::to_string(status.faults[f]) + " " + std::string(fault_names[f]);
   }
   return text.empty() ? "none" : text;
 }
 
 int run(const Options& options) {
-  const std::vector<bench::KernelCase> cases = bench::quickstart_cases();  // before the measurer, see library_kernels.hpp
+  const std::vector<bench::KernelCase> cases =
+      bench::quickstart_cases();  // before the measurer, see library_kernels.hpp
   std::filesystem::create_directories(options.output);
   const Target target = host_target();
   bench::KernelTuner tuner = bench::kernel_tuner(1);
@@ -102,35 +111,42 @@ int run(const Options& options) {
   Interrupt interrupt;
   std::map<std::string, Curve> curves;
 
-  std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads, std::string(name(target.isa)).c_str());
+  std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads,
+              std::string(name(target.isa)).c_str());
   std::string table;
   for (const bench::KernelCase& kernel_case : cases) {
     const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
     measurers::OrcJit& measurer = tuner.parts().measurer;
-    const Outcome naive = measurer.measure_kernel(task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
+    const Outcome naive = measurer.measure_kernel(
+        task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
     Curve& curve = curves[kernel_case.name];
-    const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
+    const bench::KernelRun found =
+        tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
     const std::vector<schedule::Schedule> best = found.history.fastest(4);
-    if (best.empty()) throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
+    if (best.empty())
+      throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
     const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
-    codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name, options.output / "kernels");
+    codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name,
+                           options.output / "kernels");
 
     const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
     char row[400];
-    std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n", kernel_case.name.c_str(),
-                  milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
-                  milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
-                  result.ratio.value_or(0), gflops(result.tuned_s),
-                  100 * task.flops / result.tuned_s / result.peak, found.status.trials, found.status.elapsed.count(),
-                  faults(found.status).c_str());
+    std::snprintf(
+        row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n",
+        kernel_case.name.c_str(),
+        milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
+        milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
+        result.ratio.value_or(0), gflops(result.tuned_s), 100 * task.flops / result.tuned_s / result.peak,
+        found.status.trials, found.status.elapsed.count(), faults(found.status).c_str());
     table += row;
     for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
     if (interrupt.should_stop()) break;
   }
   write_plot(options.output, curves);
-  std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms", "", "tuned ms", "faster",
-              "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
-  std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n", options.output.c_str());
+  std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms",
+              "", "tuned ms", "faster", "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
+  std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n",
+              options.output.c_str());
   return interrupt.should_stop() ? 130 : 0;
 }
 

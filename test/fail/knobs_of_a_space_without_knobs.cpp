@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knobs describes spaces that name theirs; joined to another featurizer it still does.
 // error: recipe: slot 'featurizer' does not model FeaturizerFor<space>
+#include "tunewright/features/knobs.hpp"
 #include "support/toy_recipes.hpp"
 #include "tunewright/features/hardware.hpp"
 #include "tunewright/features/joined.hpp"
-#include "tunewright/features/knobs.hpp"
 #include "tunewright/tuner.hpp"
 
 #ifdef TUNEWRIGHT_SHOULD_FAIL

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "recipes/pretrained.hpp"
+#include "tunewright/filters/static_limits.hpp"
+#include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/moa_pruner.hpp"
 
 namespace {
@@ -49,6 +51,27 @@ TEST_CASE("Pruner's first batch is what its draft thinks best, far ahead of a ra
         std::min(random_s, parts.measurer.latency(parts.space.lower(task, *config), task.target).count());
   }
   CHECK(best_s < random_s);  // 8 drafts against 64 at random
+}
+
+/// Judges configurations only, so that filter and ranking lower each for themselves.
+struct LimitsOfConfigurations {
+  template <SearchSpace S>
+  [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
+    return filters::StaticLimits{}.keep(space, task, pool);
+  }
+};
+template <class Recipe>
+struct LoweredTwice : Recipe {
+  using filter = LimitsOfConfigurations;
+};
+
+TEST_CASE("candidates that filter and ranking share lowered make the same history") {
+  const Task task = test::small_conv2d();
+  CHECK(test::searched_trace(small<Pruner>(5, 1), task) ==
+        test::searched_trace(small<LoweredTwice<Pruner>>(5, 1), task));
+  using Ansor = recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>;
+  CHECK(test::searched_trace(test::small_parts<Ansor>(5, 1), task) ==
+        test::searched_trace(test::small_parts<LoweredTwice<Ansor>>(5, 1), task));
 }
 
 TEST_CASE("MoA-Pruner starts from a model of another task: same seed, same history") {

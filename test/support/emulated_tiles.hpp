@@ -69,8 +69,10 @@ void set_element(TileRegisters::Tile& t, std::size_t row, std::size_t column, T 
 }
 
 /// A processor refuses products of registers whose shapes do not agree.
-inline void check_shapes(const TileRegisters::Tile& c, const TileRegisters::Tile& a, const TileRegisters::Tile& b) {
-  const bool agree = c.rows > 0 && a.rows == c.rows && b.rows == a.row_bytes / 4 && b.row_bytes == c.row_bytes;
+inline void check_shapes(const TileRegisters::Tile& c, const TileRegisters::Tile& a,
+                         const TileRegisters::Tile& b) {
+  const bool agree =
+      c.rows > 0 && a.rows == c.rows && b.rows == a.row_bytes / 4 && b.row_bytes == c.row_bytes;
   if (!agree || a.row_bytes % 4 != 0) ++registers.misuses;
   ++registers.products;
 }

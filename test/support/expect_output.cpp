@@ -42,7 +42,8 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 /// First expected line that nothing printed matches, counted from 1, or 0 when all match.
-std::size_t first_difference(const std::vector<std::string>& expected, const std::vector<std::string>& printed) {
+std::size_t first_difference(const std::vector<std::string>& expected,
+                             const std::vector<std::string>& printed) {
   std::size_t next = 0;
   for (std::size_t line = 0; line < expected.size(); ++line) {
     if (expected[line] == anything) {

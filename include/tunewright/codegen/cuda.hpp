@@ -139,7 +139,9 @@ class ProgramText {
     if (context_.copies_asynchronously) text += asynchronous_copy_definition;
     if (context_.index.uses_floor()) text += floor_definition;
     if (!context_.helpers.empty()) {
-      text += "// What the 32 threads of a warp do together with fragments of 16 x 16 elements, which tensor units work on.\n";
+      text +=
+          "// What the 32 threads of a warp do together with fragments of 16 x 16 elements, which tensor "
+          "units work on.\n";
       for (const auto& [name, definition] : context_.helpers) text += definition;
       text += "\n";
     }

@@ -87,6 +87,19 @@ namespace detail {
   return text + "}\n";
 }
 
+/// A C function that asks Linux for the tile registers, as `host::permit_tile_registers` does.
+[[nodiscard]] inline std::string c_permission() {
+  return "#ifndef TUNEWRIGHT_TILE_REGISTERS\n#define TUNEWRIGHT_TILE_REGISTERS\n"
+         "/* Asks Linux for the tile registers, for this process. 0 where they may be\n"
+         " * used; else the processor or the system has none. */\n"
+         "static inline long tunewright_permit_tile_registers(void) {\n"
+         "  long result = 158; /* arch_prctl */\n"
+         "  __asm__ volatile(\"syscall\" : \"+a\"(result) : \"D\"(0x1023L), \"S\"(18L)\n"
+         "                   : \"rcx\", \"r11\", \"memory\");\n"
+         "  return result;\n"
+         "}\n#endif\n\n";
+}
+
 [[nodiscard]] inline std::string c_header(const Kernel& kernel, const std::string& symbol,
                                           std::string_view remark) {
   std::string guard = "TUNEWRIGHT_KERNEL_" + symbol + "_H";
@@ -114,8 +127,13 @@ namespace detail {
         (b == 0 ? "" : ", ") + symbol + "_" + c_identifier(layout.name) + " = " + std::to_string(b);
     bytes += (b == 0 ? "" : ", ") + std::to_string(kernel.buffers[b].bytes());
   }
-  text += " *\n * Tensors are row-major. Link with -lm.\n */\n";
-  text += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  text += " *\n * Tensors are row-major. Link with -lm.\n";
+  if (kernel.uses_tile_registers) {
+    text +=
+        " *\n * The kernel uses the tile registers of AMX: call tunewright_permit_tile_registers()\n"
+        " * once before it runs.\n";
+  }
+  text += " */\n#ifndef " + guard + "\n#define " + guard + "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
   text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   text +=
       "#ifndef TUNEWRIGHT_RUNTIME\n#define TUNEWRIGHT_RUNTIME\n"
@@ -136,6 +154,7 @@ namespace detail {
       "/* Runs everything on the calling thread. */\n"
       "static const struct tunewright_runtime tunewright_serial_runtime = {tunewright_serial_for, NULL};\n"
       "#endif\n\n";
+  if (kernel.uses_tile_registers) text += c_permission();
   text += "enum { " + enumerators + ", " + symbol +
           "_buffer_count = " + std::to_string(kernel.buffers.size()) + " };\n";
   text += "static const size_t " + symbol + "_buffer_bytes[] = {" + bytes + "};\n\n";

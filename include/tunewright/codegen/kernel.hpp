@@ -36,13 +36,16 @@ struct Kernel {
   std::string symbol = "kernel";
   std::vector<KernelBuffer> buffers;
   std::shared_ptr<const std::vector<char>> object;  ///< relocatable object file; empty for a native function
-  tunewright_kernel native = nullptr;  ///< a function of this very program, measured like any candidate (baselines, tests)
+  tunewright_kernel native =
+      nullptr;  ///< a function of this very program, measured like any candidate (baselines, tests)
+  bool uses_tile_registers = false;  ///< of AMX, which a process has to ask Linux for first
 };
 
 /// Copies a row-major tensor into the packed order a kernel asked for; elements outside the tensor become zero.
 /// `T` must have the size of `layout.type`. `tensor_shape` is the whole tensor. Cost: one pass over the packed buffer.
 template <class T>
-void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major, T* packed) {
+void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major,
+          T* packed) {
   std::vector<loops::PackedDimension> pieces = layout.packing;
   if (pieces.empty()) {
     for (std::uint32_t d = 0; d < layout.shape.size(); ++d) pieces.push_back({d, 1, layout.shape[d]});
@@ -67,7 +70,8 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
       offset += logical[d] * stride[d];
     }
     const std::int64_t room = tensor_shape[inner.dimension] - logical[inner.dimension];
-    const std::int64_t copied = inside ? std::min(inner.extent, (room + inner.divisor - 1) / inner.divisor) : 0;
+    const std::int64_t copied =
+        inside ? std::min(inner.extent, (room + inner.divisor - 1) / inner.divisor) : 0;
     for (std::int64_t i = 0; i < copied; ++i) packed[i] = row_major[offset + i * step];
     std::fill(packed + copied, packed + inner.extent, T{});
     packed += inner.extent;

@@ -135,6 +135,7 @@ class LlvmCompiler {
     times_.optimise = since(middle);
     if (kernel != nullptr) {
       kernel->symbol = nest.name;
+      kernel->uses_tile_registers = emitter.uses_tile_registers();
       for (const loops::BufferId id : nest.arguments) kernel->buffers.push_back({nest.buffers[id]});
       for (const loops::BufferId id : workspace) kernel->buffers.push_back({nest.buffers[id]});
     }

@@ -37,7 +37,8 @@ class ExpressionEmitter : public MemoryEmitter {
     const bool real = program::is_float(type);
     const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
     switch (combiner) {
-      case program::Combiner::Sum: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case program::Combiner::Sum:
+        return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
       case program::Combiner::Product:
         return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
       case program::Combiner::Max: return larger(type, a, b);
@@ -53,7 +54,8 @@ class ExpressionEmitter : public MemoryEmitter {
     return number(program::identity(combiner, type), type);
   }
   /// All lanes of `v` combined, pairwise.
-  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
+  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type,
+                                          llvm::Value* v) {
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = lanes_;
     for (; width > 1; width /= 2) {
@@ -63,7 +65,8 @@ class ExpressionEmitter : public MemoryEmitter {
         high.push_back(lane + static_cast<int>(width / 2));
       }
       lanes_ = width / 2;
-      v = combine(combiner, type, builder_.CreateShuffleVector(v, low), builder_.CreateShuffleVector(v, high));
+      v = combine(combiner, type, builder_.CreateShuffleVector(v, low),
+                  builder_.CreateShuffleVector(v, high));
     }
     lanes_ = saved;
     return builder_.CreateExtractElement(v, std::uint64_t{0});

@@ -28,6 +28,9 @@ class TileRegisterEmitter : public TensorEmitter {
  public:
   using TensorEmitter::TensorEmitter;
 
+  /// Whether what was emitted needs the registers, which a process has to ask Linux for.
+  [[nodiscard]] bool uses_tile_registers() const noexcept { return !users_.empty(); }
+
  protected:
   static constexpr unsigned max_accumulators = 4;
   static constexpr unsigned factor_registers = 2;  ///< of each factor
@@ -325,7 +328,8 @@ class TileRegisterEmitter : public TensorEmitter {
   Factors rows_{};  ///< the one used last comes first
   Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
-  std::map<const llvm::Function*, MatrixShape> users_;  ///< and the shape that their registers have at most places
+  std::map<const llvm::Function*, MatrixShape>
+      users_;  ///< and the shape that their registers have at most places
   std::vector<llvm::CallInst*> losing_;
   std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };

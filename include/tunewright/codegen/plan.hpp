@@ -79,7 +79,8 @@ class Plan {
   [[nodiscard]] bool has_instruction(const loops::Loop& loop) const {
     if (loop.intrinsic == nullptr) return false;
     const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
-    return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) && lanes(loop.body) == loop.intrinsic->n;
+    return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) &&
+           lanes(loop.body) == loop.intrinsic->n;
   }
 
   template <class F>

@@ -19,12 +19,12 @@ class FeatureBatch {
   FeatureBatch() = default;
   explicit FeatureBatch(std::size_t columns) : columns_(columns) {}
 
-  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }                // D
-  [[nodiscard]] std::size_t programs() const noexcept { return offsets_.size() - 1; }    // P
-  [[nodiscard]] std::size_t rows() const noexcept { return offsets_.back(); }            // R
+  [[nodiscard]] std::size_t columns() const noexcept { return columns_; }                     // D
+  [[nodiscard]] std::size_t programs() const noexcept { return offsets_.size() - 1; }         // P
+  [[nodiscard]] std::size_t rows() const noexcept { return offsets_.back(); }                 // R
   [[nodiscard]] std::span<const std::uint32_t> offsets() const noexcept { return offsets_; }  // [P + 1]
-  [[nodiscard]] std::span<const float> values() const noexcept { return values_; }       // (R, D)
-  [[nodiscard]] std::span<const float> row(std::size_t index) const noexcept {           // [D]
+  [[nodiscard]] std::span<const float> values() const noexcept { return values_; }            // (R, D)
+  [[nodiscard]] std::span<const float> row(std::size_t index) const noexcept {                // [D]
     return std::span(values_).subspan(index * columns_, columns_);
   }
   /// All rows of one program, (rows of p, D).

@@ -18,7 +18,8 @@ class FunctionRef<Result(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<Result, F&, Args...>)
-      FunctionRef(F&& f) noexcept  // NOLINT: callers pass lambdas
+      FunctionRef(F&& f)
+  noexcept  // NOLINT: callers pass lambdas
       // reinterpret_cast, because a plain function is no object; on all systems with dynamic linking its address is one.
       : object_(const_cast<void*>(reinterpret_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> Result {

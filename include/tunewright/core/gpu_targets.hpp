@@ -41,8 +41,8 @@ struct GpuModel {
   unsigned compute_capability = 0;
   unsigned multiprocessors = 0;
   std::uint64_t l2_bytes = 0;
-  double peak_fp32_gflops = 0;  ///< at the boost clock, without tensor units
-  double peak_gb_per_s = 0;     ///< of device memory
+  double peak_fp32_gflops = 0;    ///< at the boost clock, without tensor units
+  double peak_gb_per_s = 0;       ///< of device memory
   double peak_tensor_gflops = 0;  ///< factors of 16 bits, sums of 32, nothing left out; 0: no tensor units
 };
 

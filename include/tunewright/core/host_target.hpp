@@ -236,7 +236,8 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   target.name = host::cpuinfo_value(cpuinfo, "model name");
   if (target.name.empty()) target.name = "unnamed processor";
   target.isa = *isa;
-  if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
+  if (*isa == Isa::Avx512)
+    target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
   const std::vector<int> cores = host::one_per_core(allowed, files);
   target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
   if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);

@@ -36,7 +36,9 @@ enum class TensorUnit : std::uint32_t {
 };
 
 /// One of a GPU, whose instructions a warp runs together.
-[[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept { return unit >= TensorUnit::TensorCoreFp16; }
+[[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept {
+  return unit >= TensorUnit::TensorCoreFp16;
+}
 
 /// Those of CPUs as /proc/cpuinfo calls them.
 [[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {

@@ -18,10 +18,10 @@ class ComputeGraph;
 /// empty and go by `workload_hash`. The core only names the graph's type and never looks inside
 /// (`program::make_task` fills everything in).
 struct Task {
-  std::string name;                  ///< for people, e.g. "matmul 1024x1024x1024"
-  std::uint64_t workload_hash = 0;   ///< content of the computation; equal workloads share journals
-  double flops = 0;                  ///< floating-point operations of one run
-  double weight = 1;                 ///< occurrences in the network, for task schedulers
+  std::string name;                 ///< for people, e.g. "matmul 1024x1024x1024"
+  std::uint64_t workload_hash = 0;  ///< content of the computation; equal workloads share journals
+  double flops = 0;                 ///< floating-point operations of one run
+  double weight = 1;                ///< occurrences in the network, for task schedulers
   Target target;
   std::shared_ptr<const program::ComputeGraph> graph;
 };

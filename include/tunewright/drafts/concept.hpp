@@ -27,7 +27,8 @@ concept DraftModelFor = SearchSpace<S> &&
 /// Refinement: scores programs that somebody lowered already. `score_of(task)` is a function of programs that gives
 /// what `score` would; it may keep memory to work in, so each thread asks for its own.
 template <class D, class S>
-concept ProgramDraftFor = DraftModelFor<D, S> && requires(const D& draft, const Task& task, const program_t<S>& program) {
+concept ProgramDraftFor = DraftModelFor<D, S> &&
+    requires(const D& draft, const Task& task, const program_t<S>& program) {
   { draft.score_of(task)(program) } -> std::same_as<float>;
 };
 

@@ -125,7 +125,8 @@ struct DraftSet {
 
   /// Appends those of `configs` that the ranking does not refuse.
   template <class Config>
-  static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs, std::vector<Config>& pool) {
+  static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs,
+                           std::vector<Config>& pool) {
     std::vector<float> score(configs.size());
     guidance.rank(configs, score);
     for (std::size_t i = 0; i < configs.size(); ++i)

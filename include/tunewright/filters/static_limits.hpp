@@ -35,8 +35,8 @@ struct StaticLimits {
   }
 
   template <SearchSpace S>
-  [[nodiscard]] std::string_view why_rejected(const S& space, const Task& task, const program_t<S>& program) const
-      requires requires {
+  [[nodiscard]] std::string_view why_rejected(const S& space, const Task& task,
+                                              const program_t<S>& program) const requires requires {
     { space.why_infeasible(task, program) } -> std::convertible_to<std::string_view>;
   }
   { return space.why_infeasible(task, program); }

@@ -135,7 +135,8 @@ class GpuLimitCheck {
       const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
       if (threads > limits_.max_threads) return "too many threads";
       constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
-      if (kernel_.has_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
+      if (kernel_.has_fragments)
+        kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
       if (kernel_.local_bytes > limits_.max_local_bytes) return "local buffers too large";
@@ -190,7 +191,8 @@ class GpuLimitCheck {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }
     } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-      if (around.copies > limits_.max_unrolled_statements && !around.by_instruction) exceeded_ = "too much unrolling";
+      if (around.copies > limits_.max_unrolled_statements && !around.by_instruction)
+        exceeded_ = "too much unrolling";
       if (around.reduces_by_threads && statement->kind == Statement::Kind::Update)
         note_combined(statement->target);
     } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {

@@ -131,7 +131,7 @@ class Simt : public LoopState {
     bool together = false;  ///< contains something that all threads come to together
     bool asynchronous = false;
     std::uint32_t under_way = 0;
-    bool by_warp = false;   ///< a warp does it as a whole
+    bool by_warp = false;  ///< a warp does it as a whole
     Var var = 0;
     std::int64_t extent = 1;
     BufferId buffer = 0;
@@ -398,7 +398,9 @@ class Simt : public LoopState {
     const auto thread =
         static_cast<std::uint32_t>(by_warp_ ? threads_.size() + thread_ / lanes_of_warp : thread_);
     if (s.of_block) return {time_, thread};
-    return {kernel_, static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size() + warps()) + thread};
+    return {
+        kernel_,
+        static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size() + warps()) + thread};
   }
 
   [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset,
@@ -410,8 +412,8 @@ class Simt : public LoopState {
              nest_.buffers[place.buffer].name + "' which " +
              (by == LastTouch::many         ? "other threads have"
               : s.of_block && by >= threads ? "warp " + std::to_string(by - threads) + " has"
-                                            : "thread " + std::to_string(by) + " has") + " " +
-             other + " since the last barrier");
+                                            : "thread " + std::to_string(by) + " has") +
+             " " + other + " since the last barrier");
   }
 
   std::vector<Storage> storage_;  // by buffer

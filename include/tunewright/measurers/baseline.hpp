@@ -26,9 +26,9 @@ struct Baseline {
 
   /// `measurer` has `measure_kernel(task, kernel)`, as `OrcJit` does.
   template <class M>
-    requires requires(M& measurer, const Task& task, const codegen::Kernel& k) {
-      { measurer.measure_kernel(task, k) } -> std::same_as<Outcome>;
-    }
+  requires requires(M& measurer, const Task& task, const codegen::Kernel& k) {
+    { measurer.measure_kernel(task, k) } -> std::same_as<Outcome>;
+  }
   const Outcome& measure(M& measurer, const Task& task) {
     return outcomes.emplace_back(measurer.measure_kernel(task, kernel));
   }

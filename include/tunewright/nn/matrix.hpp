@@ -119,12 +119,13 @@ template <class T>
 
 /// False where `vector_product` cannot be used.
 template <class T>
-[[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b, View<T> out,
-                                    bool add) {
+[[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b,
+                                    View<T> out, bool add) {
   if constexpr (std::is_same_v<T, float>) {
     if (!vector_product::available()) return false;
     const auto operand = [](View<const float> x, bool transposed) {
-      return transposed ? vector_product::Operand{x.data, 1, x.stride} : vector_product::Operand{x.data, x.stride, 1};
+      return transposed ? vector_product::Operand{x.data, 1, x.stride}
+                        : vector_product::Operand{x.data, x.stride, 1};
     };
     vector_product::multiply(operand(a, transpose_a), operand(b, transpose_b), out.data, out.stride, out.rows,
                              out.columns, transpose_a ? a.rows : a.columns, add);

@@ -81,7 +81,8 @@ inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indice
 }
 inline Expr cast(Expr a, ScalarType type) {
   if (a->type == type) return a;
-  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
+  if (a->op == Op::Constant)
+    return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
   return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
 }
 

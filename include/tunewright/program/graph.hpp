@@ -189,7 +189,8 @@ class ComputeGraph {
     const auto refuse = [&op](const std::string& why) {
       throw std::invalid_argument("operator '" + op.name + "': " + why);
     };
-    constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
+    constexpr std::int64_t most_iterations = std::int64_t{1}
+                                             << 53;  // leaves room to count bytes and operations
     std::int64_t iterations = 1;
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       const Axis& axis = op.axes[a];
@@ -254,7 +255,7 @@ class ComputeGraph {
     return add(std::move(op));
   }
 
-  std::vector<Operator> operators_;               // by TensorId, as are the others
+  std::vector<Operator> operators_;  // by TensorId, as are the others
   std::vector<std::vector<TensorId>> producers_;
   std::vector<std::vector<TensorId>> consumers_;
 };

@@ -203,8 +203,7 @@ class IndexExpr {
     return divide(e, divisor, range_of).first;
   }
   /// e - divisor * floor(e / divisor), simplified likewise.
-  [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor,
-                                           RangeOf range_of) {
+  [[nodiscard]] static IndexExpr remainder(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     return divide(e, divisor, range_of).second;
   }
 
@@ -321,8 +320,7 @@ class IndexExpr {
     return {0, t.divisor - 1};
   }
 
-  static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor,
-                                                RangeOf range_of) {
+  static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     if (divisor <= 0) {
       throw std::invalid_argument("index expressions divide by positive constants, not by " +
                                   std::to_string(divisor));

@@ -19,7 +19,9 @@ namespace tunewright::recipes {
 [[nodiscard]] inline samplers::EpsilonGreedy pruner_sampler() { return {.epsilon = 0.1}; }
 
 /// Pruner's training: anew on everything after every round.
-[[nodiscard]] inline adaptations::Continued pruner_training() { return {.renewal_factor = 1, .min_growth = 0}; }
+[[nodiscard]] inline adaptations::Continued pruner_training() {
+  return {.renewal_factor = 1, .min_growth = 0};
+}
 
 /// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
 /// on statements and data movements, trained after every round, ranks that set.

@@ -101,8 +101,7 @@ class Array {
   }
   /// Stores `value` rounded to the element type; integers drop the fraction, those of 8 and 32 bits wrap around.
   void set(std::size_t flat, double value) {
-    const bool wraps =
-        type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
+    const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
     const double stored = wraps ? program::rounded(value, type_) : value;
     visit([flat, stored](const auto& elements) {
       using T = typename std::decay_t<decltype(elements)>::value_type;
@@ -112,9 +111,9 @@ class Array {
 
   bool operator==(const Array& other) const {
     return type_ == other.type_ && shape_ == other.shape_ && visit([&other](const auto& elements) {
-      using T = typename std::decay_t<decltype(elements)>::value_type;
-      return std::equal(elements.begin(), elements.end(), other.elements<T>().begin());
-    });
+             using T = typename std::decay_t<decltype(elements)>::value_type;
+             return std::equal(elements.begin(), elements.end(), other.elements<T>().begin());
+           });
   }
 
  private:

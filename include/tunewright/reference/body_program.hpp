@@ -83,8 +83,8 @@ struct BodyProgram {
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
   struct Instruction {
     Op op = Op::Constant;
-    ScalarType type = ScalarType::Float32;   ///< of the result
-    ScalarType source = ScalarType::Float32; ///< of a Cast: type of the argument
+    ScalarType type = ScalarType::Float32;    ///< of the result
+    ScalarType source = ScalarType::Float32;  ///< of a Cast: type of the argument
     std::size_t out = 0;
     std::size_t args[3] = {0, 0, 0};
     std::size_t mask = none;  ///< of a Load: register that tells where it is wanted

@@ -38,7 +38,8 @@ namespace detail {
     program::visit(op.body, [&](const program::ExprNode& node) {
       using program::Op;
       const bool picks = node.op == Op::Constant || node.op == Op::Load || node.op == Op::Select ||
-                         node.op == Op::Min || node.op == Op::Max || node.op == Op::Negate || node.op == Op::Abs;
+                         node.op == Op::Min || node.op == Op::Max || node.op == Op::Negate ||
+                         node.op == Op::Abs;
       rounds = rounds || (!picks && node.type == type);
     });
     double terms = 1;

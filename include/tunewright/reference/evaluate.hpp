@@ -85,7 +85,8 @@ class Evaluator {
         if (op_->combiner == program::Combiner::Sum) {
           for (std::size_t l = 0; l < count; ++l) totals_[l] += values[l];
         } else {
-          for (std::size_t l = 0; l < count; ++l) totals_[l] = combine(op_->combiner, op_->type, totals_[l], values[l]);
+          for (std::size_t l = 0; l < count; ++l)
+            totals_[l] = combine(op_->combiner, op_->type, totals_[l], values[l]);
         }
       });
       for (std::size_t l = 0; l < count; ++l) store(begin + l, totals_[l]);

@@ -342,8 +342,10 @@ inline void apply_step(State& state, const Pad& s) {
   const std::optional<Product> product = product_of(*op);
   const bool is_output = s.stage < state.graph->size() && !state.graph->is_read(s.stage);
   if (!product || is_output || product->first->tensor == product->second->tensor) {
-    throw ScheduleError(ScheduleFault::Unsupported,
-                        "'" + op->name + "' is no sum of products of two tensors that others read; pad what cache_write made");
+    throw ScheduleError(
+        ScheduleFault::Unsupported,
+        "'" + op->name +
+            "' is no sum of products of two tensors that others read; pad what cache_write made");
   }
   Operator padded = *op;
   bool legal = s.multiples.size() == padded.axes.size();
@@ -363,7 +365,8 @@ inline void apply_step(State& state, const Pad& s) {
     }
   }
   if (!legal) {
-    throw ScheduleError(ScheduleFault::BadFactor, "padding of '" + op->name + "' must name a multiple of 1 to " +
+    throw ScheduleError(ScheduleFault::BadFactor, "padding of '" + op->name +
+                                                      "' must name a multiple of 1 to " +
                                                       std::to_string(max_padding) + " for each of its " +
                                                       std::to_string(padded.axes.size()) + " axes");
   }
@@ -380,13 +383,15 @@ inline void apply_step(State& state, const Tensorize& s) {
   const TensorIntrinsic* intrinsic = find_intrinsic(s.intrinsic);
   if (intrinsic == nullptr) {
     std::string known;
-    for (const TensorIntrinsic& one : tensor_intrinsics) known += (known.empty() ? "" : ", ") + std::string(one.name);
+    for (const TensorIntrinsic& one : tensor_intrinsics)
+      known += (known.empty() ? "" : ", ") + std::string(one.name);
     throw ScheduleError(ScheduleFault::Unsupported,
                         "no tensor instruction is named '" + s.intrinsic + "'; there are " + known);
   }
   if (!multiplies(*intrinsic, *stage.op)) {
-    throw ScheduleError(ScheduleFault::Unsupported, "'" + stage.op->name + "' is no sum of products of the types that " +
-                                                        s.intrinsic + " multiplies");
+    throw ScheduleError(
+        ScheduleFault::Unsupported,
+        "'" + stage.op->name + "' is no sum of products of the types that " + s.intrinsic + " multiplies");
   }
   stage.tensorized = {intrinsic, s.iter};
 }

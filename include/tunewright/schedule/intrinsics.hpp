@@ -41,7 +41,7 @@ struct TensorIntrinsic {
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
-  std::int64_t steps = 1;  ///< sums of k terms that follow one another
+  std::int64_t steps = 1;    ///< sums of k terms that follow one another
   bool takes_fewer = false;  ///< m and steps are the most there can be
   TensorUnit unit = TensorUnit::Avx512Vnni;
   std::array<OperandTypes, 4> types{};

@@ -116,16 +116,14 @@ template <std::size_t... I>
   for (const Step& step : default_steps(std::make_index_sequence<std::variant_size_v<Step>>())) {
     if (describe(step, [](std::string_view own, const auto&...) { return own; }) == tag) return step;
   }
-  throw ScheduleError(ScheduleFault::Unsupported,
-                      "'" + std::string(tag) + "' is not a scheduling primitive");
+  throw ScheduleError(ScheduleFault::Unsupported, "'" + std::string(tag) + "' is not a scheduling primitive");
 }
 
 [[nodiscard]] inline Step read_step(Scanner& in) {
   in.expect('[');
   Step step = step_named(in.plain_string());
-  describe(step, [&in](std::string_view, auto&... fields) {
-    ((in.expect(','), read_field(in, fields)), ...);
-  });
+  describe(step,
+           [&in](std::string_view, auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
   in.expect(']');
   return step;
 }

@@ -193,8 +193,7 @@ struct Pad {
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
 using Step =
     std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
-                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline,
-                 Pad>;
+                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline, Pad>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {

@@ -73,8 +73,7 @@ using CpuTilingRules =
 using GpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise,
                  tiling::gpu::AddRfactor, tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts,
-                 tiling::gpu::MultiLevelTiling,
-                 tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
+                 tiling::gpu::MultiLevelTiling, tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
 
 /// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
 struct TilingRules {

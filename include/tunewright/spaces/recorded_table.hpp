@@ -163,7 +163,7 @@ class RecordedTable {
         column.erase(std::unique(column.begin(), column.end()), column.end());
       }
     }
-    std::vector<Knob> knobs;                                // [K]
+    std::vector<Knob> knobs;                               // [K]
     std::vector<std::uint64_t> key;                        // [N]
     std::vector<double> values;                            // (N, K), as knobs
     std::unordered_map<std::uint64_t, std::uint32_t> row;  // of a key

@@ -255,8 +255,8 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
   if (truth.empty()) return 0;
   const auto order = ranking_detail::by_prediction(prediction, truth);
   const double best = static_cast<double>(*std::max_element(truth.begin(), truth.end()));
-  const auto top =
-      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size()))));
+  const auto top = std::max<std::size_t>(
+      1, static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size()))));
   std::size_t count = 0;
   for (std::size_t i = 0; i < top; ++i) count += static_cast<double>(truth[order[i]]) < slow * best ? 1U : 0U;
   return static_cast<double>(count) / static_cast<double>(top);

@@ -47,8 +47,8 @@ std::vector<std::string> diary(adaptations::Continued how, std::initializer_list
 }  // namespace
 
 TEST_CASE("a network is trained anew at doublings and a few steps in between") {
-  const std::vector<std::string> wanted{"anew 10",     "anew 20",     "5 steps 30",  "anew 40",
-                                        "5 steps 50",  "5 steps 60",  "anew 80",     "anew 10"};
+  const std::vector<std::string> wanted{"anew 10",    "anew 20",    "5 steps 30", "anew 40",
+                                        "5 steps 50", "5 steps 60", "anew 80",    "anew 10"};
   CHECK(diary({.steps = 5, .renewal_factor = 2, .min_growth = 0.1}, {10, 20, 30, 40, 41, 50, 60, 80, 10}) ==
         wanted);  // 41 is too little news; the last 10 are another session's
 }
@@ -66,6 +66,7 @@ TEST_CASE("a factor of 1 trains always anew, as Pruner's released code does") {
 
 TEST_CASE("options out of range are named") {
   CHECK_THROWS_WITH_AS(diary({.steps = 0}, {1}), doctest::Contains("steps"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(diary({.renewal_factor = 0.5}, {1}), doctest::Contains("renewal_factor"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(diary({.renewal_factor = 0.5}, {1}), doctest::Contains("renewal_factor"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(diary({.min_growth = -0.1}, {1}), doctest::Contains("-0.1"), std::invalid_argument);
 }

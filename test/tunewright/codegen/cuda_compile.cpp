@@ -188,20 +188,26 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
     const char* instruction;
   };
   const spaces::MultiLevelTiling space;
-  for (const Case& c : {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 "},
-                        Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 "},
-                        Case{"A100", ScalarType::BFloat16, false,
-                             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 "},
-                        Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 "},
-                        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 "}}) {
+  for (const Case& c :
+       {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 "},
+        Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 "},
+        Case{"A100", ScalarType::BFloat16, false,
+             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 "},
+        Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 "},
+        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 "}}) {
     const Task task = program::make_task("product",
-                                         ops::matmul_graph({.m = 500, .n = 512, .k = 130, .transpose_a = c.transposed,
-                                                            .transpose_b = c.transposed, .type = c.type}),
+                                         ops::matmul_graph({.m = 500,
+                                                            .n = 512,
+                                                            .k = 130,
+                                                            .transpose_a = c.transposed,
+                                                            .transpose_b = c.transposed,
+                                                            .type = c.type}),
                                          gpu_target(c.device));
     Rng rng(3);
     auto config = space.sample(task, rng);
     const auto tensorized = [&] {
-      return config && std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
+      return config &&
+             std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
                return std::holds_alternative<schedule::Tensorize>(step);
              });
     };

@@ -7,12 +7,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "support/nest_builder.hpp"
 #include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/host_target.hpp"
 
 namespace {
 
@@ -100,6 +102,27 @@ int main(void) {
                        files.object.string() + " -lm")
                           .c_str()) == 0);
   CHECK(std::system((at + "/program").c_str()) == 0);
+}
+
+TEST_CASE("the header of a kernel with tile registers says who asks for them, and others do not") {
+  const Folder folder;
+  const auto header = [&](bool tiles) {
+    codegen::Kernel compiled = kernel();
+    CHECK_FALSE(compiled.uses_tile_registers);
+    compiled.uses_tile_registers = tiles;
+    std::ifstream file(codegen::export_kernel(compiled, "tiles", folder.path).header);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(header(false).find("tile_registers") == std::string::npos);
+  CHECK(header(true).find("call tunewright_permit_tile_registers()") != std::string::npos);
+  if (std::system("cc --version > /dev/null 2>&1") != 0) return;
+  // The answer is that of the system: the same as to this process.
+  std::ofstream(folder.path / "main.c") << "#include \"tiles.h\"\nint main(void) { return "
+                                           "tunewright_permit_tile_registers() == 0 ? 0 : 1; }\n";
+  const std::string at = folder.path.string();
+  REQUIRE(std::system(
+              ("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c").c_str()) == 0);
+  CHECK((std::system((at + "/program").c_str()) == 0) == host::permit_tile_registers());
 }
 
 TEST_CASE("misuse is named") {

@@ -217,7 +217,8 @@ TEST_CASE("a vectorised reduction of any number of vectors, alone and inside ano
       s.vectorize(1, 2);
       s.vectorize(2, 2);
       const loops::LoopNest nest = loops::lower(s.schedule());
-      for_each_isa([&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-5); });
+      for_each_isa(
+          [&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-5); });
     }
   }
 }

@@ -181,7 +181,10 @@ TEST_CASE("kernels with tile registers compute what their loops do") {
     const auto arguments = arguments_for(nest);
     const auto expected = test::interpreted(nest, arguments);
     codegen::LlvmCompiler plain(host.with_isa(Isa::Sse42));
-    CHECK_MESSAGE(error_of(plain.compile(nest), arguments, expected) <= most, loops::to_string(nest));
+    const codegen::Kernel without = plain.compile(nest);
+    CHECK_FALSE(without.uses_tile_registers);
+    CHECK_MESSAGE(error_of(without, arguments, expected) <= most, loops::to_string(nest));
+    CHECK(codegen::LlvmCompiler(with_units()).compile(nest).uses_tile_registers);
     if (host.isa != Isa::Avx512) continue;
     test::registers = {};
     CHECK_MESSAGE(error_of(test::with_emulated_tiles(nest, with_units()), arguments, expected) <= most,

@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <utility>
 #include <vector>

@@ -22,7 +22,8 @@ namespace {
 using namespace tunewright;
 
 /// Arguments of a kernel as numbers, constants in the order it asked for; outputs are filled in by the run.
-std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel, const reference::Tensors& inputs) {
+std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel,
+                                               const reference::Tensors& inputs) {
   std::vector<std::vector<double>> arguments;
   for (const codegen::KernelBuffer& buffer : kernel.buffers) {
     const loops::Buffer& layout = buffer.layout;
@@ -53,7 +54,9 @@ void check(const Task& task, const schedule::Schedule& config, const reference::
     if (layout.role != loops::BufferRole::Output) continue;
     reference::Array actual(layout.type, layout.shape);
     for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
-    right = right && reference::compare(actual, expected[layout.tensor], reference::tolerance_for(*task.graph, layout.tensor)).passed;
+    right = right && reference::compare(actual, expected[layout.tensor],
+                                        reference::tolerance_for(*task.graph, layout.tensor))
+                         .passed;
   }
   ++tally.checked;
   if (right) return;
@@ -77,7 +80,8 @@ Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed
       for (std::size_t s = 0; s < schedules; ++s) {
         auto config = space.sample(task, rng);
         if (!config) continue;
-        if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant)) config = std::move(mutant);
+        if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
+          config = std::move(mutant);
         check(task, *config, inputs, expected, compiler, tally);
       }
     }

@@ -104,7 +104,8 @@ bool uses(const schedule::Schedule& config, std::string_view intrinsic) {
 
 /// Products whose tiles are whole, of fewer rows or of fewer terms, or are cut.
 std::vector<Graph> tile_products() {
-  op::Conv2dShape convolution{.height = 14, .width = 14, .in_channels = 32, .out_channels = 32, .kernel = 3, .padding = 1};
+  op::Conv2dShape convolution{
+      .height = 14, .width = 14, .in_channels = 32, .out_channels = 32, .kernel = 3, .padding = 1};
   convolution.type = ScalarType::BFloat16;
   op::Conv2dShape strided = convolution;
   strided.stride = 2;
@@ -112,18 +113,20 @@ std::vector<Graph> tile_products() {
   strided.padding = 0;
   strided.type = ScalarType::Int8;
   strided.in_channels = 64;
-  return {op::matmul_graph({.m = 64, .n = 64, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
-          op::matmul_graph({.m = 37, .n = 48, .k = 72, .constant_b = true, .type = ScalarType::BFloat16}),
-          op::matmul_graph({.m = 23, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
-          op::batch_matmul_graph({.batch = 3, .m = 12, .n = 32, .k = 64, .type = ScalarType::BFloat16}),
-          op::dense_graph({.batch = 32, .in = 64, .out = 32, .type = ScalarType::Int8}),
-          op::conv2d_graph(convolution),
-          op::conv2d_graph(strided),
-          quantised_layer()};
+  return {
+      op::matmul_graph({.m = 64, .n = 64, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
+      op::matmul_graph({.m = 37, .n = 48, .k = 72, .constant_b = true, .type = ScalarType::BFloat16}),
+      op::matmul_graph({.m = 23, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
+      op::batch_matmul_graph({.batch = 3, .m = 12, .n = 32, .k = 64, .type = ScalarType::BFloat16}),
+      op::dense_graph({.batch = 32, .in = 64, .out = 32, .type = ScalarType::Int8}),
+      op::conv2d_graph(convolution),
+      op::conv2d_graph(strided),
+      quantised_layer()};
 }
 
 /// Rows of arguments for a kernel: what `inputs` holds in the kernel's layouts, zeros elsewhere.
-std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel, const reference::Tensors& inputs) {
+std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel,
+                                               const reference::Tensors& inputs) {
   std::vector<std::vector<double>> arguments;
   for (const codegen::KernelBuffer& buffer : kernel.buffers) {
     const loops::Buffer& layout = buffer.layout;
@@ -180,7 +183,8 @@ TEST_CASE("where there are tile registers, blocks of up to four tiles come first
   }
   // Whole tiles leave nothing else to try; 40 columns do not make whole ones.
   const auto only_tiles = [&](std::int64_t n) {
-    const Graph graph = op::matmul_graph({.m = 64, .n = n, .k = 128, .constant_b = true, .type = ScalarType::Int8});
+    const Graph graph =
+        op::matmul_graph({.m = 64, .n = n, .k = 128, .constant_b = true, .type = ScalarType::Int8});
     const auto& all = space.sketches(program::make_task("test", graph, with_tiles()));
     return std::all_of(all.begin(), all.end(), [](const auto& sketch) { return uses(sketch, "amx_int8"); });
   };

@@ -196,7 +196,8 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
     wrong.native = function;
     measurer.protocol.run_timeout_seconds = 0.5;
     CHECK(fault_of(measurer.measure_kernel(task, wrong)) == fault);
-    measurer.protocol.run_timeout_seconds = patience_seconds;  // two threads of one processor wait for each other
+    measurer.protocol.run_timeout_seconds =
+        patience_seconds;  // two threads of one processor wait for each other
     CHECK(fault_of(measurer.measure_kernel(task, right)) == "none");
   };
   expect(

@@ -93,8 +93,8 @@ TEST_CASE("products of float matrices of any shape are exact on small whole numb
       for (std::size_t j = 0; j < n; ++j) {
         float expected = 0;
         for (std::size_t l = 0; l < k; ++l) expected += a.row(i)[l] * b.row(l)[j];
-        wrong += out.row(i)[j] != expected || replaced.row(i)[j] != expected || sum.row(i)[j] != expected + 5 ||
-                 sum_t.row(i)[j] != expected + 5;
+        wrong += out.row(i)[j] != expected || replaced.row(i)[j] != expected ||
+                 sum.row(i)[j] != expected + 5 || sum_t.row(i)[j] != expected + 5;
       }
     }
     CAPTURE(m);
@@ -111,8 +111,7 @@ TEST_CASE("a row of a float product does not depend on the rows beside it") {
   nn::multiply<float>(a.view(), b.view(), all.view());
   for (const std::size_t first : {1U, 7U, 24U}) {
     nn::multiply<float>(a.view().block(first, 16, 0, 90), b.view(), one.view());
-    for (std::size_t i = 0; i < one.size(); ++i)
-      REQUIRE(one.data()[i] == all.row(first + i / 50)[i % 50]);
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(one.data()[i] == all.row(first + i / 50)[i % 50]);
   }
 }
 

@@ -95,7 +95,9 @@ TEST_CASE("what cannot be an operator is refused with the value and the remedy")
   const Tensor a = graph.input("A", {4, 2});
   CHECK(contains(refusal([&] { graph.input("Z", {3, 0}); }), "'Z': axis 'd1' has extent 0"));
   CHECK(contains(refusal([&] { graph.constant("Z", {-5}); }), "extent -5; extents must be at least 1"));
-  CHECK(contains(refusal([&] { graph.input("Z", {std::int64_t{1} << 30, std::int64_t{1} << 24}); }),
+  CHECK(contains(refusal([&] {
+                   graph.input("Z", {std::int64_t{1} << 30, std::int64_t{1} << 24});
+                 }),
                  "axis 'd1' has extent 16777216, which makes more than 2^53 iterations"));
   CHECK(ComputeGraph().input("Y", {std::int64_t{1} << 30, std::int64_t{1} << 23}).shape.size() == 2);
   CHECK(contains(refusal([&] { (void)a(0); }), "rank 2 was read with 1 indices"));

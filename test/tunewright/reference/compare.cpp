@@ -112,14 +112,16 @@ TEST_CASE(
 }
 
 TEST_CASE("tolerances of 16-bit types count the roundings to them alone") {
-  const auto bound = [](const ComputeGraph& graph, TensorId id) { return reference::tolerance_for(graph, id).absolute; };
+  const auto bound = [](const ComputeGraph& graph, TensorId id) {
+    return reference::tolerance_for(graph, id).absolute;
+  };
   const double single = 1.19209e-7 * (32 + 4 * 100);
   // Inputs are what they are, and their products are summed in float32.
   const auto wide = op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16});
   CHECK(bound(*wide, 2) == doctest::Approx(single));
   // Rounded at each of 100 steps, and once for the product.
-  const auto narrow =
-      op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  const auto narrow = op::matmul_graph(
+      {.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
   CHECK(bound(*narrow, 2) == doctest::Approx(0x1p-10 * 4 * 102).epsilon(1e-3));
   // A result rounded to bfloat16, summed again in float32.
   ComputeGraph chain;

@@ -60,8 +60,8 @@ TEST_CASE("arrays convert on the way in and know their type") {
   CHECK(static_cast<const std::int32_t*>(a.data())[5] == -2);
   CHECK(a == a);
   CHECK_FALSE(a == Array(ScalarType::Int32, {2, 3}));
-  CHECK_THROWS_WITH_AS((void)a.elements<float>(), "an array of int32 was asked for as another type; use its own",
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)a.elements<float>(),
+                       "an array of int32 was asked for as another type; use its own", std::invalid_argument);
   Array half(ScalarType::Float16, {2});
   half.set(1, 0.1);
   CHECK(half.size_in_bytes() == 4);
@@ -125,14 +125,15 @@ TEST_CASE("products of bytes are summed in int32, those of 16-bit numbers in flo
     }
     return evaluate(*graph, std::move(tensors))[2];
   };
-  const auto bytes = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
+  const auto bytes =
+      op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
   const Array sum = evaluated(bytes, {255, 255}, {-128, -128});
   CHECK(sum.type() == ScalarType::Int32);
   CHECK(sum.get(0) == -65280);
   const auto halves = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16});
   CHECK(evaluated(halves, {1, 2048}, {1, 1}).get(0) == 2049);
-  const auto narrow =
-      op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  const auto narrow = op::matmul_graph(
+      {.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
   CHECK(evaluated(narrow, {1, 2048}, {1, 1}).get(0) == 2048);
 }
 

@@ -252,7 +252,8 @@ TEST_CASE("pack and tensorize") {
 TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had") {
   // [12, 10] results of 7 terms in 16ths: 16 x 16 of 16 terms.
   const CacheWrite sums{2, Scope::Accumulator};
-  State state = after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16, 16}}});
+  State state =
+      after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16, 16}}});
   CHECK(state.stages[4].op->axes[0].extent == 16);
   CHECK(state.stages[4].op->axes[2].extent == 16);
   CHECK(state.stages[5].op->shape() == std::vector<std::int64_t>{16, 16});
@@ -263,9 +264,12 @@ TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had"
   state = after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {4, 5, 7}}});
   CHECK(state.stages[5].op->body->op == program::Op::Load);
 
-  CHECK(fault({sums, Pad{4, {16, 16, 16}}}) == "unknown_stage");  // operands are inputs: nothing to make larger
-  CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16}}}) == "bad_factor");
-  CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 0, 16}}}) == "bad_factor");
+  CHECK(fault({sums, Pad{4, {16, 16, 16}}}) ==
+        "unknown_stage");  // operands are inputs: nothing to make larger
+  CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16}}}) ==
+        "bad_factor");
+  CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 0, 16}}}) ==
+        "bad_factor");
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Split{4, 0, {4}},
                Pad{4, {16, 16, 16}}}) == "already_scheduled");
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Split{5, 0, {4}},

@@ -30,7 +30,8 @@ TEST_CASE("every step survives the round trip") {
       Tensorize{2, 6, "avx512_bf16"},
       FollowFusedSplit{5, 1, {0, 1}, 1},
       Arrange{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
-      Pipeline{5, 6, {{1, false}, {3, true}}, 1}};
+      Pipeline{5, 6, {{1, false}, {3, true}}, 1},
+      Pad{5, {16, 16, 1}}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);
   CHECK(steps_from_json(to_json(steps)) == steps);
   const auto written = [&steps](std::size_t step) { return to_json({steps[step]}); };
@@ -41,6 +42,7 @@ TEST_CASE("every step survives the round trip") {
   CHECK(written(12) == R"([["follow_fused_split",5,1,[0,1],1]])");
   CHECK(written(13) == R"([["arrange",5,[[0,1],[1,0]],[0,4],1,0]])");
   CHECK(written(14) == R"([["pipeline",5,6,[[1,false],[3,true]],1]])");
+  CHECK(written(15) == R"([["pad",5,[16,16,1]]])");
   CHECK(to_json({steps[3], steps[9]}) == R"([["reorder",2,[5,1,0]],["rfactor",2,4]])");
   CHECK(to_json({}) == "[]");
   CHECK(steps_from_json(" [ ]\n").empty());
@@ -59,14 +61,12 @@ TEST_CASE("every loop kind and scope survives") {
 }
 
 TEST_CASE("anything else is refused by name") {
-  const auto fault = [](const char* text) {
-    return test::fault_of([&] { (void)steps_from_json(text); });
-  };
+  const auto fault = [](const char* text) { return test::fault_of([&] { (void)steps_from_json(text); }); };
   CHECK(fault(R"([["skew",0,0]])") == "unsupported");
   for (const char* text : {
            "",
-           R"([["rfactor",1,2])",            // the text ends
-           R"([["rfactor",1,2]] [])",        // or goes on
+           R"([["rfactor",1,2])",      // the text ends
+           R"([["rfactor",1,2]] [])",  // or goes on
            R"(null)",
            R"({})",
            R"(7)",

@@ -26,7 +26,8 @@ TEST_CASE("every primitive has a tag of its own and names all its fields") {
                                                          {Tensorize{}, 3},
                                                          {FollowFusedSplit{}, 4},
                                                          {Arrange{}, 5},
-                                                         {Pipeline{}, 4}};
+                                                         {Pipeline{}, 4},
+                                                         {Pad{}, 2}};
   CHECK(fields.size() == std::variant_size_v<Step>);
   std::set<std::string> tags;
   for (auto [step, count] : fields) {

@@ -133,7 +133,9 @@ TEST_CASE("conv2d with padding: zeros stored, or left out of the sums; of bytes 
   CHECK(inlined(program::ScalarType::Int8, convolution) == Counts{0, 0, 0});
 }
 
-TEST_CASE("softmax over many rows: each of the two reductions plain or factored, the exponential stored or repeated") {
+TEST_CASE(
+    "softmax over many rows: each of the two reductions plain or factored, the exponential stored or "
+    "repeated") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) { ops::softmax(g, g.input("x", {512, 128})); });
   const auto& sketches = space.sketches(task);

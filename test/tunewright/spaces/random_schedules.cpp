@@ -211,7 +211,8 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("bf16_matmul_relu", [](auto& g, const auto& draw) {
     const std::int64_t m = 16 * draw(1, 4), n = 16 * draw(1, 4), k = 16 * draw(1, 4);
-    const auto y = ops::matmul(g, g.input("A", {m, k}, ScalarType::BFloat16), g.constant("B", {k, n}, ScalarType::BFloat16));
+    const auto y = ops::matmul(g, g.input("A", {m, k}, ScalarType::BFloat16),
+                               g.constant("B", {k, n}, ScalarType::BFloat16));
     ops::cast(g, ops::relu(g, ops::bias_add(g, y, g.constant("bias", {n}))), ScalarType::BFloat16);
   }));
   all.push_back(workload("int8_matmul", [](auto& g, const auto& draw) {
@@ -220,7 +221,8 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("fp16_batch_matmul", [](auto& g, const auto& draw) {
     const std::int64_t b = draw(1, 3), m = draw(15, 40), n = draw(15, 40), k = draw(10, 40);
-    ops::batch_matmul(g, g.input("A", {b, m, k}, ScalarType::Float16), g.input("B", {b, k, n}, ScalarType::Float16));
+    ops::batch_matmul(g, g.input("A", {b, m, k}, ScalarType::Float16),
+                      g.input("B", {b, k, n}, ScalarType::Float16));
   }));
   all.push_back(workload("fp16_conv", [](auto& g, const auto& draw) {
     const std::int64_t n = draw(1, 2), h = draw(5, 9), w = draw(12, 18), ci = draw(8, 34), co = draw(14, 40);
@@ -231,7 +233,8 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("uint8_conv_of_many_images", [](auto& g, const auto& draw) {
     const std::int64_t n = draw(14, 32), h = draw(4, 5), ci = draw(10, 20), co = draw(14, 40);
-    ops::conv2d(g, g.input("x", {n, h, h, ci}, ScalarType::UInt8), g.constant("w", {2, 2, ci, co}, ScalarType::UInt8), {});
+    ops::conv2d(g, g.input("x", {n, h, h, ci}, ScalarType::UInt8),
+                g.constant("w", {2, 2, ci, co}, ScalarType::UInt8), {});
   }));
   return all;
 }
@@ -266,16 +269,17 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
       std::string wrongs;
       try {
         wrongs = wrong(
-            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); }, *graph,
-            inputs, expected);
+            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); },
+            *graph, inputs, expected);
       } catch (const loops::DeviceFormError& error) {
         wrongs = error.what();
       }
       CHECK_MESSAGE(wrongs.empty(), workload.name, " ", seed, ": ", wrongs, "\n", loops::to_string(nest));
       ++found;
       ++checked;
-      padded += std::any_of(config->steps.begin(), config->steps.end(),
-                            [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
+      padded += std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
+        return std::holds_alternative<schedule::Pad>(step);
+      });
     }
   }
   CHECK(checked >= 70);

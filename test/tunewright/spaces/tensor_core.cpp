@@ -50,7 +50,9 @@ std::ptrdiff_t count(const schedule::Schedule& sketch) {
 
 TEST_CASE("products of types that a device's units multiply get a sketch of their own, beside the other") {
   const spaces::MultiLevelTiling space;
-  CHECK(space.sketches(program::make_task("t", product(512, 512, 512, ScalarType::Float16), gpu_target("A100"))).size() == 2);
+  CHECK(
+      space.sketches(program::make_task("t", product(512, 512, 512, ScalarType::Float16), gpu_target("A100")))
+          .size() == 2);
   CHECK(tensorized(product(512, 512, 512, ScalarType::Float16), "V100") != nullptr);
   CHECK(tensorized(product(512, 512, 512, ScalarType::Int8), "T4") != nullptr);
   CHECK(tensorized(product(512, 512, 512, ScalarType::BFloat16), "Orin") != nullptr);
@@ -70,7 +72,8 @@ TEST_CASE("only what 16 does not divide is padded; what reads the sums takes the
   CHECK(count<schedule::Pad>(*whole) == 0);
   CHECK(count<schedule::Pad>(*odd) == 1);
   auto g = std::make_shared<program::ComputeGraph>();
-  const auto y = ops::matmul(*g, g->input("A", {64, 64}, ScalarType::Float16), g->input("B", {64, 64}, ScalarType::Float16));
+  const auto y = ops::matmul(*g, g->input("A", {64, 64}, ScalarType::Float16),
+                             g->input("B", {64, 64}, ScalarType::Float16));
   ops::cast(*g, ops::relu(*g, y), ScalarType::Float16);
   const schedule::Schedule* fused = tensorized(g, "A100");
   REQUIRE(fused != nullptr);
@@ -78,7 +81,8 @@ TEST_CASE("only what 16 does not divide is padded; what reads the sums takes the
   CHECK(nest.body.size() == 1);  // one kernel
 }
 
-TEST_CASE("rows and columns of a convolution: the image axis that fills instructions best, and its channels") {
+TEST_CASE(
+    "rows and columns of a convolution: the image axis that fills instructions best, and its channels") {
   const auto conv = [](std::int64_t images, std::int64_t size) {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {images, size, size, 64}, ScalarType::Float16);
@@ -94,7 +98,7 @@ TEST_CASE("rows and columns of a convolution: the image axis that fills instruct
   CHECK(few->depth == 6);
   CHECK(few->a == 0);
   CHECK(few->b == 1);
-  CHECK(core_product(conv(32, 16)->op(2), device)->row == 0);  // 32 images fill them
+  CHECK(core_product(conv(32, 16)->op(2), device)->row == 0);   // 32 images fill them
   CHECK(!core_product(conv(1, 5)->op(2), device).has_value());  // 3 of 16
 }
 
@@ -109,9 +113,11 @@ TEST_CASE("candidates keep to the warps and registers of the target, and mutate"
     REQUIRE(config);
     if (count<schedule::Tensorize>(*config) == 0) continue;
     ++seen;
-    const auto stage = std::get<schedule::Tensorize>(*std::find_if(
-        config->steps.begin(), config->steps.end(),
-        [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); })).stage;
+    const auto stage =
+        std::get<schedule::Tensorize>(
+            *std::find_if(config->steps.begin(), config->steps.end(),
+                          [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); }))
+            .stage;
     const WarpTile tile = spaces::decisions::warp_tile_of(config->steps, stage);
     REQUIRE(tile.axes.size() == 2);
     CHECK(tile.reductions.size() == 1);

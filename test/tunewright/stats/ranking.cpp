@@ -156,6 +156,6 @@ TEST_CASE("a mean over tasks counts each alike, whatever its size and order") {
   const auto top_1 = [](auto p, auto y) { return top_k_score(p, y, 1); };
   CHECK(mean_over_tasks(prediction, truth, group, top_1) == doctest::Approx(0.75));
   CHECK(mean_over_tasks({}, {}, {}, top_1) == 0);
-  CHECK_THROWS_WITH_AS((void)mean_over_tasks(prediction, truth, {}, top_1), doctest::Contains("0 group numbers"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)mean_over_tasks(prediction, truth, {}, top_1),
+                       doctest::Contains("0 group numbers"), std::invalid_argument);
 }

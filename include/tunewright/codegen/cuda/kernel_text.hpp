@@ -102,7 +102,8 @@ class KernelText {
     if (buffer.scope == loops::Scope::Accumulator) {
       const std::int64_t fragments = buffer.elements() / (registers_of_sums * loops::device::threads_of_warp);
       line(std::string(fragments_of_sums(buffer.type).spelling) + " " + context_.buffers[id] + "[" +
-           std::to_string(fragments) + "][" + std::to_string(registers_of_sums) + "];  // fragments, of the warp");
+           std::to_string(fragments) + "][" + std::to_string(registers_of_sums) +
+           "];  // fragments, of the warp");
       return;
     }
     const std::string declaration =
@@ -265,8 +266,8 @@ class KernelText {
       if (work.statement->kind == loops::Statement::Kind::Initialise) {
         line("#pragma unroll");
         line("for (int i = 0; i < " + std::to_string(registers_of_sums) + "; ++i) " +
-             fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) + "[i] = " +
-             identity(*work.statement) + ";");
+             fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
+             "[i] = " + identity(*work.statement) + ";");
       } else {
         take_out(loop, work);
       }
@@ -274,8 +275,8 @@ class KernelText {
     return tile || loop.intrinsic != nullptr;
   }
   /// A fragment of an accumulator, as an array of what a thread holds of it.
-  [[nodiscard]] std::string fragment(const loops::Loop& marked, const loops::device::FragmentWork& work, BufferId id,
-                                     const IndexExpr& offset) {
+  [[nodiscard]] std::string fragment(const loops::Loop& marked, const loops::device::FragmentWork& work,
+                                     BufferId id, const IndexExpr& offset) {
     const IndexExpr number = loops::device::fragment_number(nest_, *marked.intrinsic, work, offset);
     return context_.buffers[id] + "[" + context_.index(number).text + "]";
   }
@@ -300,12 +301,12 @@ class KernelText {
     const auto load = [&](const loops::device::FragmentOperand& o, char matrix) {
       const std::vector<loops::Var> loops = used_of(tile.around, o.first);
       const std::string name = context_.names.unique(nest_.buffers[o.buffer].name + "_fragments");
-      line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" + std::to_string(type.registers) +
-           "];");
+      line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" +
+           std::to_string(type.registers) + "];");
       unrolled(loops, [&] {
         line(helper(load_helper(type, matrix, o.by_columns)) + "(" + name + "[" +
-             context_.index(number_in(nest_, loops)).text + "], &" + context_.element(o.buffer, o.first) + ", " +
-             std::to_string(o.pitch) + ");");
+             context_.index(number_in(nest_, loops)).text + "], &" + context_.element(o.buffer, o.first) +
+             ", " + std::to_string(o.pitch) + ");");
       });
       return name;
     };
@@ -318,8 +319,8 @@ class KernelText {
           return name + "[" + context_.index(number_in(nest_, used_of(tile.around, first))).text + "]";
         };
         line(helper(multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) + "(" +
-             fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + of(a, tile.work.a.first) +
-             ", " + of(b, tile.work.b.first) + ");");
+             fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
+             of(a, tile.work.a.first) + ", " + of(b, tile.work.b.first) + ");");
       });
     };
     const std::string guards = condition(s.guards);
@@ -359,7 +360,8 @@ class KernelText {
           const loops::Var var = work.loops[l];
           line("const int " + context_.variables[var] + " = element " + (l == 0 ? "/" : "%") + " 16;");
           const std::int64_t extent = nest_.variables[var].extent;
-          if (extent < 16) line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
+          if (extent < 16)
+            line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
         }
         const std::string when = condition(guards);
         const auto store = [&] { emit_statement(s, loads, [](IndexExpr e) { return e; }); };

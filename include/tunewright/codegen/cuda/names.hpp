@@ -14,21 +14,20 @@ namespace tunewright::codegen::cuda {
 /// Words that generated code must not declare: keywords, and what it calls itself.
 [[nodiscard]] inline bool is_reserved(std::string_view word) {
   static constexpr std::array words = std::to_array<std::string_view>(
-      {"abs",      "alignas",  "and",      "asm",       "auto",     "bfloat16",      "bool",
-       "break",    "case",     "catch",    "char",      "class",    "distance",      "element",
-       "group",    "staged",   "staging",
-       "lanes",    "member",   "warp",     "const",     "continue", "default",       "delete",
-       "do",       "double",   "else",     "enum",      "erf",      "erff",          "exp",
-       "expf",     "explicit", "extern",   "fabs",      "fabsf",    "false",         "float",
-       "fmax",     "fmaxf",    "fmin",     "fminf",     "for",      "friend",        "goto",
-       "half",     "if",       "inline",   "int",       "llabs",    "log",           "logf",
-       "long",     "max",      "min",      "namespace", "new",      "not",           "operator",
-       "or",       "private",  "public",   "register",  "return",   "shared_memory", "short",
-       "signed",   "sizeof",   "sqrt",     "sqrtf",     "static",   "struct",        "switch",
-       "tanh",     "tanhf",    "template", "this",      "throw",    "true",          "try",
-       "typedef",  "typename", "union",    "unsigned",  "using",    "virtual",       "void",
-       "volatile", "while",    "xor",      "blockDim",  "blockIdx", "gridDim",       "threadIdx",
-       "warpSize"});
+      {"abs",      "alignas",       "and",       "asm",      "auto",     "bfloat16", "bool",
+       "break",    "case",          "catch",     "char",     "class",    "distance", "element",
+       "group",    "staged",        "staging",   "lanes",    "member",   "warp",     "const",
+       "continue", "default",       "delete",    "do",       "double",   "else",     "enum",
+       "erf",      "erff",          "exp",       "expf",     "explicit", "extern",   "fabs",
+       "fabsf",    "false",         "float",     "fmax",     "fmaxf",    "fmin",     "fminf",
+       "for",      "friend",        "goto",      "half",     "if",       "inline",   "int",
+       "llabs",    "log",           "logf",      "long",     "max",      "min",      "namespace",
+       "new",      "not",           "operator",  "or",       "private",  "public",   "register",
+       "return",   "shared_memory", "short",     "signed",   "sizeof",   "sqrt",     "sqrtf",
+       "static",   "struct",        "switch",    "tanh",     "tanhf",    "template", "this",
+       "throw",    "true",          "try",       "typedef",  "typename", "union",    "unsigned",
+       "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
+       "blockIdx", "gridDim",       "threadIdx", "warpSize"});
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 

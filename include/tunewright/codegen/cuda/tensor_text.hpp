@@ -25,7 +25,8 @@ struct FragmentTile {
 };
 
 /// The tile that `loop` begins, if it does.
-[[nodiscard]] inline std::optional<FragmentTile> fragment_tile(const loops::LoopNest& nest, const loops::Loop& loop) {
+[[nodiscard]] inline std::optional<FragmentTile> fragment_tile(const loops::LoopNest& nest,
+                                                               const loops::Loop& loop) {
   FragmentTile tile;
   const loops::Loop* inner = &loop;
   while (inner->intrinsic == nullptr) {
@@ -48,7 +49,8 @@ struct FragmentTile {
 }
 
 /// Those of `around` that `offset` depends on.
-[[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around, const IndexExpr& offset) {
+[[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around,
+                                                     const IndexExpr& offset) {
   std::vector<loops::Var> used;
   for (const loops::Var var : around) {
     if (offset.uses(var)) used.push_back(var);
@@ -65,7 +67,8 @@ struct FragmentTile {
   }
   return number;
 }
-[[nodiscard]] inline std::int64_t points_of(const loops::LoopNest& nest, const std::vector<loops::Var>& loops) {
+[[nodiscard]] inline std::int64_t points_of(const loops::LoopNest& nest,
+                                            const std::vector<loops::Var>& loops) {
   std::int64_t points = 1;
   for (const loops::Var var : loops) points *= nest.variables[var].extent;
   return points;

@@ -82,8 +82,8 @@ class GpuLevels {
     double accumulators = 0, operands = 0;                        // registers of a thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
     double alone = 0;                                             // cycles of a warp that waits for itself
-    double ahead = 0;  // and for what it fetches ahead, a tile's share
-    double from_memory = 0, from_cache = 0;                       // bytes of all blocks
+    double ahead = 0;                        // and for what it fetches ahead, a tile's share
+    double from_memory = 0, from_cache = 0;  // bytes of all blocks
   };
   struct Tile {
     LoopSet loops = 0;
@@ -121,9 +121,10 @@ class GpuLevels {
 
   /// Whether warps do `s` as a whole, with fragments.
   [[nodiscard]] bool works_on_fragments() const {
-    return std::any_of(reach_.accesses().begin(), reach_.accesses().end(), [this](const StatementReach::Access& a) {
-      return reader_.scope_of(a.buffer) == loops::Scope::Accumulator;
-    });
+    return std::any_of(reach_.accesses().begin(), reach_.accesses().end(),
+                       [this](const StatementReach::Access& a) {
+                         return reader_.scope_of(a.buffer) == loops::Scope::Accumulator;
+                       });
   }
 
   /// Products of fragments, or fragments that are taken out.

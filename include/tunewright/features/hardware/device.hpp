@@ -37,8 +37,17 @@ namespace detail {
 /// A GPU with the limits that CUDA reports for all of them (48 KiB of shared memory without asking for more).
 [[nodiscard]] constexpr Device cuda(std::string_view name) {
   const GpuModel& model = *find_gpu_model(name);
-  return {name, static_cast<double>(model.multiprocessors), 16, 64, 49152, 2147483647, 1024, 8, 32,
-          model.peak_fp32_gflops, model.peak_gb_per_s};
+  return {name,
+          static_cast<double>(model.multiprocessors),
+          16,
+          64,
+          49152,
+          2147483647,
+          1024,
+          8,
+          32,
+          model.peak_fp32_gflops,
+          model.peak_gb_per_s};
 }
 [[nodiscard]] constexpr Device hip(std::string_view name, double units, double wavefront, double gflops,
                                    double gb_per_s) {

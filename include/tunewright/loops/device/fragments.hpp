@@ -37,10 +37,12 @@ inline constexpr std::int64_t threads_of_warp = 32;
 }
 
 /// `offset` where the loops over a fragment are at their first iteration, as are those that have no other.
-[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
+[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset,
+                                        const std::vector<Var>& loops) {
   return offset.substitute(
       [&](Var v) {
-        const bool first = nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
+        const bool first =
+            nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
         return first ? IndexExpr(0) : IndexExpr::variable(v);
       },
       [&](Var v) { return nest.range_of(v); });
@@ -48,7 +50,8 @@ inline constexpr std::int64_t threads_of_warp = 32;
 
 /// Whether `e` is a multiple of `m` whatever its variables are.
 [[nodiscard]] inline bool is_multiple_of(const IndexExpr& e, std::int64_t m) {
-  return e.constant() % m == 0 && std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
+  return e.constant() % m == 0 &&
+         std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
            return t.coefficient % m == 0 || (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 &&
                                              is_multiple_of(*t.numerator, m));
          });
@@ -58,7 +61,7 @@ inline constexpr std::int64_t threads_of_warp = 32;
 struct FragmentOperand {
   const program::ExprNode* read = nullptr;
   BufferId buffer = 0;
-  IndexExpr first;         ///< offset of its first element
+  IndexExpr first;          ///< offset of its first element
   bool by_columns = false;  ///< neighbours in memory are of one column, else of one row
   std::int64_t pitch = 0;   ///< elements from one row, or column, to the next
 };
@@ -92,8 +95,8 @@ struct FragmentWork {
   const std::optional<schedule::Product> product = schedule::product_of(*work.statement->op);
   const auto refuse = [&](const program::ExprNode& read, const std::string& why) {
     const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
-    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) + " cannot read '" + name +
-                          "', " + why);
+    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) +
+                          " cannot read '" + name + "', " + why);
   };
   const auto operand = [&](const program::ExprNode& read, bool is_a) {
     FragmentOperand o;
@@ -110,9 +113,12 @@ struct FragmentWork {
     constexpr std::int64_t row_bytes = 16, first_elements = 16;
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
     if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
-      refuse(read, "whose fragments do not begin at every 16th element, their rows at multiples of 16 bytes; pad the "
-                   "product and its copy");
-    if (nest.buffers[o.buffer].scope != Scope::Shared) refuse(read, "which is not in shared memory; cache_read it there");
+      refuse(
+          read,
+          "whose fragments do not begin at every 16th element, their rows at multiples of 16 bytes; pad the "
+          "product and its copy");
+    if (nest.buffers[o.buffer].scope != Scope::Shared)
+      refuse(read, "which is not in shared memory; cache_read it there");
     return o;
   };
   const bool first_has_rows = load_offset(nest, *work.statement, *product->first).uses(row);
@@ -122,7 +128,8 @@ struct FragmentWork {
 }
 
 /// Which fragment of an accumulator's the work is about, as a number.
-[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
+[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest,
+                                               const schedule::TensorIntrinsic& intrinsic,
                                                const FragmentWork& work, const IndexExpr& offset) {
   const IndexExpr first = at_first(nest, offset, work.loops);
   return IndexExpr::quotient(first, intrinsic.m * intrinsic.n, [&](Var v) { return nest.range_of(v); });
@@ -156,14 +163,17 @@ class Fragments {
     if (!any_) return;
     visit_nodes<Loop>(body, [this](const Loop& loop) {
       if (loop.intrinsic == nullptr) return;
-      visit_nodes<Statement>(loop.body, [&](const Statement& s) { intrinsic_of_[s.target] = loop.intrinsic; });
+      visit_nodes<Statement>(loop.body,
+                             [&](const Statement& s) { intrinsic_of_[s.target] = loop.intrinsic; });
     });
     std::vector<Loop*> around;
     mark(body, around, false);
   }
 
  private:
-  [[nodiscard]] bool is_accumulator(BufferId id) const { return nest_.buffers.at(id).scope == Scope::Accumulator; }
+  [[nodiscard]] bool is_accumulator(BufferId id) const {
+    return nest_.buffers.at(id).scope == Scope::Accumulator;
+  }
 
   [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
     throw DeviceFormError("kernel '" + nest_.name + "': '" + s.op->name + "' " + why);
@@ -198,9 +208,11 @@ class Fragments {
     if (divided || uses_lane_anywhere || of_thread)
       refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
     const auto found = intrinsic_of_.find(accumulators.front().buffer);
-    if (found == intrinsic_of_.end()) refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
+    if (found == intrinsic_of_.end())
+      refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
     const schedule::TensorIntrinsic& intrinsic = *found->second;
-    if (!is_tensor_core(intrinsic.unit)) refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
+    if (!is_tensor_core(intrinsic.unit))
+      refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
     const std::size_t depth = s.kind == Statement::Kind::Update ? 3 : 2;
     if (around.size() < depth) refuse(s, not_a_fragment);
     const std::vector<Loop*> loops(around.end() - static_cast<std::ptrdiff_t>(depth), around.end());
@@ -229,16 +241,19 @@ class Fragments {
     const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
                            distance_along(access.offset, loops[1]) == 1 &&
                            is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
-    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
+    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0))
+      refuse(s, not_a_fragment);
   }
 
   /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
-  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const {
+  void ask_once(Statement& s, const std::vector<Var>& loops,
+                const std::array<std::int64_t, 3>& extents) const {
     for (Guard& guard : s.guards) {
       const IndexExpr first = at_first(nest_, guard.value, loops);
       for (std::size_t l = 0; l < loops.size(); ++l) {
         const std::optional<std::int64_t> step = distance_along(guard.value, loops[l]);
-        const bool whole = step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
+        const bool whole =
+            step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
         if (!whole) refuse(s, "ends within a fragment; pad its axes to whole ones first");
       }
       guard.value = first;
@@ -251,7 +266,8 @@ class Fragments {
   }
 
   static constexpr const char* not_a_fragment =
-      "touches fragments but not one after the other; its innermost loops must be the rows and columns of one";
+      "touches fragments but not one after the other; its innermost loops must be the rows and columns of "
+      "one";
 
   LoopNest& nest_;
   ThreadIndices& threads_;

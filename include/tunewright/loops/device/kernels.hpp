@@ -93,7 +93,8 @@ class KernelReader {
     const auto* statement = loop->body.empty() ? nullptr : std::get_if<Statement>(&loop->body[0].content);
     if (statement == nullptr || statement->kind != Statement::Kind::Assign) return;
     constexpr std::int64_t sum_bytes = 4;
-    kernel_.staging_bytes = kernel_.threads() / warp_size * marked.intrinsic->m * marked.intrinsic->n * sum_bytes;
+    kernel_.staging_bytes =
+        kernel_.threads() / warp_size * marked.intrinsic->m * marked.intrinsic->n * sum_bytes;
   }
 
   void visit(std::span<const Node> body) {
@@ -114,7 +115,8 @@ class KernelReader {
         const bool shared = buffer.scope == Scope::Shared;
         (shared ? kernel_.shared : kernel_.local).push_back(allocate->buffer);
         const bool of_warp = buffer.scope == Scope::Accumulator;
-        (shared ? kernel_.shared_bytes : kernel_.local_bytes) += of_warp ? buffer.bytes() / warp_size : buffer.bytes();
+        (shared ? kernel_.shared_bytes : kernel_.local_bytes) +=
+            of_warp ? buffer.bytes() / warp_size : buffer.bytes();
       } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
         if (stays_in_warp(kernel_, *reduction)) continue;
         const auto element =

@@ -141,7 +141,8 @@ class Emission : Pass {
                   Body& into) {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
-    if (initialise && place == first_reduction(stage, info)) emit_initialisation(id, place, *initialise, into);
+    if (initialise && place == first_reduction(stage, info))
+      emit_initialisation(id, place, *initialise, into);
     if (place == stage.order.size()) {
       into.push_back(std::move(update));
       return;
@@ -159,7 +160,8 @@ class Emission : Pass {
     }
     emit_loops(id, place + 1, update, initialise, target);
     if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
-    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) give_to_instruction(stage, into);
+    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter)
+      give_to_instruction(stage, into);
   }
 
   [[noreturn]] static void refuse_instruction(const Stage& stage) {
@@ -169,8 +171,8 @@ class Emission : Pass {
                             schedule::iterator_name(stage, stage.tensorized.iter) + " inwards are not the " +
                             std::to_string(intrinsic.m) + " x " +
                             (intrinsic.steps == 1 ? "" : std::to_string(intrinsic.steps) + " x ") +
-                            std::to_string(intrinsic.n) + " x " + std::to_string(intrinsic.k) + " of " + std::string(intrinsic.name) +
-                            "; split and reorder so that they are");
+                            std::to_string(intrinsic.n) + " x " + std::to_string(intrinsic.k) + " of " +
+                            std::string(intrinsic.name) + "; split and reorder so that they are");
   }
 
   /// Marks the last node of `body` as what the stage's tensor instruction computes. The kinds of its loops become
@@ -190,8 +192,7 @@ class Emission : Pass {
     Body* inside = &body;
     for (const Wanted& wanted : {Wanted{intrinsic.m, false, LoopKind::Serial, intrinsic.takes_fewer},
                                  Wanted{intrinsic.steps, true, LoopKind::Serial, intrinsic.takes_fewer},
-                                 Wanted{intrinsic.n, false, columns},
-                                 Wanted{intrinsic.k, true, reducing}}) {
+                                 Wanted{intrinsic.n, false, columns}, Wanted{intrinsic.k, true, reducing}}) {
       if (wanted.extent == 1) continue;
       const bool alone = !inside->empty() && (inside == &body || inside->size() == 1);
       Loop* loop = alone ? std::get_if<Loop>(&inside->back().content) : nullptr;
@@ -202,7 +203,8 @@ class Emission : Pass {
       if (outermost == nullptr) outermost = loop;
       inside = &loop->body;
     }
-    if (inside->size() != 1 || !std::holds_alternative<Statement>(inside->front().content)) refuse_instruction(stage);
+    if (inside->size() != 1 || !std::holds_alternative<Statement>(inside->front().content))
+      refuse_instruction(stage);
     outermost->intrinsic = &intrinsic;
   }
 

@@ -204,14 +204,16 @@ class StoragePlan : Pass {
       if (nest_.buffer_of[id] == LoopNest::no_buffer || stage.tensorized.intrinsic == nullptr) continue;
       Buffer& buffer = nest_.buffers[nest_.buffer_of[id]];
       const std::size_t place = stage.position(stage.tensorized.iter);
-      if (buffer.scope != Scope::Accumulator || place + 1 >= stage.order.size() || !buffer.packing.empty()) continue;
+      if (buffer.scope != Scope::Accumulator || place + 1 >= stage.order.size() || !buffer.packing.empty())
+        continue;
       const auto dimension_of = [&](IterId iter) {
         std::uint32_t d = 0;
         const std::optional<Var> var = info_[id].var[iter];
         while (d < buffer.shape.size() && !(var && info_[id].axis_values[d].uses(*var))) ++d;
         return d;
       };
-      const std::uint32_t row = dimension_of(stage.order[place]), column = dimension_of(stage.order[place + 1]);
+      const std::uint32_t row = dimension_of(stage.order[place]),
+                          column = dimension_of(stage.order[place + 1]);
       if (row == column || row >= buffer.shape.size() || column >= buffer.shape.size()) continue;
       const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
       for (std::uint32_t d = 0; d < buffer.shape.size(); ++d) {
@@ -277,7 +279,8 @@ class StoragePlan : Pass {
       pieces.push_back({static_cast<std::size_t>(place - loops.begin()),
                         {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
     }
-    sort_few(pieces, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+    sort_few(pieces,
+             [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
     std::int64_t expected = 1;
     for (const Piece& piece : pieces) {
       if (piece.dimension.divisor != expected) return {};

@@ -261,7 +261,8 @@ class GpuMachine {
       if (is_fragment(load.buffer)) continue;
       std::int64_t shared_by = 1;
       for (const OpenLoop& loop : open_) {
-        if (loop.kind == loops::LoopKind::Unrolled && !load.moved_by(loop.var)) shared_by = times(shared_by, loop.extent);
+        if (loop.kind == loops::LoopKind::Unrolled && !load.moved_by(loop.var))
+          shared_by = times(shared_by, loop.extent);
       }
       size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
       const std::int64_t fragments = times(warps, products / shared_by);
@@ -273,13 +274,15 @@ class GpuMachine {
     const Ticks product = tensor_ticks(size);
     kernel_.arithmetic += times(times(warps, products), product);
     kernel_.operands = std::max(kernel_.operands, operands);
-    kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) + times(products, product);
+    kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
+                       times(products, product);
   }
 
   /// Of one product of fragments by the tensor units of a multiprocessor, or by its other units where it has none.
   [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes) const {
     constexpr std::int64_t terms = 16 * 16 * 16;
-    const double peak = std::max(target_.peak_tensor_gflops * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
+    const double peak =
+        std::max(target_.peak_tensor_gflops * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
     const double per_cycle = peak * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
     return std::max<Ticks>(terms * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
   }

@@ -14,7 +14,8 @@ struct BatchMatmulOptions {
   bool transpose_a = false;  ///< `a` is stored [batch, k, m]
   bool transpose_b = false;  ///< `b` is stored [batch, n, k]
   std::string name = "batch_matmul";
-  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
+  std::optional<ScalarType>
+      accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// out[b, i, j] = sum over k of a[b, i, k] * b[b, k, j], in the accumulator's type.
@@ -36,12 +37,12 @@ inline Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b
                          "make it equal to the batch of a");
   detail::require_extent(options.name, "k of b", b.shape[options.transpose_b ? 2 : 1], k,
                          "make it equal to k of a, or set a transpose option");
-  return graph.reduce(options.name, {{"b", a.shape[0]}, {"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum,
-                      [&](auto i, auto r) {
-                        return detail::product_in(
-                            accumulator, options.transpose_a ? a(i[0], r[0], i[1]) : a(i[0], i[1], r[0]),
-                            options.transpose_b ? b(i[0], i[2], r[0]) : b(i[0], r[0], i[2]));
-                      });
+  return graph.reduce(
+      options.name, {{"b", a.shape[0]}, {"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum, [&](auto i, auto r) {
+        return detail::product_in(accumulator,
+                                  options.transpose_a ? a(i[0], r[0], i[1]) : a(i[0], i[1], r[0]),
+                                  options.transpose_b ? b(i[0], i[2], r[0]) : b(i[0], r[0], i[2]));
+      });
 }
 
 struct BatchMatmulShape {

@@ -84,14 +84,17 @@ inline void require_same_type(std::string_view who, const Tensor& a, const Tenso
 /// the accumulator holds all their values.
 [[nodiscard]] inline ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
                                                 std::optional<ScalarType> wanted) {
-  const auto is_byte = [](const Tensor& t) { return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8; };
+  const auto is_byte = [](const Tensor& t) {
+    return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8;
+  };
   if (!is_byte(a) || !is_byte(b)) require_same_type(who, a, b);
   const ScalarType operands = common_type(a.type, b.type);
   const ScalarType accumulator = wanted.value_or(accumulator_type(operands));
   if (common_type(operands, accumulator) != accumulator) {
     refuse(who, "products of " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
-                    " cannot be summed in " + std::string(name(accumulator)) + ", which does not hold their values; " +
-                    "ask for " + std::string(name(accumulator_type(operands))));
+                    " cannot be summed in " + std::string(name(accumulator)) +
+                    ", which does not hold their values; " + "ask for " +
+                    std::string(name(accumulator_type(operands))));
   }
   return accumulator;
 }

@@ -19,7 +19,8 @@ struct ConvOptions {
   std::int64_t groups = 1;  ///< input and output channels are cut into as many independent parts
   Layout layout = Layout::ChannelsLast;
   std::string name = D == 1 ? "conv1d" : D == 2 ? "conv2d" : "conv3d";
-  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
+  std::optional<ScalarType>
+      accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// Convolution (without flipping the kernel) over D image dimensions. For D = 2, channels last:
@@ -85,7 +86,8 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
       weight_index.push_back(tap);
     }
     if (last) weight_index.insert(weight_index.end(), {r[rc], c});
-    return detail::product_in(accumulator, padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)),
+    return detail::product_in(accumulator,
+                              padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)),
                               weight.at(std::move(weight_index)));
   });
 }

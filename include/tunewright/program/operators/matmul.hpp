@@ -14,7 +14,8 @@ struct MatmulOptions {
   bool transpose_a = false;  ///< `a` is stored [k, m]
   bool transpose_b = false;  ///< `b` is stored [n, k]
   std::string name = "matmul";
-  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
+  std::optional<ScalarType>
+      accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// out[i, j] = sum over k of a[i, k] * b[k, j], in the accumulator's type.

@@ -36,7 +36,8 @@ struct WarpTile {
 };
 
 [[nodiscard]] inline bool is_warp_axis(const Split& split) {
-  return is_open_split(split) && split.factors.size() == warp_parts && split.inner == schedule::LoopKind::ThreadY;
+  return is_open_split(split) && split.factors.size() == warp_parts &&
+         split.inner == schedule::LoopKind::ThreadY;
 }
 
 [[nodiscard]] inline WarpTile warp_tile_of(std::vector<Step>& steps, program::TensorId stage) {
@@ -78,9 +79,9 @@ struct WarpTile {
     const std::int64_t columns = product_of(axis->factors);
     rows_and_columns = std::min(rows_and_columns, columns + all / columns);
   }
-  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_limit_bytes()) /
-                                    (bytes_of_fragment * rows_and_columns),
-                                1);
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(target.shared_memory_limit_bytes()) / (bytes_of_fragment * rows_and_columns),
+      1);
 }
 
 /// Draws the parts of one axis within what may still be multiplied by.

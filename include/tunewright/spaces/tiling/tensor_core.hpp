@@ -34,7 +34,8 @@ namespace detail {
 
 /// Share of whole instructions' work along an axis that is not padding.
 [[nodiscard]] inline double used_share(std::int64_t extent, std::int64_t instruction) {
-  return static_cast<double>(extent) / static_cast<double>(program::ceil_div(extent, instruction) * instruction);
+  return static_cast<double>(extent) /
+         static_cast<double>(program::ceil_div(extent, instruction) * instruction);
 }
 
 /// Whether `read` is stored by rows or by columns of a matrix: neighbours differ in one of the axes alone, and some
@@ -61,7 +62,8 @@ namespace detail {
 /// Nothing unless the target has a unit for such products, some axes make rows, columns and terms of a matrix product,
 /// and at least a quarter of the instructions' work is not padding. Columns run along the last axis that one factor
 /// alone depends on; rows along the axis of the other that leaves the least idle.
-[[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op, const Target& target) {
+[[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op,
+                                                             const Target& target) {
   constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
   const std::optional<schedule::Product> product = schedule::product_of(op);
   if (!product || product->first->tensor == product->second->tensor) return std::nullopt;
@@ -127,8 +129,8 @@ struct TensorizeProducts {
 
  private:
   struct Tile {
-    std::vector<std::uint32_t> steps;           ///< that split the spatial axes
-    std::vector<std::vector<IterId>> spatial;   ///< blocks, warps, fragments
+    std::vector<std::uint32_t> steps;            ///< that split the spatial axes
+    std::vector<std::vector<IterId>> spatial;    ///< blocks, warps, fragments
     std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
   };
 
@@ -139,7 +141,8 @@ struct TensorizeProducts {
     multiples[product.column] = product.intrinsic->n;
     multiples[product.depth] = product.intrinsic->k;
     bool divides = true;
-    for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
+    for (std::size_t a = 0; a < multiples.size(); ++a)
+      divides = divides && op.axes[a].extent % multiples[a] == 0;
     if (!divides) s.pad(sums, std::move(multiples));
   }
 

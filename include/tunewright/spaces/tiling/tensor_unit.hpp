@@ -30,7 +30,7 @@ struct ProductAxes {
   std::int64_t steps = 1;  ///< and sums of k terms
   TensorId rows = 0;
   TensorId columns = 0;
-  bool columns_are_neighbours = false;  ///< in memory, as long as the operand is not copied
+  bool columns_are_neighbours = false;       ///< in memory, as long as the operand is not copied
   std::optional<IterId> column_dimension{};  ///< of `columns` that the column axis alone counts
   std::optional<IterId> depth_dimension{};   ///< and that the depth axis alone counts
 };
@@ -82,7 +82,8 @@ struct ProductAxes {
   }
   const auto dimension_of = [columns](program::Var var) -> std::optional<IterId> {
     for (std::size_t d = 0; d < columns->indices.size(); ++d) {
-      if (columns->indices[d].as_variable() == std::optional<program::Var>(var)) return static_cast<IterId>(d);
+      if (columns->indices[d].as_variable() == std::optional<program::Var>(var))
+        return static_cast<IterId>(d);
     }
     return std::nullopt;
   };
@@ -248,8 +249,8 @@ struct TensorizeProducts {
     };
     if (axes.m > 1) taken.push_back(take(axes.row, {axes.m})[1]);
     const IterId columns = take(axes.column, {intrinsic.n})[1];
-    const std::vector<IterId> depths = axes.steps > 1 ? take(axes.depth, {axes.steps, intrinsic.k})
-                                                      : take(axes.depth, {intrinsic.k});
+    const std::vector<IterId> depths =
+        axes.steps > 1 ? take(axes.depth, {axes.steps, intrinsic.k}) : take(axes.depth, {intrinsic.k});
     if (axes.steps > 1) taken.push_back(depths[1]);
     taken.push_back(columns);
     taken.push_back(depths.back());
@@ -257,12 +258,11 @@ struct TensorizeProducts {
     Tiled tiled;
     for (IterId axis = 0; axis < count; ++axis) {
       if (axis < rank) {
-        const std::int64_t most = axis == axes.column             ? block.across
+        const std::int64_t most = axis == axes.column           ? block.across
                                   : axes.m == 1 || axis == down ? block.down
-                                                                  : 1;
+                                                                : 1;
         tiled.split_steps.push_back(s.next_step());
-        tiled.spatial.push_back(
-            s.choose_tile(id, left[axis], spatial_levels - 1, most, LoopKind::Unrolled));
+        tiled.spatial.push_back(s.choose_tile(id, left[axis], spatial_levels - 1, most, LoopKind::Unrolled));
       } else {
         tiled.reduction.push_back(s.choose_tile(id, left[axis], reduction_levels - 1, 0));
       }
@@ -304,14 +304,16 @@ struct TensorizeProducts {
     std::vector<IterId> inner;
     for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
       IterId followed = axis;
-      const std::int64_t taken = axis == axes.column ? intrinsic.n : axes.m > 1 && axis == axes.row ? axes.m : 1;
+      const std::int64_t taken = axis == axes.column              ? intrinsic.n
+                                 : axes.m > 1 && axis == axes.row ? axes.m
+                                                                  : 1;
       if (taken > 1) {
         const std::vector<IterId> parts = s.split(reader, axis, {taken});
         followed = parts[0];
         inner.push_back(parts[1]);
       }
-      copy.push_back(s.follow_split(reader, followed, tiled.split_steps[axis],
-                                    static_cast<std::uint32_t>(fuse_level)));
+      copy.push_back(
+          s.follow_split(reader, followed, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
     }
     std::vector<IterId> order;
     for (std::size_t l = 0; l <= fuse_level; ++l) {

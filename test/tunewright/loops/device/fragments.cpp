@@ -31,8 +31,9 @@ using program::ScalarType;
 using schedule::ScheduleBuilder;
 using schedule::Scope;
 
-std::shared_ptr<const program::ComputeGraph> product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type,
-                                                     bool transpose_a = false, bool transpose_b = false) {
+std::shared_ptr<const program::ComputeGraph> product(std::int64_t m, std::int64_t n, std::int64_t k,
+                                                     ScalarType type, bool transpose_a = false,
+                                                     bool transpose_b = false) {
   return program::operators::matmul_graph(
       {.m = m, .n = n, .k = k, .transpose_a = transpose_a, .transpose_b = transpose_b, .type = type});
 }
@@ -93,8 +94,8 @@ TEST_CASE("descriptors as PTX has them: 16 x 16 x 16, and since when") {
 }
 
 TEST_CASE("warps do what touches fragments, once, and each fragment is 256 elements of one buffer") {
-  const LoopNest nest = device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), "wmma_fp16",
-                                                       {{2, 1}, {1, 2}, 2}));
+  const LoopNest nest = device(
+      test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), "wmma_fp16", {{2, 1}, {1, 2}, 2}));
   using Kind = loops::Statement::Kind;
   CHECK(marked(nest) == std::vector<Kind>{Kind::Initialise, Kind::Update, Kind::Assign});
   const loops::DeviceKernel kernel = loops::device_kernels(nest).at(0);
@@ -107,12 +108,13 @@ TEST_CASE("warps do what touches fragments, once, and each fragment is 256 eleme
 }
 
 TEST_CASE("products of odd shapes, stored by rows and by columns, compute what plain loops do") {
-  for (const auto& [a, b] : std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
+  for (const auto& [a, b] :
+       std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
     const auto graph = product(40, 35, 37, ScalarType::Float16, a, b);
     const auto expected = outputs(loops::lower(schedule::Schedule{graph, {}}), plain);
     for (const test::WarpTiles& tiles :
-         {test::WarpTiles{{1, 1}, {1, 1}, 1}, test::WarpTiles{{2, 1}, {1, 2}, 2}, test::WarpTiles{{1, 3}, {3, 1}, 3},
-          test::WarpTiles{{2, 2}, {2, 2}, 2}}) {
+         {test::WarpTiles{{1, 1}, {1, 1}, 1}, test::WarpTiles{{2, 1}, {1, 2}, 2},
+          test::WarpTiles{{1, 3}, {3, 1}, 3}, test::WarpTiles{{2, 2}, {2, 2}, 2}}) {
       CHECK(outputs(device(test::tensorized_matmul(graph, "wmma_fp16", tiles)), simt) == expected);
     }
   }
@@ -126,7 +128,8 @@ TEST_CASE("a missing barrier is found, also within one warp") {
       test::tensorized_matmul(product(32, 32, 32, ScalarType::Float16), "wmma_fp16", {{1, 1}, {2, 2}, 1}));
   const std::function<bool(loops::Body&)> drop = [&](loops::Body& body) {
     for (std::size_t n = body.size(); n-- > 0;) {
-      if (auto* loop = std::get_if<loops::Loop>(&body[n].content); loop != nullptr && drop(loop->body)) return true;
+      if (auto* loop = std::get_if<loops::Loop>(&body[n].content); loop != nullptr && drop(loop->body))
+        return true;
       if (!std::holds_alternative<loops::Barrier>(body[n].content)) continue;
       body.erase(body.begin() + static_cast<std::ptrdiff_t>(n));
       return true;
@@ -139,7 +142,8 @@ TEST_CASE("a missing barrier is found, also within one warp") {
 
 TEST_CASE("limits count what a thread holds of fragments, and what they are taken out through") {
   const loops::LoopNest nest = loops::lower(
-      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "wmma_fp16", {{2, 2}, {2, 2}, 1}).schedule());
+      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "wmma_fp16", {{2, 2}, {2, 2}, 1})
+          .schedule());
   const auto exceeded = [&](auto member, std::int64_t limit) {
     loops::GpuLimits limits;
     limits.*member = limit;
@@ -155,9 +159,12 @@ TEST_CASE("limits count what a thread holds of fragments, and what they are take
 
 TEST_CASE("bad input") {
   const auto graph = product(32, 32, 32, ScalarType::Float16);
-  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  const auto contains = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
   // Rows that the device cannot load, since they begin anywhere.
-  CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 3})), "multiples of 16 bytes"));
+  CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 3})),
+                 "multiples of 16 bytes"));
   // Fragments that nothing computes: no instruction was asked for.
   ScheduleBuilder scalar(graph);
   const schedule::TensorId sums = scalar.cache_write(scalar.stage("matmul"), Scope::Accumulator);

@@ -58,7 +58,8 @@ TEST_CASE("dense adds its bias as an operator of its own") {
 }
 
 TEST_CASE("products have the accumulator's type, whatever the elements have") {
-  const auto type = [](ScalarType a, std::optional<ScalarType> b, std::optional<ScalarType> accumulator = {}) {
+  const auto type = [](ScalarType a, std::optional<ScalarType> b,
+                       std::optional<ScalarType> accumulator = {}) {
     return op::matmul_graph({.type = a, .type_b = b, .accumulator = accumulator})->op(2).type;
   };
   CHECK(type(ScalarType::Float16, {}) == ScalarType::Float32);
@@ -77,9 +78,10 @@ TEST_CASE("products have the accumulator's type, whatever the elements have") {
   CHECK(to_text(*op::matmul_graph({.m = 2, .n = 2, .k = 3, .type = ScalarType::BFloat16}), 2) ==
         "matmul[i, j] += float32(A[i, k]) * float32(B[k, j])    i < 2, j < 2, k < 3");
   CHECK_REFUSES("types int8 and float32", (void)type(ScalarType::Int8, ScalarType::Float32));
-  CHECK_REFUSES("products of float16 and float16 cannot be summed in int32, which does not hold their values; ask for "
-                "float32",
-                (void)type(ScalarType::Float16, {}, ScalarType::Int32));
+  CHECK_REFUSES(
+      "products of float16 and float16 cannot be summed in int32, which does not hold their values; ask for "
+      "float32",
+      (void)type(ScalarType::Float16, {}, ScalarType::Int32));
   CHECK_REFUSES("ask for int32", (void)type(ScalarType::UInt8, ScalarType::Int8, ScalarType::Int8));
 }
 
