@@ -125,8 +125,13 @@ TEST_CASE("candidates keep to the warps and registers of the target, and mutate"
     CHECK(tile.product(spaces::decisions::Warps) <= 16);
     // 255 registers a thread, five eighths of them for sums, eight a fragment: 19.
     CHECK(tile.product(spaces::decisions::Fragments) <= 19);
-    const auto mutant = space.mutate(task, *config, rng);
-    changed += mutant.has_value();
+    if (auto mutant = space.mutate(task, *config, rng)) {
+      ++changed;
+      CHECK(space.key(*mutant) != space.key(*config));
+      const WarpTile changed_tile = spaces::decisions::warp_tile_of(mutant->steps, stage);
+      REQUIRE(changed_tile.axes.size() == 2);
+      CHECK(spaces::decisions::fits(changed_tile, task.target));
+    }
     const auto again = space.decode(task, space.encode(*config));
     REQUIRE(again.has_value());
     CHECK(again->steps == config->steps);

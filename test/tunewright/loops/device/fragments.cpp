@@ -123,6 +123,24 @@ TEST_CASE("products of odd shapes, stored by rows and by columns, compute what p
         outputs(loops::lower(schedule::Schedule{few, {}}), plain));
 }
 
+TEST_CASE("operands that run ahead of tensor instructions, through registers and asynchronously") {
+  // Five steps of the reduction, the last of them partly padding.
+  const auto graph = product(40, 35, 75, ScalarType::Float16);
+  const auto expected = outputs(loops::lower(schedule::Schedule{graph, {}}), plain);
+  for (const schedule::Pipelining how : {schedule::Pipelining{2, false}, {3, true}}) {
+    ScheduleBuilder s = test::tensorized_matmul(graph, "wmma_fp16", {{2, 1}, {1, 2}, 1});
+    const schedule::TensorId sums = s.stage("matmul.accumulator"), copy = s.stage("A.shared");
+    s.pipeline(sums, s.state().stages[copy].location.iter, how);
+    const LoopNest nest = device(s);
+    std::size_t copies = 0, waits = 0;
+    for (const loops::Buffer& buffer : nest.buffers) copies += buffer.stages == how.depth;
+    loops::device::visit_nodes<loops::WaitForCopies>(nest.body, [&](const auto&) { ++waits; });
+    CHECK(copies >= 2);
+    CHECK((waits > 0) == how.asynchronous);
+    CHECK(outputs(nest, simt) == expected);
+  }
+}
+
 TEST_CASE("a missing barrier is found, also within one warp") {
   LoopNest nest = device(
       test::tensorized_matmul(product(32, 32, 32, ScalarType::Float16), "wmma_fp16", {{1, 1}, {2, 2}, 1}));
