@@ -13,8 +13,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,6 +29,7 @@
 #include "shapes.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -85,8 +89,9 @@ Case product_case(const bench::Product& p) {
 Case half_product_case(const bench::Product& p) {
   auto graph = std::make_shared<program::ComputeGraph>();
   using program::ScalarType;
-  const auto sums = program::operators::matmul(*graph, graph->input("A", {p.m, p.k}, ScalarType::Float16),
-                                               graph->input("B", {p.k, p.n}, ScalarType::Float16));
+  const auto a = graph->input("A", {p.m, p.k}, ScalarType::Float16);
+  const auto b = graph->input("B", {p.k, p.n}, ScalarType::Float16);
+  const auto sums = program::operators::matmul(*graph, a, b);
   program::operators::cast(*graph, sums, ScalarType::Float16);
   Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k),
          graph,

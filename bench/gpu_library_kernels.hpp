@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "shapes.hpp"
+#include "tunewright/core/rng.hpp"
 #include "tunewright/stats/robust.hpp"
 
 #ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
@@ -42,18 +44,30 @@ inline void check(cudaError_t error, const char* call) {
   if (error != cudaSuccess) throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(error));
 }
 
-/// Device memory for `elements` floats. What is in it does not change how long dense kernels take, but zeros
-/// draw less power, so it is filled with other bytes (each float 0.11).
+/// Numbers of [-1, 1), as our own kernels are given: what is multiplied decides the power drawn, and so the clock.
+template <class Element>
+std::vector<Element> random_elements(std::size_t count, std::uint64_t seed) {
+  Rng rng(seed);
+  std::vector<Element> values(count);
+  for (Element& value : values) value = static_cast<Element>(static_cast<float>(2 * rng.uniform() - 1));
+  return values;
+}
+
+/// Device memory for `elements` of a type.
+template <class Element>
 class DeviceArray {
  public:
   explicit DeviceArray(std::size_t elements) {
-    check(cudaMalloc(&data_, elements * sizeof(float)), "cudaMalloc");
-    check(cudaMemset(data_, 0x3d, elements * sizeof(float)), "cudaMemset");
+    check(cudaMalloc(&data_, elements * sizeof(Element)), "cudaMalloc");
+  }
+  explicit DeviceArray(const std::vector<Element>& values) : DeviceArray(values.size()) {
+    check(cudaMemcpy(data_, values.data(), values.size() * sizeof(Element), cudaMemcpyHostToDevice),
+          "cudaMemcpy");
   }
   ~DeviceArray() { cudaFree(data_); }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
-  [[nodiscard]] float* data() const { return static_cast<float*>(data_); }
+  [[nodiscard]] Element* data() const { return static_cast<Element*>(data_); }
 
  private:
   void* data_ = nullptr;
@@ -108,25 +122,29 @@ inline void check(cublasStatus_t status, const char* call) {
   if (status != CUBLAS_STATUS_SUCCESS)
     throw std::runtime_error(std::string(call) + ": " + cublasGetStatusString(status));
 }
+template <class Element>
 struct ProductArrays {
   explicit ProductArrays(const Product& p)
-      : a(static_cast<std::size_t>(p.batch * p.m * p.k)),
-        b(static_cast<std::size_t>(p.batch * p.k * p.n)),
+      : a(random_elements<Element>(static_cast<std::size_t>(p.batch * p.m * p.k), 1)),
+        b(random_elements<Element>(static_cast<std::size_t>(p.batch * p.k * p.n), 2)),
         c(static_cast<std::size_t>(p.batch * p.m * p.n)) {}
-  DeviceArray a, b, c;
+  DeviceArray<Element> a, b, c;
+};
+template <class Element>
+struct CublasState : ProductArrays<Element> {
+  explicit CublasState(const Product& p) : ProductArrays<Element>(p) {
+    check(cublasCreate(&handle), "cublasCreate");
+  }
+  ~CublasState() { cublasDestroy(handle); }
+  CublasState(const CublasState&) = delete;
+  CublasState& operator=(const CublasState&) = delete;
+  cublasHandle_t handle = nullptr;
 };
 }  // namespace detail
 
 /// C = A B of row-major matrices: for the column-major library, C' = B' A'.
 inline GpuLibraryKernel cublas_product(const Product& p) {
-  struct State : detail::ProductArrays {
-    explicit State(const Product& product) : detail::ProductArrays(product) {
-      detail::check(cublasCreate(&handle), "cublasCreate");
-    }
-    ~State() { cublasDestroy(handle); }
-    cublasHandle_t handle = nullptr;
-  };
-  auto state = std::make_shared<State>(p);
+  auto state = std::make_shared<detail::CublasState<float>>(p);
   return {"cuBLAS", [state, p] {
             const float one = 1, zero = 0;
             const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
@@ -140,14 +158,7 @@ inline GpuLibraryKernel cublas_product(const Product& p) {
 
 /// C = A B of row-major matrices of 16-bit floats by the device's tensor units, summed in 32 bits.
 inline GpuLibraryKernel cublas_half_product(const Product& p) {
-  struct State : detail::ProductArrays {
-    explicit State(const Product& product) : detail::ProductArrays(product) {
-      detail::check(cublasCreate(&handle), "cublasCreate");
-    }
-    ~State() { cublasDestroy(handle); }
-    cublasHandle_t handle = nullptr;
-  };
-  auto state = std::make_shared<State>(p);
+  auto state = std::make_shared<detail::CublasState<__half>>(p);
   return {"cuBLAS", [state, p] {
             const float one = 1, zero = 0;
             const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
@@ -162,9 +173,9 @@ inline GpuLibraryKernel cublas_half_product(const Product& p) {
 /// The fastest of the algorithms that cuBLASLt proposes for one product.
 inline GpuLibraryKernel cublas_lt_product(const Product& p) {
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-  struct State : detail::ProductArrays {
+  struct State : detail::ProductArrays<float> {
     explicit State(const Product& product)
-        : detail::ProductArrays(product), workspace(workspace_bytes / sizeof(float)) {
+        : detail::ProductArrays<float>(product), workspace(workspace_bytes / sizeof(float)) {
       detail::check(cublasLtCreate(&handle), "cublasLtCreate");
       detail::check(cublasLtMatmulDescCreate(&product_form, CUBLAS_COMPUTE_32F_PEDANTIC, CUDA_R_32F),
                     "cublasLtMatmulDescCreate");
@@ -184,7 +195,7 @@ inline GpuLibraryKernel cublas_lt_product(const Product& p) {
       cublasLtMatmulDescDestroy(product_form);
       cublasLtDestroy(handle);
     }
-    detail::DeviceArray workspace;
+    detail::DeviceArray<float> workspace;
     cublasLtHandle_t handle = nullptr;
     cublasLtMatmulDesc_t product_form = nullptr;
     cublasLtMatrixLayout_t a_form = nullptr, b_form = nullptr, c_form = nullptr;
@@ -232,8 +243,9 @@ inline void check(cudnnStatus_t status, const char* call) {
 inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensorFormat_t layout) {
   struct State {
     State(const ConvolutionShape& shape, cudnnTensorFormat_t format)
-        : x(elements(shape.height, shape.width, shape.in_channels)),
-          w(elements(shape.kernel * shape.kernel, shape.in_channels, shape.out_channels)),
+        : x(detail::random_elements<float>(elements(shape.height, shape.width, shape.in_channels), 1)),
+          w(detail::random_elements<float>(
+              elements(shape.kernel * shape.kernel, shape.in_channels, shape.out_channels), 2)),
           y(elements(out(shape, shape.height), out(shape, shape.width), shape.out_channels)) {
       detail::check(cudnnCreate(&handle), "cudnnCreate");
       detail::check(cudnnCreateTensorDescriptor(&x_form), "cudnnCreateTensorDescriptor");
@@ -269,8 +281,8 @@ inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensor
     static std::int64_t out(const ConvolutionShape& shape, std::int64_t extent) {
       return (extent + 2 * shape.padding - shape.kernel) / shape.stride + 1;
     }
-    detail::DeviceArray x, w, y;
-    std::unique_ptr<detail::DeviceArray> workspace;
+    detail::DeviceArray<float> x, w, y;
+    std::unique_ptr<detail::DeviceArray<float>> workspace;
     cudnnHandle_t handle = nullptr;
     cudnnTensorDescriptor_t x_form = nullptr, y_form = nullptr;
     cudnnFilterDescriptor_t w_form = nullptr;
@@ -298,7 +310,7 @@ inline GpuLibraryKernel cudnn_convolution(const ConvolutionShape& s, cudnnTensor
                                     "cudnnConvolutionForward");
                     }});
   }
-  state->workspace = std::make_unique<detail::DeviceArray>(most / sizeof(float) + 1);
+  state->workspace = std::make_unique<detail::DeviceArray<float>>(most / sizeof(float) + 1);
   return fastest_way(std::move(ways));
 }
 
