@@ -50,8 +50,7 @@ namespace tunewright::measurers {
 /// What it cannot tell: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs;
 /// reuse between statements (a producer computed near its reader saves memory, but not the traffic between
 /// the two); guards and boundary tiles; the quality of generated code; on GPUs also divergence of warps,
-/// replays of the first cache, tensor units, clocks that depend on power. Correct results
-/// are taken for granted.
+/// replays of the first cache, clocks that depend on power. Correct results are taken for granted.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
 /// Errors:      a nest beyond the static limits of its target is a `Fault::InvalidSchedule`.
