@@ -8,7 +8,7 @@ set(walls
   "boost/|^(program|networks|schedule|loops)/"
   "nlohmann/|^data/"
   "isa-l/|^data/"
-  "xtensor/|^(reference|data)/"
+  "xtensor/|^reference/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
   "llvm(-c)?/|^(codegen/llvm|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")

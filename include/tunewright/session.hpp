@@ -245,11 +245,11 @@ class Session {
           for (const auto& [reason, count] : kept.rejected) rejected[reason] += count;
           continue;
         }
-        const std::string_view reason = parts_.filter.why_rejected(parts_.space, task_, *program);
+        const std::string reason(std::string_view(parts_.filter.why_rejected(parts_.space, task_, *program)));
         if (reason.empty())
           rate_program(i, *program);
         else
-          ++rejected[std::string(reason)];
+          ++rejected[reason];
       }
     };
     std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());

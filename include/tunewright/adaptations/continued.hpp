@@ -15,7 +15,7 @@ namespace tunewright::adaptations {
 ///
 ///   train when   (candidates now) - (candidates at the last training) >= min_growth * (candidates at the last training)
 ///   anew         the first time, and when (candidates now) >= renewal_factor * (candidates when last trained anew)
-///   on           else: `steps` mini-batches of everything measured so far
+///   on           else: at least `steps` mini-batches, in whole passes over everything measured so far
 ///
 /// Where measuring a batch takes as long as some hundred mini-batches, training anew after each takes most of a
 /// search. Training on costs a few steps; training anew at doublings costs all of them twice at most, keeps the
@@ -24,10 +24,10 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M. What a model learned elsewhere is forgotten by the
 ///              first update: see `FineTune`.
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
-/// Cost:        one training, of the model's own length or of `steps` mini-batches.
+/// Cost:        one training, of the model's own length or of at least `steps` mini-batches.
 /// Determinism: that of the model.
 struct Continued {
-  unsigned steps = 20;        ///< mini-batches, at least 1
+  unsigned steps = 20;        ///< mini-batches when trained on, at least 1
   double renewal_factor = 2;  ///< at least 1, which is always anew; infinity: anew only once
   double min_growth = 0.1;    ///< share of new candidates that makes training worth it, at least 0
 

@@ -16,14 +16,17 @@ class FunctionRef;
 template <class Result, class... Args>
 class FunctionRef<Result(Args...)> {
  public:
-  template <class F>
-  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<Result, F&, Args...>)
-      FunctionRef(F&& f)
-  noexcept  // NOLINT: callers pass lambdas
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+                                              std::is_invocable_r_v<Result, F&, Args...>>>
+  FunctionRef(F&& f) noexcept  // NOLINT: callers pass lambdas
       // reinterpret_cast, because a plain function is no object; on all systems with dynamic linking its address is one.
       : object_(const_cast<void*>(reinterpret_cast<const void*>(std::addressof(f)))),
         call_([](void* object, Args... args) -> Result {
-          return (*reinterpret_cast<std::remove_reference_t<F>*>(object))(std::forward<Args>(args)...);
+          auto& callee = *reinterpret_cast<std::remove_reference_t<F>*>(object);
+          if constexpr (std::is_void_v<Result>)
+            static_cast<void>(callee(std::forward<Args>(args)...));
+          else
+            return callee(std::forward<Args>(args)...);
         }) {
     static_assert(!std::is_reference_v<Result> || std::is_reference_v<std::invoke_result_t<F&, Args...>>,
                   "the result would refer to a temporary; let the function return a reference");

@@ -152,6 +152,8 @@ class GzipReader {
   bool ended_ = false;
 };
 
+namespace detail {
+
 /// Asks for large pages: a fresh text is mostly waited for page by page otherwise. Only a hint.
 inline void advise_large_pages([[maybe_unused]] std::string& text) {
 #ifdef MADV_HUGEPAGE
@@ -162,6 +164,8 @@ inline void advise_large_pages([[maybe_unused]] std::string& text) {
 #endif
 }
 
+}  // namespace detail
+
 /// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
 /// larger than `max_bytes` once decompressed.
 [[nodiscard]] inline std::string read_text(const std::string& path,
@@ -170,7 +174,7 @@ inline void advise_large_pages([[maybe_unused]] std::string& text) {
   std::string text;
   constexpr std::size_t chunk = 256 * 1024;
   text.reserve(std::min(reader.expected_bytes(), max_bytes) + chunk);
-  advise_large_pages(text);
+  detail::advise_large_pages(text);
   for (std::size_t got = 1; got > 0;) {
     const std::size_t size = text.size();
     text.resize(size + chunk);

@@ -53,8 +53,10 @@ struct DraftSet {
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
-    require(random_factor >= 0, "DraftSet", "random_factor", random_factor, "at least 0");
-    require(bred_factor >= 0, "DraftSet", "bred_factor", bred_factor, "at least 0");
+    require(std::isfinite(random_factor) && random_factor >= 0, "DraftSet", "random_factor", random_factor,
+            "finite and at least 0");
+    require(std::isfinite(bred_factor) && bred_factor >= 0, "DraftSet", "bred_factor", bred_factor,
+            "finite and at least 0");
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);

@@ -21,6 +21,24 @@
 /// nor multiplied.
 namespace tunewright::loops {
 
+/// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
+/// negative; nothing if it is no padding with zeros, or its condition is more than such values.
+[[nodiscard]] inline std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor) {
+  using program::Op;
+  if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
+    return std::nullopt;
+  std::vector<IndexExpr> values;
+  const auto add = [&values](const auto& self, const program::Expr& e) -> bool {
+    if (e->op == Op::And) return self(self, e->args[0]) && self(self, e->args[1]);
+    if (e->op != Op::Less && e->op != Op::LessEqual) return false;
+    if (e->args[0]->op != Op::Index || e->args[1]->op != Op::Index) return false;
+    values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
+    return true;
+  };
+  if (!add(add, factor->args[0])) return std::nullopt;
+  return values;
+}
+
 namespace detail {
 
 class ZeroSkipping {
@@ -47,23 +65,6 @@ class ZeroSkipping {
   using Expr = program::Expr;
   using Op = program::Op;
 
-  /// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
-  /// negative; nothing if it is no padding with zeros.
-  [[nodiscard]] static std::optional<std::vector<IndexExpr>> conditions_of(const Expr& factor) {
-    if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
-      return std::nullopt;
-    std::vector<IndexExpr> values;
-    if (!add_conditions(factor->args[0], values)) return std::nullopt;
-    return values;
-  }
-  static bool add_conditions(const Expr& e, std::vector<IndexExpr>& values) {
-    if (e->op == Op::And) return add_conditions(e->args[0], values) && add_conditions(e->args[1], values);
-    if (e->op != Op::Less && e->op != Op::LessEqual) return false;
-    if (e->args[0]->op != Op::Index || e->args[1]->op != Op::Index) return false;
-    values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
-    return true;
-  }
-
   /// The factors of a product, looking through conversions.
   static void add_factors(const Expr& e, std::vector<Expr>& factors) {
     if (e->op != Op::Multiply && e->op != Op::Cast) {
@@ -80,7 +81,7 @@ class ZeroSkipping {
     std::vector<const program::ExprNode*> paddings;
     std::vector<Guard> guards;
     for (const Expr& factor : factors) {
-      const auto conditions = conditions_of(factor);
+      const auto conditions = padding_conditions(factor);
       if (!conditions) continue;
       std::vector<Guard> own;
       for (const IndexExpr& condition : *conditions)
@@ -96,7 +97,7 @@ class ZeroSkipping {
       if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0)
         s.guards.push_back(std::move(guard));
     }
-    std::shared_ptr<const program::Operator>& op = without_[{s.op.get(), paddings}];
+    std::shared_ptr<const program::Operator>& op = without_[{s.op, paddings}];
     if (op == nullptr) op = without(*s.op, paddings);
     s.op = op;
   }
@@ -122,7 +123,7 @@ class ZeroSkipping {
 
   LoopNest& nest_;
   std::vector<Var> lane_variables_;  ///< of vectorised loops around
-  std::map<std::pair<const program::Operator*, std::vector<const program::ExprNode*>>,
+  std::map<std::pair<std::shared_ptr<const program::Operator>, std::vector<const program::ExprNode*>>,
            std::shared_ptr<const program::Operator>>
       without_;
 };

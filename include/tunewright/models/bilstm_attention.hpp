@@ -37,7 +37,8 @@ namespace tunewright::models {
 /// Shapes:      P programs, R rows, D columns, d = width. Units: y is throughput / best of task, in [0, 1].
 /// Cost:        48 d^2 FLOP a row for the first layer and 72 d^2 for each other, three times that and each
 ///              epoch for fit.
-/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Determinism: bit-identical for equal options and data at any number of threads, by one
+///              program on one kind of processor.
 /// Deviates:    the paper gives three bidirectional layers, two heads and two steps and no more, and its
 ///              tuner was not released; the rest is built from the vocabulary it uses. What is attended to
 ///              are the program's own rows, not a memory of measured programs, so that a score does not

@@ -32,7 +32,8 @@ namespace tunewright::models {
 /// Shapes:      P programs, R rows, D columns. 242,433 parameters at D = 174. Units: y is throughput / best
 ///              of task, in [0, 1].
 /// Cost:        fit 6 (D + hidden) hidden FLOP a row and 12 hidden^2 a program, each epoch; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Determinism: bit-identical for equal options and data at any number of threads, by one
+///              program on one kind of processor.
 /// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from.
 ///              Inputs are cut off at four times what training saw.
 struct Mlp {

@@ -37,7 +37,8 @@ namespace tunewright::models {
 /// Shapes:      P programs, R rows, D = 1 + S + 23 columns. 417,409 parameters at S = 174. Units: y is
 ///              throughput / best of task, in [0, 1].
 /// Cost:        some 8 MFLOP a program and epoch at 4 statements and 8 movements; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Determinism: bit-identical for equal options and data at any number of threads, by one
+///              program on one kind of processor.
 /// Deviates:    predicting normalises by running statistics; the released code never leaves training mode, so
 ///              a score there depends on which programs are scored together. The paper's figure has one more
 ///              layer in each branch than its code; this is the code. Running statistics are stored but are

@@ -35,7 +35,8 @@ namespace tunewright::models {
 /// Shapes:      P programs, R rows, D columns, H heads. 610,369 parameters at D = 22 and one head. Units: y
 ///              is throughput / best of task, in [0, 1].
 /// Cost:        some 3.6 MFLOP a row and epoch; predict a third.
-/// Determinism: bit-identical for equal options and data at any number of threads, compiled for one machine.
+/// Determinism: bit-identical for equal options and data at any number of threads, by one
+///              program on one kind of processor.
 /// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs have as
 ///              many rows as they have; TLP fills up to 25 (CPU) or 40 (GPU) with rows of zeros, which attend
 ///              and score like others. TLP takes mini-batches of 1024.

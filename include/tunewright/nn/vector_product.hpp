@@ -88,6 +88,9 @@ inline void pack(const Operand& b, std::size_t depth, std::size_t columns, float
 /// out = a b, or out += a b if `add`: (m, k) (k, n). `out` has rows `out_row` apart.
 inline void multiply(Operand a, Operand b, float* out, std::size_t out_row, std::size_t m, std::size_t n,
                      std::size_t k, bool add) {
+  if (k == 0 && !add) {
+    for (std::size_t i = 0; i < m; ++i) std::fill_n(out + i * out_row, n, 0.0F);
+  }
   alignas(64) float panel[panel_depth * panel_columns];
   for (std::size_t k0 = 0; k0 < k; k0 += panel_depth) {
     const std::size_t depth = std::min(panel_depth, k - k0);

@@ -100,7 +100,6 @@ void read_field(Scanner& in, T& value) {
   } else if constexpr (std::is_same_v<T, std::string>) {
     in.string(value);
   } else {
-    if (std::is_unsigned_v<T> && in.peek() == '-') in.fail("expected an integer that is not negative");
     value = in.integer<T>();
   }
 }

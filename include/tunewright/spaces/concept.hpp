@@ -40,7 +40,8 @@ using program_t = typename S::program_type;
 /// probability.
 ///
 /// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for
-/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it.
+/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it. A space that also
+/// has `why_infeasible(task, program)`, the same of a configuration's program, is lowered once for filter and ranking.
 template <class S>
 concept SearchSpace = std::copyable<config_t<S>> &&
     requires(const S& space, const Task& task, const config_t<S>& config, std::string_view text, Rng& rng) {

@@ -23,6 +23,9 @@ TEST_CASE("a function reference calls what it refers to") {
   CHECK(twice(own, 10) == 13);
   CHECK(own(0) == 3);  // the object itself was called, not a copy
   CHECK(twice(add_one, 5) == 7);
+  const FunctionRef<void(int)> without_result = own;
+  without_result(0);
+  CHECK(own(0) == 5);
 }
 
 TEST_CASE("references and values that can only be moved pass through") {

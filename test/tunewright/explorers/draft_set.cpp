@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
+#include <limits>
 #include <span>
 #include <stdexcept>
 #include <vector>
@@ -118,8 +119,10 @@ TEST_CASE("mutations of the fastest measured candidates, one tile a step away, e
 TEST_CASE("options out of range") {
   const KeySet measured;
   std::size_t ranked = 0;
+  const double infinity = std::numeric_limits<double>::infinity();
   for (explorers::DraftSet<> bad :
        {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
-        explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1}})
+        explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1},
+        explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.bred_factor = infinity}})
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
 }

@@ -78,8 +78,9 @@ TEST_CASE("products of float matrices of any shape are exact on small whole numb
   struct Shape {
     std::size_t m, n, k;
   };
-  for (const auto [m, n, k] : {Shape{14, 32, 16}, Shape{29, 70, 33}, Shape{16, 16, 300}, Shape{3, 100, 20},
-                               Shape{1, 40, 8}, Shape{5, 1, 30}, Shape{15, 17, 513}, Shape{8, 8, 32}}) {
+  for (const auto [m, n, k] :
+       {Shape{14, 32, 16}, Shape{29, 70, 33}, Shape{16, 16, 300}, Shape{3, 100, 20}, Shape{1, 40, 8},
+        Shape{5, 1, 30}, Shape{15, 17, 513}, Shape{8, 8, 32}, Shape{14, 32, 0}}) {
     const nn::Matrix<float> a = whole_numbers(m, k, 1), b = whole_numbers(k, n, 3);
     const nn::Matrix<float> a_t = transposed(a), b_t = transposed(b);
     nn::Matrix<float> out(m, n), sum(m, n), sum_t(m, n), replaced(m, n);

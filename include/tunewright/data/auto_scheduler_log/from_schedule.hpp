@@ -126,8 +126,8 @@ class Export {
 
 }  // namespace detail
 
-/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program. Packing, arranging and
-/// pipelining have no counterpart and are left out. Throws `schedule::ScheduleError` for a schedule that does not replay.
+/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program, except for what has no counterpart
+/// and is left out: packing, arranging, pipelining, padding and tensorizing. Throws `schedule::ScheduleError` for a schedule that does not replay.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
   return detail::Export(schedule).steps;

@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 namespace tunewright::data {
 
@@ -66,12 +67,13 @@ class Scanner {
     int value = 0;
     const char* at = at_;
     const bool negative = at < end_ && *at == '-';
+    if (std::is_unsigned_v<Int> && negative) fail("expected an integer that is not negative");
     at += negative;
     const char* const digits = at;
     for (; at < end_ && at < digits + 9 && *at >= '0' && *at <= '9'; ++at) value = 10 * value + (*at - '0');
     if (at == digits || at == end_ || (*at != ',' && *at != ']')) return long_integer<Int>();
     at_ = at;
-    return negative ? -value : value;
+    return static_cast<Int>(negative ? -value : value);
   }
 
   double number() {

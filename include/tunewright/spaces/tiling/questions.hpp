@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tunewright/core/order.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -110,12 +111,12 @@ enum class Answer : std::uint8_t {
   return all[0];
 }
 
-/// True for an operator of floating-point numbers that is its operand or, outside of it, zero.
+/// True for an operator of floating-point numbers that is its operand or, outside of ranges of it, zero, such that
+/// `loops::skip_zeros` can leave the zeros out of sums.
 [[nodiscard]] inline bool pads_with_zeros(const program::Operator& op) {
   if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
-  const program::Expr& outside = op.body->args[2];
   return program::is_float(op.type) && op.body->args[1]->op == program::Op::Load &&
-         outside->op == program::Op::Constant && outside->value == 0;
+         loops::padding_conditions(op.body).has_value();
 }
 
 /// True for a sum over products, or over elements, of `id`.
