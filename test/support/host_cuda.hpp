@@ -143,9 +143,9 @@ class HostCuda {
     drop("struct half {", "return y;\n}\n\n", "");
     const std::string copies(codegen::cuda::asynchronous_copy_definition);
     drop(copies, copies, "");
-    const std::string dynamic = "extern __shared__ __align__(16) unsigned char shared_memory[];";
+    const std::string dynamic = "extern __shared__ __align__(32) unsigned char shared_memory[];";
     for (std::size_t at = 0; (at = source.find(dynamic)) != std::string::npos;)
-      source.replace(at, dynamic.size(), "static __align__(16) unsigned char shared_memory[262144];");
+      source.replace(at, dynamic.size(), "static __align__(32) unsigned char shared_memory[262144];");
     // Definitions are the same wherever they occur, but may occur once only.
     text_ += "namespace program_" + program.name + " {\n" + source;
     for (const codegen::DeviceLaunch& launch : program.launches) {

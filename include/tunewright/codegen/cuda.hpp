@@ -54,7 +54,7 @@ class ProgramText {
     std::string kernels;
     for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
     program_.source = definitions() + kernels;
-    if (context_.copies_asynchronously) program_.min_compute_capability = Target::asynchronous_copies_since;
+    program_.min_compute_capability = context_.min_compute_capability;
     return std::move(program_);
   }
 
@@ -111,7 +111,8 @@ class ProgramText {
     const bool dynamic = bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
-    if (dynamic) text += "  extern __shared__ " + aligned + "unsigned char shared_memory[];\n";
+    // The same in all kernels of a source, which declare one array.
+    if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
     if (has_fragments) {
       text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
                       : "  __shared__ " + aligned + "unsigned char staging[" +

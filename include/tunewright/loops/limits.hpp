@@ -36,6 +36,7 @@ struct GpuLimits {
   std::array<std::int64_t, 3> max_grid{(1LL << 31) - 1, 65535, 65535};  ///< blocks along x, y, z
   std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
   bool asynchronous_copies = true;
+  std::uint32_t tensor_units = ~std::uint32_t{0};  ///< bits of `TensorUnit`
 
   /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
   /// take twice the registers of a thread, beyond which they hardly pay.
@@ -49,6 +50,7 @@ struct GpuLimits {
     take(limits.max_virtual_threads, target.max_vthread_extent);
     take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
     limits.asynchronous_copies = target.copies_asynchronously();
+    limits.tensor_units = target.tensor_units;
     return limits;
   }
 };
@@ -208,6 +210,9 @@ class GpuLimitCheck {
   void check(const Loop& loop, Around around) {
     const std::int64_t extent = nest_.variables[loop.var].extent;
     around.by_instruction = around.by_instruction || loop.intrinsic != nullptr;
+    if (loop.intrinsic != nullptr &&
+        (limits_.tensor_units & static_cast<std::uint32_t>(loop.intrinsic->unit)) == 0)
+      exceeded_ = "tensor instruction the device lacks";
     if (schedule::is_thread_index(loop.kind)) {
       const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
       kernel_.block[place] = std::max(kernel_.block[place], extent);

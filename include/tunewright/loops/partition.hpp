@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Hoists guards, so that the main body of a tiled loop nest runs without them.
@@ -50,7 +51,9 @@ class Partition {
           n = last;
           continue;
         }
-        if (loop->kind != LoopKind::Vectorized) loop->body = rewrite(std::move(loop->body));
+        // What a warp does as a whole has no place for a branch.
+        const bool by_warp = loop->intrinsic != nullptr && is_tensor_core(loop->intrinsic->unit);
+        if (loop->kind != LoopKind::Vectorized && !by_warp) loop->body = rewrite(std::move(loop->body));
       }
       result.push_back(std::move(node));
     }

@@ -405,7 +405,7 @@ class Simt : public LoopState {
 
   [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset,
                          const char* verb, const char* other, std::uint32_t by) const {
-    const Storage& s = storage_[place.buffer];
+    const Storage& s = storage_[memory_of(nest_, place.buffer)];
     const auto threads = static_cast<std::uint32_t>(threads_.size());
     fail(AccessFault::Race, op,
          std::string(verb) + " element " + std::to_string(offset) + " of '" +

@@ -193,6 +193,8 @@ TEST_CASE("names are identifiers that collide with nothing") {
       program.source,
       "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
   CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
+  for (const std::string own : {"copy_async", "to_half", "floor_div", "element", "part"})
+    CHECK(codegen::cuda::identifier(own) == own + "_");
   // Two kernels and the memory between them.
   REQUIRE(program.launches.size() == 2);
   REQUIRE(program.buffers.size() == 4);
@@ -245,7 +247,7 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   codegen::CudaOptions options;
   options.max_static_shared_bytes = 1024;
   const DeviceProgram dynamic = codegen::to_cuda(nest, options);
-  CHECK(contains(dynamic.source, "extern __shared__ __align__(16) unsigned char shared_memory[];"));
+  CHECK(contains(dynamic.source, "extern __shared__ __align__(32) unsigned char shared_memory[];"));
   CHECK(contains(dynamic.source, "reinterpret_cast<float*>(shared_memory + 1024);"));
   CHECK(dynamic.launches[0].static_shared_bytes == 0);
   CHECK(dynamic.launches[0].dynamic_shared_bytes == 2048);

@@ -186,15 +186,16 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
     ScalarType type;
     bool transposed;
     const char* instruction;
+    unsigned since;  // compute capability, times ten
   };
   const spaces::MultiLevelTiling space;
   for (const Case& c :
-       {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 "},
-        Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 "},
+       {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 ", 70},
+        Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 ", 72},
         Case{"A100", ScalarType::BFloat16, false,
-             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 "},
-        Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 "},
-        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 "}}) {
+             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 ", 80},
+        Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 ", 72},
+        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 ", 70}}) {
     const Task task = program::make_task("product",
                                          ops::matmul_graph({.m = 500,
                                                             .n = 512,
@@ -218,6 +219,8 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
     CAPTURE(code.program.source);
     CHECK(code.log.empty());
     CHECK(code.program.source.find(c.instruction) != std::string::npos);
+    const bool copies = code.program.source.find("cp.async") != std::string::npos;
+    CHECK(code.program.min_compute_capability == (copies ? 80 : c.since));
     CHECK(code.resources.at(0).static_shared_bytes <= code.program.launches[0].static_shared_bytes);
   }
 }

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "support/gpu_schedules.hpp"
+#include "support/tensor_schedules.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
@@ -117,6 +118,23 @@ TEST_CASE("threads that reduce together beyond a warp need shared memory") {
   CHECK(exceeded_on_gpu(sums(32), {.max_shared_bytes = 0}).empty());
   CHECK(exceeded_on_gpu(sums(64), {.max_shared_bytes = 64 * 4}).empty());
   CHECK(exceeded_on_gpu(sums(64), {.max_shared_bytes = 64 * 4 - 1}) == "too much shared memory");
+}
+
+TEST_CASE("a tensor instruction needs a device that has it") {
+  const ScheduleBuilder s = test::tensorized_matmul(
+      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}),
+      "wmma_fp16", {});
+  const auto units = [](TensorUnit unit) {
+    return loops::GpuLimits{.tensor_units = static_cast<std::uint32_t>(unit)};
+  };
+  CHECK(exceeded_on_gpu(s, loops::GpuLimits{}).empty());
+  CHECK(exceeded_on_gpu(s, units(TensorUnit::TensorCoreFp16)).empty());
+  CHECK(exceeded_on_gpu(s, units(TensorUnit::TensorCoreInt8)) == "tensor instruction the device lacks");
+  Target gpu;
+  gpu.kind = DeviceKind::Gpu;
+  CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu) == "tensor instruction the device lacks");
+  CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu.with_tensor_unit(TensorUnit::TensorCoreFp16))
+            .empty());
 }
 
 TEST_CASE("the target decides which limits count") {

@@ -19,6 +19,7 @@
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/scalar_text.hpp"
 #include "tunewright/codegen/cuda/tensor_text.hpp"
+#include "tunewright/core/target.hpp"
 
 namespace tunewright::codegen::cuda {
 
@@ -84,6 +85,7 @@ class KernelText {
               line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;
+              context_.require(Target::asynchronous_copies_since);
               line("commit_copies();");
             } else if constexpr (std::is_same_v<T, loops::WaitForCopies>) {
               line("wait_for_copies<" + std::to_string(content.under_way) + ">();");
@@ -265,9 +267,9 @@ class KernelText {
       for (const loops::Var var : work.loops) declare_variable(var);
       if (work.statement->kind == loops::Statement::Kind::Initialise) {
         line("#pragma unroll");
-        line("for (int i = 0; i < " + std::to_string(registers_of_sums) + "; ++i) " +
+        line("for (int element = 0; element < " + std::to_string(registers_of_sums) + "; ++element) " +
              fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
-             "[i] = " + identity(*work.statement) + ";");
+             "[element] = " + identity(*work.statement) + ";");
       } else {
         take_out(loop, work);
       }
@@ -282,6 +284,7 @@ class KernelText {
   }
   [[nodiscard]] std::string helper(const TensorHelper& function) {
     context_.helpers.emplace(function.name, function.definition);
+    context_.require(function.since);
     return function.name;
   }
   template <class Inside>
@@ -354,7 +357,9 @@ class KernelText {
       line(helper(store_helper(type)) + "(staged, " + fragment(marked, work, *sums, offset) + ");");
       line("__syncwarp();");
       line("#pragma unroll");
-      block("for (int element = (int)threadIdx.x; element < 256; element += 32)", [&] {
+      // A number of iterations that is known, so that they can be written out.
+      block("for (int part = 0; part < 8; ++part)", [&] {
+        line("const int element = (int)threadIdx.x + 32 * part;");
         std::vector<loops::Guard> guards = s.guards;
         for (std::size_t l = 0; l < 2; ++l) {
           const loops::Var var = work.loops[l];

@@ -28,7 +28,11 @@ namespace tunewright::codegen::cuda {
        "throw",    "true",          "try",       "typedef",  "typename", "union",    "unsigned",
        "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
        "blockIdx", "gridDim",       "threadIdx", "warpSize"});
-  return std::find(words.begin(), words.end(), word) != words.end();
+  static constexpr std::array own =
+      std::to_array<std::string_view>({"commit_copies", "copy_async", "floor_div", "floor_mod", "part",
+                                       "to_bfloat16", "to_float", "to_half", "wait_for_copies"});
+  return std::find(words.begin(), words.end(), word) != words.end() ||
+         std::find(own.begin(), own.end(), word) != own.end();
 }
 
 /// `text` as a C identifier: other characters become underscores, which are not repeated.

@@ -27,6 +27,7 @@ namespace tunewright::codegen::cuda {
 
 [[nodiscard]] inline std::int64_t statements_of(const loops::LoopNest& nest, const loops::Loop& loop,
                                                 std::int64_t limit) {
+  if (loop.intrinsic != nullptr) return 1;  // one instruction
   const std::int64_t inside = statements_of(nest, loop.body, limit);
   const std::int64_t extent = loops::checked_extent(nest, loop);
   return inside > limit / extent ? limit + 1 : inside * extent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -40,6 +41,11 @@ struct SourceContext {
   bool uses_vectors = false;
   bool copies_asynchronously = false;
   std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
+  unsigned min_compute_capability = 0;           ///< times ten; of all instructions that are used
+
+  void require(unsigned compute_capability) noexcept {
+    min_compute_capability = std::max(min_compute_capability, compute_capability);
+  }
 
   [[nodiscard]] const CudaType& type(program::ScalarType scalar) {
     const CudaType& row = cuda_type(scalar);

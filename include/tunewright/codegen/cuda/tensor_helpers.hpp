@@ -19,13 +19,14 @@ struct FragmentType {
   unsigned registers = 0;     ///< of 32 bits, a thread, of a factor
   std::string_view sums;      ///< PTX type of the sums
   std::string_view spelling;  ///< of a sum, in CUDA C++
+  unsigned since = 0;         ///< compute capability, times ten
 };
 
 inline constexpr std::array fragment_types = std::to_array<FragmentType>({
-    {"float16", "f16", 8, "f32", "float"},
-    {"bfloat16", "bf16", 4, "f32", "float"},
-    {"int8", "s8", 2, "s32", "int"},
-    {"uint8", "u8", 2, "s32", "int"},
+    {"float16", "f16", 8, "f32", "float", 70},
+    {"bfloat16", "bf16", 4, "f32", "float", 80},
+    {"int8", "s8", 2, "s32", "int", 72},
+    {"uint8", "u8", 2, "s32", "int", 72},
 });
 inline constexpr unsigned registers_of_sums = 8;
 
@@ -62,12 +63,13 @@ namespace detail {
 struct TensorHelper {
   std::string name;
   std::string definition;
+  unsigned since = 0;  ///< compute capability, times ten
 };
 
 /// `name(fragment, address, pitch)` loads a factor from shared memory: of matrix `matrix`, "a" or "b".
 [[nodiscard]] inline TensorHelper load_helper(const FragmentType& type, char matrix, bool by_columns) {
   const std::string which(1, matrix), order = detail::order_of(by_columns), ptx(type.ptx);
-  TensorHelper helper{"load_" + which + "_" + order + "_" + ptx, ""};
+  TensorHelper helper{"load_" + which + "_" + order + "_" + ptx, "", type.since};
   const unsigned n = type.registers;
   helper.definition =
       "__device__ __forceinline__ void " + helper.name + "(unsigned (&fragment)[" + std::to_string(n) +
@@ -83,7 +85,7 @@ struct TensorHelper {
                                                   bool b_by_columns) {
   const std::string orders = detail::order_of(a_by_columns) + "_" + detail::order_of(b_by_columns),
                     ptx(type.ptx);
-  TensorHelper helper{"multiply_" + orders + "_" + ptx, ""};
+  TensorHelper helper{"multiply_" + orders + "_" + ptx, "", type.since};
   const std::string sums(type.sums), n = std::to_string(type.registers);
   const std::string in_and_out = detail::numbered(0, registers_of_sums);
   const std::string types = ptx == "f16" ? ".f32.f32" : "." + sums + "." + ptx + "." + ptx + "." + sums;
@@ -102,7 +104,7 @@ struct TensorHelper {
 
 /// `name(first, sums)` stores the sums to shared memory, 16 rows of 16.
 [[nodiscard]] inline TensorHelper store_helper(const FragmentType& type) {
-  TensorHelper helper{"store_" + std::string(type.sums), ""};
+  TensorHelper helper{"store_" + std::string(type.sums), "", type.since};
   const unsigned n = registers_of_sums;
   helper.definition = "__device__ __forceinline__ void " + helper.name + "(" + std::string(type.spelling) +
                       "* first, const " + std::string(type.spelling) +

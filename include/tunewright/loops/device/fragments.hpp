@@ -93,6 +93,10 @@ struct FragmentWork {
   if (!multiplies) return work;
   const Var row = work.loops[0], column = work.loops[1], term = work.loops[2];
   const std::optional<schedule::Product> product = schedule::product_of(*work.statement->op);
+  if (!product) {
+    throw DeviceFormError("kernel '" + nest.name + "': '" + work.statement->op->name + "' is marked for " +
+                          std::string(loop.intrinsic->name) + " but is no sum of products of two tensors");
+  }
   const auto refuse = [&](const program::ExprNode& read, const std::string& why) {
     const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
     throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) +

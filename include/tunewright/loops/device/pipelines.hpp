@@ -145,6 +145,9 @@ class Pipelines {
     }
     if (!rest.empty() && std::holds_alternative<Barrier>(rest.front().content)) rest.erase(rest.begin());
     check_independent(fetch, rest);
+    // Loops inside may fetch ahead themselves. Their groups of copies come between this loop's, so that a wait
+    // can only be for more than it needs.
+    run(rest, true);
 
     const std::int64_t tiles = nest_.variables[loop.var].extent;
     const std::int64_t before = std::min<std::int64_t>(fetch.depth - 1, tiles);

@@ -198,4 +198,13 @@ TEST_CASE("bad input") {
   declared.variables.push_back({"i", 16});
   unknown.var = static_cast<loops::Var>(declared.variables.size() - 1);
   CHECK_THROWS_AS((void)loops::device::fragment_work(declared, unknown), loops::DeviceFormError);
+  // A loop that is marked but combines its products otherwise.
+  LoopNest largest = device(test::tensorized_matmul(graph, "wmma_fp16", {}));
+  loops::device::visit_nodes<loops::Statement>(largest.body, [](loops::Statement& s) {
+    auto op = std::make_shared<program::Operator>(*s.op);
+    op->combiner = program::Combiner::Max;
+    s.op = std::move(op);
+  });
+  CHECK_THROWS_WITH_AS((void)marked(largest), doctest::Contains("is no sum of products of two tensors"),
+                       loops::DeviceFormError);
 }

@@ -145,6 +145,33 @@ TEST_CASE("the loops of a reduction run as one, with padding in the copy") {
   }
 }
 
+TEST_CASE("a loop inside one that fetches ahead may do so itself") {
+  for (const auto& [outer, inner] : std::vector<std::pair<Pipelining, Pipelining>>{{{2, false}, {2, false}},
+                                                                                   {{3, true}, {2, true}},
+                                                                                   {{2, true}, {3, true}},
+                                                                                   {{3, true}, {2, false}}}) {
+    for (const std::int64_t k : {9, 17, 30}) {  // from two tiles on
+      CAPTURE(k);
+      ScheduleBuilder s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 13, .n = 11, .k = k}),
+                                             "matmul", {{2, 4, 1, 2}, {1, 4, 1, 2}}, {{4, 2}}, {"A"}, 2);
+      const schedule::TensorId tiled = s.stage("matmul.local");
+      const schedule::IterId k_0 = s.loops(tiled)[6], k_1 = s.loops(tiled)[7];
+      const schedule::TensorId copy = s.cache_read(s.stage("B"), tiled, schedule::Scope::Shared);
+      s.compute_at(copy, tiled, k_1);
+      const auto parts = s.split(copy, s.fuse(copy, std::vector<schedule::IterId>(s.loops(copy))), {16});
+      s.bind(copy, parts[1], LoopKind::ThreadX);
+      s.pipeline(tiled, k_0, outer);
+      s.pipeline(tiled, k_1, inner);
+      check(s);
+      // One wait in each loop that copies asynchronously, and registers where threads copy.
+      const LoopNest nest = device(s);
+      CHECK(count<WaitForCopies>(nest.body) ==
+            (outer.asynchronous ? 1U : 0U) + (inner.asynchronous ? 1U : 0U));
+      if (!inner.asynchronous) CHECK(loops::to_string(nest).find("B.shared.next") != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("one barrier an iteration, and a wait that leaves what is fetched further ahead") {
   const LoopNest plain = device(matmul(30, {1, false}));
   CHECK(count<Barrier>(plain.body) == 2);
