@@ -78,8 +78,8 @@ class ScalarText {
   /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over the loops.
   template <class Substitute>
   ScalarText(SourceContext& context, const loops::Statement& statement,
-             const std::unordered_map<const ExprNode*, std::string>& at_hand, const Substitute& substitute)
-      : context_(context), statement_(statement), at_hand_(at_hand) {
+             std::unordered_map<const ExprNode*, std::string> at_hand, const Substitute& substitute)
+      : context_(context), statement_(statement), at_hand_(std::move(at_hand)) {
     if (statement.kind == loops::Statement::Kind::Initialise) return;
     count_uses(*statement.op->body);
     program::visit(statement.op->body, [&](const ExprNode& node) {
@@ -301,7 +301,7 @@ class ScalarText {
 
   SourceContext& context_;
   const loops::Statement& statement_;
-  const std::unordered_map<const ExprNode*, std::string>& at_hand_;
+  std::unordered_map<const ExprNode*, std::string> at_hand_;
   std::unordered_map<const ExprNode*, IndexExpr> places_;
   std::unordered_map<const ExprNode*, int> uses_;
   std::unordered_map<const ExprNode*, std::string> named_;
