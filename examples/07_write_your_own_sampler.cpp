@@ -131,7 +131,7 @@ std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_
   std::array<double, 3> mean{};
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     Tuner<Recipe> tuner{
-        {.explorer = {.population = 128, .generations = 3, .elite_factor = 4}, .seed = seed, .threads = 2}};
+        {.explorer = {.population = 512, .generations = 3, .elite_factor = 16}, .seed = seed, .threads = 2}};
     const auto run = tuner.run(task, {.trials = trials.back(), .batch = 16});
     for (std::size_t i = 0; i < trials.size(); ++i) {
       double best = std::numeric_limits<double>::infinity();
@@ -149,7 +149,7 @@ std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_
 int main() {
   if (!keeps_the_rules()) return 1;
   const Task task = program::make_task(
-      "matmul 256x256x256", program::operators::matmul_graph({.m = 256, .n = 256, .k = 256}), Target{});
+      "matmul 512x512x512", program::operators::matmul_graph({.m = 512, .n = 512, .k = 512}), Target{});
   constexpr std::array<std::size_t, 3> trials{32, 64, 128};
   std::printf("milliseconds of the best after %zu, %zu and %zu trials\n", trials[0], trials[1], trials[2]);
   const auto report = [](const char* name, const std::array<double, 3>& found) {
