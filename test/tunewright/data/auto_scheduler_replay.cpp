@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/data_file.hpp"
+#include "support/fixed_inputs.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_log/workloads.hpp"
@@ -25,19 +26,6 @@ std::vector<ansor::Step> steps(const std::string& text) {
   return data::parse_auto_scheduler_line(R"({"i": [["[\"f\"]", "llvm", [1, 64, 64, 0, 0, 0, 0, 0]], [[], )" +
                                          text + R"(]], "r": [[1], 0, 1, 1], "v": "v0.6"})")
       .steps;
-}
-
-// What the program computes from fixed inputs.
-template <class Run>
-std::vector<double> result(const loops::LoopNest& nest, const Run& run) {
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    double next = 1;
-    for (double& value : arguments.back()) value = (next = next < 30 ? next * 3 + 1 : next - 29) - 16;
-  }
-  run(nest, arguments);
-  return arguments.back();
 }
 
 schedule::ScheduleFault fault_of(const std::string& key, const std::string& text) {
@@ -110,13 +98,13 @@ TEST_CASE("translated steps compute what the workload does") {
     const auto graph = ansor::workload_graph(workload.first);
     REQUIRE(graph);
     const auto scheduled = loops::lower(ansor::to_schedule(graph, steps(workload.second)));
-    const auto expected = result(loops::lower(schedule::Schedule{graph, {}}), loops::interpret);
+    const auto expected = test::outputs(loops::lower(schedule::Schedule{graph, {}}), loops::interpret);
     // Threads that fill shared memory together cannot run one after the other.
     if (workload.second.find("shared") == std::string::npos)
-      CHECK(result(scheduled, loops::interpret) == expected);
+      CHECK(test::outputs(scheduled, loops::interpret) == expected);
     const auto* kernel = std::get_if<loops::Loop>(&scheduled.body.back().content);
     if (kernel != nullptr && kernel->kind == schedule::LoopKind::BlockX)
-      CHECK(result(loops::to_device(scheduled), loops::run_simt) == expected);
+      CHECK(test::outputs(loops::to_device(scheduled), loops::run_simt) == expected);
   }
 }
 

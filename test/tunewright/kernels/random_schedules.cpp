@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/codegen/llvm.hpp"
@@ -21,22 +22,6 @@ namespace {
 
 using namespace tunewright;
 
-/// Arguments of a kernel as numbers, constants in the order it asked for; outputs are filled in by the run.
-std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel,
-                                               const reference::Tensors& inputs) {
-  std::vector<std::vector<double>> arguments;
-  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-    const loops::Buffer& layout = buffer.layout;
-    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
-    if (layout.role != loops::BufferRole::Input && layout.role != loops::BufferRole::Constant) continue;
-    const reference::Array& array = inputs[layout.tensor];
-    std::vector<double> row_major(array.size());
-    for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
-    codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
-  }
-  return arguments;
-}
-
 struct Tally {
   std::size_t checked = 0;
   std::size_t wrong = 0;
@@ -47,7 +32,7 @@ void check(const Task& task, const schedule::Schedule& config, const reference::
            const reference::Tensors& expected, codegen::LlvmCompiler& compiler, Tally& tally) {
   const loops::LoopNest nest = loops::lower(config);
   const codegen::Kernel kernel = compiler.compile(nest);
-  std::vector<std::vector<double>> arguments = arguments_for(kernel, inputs);
+  std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
   bool right = test::run_kernel(kernel, arguments);
   for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
     const loops::Buffer& layout = kernel.buffers[b].layout;

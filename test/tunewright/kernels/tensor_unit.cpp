@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "support/emulated_tiles.hpp"
+#include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/print.hpp"
@@ -124,27 +125,11 @@ std::vector<Graph> tile_products() {
       quantised_layer()};
 }
 
-/// Rows of arguments for a kernel: what `inputs` holds in the kernel's layouts, zeros elsewhere.
-std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel,
-                                               const reference::Tensors& inputs) {
-  std::vector<std::vector<double>> arguments;
-  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-    const loops::Buffer& layout = buffer.layout;
-    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(layout.elements()), 0.0);
-    if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
-    const reference::Array& array = inputs[layout.tensor];
-    std::vector<double> row_major(array.size());
-    for (std::size_t i = 0; i < row_major.size(); ++i) row_major[i] = array.get(i);
-    codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
-  }
-  return arguments;
-}
-
 /// Runs the kernel and compares every output with the reference. Returns how many there were.
 std::size_t check_outputs(const program::ComputeGraph& graph, const codegen::Kernel& kernel,
                           const reference::Tensors& inputs, const reference::Tensors& expected,
                           const loops::LoopNest& nest) {
-  std::vector<std::vector<double>> arguments = arguments_for(kernel, inputs);
+  std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
   REQUIRE(test::run_kernel(kernel, arguments));
   std::size_t checked = 0;
   for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {

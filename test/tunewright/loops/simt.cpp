@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/fixed_inputs.hpp"
 #include "support/gpu_schedules.hpp"
 #include "support/nest_builder.hpp"
 #include "tunewright/loops/device.hpp"
@@ -28,19 +29,7 @@ using loops::Statement;
 using schedule::ScheduleBuilder;
 using schedule::Scope;
 
-using Runner = void (*)(const LoopNest&, std::vector<std::vector<double>>&);
-
-/// Outputs for fixed inputs: small integers, so that sums are exact in any order.
-std::vector<double> outputs(const LoopNest& nest, Runner run) {
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    double next = 1;
-    for (double& value : arguments.back()) value = (next = next < 30 ? next * 3 + 1 : next - 29) - 16;
-  }
-  run(nest, arguments);
-  return arguments.back();
-}
+using test::outputs;
 
 LoopNest device(const ScheduleBuilder& s) { return loops::to_device(loops::lower(s.schedule())); }
 

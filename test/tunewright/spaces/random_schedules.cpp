@@ -104,19 +104,22 @@ TEST_CASE("random schedules of every operator") {
   CHECK(checked >= 180);
 }
 
+/// The graph that `fill(graph, draw)` makes, where `draw(least, most)` is a size in that range.
+template <class Fill>
+test::Workload workload(const char* name, const Fill& fill) {
+  return test::Workload{
+      name, [fill](Rng& rng) {
+        auto g = std::make_shared<program::ComputeGraph>();
+        fill(*g, [&](std::int64_t least, std::int64_t most) {
+          return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
+        });
+        return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+      }};
+}
+
 /// Sizes at which the rules for long reductions apply.
 std::vector<test::Workload> long_reductions() {
   namespace ops = program::operators;
-  const auto workload = [](const char* name, const auto& fill) {
-    return test::Workload{
-        name, [fill](Rng& rng) {
-          auto g = std::make_shared<program::ComputeGraph>();
-          fill(*g, [&](std::int64_t least, std::int64_t most) {
-            return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
-          });
-          return std::shared_ptr<const program::ComputeGraph>(std::move(g));
-        }};
-  };
   std::vector<test::Workload> all;
   all.push_back(workload("long_matmul", [](auto& g, const auto& draw) {
     const std::int64_t m = draw(1, 6), n = draw(1, 6), k = draw(600, 900);
@@ -189,16 +192,6 @@ TEST_CASE("random schedules of every operator for GPUs") {
 std::vector<test::Workload> products_for_tensor_units() {
   namespace ops = program::operators;
   using program::ScalarType;
-  const auto workload = [](const char* name, const auto& fill) {
-    return test::Workload{
-        name, [fill](Rng& rng) {
-          auto g = std::make_shared<program::ComputeGraph>();
-          fill(*g, [&](std::int64_t least, std::int64_t most) {
-            return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
-          });
-          return std::shared_ptr<const program::ComputeGraph>(std::move(g));
-        }};
-  };
   std::vector<test::Workload> all;
   all.push_back(workload("fp16_matmul", [](auto& g, const auto& draw) {
     const std::int64_t m = draw(11, 70), n = draw(11, 70), k = draw(11, 70);

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/fixed_inputs.hpp"
 #include "support/gpu_schedules.hpp"
 #include "support/nest_builder.hpp"
 #include "support/schedule_faults.hpp"
@@ -38,19 +39,8 @@ using loops::WaitForCopies;
 using schedule::Pipelining;
 using schedule::ScheduleBuilder;
 
-using Runner = void (*)(const LoopNest&, std::vector<std::vector<double>>&);
+using test::outputs;
 
-/// Outputs for fixed inputs: small integers, so that sums are exact in any order.
-std::vector<double> outputs(const LoopNest& nest, Runner run) {
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    double next = 1;
-    for (double& value : arguments.back()) value = (next = next < 30 ? next * 3 + 1 : next - 29) - 16;
-  }
-  run(nest, arguments);
-  return arguments.back();
-}
 LoopNest device(const ScheduleBuilder& s) { return loops::to_device(loops::lower(s.schedule())); }
 
 /// Whether a GPU schedule computes what the plain loops do.
