@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/kernel_parts.hpp"
+#include "tunewright/codegen/cuda/scalar_text.hpp"
+
+namespace tunewright::codegen::cuda {
+
+/// Writes statements of a kernel, with their guards, and what other writers share: lines, blocks, heads of loops.
+class StatementText {
+ public:
+  StatementText(SourceContext& context, const KernelParts& parts)
+      : context_(context), nest_(context.nest), kernel_(parts.kernel) {}
+
+ protected:
+  void line(const std::string& text) { out_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  template <class Inside>
+  void block(const std::string& head, const Inside& inside) {
+    line(head.empty() ? "{" : head + " {");
+    ++depth_;
+    inside();
+    --depth_;
+    line("}");
+  }
+
+  void declare_variable(loops::Var var) {
+    if (context_.variables[var].empty())
+      context_.variables[var] = context_.names.unique(nest_.variables[var].name);
+  }
+
+  [[nodiscard]] bool is_private(BufferId id) const {
+    return std::find(kernel_.local.begin(), kernel_.local.end(), id) != kernel_.local.end();
+  }
+
+  [[nodiscard]] std::string loop_head(loops::Var var, std::int64_t step) const {
+    const std::string& name = context_.variables[var];
+    const std::int64_t extent = nest_.variables[var].extent;
+    const bool wide = extent > std::int64_t{1} << 30;
+    return "for (" + std::string(wide ? "long long " : "int ") + name + " = 0; " + name + " < " +
+           std::to_string(extent) + (wide ? "LL" : "") + "; " +
+           (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
+  }
+
+  [[nodiscard]] std::string condition(const std::vector<loops::Guard>& guards) {
+    std::string all;
+    for (const loops::Guard& guard : guards) {
+      const program::Range range = guard.value.range([&](loops::Var v) { return nest_.range_of(v); });
+      const auto add = [&](const std::string& text) { all += (all.empty() ? "" : " && ") + text; };
+      if (guard.below && range.min < 0) add(context_.index(guard.value).in(Text::Relation + 1) + " >= 0");
+      if (guard.above && range.max >= guard.extent)
+        add(context_.index(guard.value).in(Text::Relation + 1) + " < " + std::to_string(guard.extent) +
+            (context_.index.is_wide(IndexExpr(guard.extent)) ? "LL" : ""));
+    }
+    return all;
+  }
+  template <class Inside>
+  void emit_guarded(const loops::Statement& statement, const Inside& inside) {
+    const std::string guards = condition(statement.guards);
+    if (guards.empty()) {
+      inside();
+    } else {
+      block("if (" + guards + ")", inside);
+    }
+  }
+
+  using Loads = std::unordered_map<const ExprNode*, std::string>;
+
+  template <class Substitute>
+  void emit_statement(const loops::Statement& s, const Loads& loads, const Substitute& substitute) {
+    const std::string target = context_.element(s.target, substitute(store_offset(nest_, s)));
+    if (s.kind == loops::Statement::Kind::Initialise) {
+      line(target + " = " + identity(s) + ";");
+      return;
+    }
+    ScalarText scalar(context_, s, loads, substitute);
+    if (s.asynchronous && is_copied_at_once(context_.type(nest_.buffers[s.target].type), 1)) {
+      emit_copy(s, 1, target, scalar, substitute);
+      return;
+    }
+    const Text value = scalar.value();
+    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    if (s.kind == loops::Statement::Kind::Assign) {
+      line(target + " = " + value.text + ";");
+    } else {
+      line(ScalarText::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target,
+                               value));
+    }
+  }
+  /// Asks for `lanes` elements to be copied to `target`, or zeros where the condition of the statement fails.
+  template <class Substitute>
+  void emit_copy(const loops::Statement& s, std::int64_t lanes, const std::string& target, ScalarText& scalar,
+                 const Substitute& substitute) {
+    const ExprNode& body = *s.op->body;
+    const bool conditional = body.op == Op::Select;
+    const ExprNode& load = conditional ? *body.args[1] : body;
+    const BufferId from = nest_.buffer_of[load.tensor];
+    const std::string source = "&" + context_.element(from, substitute(load_offset(nest_, s, load)));
+    const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
+    const std::string copy = "copy_async<" + bytes + ">(&" + target + ", ";
+    if (!conditional) {
+      line(copy + source + ");");
+      return;
+    }
+    const std::string when = scalar.value_of(*body.args[0]).text;
+    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    const std::string inside = context_.names.unique("inside");
+    line("const bool " + inside + " = " + when + ";");
+    const std::string nowhere = context_.buffers[memory_of(nest_, from)];  // an address that there is
+    line(copy + inside + " ? " + source + " : " + nowhere + ", " + inside + " ? " + bytes + " : 0);");
+  }
+  [[nodiscard]] std::string identity(const loops::Statement& s) {
+    const CudaType& type = context_.type(nest_.buffers[s.target].type);
+    const std::string text = context_.constant(program::identity(s.op->combiner), type);
+    return type.emulated ? "to_" + std::string(type.spelling) + "(" + text + ")" : text;
+  }
+
+  SourceContext& context_;
+  const loops::LoopNest& nest_;
+  const loops::DeviceKernel& kernel_;
+  std::string out_;
+  std::size_t depth_ = 1;
+  int loop_depth_ = 0;
+};
+
+}  // namespace tunewright::codegen::cuda
