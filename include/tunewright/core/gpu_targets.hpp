@@ -84,11 +84,16 @@ template <class Table, class Matches>
 }
 
 /// Operations of the tensor units of a multiprocessor a cycle, a multiply-add being two, with factors of 16 bits and sums
-/// of 32; 0 for compute capabilities without them, and what the last one has for later ones.
-[[nodiscard]] constexpr double tensor_operations_per_cycle(unsigned compute_capability) noexcept {
+/// of 32; 0 for compute capabilities without them, and what the last one has for later ones. From Turing on GeForce
+/// cards, told by `device_name`, sum in 32 bits at half the rate that data center and workstation cards of the same
+/// compute capability have.
+[[nodiscard]] constexpr double tensor_operations_per_cycle(unsigned compute_capability,
+                                                           std::string_view device_name = {}) noexcept {
   if (compute_capability < 70) return 0;
-  if (compute_capability >= 90) return 4096;
-  return compute_capability == 80 || compute_capability == 87 ? 2048 : 1024;
+  const bool is_workstation_chip = compute_capability / 10 == 12;
+  if (compute_capability >= 90 && !is_workstation_chip) return 4096;
+  const double whole = compute_capability == 80 || compute_capability == 87 ? 2048 : 1024;
+  return device_name.find("GeForce") != std::string_view::npos ? whole / 2 : whole;
 }
 
 /// The model of that name; null if there is none.

@@ -79,7 +79,7 @@ struct DeviceFacts {
   // The GTX series of compute capability 7.5 has no tensor units.
   if (target.name.find("GTX") == std::string::npos) {
     target.tensor_units = tensor_cores_of(capability);
-    target.peak_tensor_gflops = tensor_operations_per_cycle(capability) *
+    target.peak_tensor_gflops = tensor_operations_per_cycle(capability, target.name) *
                                 static_cast<double>(target.multiprocessors) * facts.clock_khz * 1e-6;
   }
   target.peak_gb_per_s = 2 * facts.memory_clock_khz * 1e-6 * facts.memory_bus_bits / 8;

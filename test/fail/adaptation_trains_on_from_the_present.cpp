@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// Training on in small steps needs a model that can be trained from what it has.
+// error: recipe: slot 'adaptation' does not model AdaptationFor<model>
+#include "support/toy_recipes.hpp"
+#include "tunewright/adaptations/continued.hpp"
+#include "tunewright/tuner.hpp"
+
+struct Recipe : toy::Evolution {
+#ifdef TUNEWRIGHT_SHOULD_FAIL
+  using adaptation = tunewright::adaptations::Continued;
+#endif
+};
+
+tunewright::Tuner<Recipe> tuner;
