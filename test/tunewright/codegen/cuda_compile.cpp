@@ -67,6 +67,18 @@ Target gpu(const std::string& architecture) {
   target.shared_memory_per_block_bytes = 48 * 1024;
   return target;
 }
+/// A random schedule with a tensor instruction.
+schedule::Schedule tensorized(const spaces::MultiLevelTiling& space, const Task& task, Rng& rng) {
+  for (int draw = 0; draw < 100; ++draw) {
+    const auto config = space.sample(task, rng);
+    if (config && std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
+          return std::holds_alternative<schedule::Tensorize>(step);
+        }))
+      return *config;
+  }
+  FAIL("no schedule with a tensor instruction was drawn");
+  return {};
+}
 
 }  // namespace
 
@@ -178,6 +190,47 @@ TEST_CASE("asynchronous copies compile from sm_80 on and are refused for older d
   CHECK(compiled_ones == 8);
 }
 
+TEST_CASE("copies that run ahead of tensor instructions compile for three generations") {
+  struct Case {
+    const char* device;
+    schedule::Pipelining pipelining;
+  };
+  const spaces::MultiLevelTiling space;
+  for (const Case& c : {Case{"T4", {2, false}}, Case{"A100", {2, true}}, Case{"A100", {4, true}},
+                        Case{"H100", {2, false}}, Case{"H100", {3, true}}}) {
+    CAPTURE(c.device);
+    CAPTURE(c.pipelining.depth);
+    const Task task =
+        program::make_task("product",
+                           program::operators::matmul_graph(
+                               {.m = 500, .n = 512, .k = 520, .type = program::ScalarType::Float16}),
+                           gpu_target(c.device));
+    Rng rng(3);
+    loops::LoopNest nest;
+    bool found = false;
+    for (int draw = 0; draw < 20 && !found; ++draw) {
+      schedule::Schedule config = tensorized(space, task, rng);
+      for (schedule::Step& step : config.steps) {
+        auto* pipeline = std::get_if<schedule::Pipeline>(&step);
+        if (pipeline == nullptr) continue;
+        const auto at = std::find(pipeline->choices.begin(), pipeline->choices.end(), c.pipelining);
+        REQUIRE(at != pipeline->choices.end());
+        pipeline->selected = static_cast<std::uint32_t>(at - pipeline->choices.begin());
+      }
+      nest = loops::lower(config);
+      found = loops::exceeded_limit(nest, task.target).empty() &&
+              std::any_of(nest.buffers.begin(), nest.buffers.end(),
+                          [&](const loops::Buffer& b) { return b.stages == c.pipelining.depth; });
+    }
+    REQUIRE(found);
+    const DeviceCode code = compiled(codegen::to_cuda(nest), {.architecture = task.target.architecture});
+    CAPTURE(code.program.source);
+    CHECK(code.log.empty());
+    CHECK((code.program.source.find("cp.async") != std::string::npos) == c.pipelining.asynchronous);
+    CHECK(code.program.source.find("wmma.mma.sync") != std::string::npos);
+  }
+}
+
 TEST_CASE("kernels of tensor instructions compile for the generations that have them") {
   namespace ops = program::operators;
   using program::ScalarType;
@@ -205,17 +258,8 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
                                                             .type = c.type}),
                                          gpu_target(c.device));
     Rng rng(3);
-    auto config = space.sample(task, rng);
-    const auto tensorized = [&] {
-      return config &&
-             std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
-               return std::holds_alternative<schedule::Tensorize>(step);
-             });
-    };
-    for (int draw = 0; draw < 100 && !tensorized(); ++draw) config = space.sample(task, rng);
-    REQUIRE(tensorized());
-    const DeviceCode code =
-        compiled(codegen::to_cuda(loops::lower(*config)), {.architecture = task.target.architecture});
+    const DeviceCode code = compiled(codegen::to_cuda(loops::lower(tensorized(space, task, rng))),
+                                     {.architecture = task.target.architecture});
     CAPTURE(code.program.source);
     CHECK(code.log.empty());
     CHECK(code.program.source.find(c.instruction) != std::string::npos);

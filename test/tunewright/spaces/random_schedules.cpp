@@ -141,6 +141,24 @@ std::vector<test::Workload> long_reductions() {
   return all;
 }
 
+/// Programs whose copies to shared memory run ahead.
+struct RunningAhead {
+  std::size_t through_registers = 0;
+  std::size_t asynchronous = 0;
+  std::uint32_t deepest = 0;
+
+  void note(const loops::LoopNest& nest) {
+    const auto has = [&](bool asynchronously) {
+      return std::any_of(nest.buffers.begin(), nest.buffers.end(), [&](const loops::Buffer& b) {
+        return b.stages > 1 && b.asynchronous == asynchronously;
+      });
+    };
+    through_registers += has(false);
+    asynchronous += has(true);
+    for (const loops::Buffer& b : nest.buffers) deepest = std::max(deepest, b.stages);
+  }
+};
+
 TEST_CASE("random schedules of every operator for GPUs") {
   constexpr std::uint64_t programs_each = 17;
   const spaces::MultiLevelTiling space;
@@ -148,7 +166,7 @@ TEST_CASE("random schedules of every operator for GPUs") {
   for (test::Workload& more : long_reductions()) workloads.push_back(std::move(more));
   std::size_t checked = 0;
   std::size_t mutated = 0;
-  std::size_t ahead[2] = {0, 0};  // whose copies run ahead, through registers and asynchronously
+  RunningAhead ahead;
   for (const test::Workload& workload : workloads) {
     for (std::uint64_t seed = 0; seed < programs_each; ++seed) {
       Rng rng(seed + 1);
@@ -165,11 +183,7 @@ TEST_CASE("random schedules of every operator for GPUs") {
       const reference::Tensors inputs = reference::random_inputs(*graph, rng);
       const reference::Tensors expected = reference::evaluate(*graph, inputs);
       const loops::LoopNest nest = loops::lower(*config);
-      for (const bool asynchronous : {false, true}) {
-        ahead[asynchronous] += std::any_of(
-            nest.buffers.begin(), nest.buffers.end(),
-            [&](const loops::Buffer& b) { return b.stages > 1 && b.asynchronous == asynchronous; });
-      }
+      ahead.note(nest);
       std::string found;
       try {
         found = wrong(
@@ -184,8 +198,8 @@ TEST_CASE("random schedules of every operator for GPUs") {
   }
   CHECK(checked >= 500);
   CHECK(mutated >= 100);
-  CHECK(ahead[0] >= 20);
-  CHECK(ahead[1] >= 20);
+  CHECK(ahead.through_registers >= 20);
+  CHECK(ahead.asynchronous >= 20);
 }
 
 /// Products of odd shapes in the types of tensor units, with and without what reads them.
@@ -242,6 +256,7 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
   constexpr std::size_t programs_each = 10;
   const spaces::MultiLevelTiling space;
   std::size_t checked = 0, padded = 0;
+  RunningAhead ahead;
   for (const test::Workload& workload : products_for_tensor_units()) {
     std::size_t found = 0;
     for (std::uint64_t seed = 0; found < programs_each; ++seed) {
@@ -259,6 +274,7 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
       const reference::Tensors inputs = reference::random_inputs(*graph, rng);
       const reference::Tensors expected = reference::evaluate(*graph, inputs);
       const loops::LoopNest nest = loops::lower(*config);
+      ahead.note(nest);
       std::string wrongs;
       try {
         wrongs = wrong(
@@ -277,6 +293,9 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
   }
   CHECK(checked >= 70);
   CHECK(padded >= 40);
+  CHECK(ahead.through_registers >= 5);
+  CHECK(ahead.asynchronous >= 15);
+  CHECK(ahead.deepest == 4);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 /// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions where
@@ -26,6 +27,7 @@ enum WarpPart : std::size_t { Warps, Fragments, warp_parts };
 struct WarpTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
+  std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
 
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(WarpPart part) const {
@@ -42,6 +44,7 @@ struct WarpTile {
 
 [[nodiscard]] inline WarpTile warp_tile_of(std::vector<Step>& steps, program::TensorId stage) {
   WarpTile tile;
+  tile.tiles_kept = tiles_kept(steps, stage);
   for (Step& step : steps) {
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
@@ -79,9 +82,9 @@ struct WarpTile {
     const std::int64_t columns = product_of(axis->factors);
     rows_and_columns = std::min(rows_and_columns, columns + all / columns);
   }
-  return std::max<std::int64_t>(
-      static_cast<std::int64_t>(target.shared_memory_limit_bytes()) / (bytes_of_fragment * rows_and_columns),
-      1);
+  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_limit_bytes()) /
+                                    (bytes_of_fragment * rows_and_columns * tile.tiles_kept),
+                                1);
 }
 
 /// Draws the parts of one axis within what may still be multiplied by.

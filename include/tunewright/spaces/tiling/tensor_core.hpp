@@ -13,6 +13,7 @@
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/tiling/gpu_actions.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
@@ -103,7 +104,7 @@ namespace detail {
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
 /// the fragments of a warp, with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
 /// elementwise reader, if there is one, takes them. Extents that instructions do not divide are padded with zeros in
-/// shared memory.
+/// shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
     return core_product(*d.builder.state().stages[id].op, target) ? Answer::Apply : Answer::Skip;
@@ -123,6 +124,7 @@ struct TensorizeProducts {
     s.compute_at(sums, outer, follow(s, outer, product, tiled));
     fetch(s, sums, product.a, tiled);
     fetch(s, sums, product.b, tiled);
+    s.choose_pipelining(sums, tiled.reduction.back()[0], decisions::pipelinings(target));
     d.place = place_of(s.state(), sums);
     out.push_back(std::move(d));
   }
