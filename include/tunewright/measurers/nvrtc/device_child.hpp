@@ -154,22 +154,9 @@ class DeviceChild {
       case Kind::Repeat: {
         Bound& bound = kept_.at(request.kernel);
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-        double estimate = 0;
-        double spent = 0;
-        do {
-          estimate = time(bound, 1);
-          spent += estimate;
-        } while (spent < 0.5 * request.protocol.min_repeat_seconds);
-        sandbox::Series series;
-        series.calls = request.calls;
-        if (request.calls == 0) {
-          series.calls = request.protocol.flush_cache
-                             ? 1
-                             : sandbox::calls_filling(request.protocol.min_repeat_seconds, estimate);
-        }
-        flush(request.protocol);
-        series.repeats.push_back(time(bound, series.calls) / series.calls);
-        report(series, reply);
+        report(sandbox::one_turn(request.protocol, request.calls, Calls{*this, bound},
+                                 [&] { flush(request.protocol); }),
+               reply);
         break;
       }
     }

@@ -111,23 +111,10 @@ class Child {
         const Bound& bound = kept_.at(request.kernel);
         keep_to_first_processor();
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-        // Enough to bring the clock and the caches back to where repeated calls have them: weights of some megabytes come
-        // from memory more than once before they stay.
-        double estimate = 0;
-        double spent = 0;
-        do {
-          estimate = seconds_of(1, [&] { call(bound); });
-          spent += estimate;
-        } while (spent < 2 * request.protocol.min_repeat_seconds);
-        Series series;
-        series.calls = request.calls;
-        if (request.calls == 0) {
-          series.calls =
-              request.protocol.flush_cache ? 1 : calls_filling(request.protocol.min_repeat_seconds, estimate);
-        }
-        flush(request.protocol, bound);
-        series.repeats.push_back(seconds_of(series.calls, [&] { call(bound); }) / series.calls);
-        report(series, reply);
+        report(one_turn(
+                   request.protocol, request.calls, [&] { call(bound); },
+                   [&] { flush(request.protocol, bound); }),
+               reply);
         break;
       }
       case Request::Kind::Describe:

@@ -105,6 +105,28 @@ template <class Call, class Flush>
   return series;
 }
 
+/// One repeat of a kernel that takes turns with others, of `calls` calls or, if that is 0, of as many as the protocol
+/// asks for. Calls before it bring the clock and the caches back to where repeated calls have them: weights of some
+/// megabytes come from memory more than once before they stay.
+template <class Call, class Flush>
+[[nodiscard]] Series one_turn(const Protocol& protocol, unsigned calls, const Call& call,
+                              const Flush& flush) {
+  constexpr double warm_up_repeats = 2;  // as long as so many repeats, at least one call
+  double estimate = 0;
+  double spent = 0;
+  do {
+    estimate = seconds_of(1, call);
+    spent += estimate;
+  } while (spent < warm_up_repeats * protocol.min_repeat_seconds);
+  Series series;
+  series.calls = calls;
+  if (calls == 0)
+    series.calls = protocol.flush_cache ? 1 : calls_filling(protocol.min_repeat_seconds, estimate);
+  flush();
+  series.repeats.push_back(seconds_of(series.calls, call) / series.calls);
+  return series;
+}
+
 /// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that,
 /// reads through 64 MiB of other memory instead, which leaves little of anything else behind.
 inline void evict(std::span<const char> memory) {

@@ -100,3 +100,34 @@ TEST_CASE("raw repeats and their summary") {
   CHECK(timing.median_absolute_deviation == Seconds(1));
   CHECK(timing.calls_per_repeat == 7);
 }
+
+TEST_CASE("a turn warms up for two repeats, with any clock") {
+  struct Milliseconds {
+    std::vector<unsigned>& timed;
+    [[nodiscard]] double seconds(unsigned calls) const {
+      timed.push_back(calls);
+      return 1e-3 * calls;
+    }
+  };
+  Protocol protocol;
+  protocol.min_repeat_seconds = 1.75e-3;
+  std::vector<unsigned> timed;
+  std::size_t flushed_before = 0;
+  const auto turn = [&](unsigned calls) {
+    timed.clear();
+    return one_turn(protocol, calls, Milliseconds{timed}, [&] { flushed_before = timed.size(); });
+  };
+  const Series free = turn(0);
+  CHECK(timed == std::vector<unsigned>{1, 1, 1, 1, 2});  // four calls for 3.5 ms, then two for 1.75 ms
+  CHECK(flushed_before == 4);
+  CHECK(free.calls == 2);
+  REQUIRE(free.repeats.size() == 1);
+  CHECK(free.repeats[0] == doctest::Approx(1e-3));
+  CHECK(turn(7).calls == 7);
+  CHECK(timed == std::vector<unsigned>{1, 1, 1, 1, 7});
+  protocol.flush_cache = true;
+  CHECK(turn(0).calls == 1);
+  protocol.min_repeat_seconds = 0;
+  CHECK(turn(0).calls == 1);
+  CHECK(timed == std::vector<unsigned>{1, 1});
+}
