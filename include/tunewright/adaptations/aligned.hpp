@@ -26,6 +26,8 @@ namespace tunewright::adaptations {
 /// Cost:        one fit of the map and one of the model, on both sets.
 /// Determinism: that of the model.
 /// Until there is own data the model stays as it is: train it on the source, or load it, before.
+/// Errors:      `std::invalid_argument` for a `source` that is none, and for options out of their range; what the
+///              model refuses.
 template <class Map>
 struct Aligned {
   LabelledPrograms source{};       ///< features, labels and groups measured on the other device

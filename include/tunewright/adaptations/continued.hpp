@@ -26,6 +26,7 @@ namespace tunewright::adaptations {
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
 /// Cost:        one training, of the model's own length or of at least `steps` mini-batches.
 /// Determinism: that of the model.
+/// Errors:      `std::invalid_argument` for options out of their range; what the model refuses.
 struct Continued {
   unsigned steps = 20;        ///< mini-batches when trained on, at least 1
   double renewal_factor = 2;  ///< at least 1, which is always anew; infinity: anew only once

@@ -49,6 +49,8 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training of the model by `training`.
 /// Determinism: that of the model.
+/// Errors:      `std::invalid_argument` for a model that has learned nothing, for layers it does not have, and
+///              for options out of their range.
 /// Deviates:    every update starts again at the source's weights, so that all measurements have the same part
 ///              in the result; the papers fine-tune once. By default a tenth of the learning rate of the
 ///              model's own training.

@@ -29,6 +29,7 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<M> if A is one.
 /// Cost:        2 `folds` trainings when it judges, two otherwise at most.
 /// Determinism: that of A and M.
+/// Errors:      `std::invalid_argument` for options out of their range; what A and M refuse.
 template <class A, CostModel M>
 requires AdaptationFor<A, M>
 struct Guarded {

@@ -16,7 +16,9 @@ namespace tunewright::adaptations {
 ///
 /// For models whose training data are gone; where they are at hand, `FeatureMap` and `Coral` train on them.
 ///
-/// Models: CostModel; ParametricCostModel where M is one.
+/// Models:      CostModel; ParametricCostModel where M is one.
+/// Cost:        that of M, and of the map.
+/// Determinism: that of both.
 template <CostModel M, class Map>
 struct Mapped {
   M model{};

@@ -29,6 +29,7 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<M> for every FineTunableCostModel M.
 /// Cost:        one training in every `every` updates.
 /// Determinism: that of the model.
+/// Errors:      `std::invalid_argument` for a model that has learned nothing, and for options out of their range.
 /// Deviates:    the first update trains, so that the first batch already counts; the code waits for the
 ///              `every`-th.
 struct Momentum {

@@ -20,6 +20,7 @@ namespace tunewright::adaptations {
 /// Shapes:      x (R, D) in N candidates, y [N], group [N].
 /// Cost:        one fit, or nothing.
 /// Determinism: that of the model.
+/// Errors:      `std::invalid_argument` for a negative `min_growth`; what the model refuses.
 struct Refit {
   double min_growth = 0;  ///< share of new candidates that makes a fit worth it, at least 0
 

@@ -28,6 +28,8 @@ namespace tunewright::adaptations {
 /// Shapes:      sources and own programs have the same columns; their groups stay apart.
 /// Cost:        one training on all programs.
 /// Determinism: that of the model.
+/// Errors:      `std::invalid_argument` for another number of heads than sources and one, for sources that are
+///              none, and for options out of their range.
 /// Deviates:    MTL-TLP needs each program measured on every device and gives it one row of labels; here
 ///              programs need not be the same, and one measured on two devices comes twice, which costs time
 ///              but leaves the loss as it is.

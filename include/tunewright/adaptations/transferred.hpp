@@ -25,6 +25,7 @@ namespace tunewright::adaptations {
 ///
 /// Models:      CostModel for every two CostModels.
 /// Determinism: that of both.
+/// Cost:        that of both models.
 template <CostModel Source, CostModel Own = Source>
 struct Transferred {
   Source source{};  ///< trained, and never trained again

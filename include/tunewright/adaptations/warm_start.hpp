@@ -35,6 +35,7 @@ namespace tunewright::adaptations {
 /// Models:      AdaptationFor<Transferred<S, O>>.
 /// Cost:        one fit of the own model, and predicting the own programs with the source.
 /// Determinism: that of the models.
+/// Errors:      `std::invalid_argument` for options out of their range; what the own model refuses.
 /// Deviates:    AutoTVM's trees see the margin in every objective; a model of any kind can only be given other
 ///              labels. Corrected is ours: AutoTVM hears all of a correction learned from a handful of programs.
 struct WarmStart {

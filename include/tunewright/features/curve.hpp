@@ -159,6 +159,7 @@ inline void sample(std::span<const double> x, std::span<const double> y, std::sp
 /// Shapes:      one row a configuration, buffers * 8 * samples columns.
 /// Units:       log2 of counts. Determinism: a pure function of the program.
 /// Cost:        O(accesses * dimensions * loops), microseconds a program; lowering costs more.
+/// Errors:      `std::invalid_argument` for `samples` or `buffers` of 0; what cannot be described has no rows.
 /// Deviates:    AutoTVM has as many blocks as there are buffers, by name; here a fixed number, the stored buffer
 ///              first, then the others as they are read, unused ones zero. An index in which a loop occurs at
 ///              all is moved by it, whatever its form.

@@ -22,6 +22,8 @@ namespace tunewright::features {
 ///              Generation", arXiv 2304.05430, table 2 (the first eight).
 /// Models:      FeaturizerFor<S> for every SearchSpace S, OneRowFeaturizer.
 /// Shapes:      one row a configuration, 10 columns. Units: see the schema.
+/// Cost:        none to speak of.
+/// Determinism: a pure function of the device.
 /// Deviates:    the last two columns are ours: by the eight alone an A100 is a T4.
 struct Hardware {
   static constexpr bool one_row = true;

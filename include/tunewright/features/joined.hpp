@@ -36,6 +36,8 @@ namespace tunewright::features {
 /// Determinism: that of the parts.
 /// Cost:        that of the parts; two or more `NestFeaturizerFor` share the lowering, and one thread.
 /// A configuration that one of the parts cannot describe gives a program without rows.
+/// Errors:      `std::invalid_argument` where a part does not describe each configuration, or gives not one row
+///              that says so.
 template <class... F>
 struct Joined {
   static_assert(sizeof...(F) > 0, "features::Joined joins at least one featurizer");

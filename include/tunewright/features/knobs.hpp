@@ -28,6 +28,9 @@ namespace tunewright::features {
 /// Models:      FeaturizerFor<S> for every KnobSpace S, OneRowFeaturizer.
 /// Shapes:      one row a configuration; D = knobs that are no categories + values of those that are.
 /// Cost:        one look-up of names a call, then one step a knob.
+/// Determinism: a pure function of the configuration.
+/// Errors:      `std::invalid_argument` without knobs, for knobs none of which the space has, and for values that
+///              do not fit them.
 /// Deviates:    AutoTVM passes sizes and numbers of categories as they are.
 /// A configuration with a category that `knobs` does not list, or a number that is not finite, gives no row.
 struct Knobs {

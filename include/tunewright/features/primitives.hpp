@@ -44,6 +44,8 @@ namespace tunewright::features {
 /// Shapes:      a program has as many rows as steps, at most `max_rows`; D = `columns`. Units: none, raw.
 /// Determinism: a pure function of the steps.
 /// Cost:        a microsecond a program for steps of a log, a replay for a schedule of ours.
+/// Errors:      `std::invalid_argument` for options that leave no room for a row; what cannot be replayed has no
+///              rows.
 /// Deviates:    A kind that is not in the table leaves the one-hot empty and its numbers in their columns;
 ///              TLP then shifts the row. TLP fills up with rows of zeros: `fill_up` does so. Packing is not a
 ///              primitive there and has no row.

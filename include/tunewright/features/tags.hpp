@@ -61,6 +61,9 @@ struct Tag {
 ///              arXiv 2304.05430 (operation counts and occurrence in a network).
 /// Models:      FeaturizerFor<S> for every SearchSpace S, OneRowFeaturizer.
 /// Shapes:      one row a configuration; tags + 2 columns.
+/// Cost:        one search a tag and call.
+/// Determinism: that of `text`.
+/// Errors:      `std::invalid_argument` for an empty `text`.
 /// Deviates:    TenSet searches its printed computation; here `text` says where, by default in the name of
 ///              the task, because recorded tasks have no computation.
 struct Tags {

@@ -18,7 +18,9 @@ namespace tunewright::filters {
 ///
 ///   using filter = filters::All<filters::StaticLimits, filters::LearnedValidity<Model, Features>>;
 ///
-/// Models: FilterFor<S> where all of F are; LearningFilterFor<S> where one of them is, too.
+/// Models:      FilterFor<S> where all of F are; LearningFilterFor<S> where one of them is, too.
+/// Cost:        the sum of theirs, the later ones on what is left.
+/// Determinism: that of its filters.
 template <class... F>
 struct All {
   std::tuple<F...> filters{};

@@ -46,6 +46,7 @@ namespace tunewright::filters {
 ///              with `most_lost`.
 /// Determinism: what is let through follows from the configuration's key and the number of labels: a candidate
 ///              gets one verdict between two batches, and may get another afterwards.
+/// Errors:      `std::invalid_argument` for options out of their range.
 /// Deviates:    ALT's model, features and threshold are not public; this is a reconstruction. A configuration
 ///              without rows is kept: the sampler leaves for last what cannot be described.
 template <CostModel M, class F>

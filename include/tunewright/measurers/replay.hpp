@@ -30,6 +30,7 @@ namespace tunewright::measurers {
 ///
 /// Models:      StreamingMeasurerFor<P>.
 /// Cost:        one look-up a program. Determinism: bit-identical.
+/// Errors:      `std::invalid_argument` without `key`, unless programs have one.
 template <class P>
 struct Replay {
   /// Canonical key of a program, as `space.key` gave it when recording.

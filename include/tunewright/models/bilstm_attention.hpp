@@ -39,6 +39,8 @@ namespace tunewright::models {
 ///              epoch for fit.
 /// Determinism: bit-identical for equal options and data at any number of threads, by one
 ///              program on one kind of processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
+///              options out of their range.
 /// Deviates:    the paper gives three bidirectional layers, two heads and two steps and no more, and its
 ///              tuner was not released; the rest is built from the vocabulary it uses. What is attended to
 ///              are the program's own rows, not a memory of measured programs, so that a score does not

@@ -39,6 +39,7 @@ namespace tunewright::models {
 /// Cost:        N times that of M; members are fitted side by side, each with its share of the threads. A predict
 ///              after weights were written through `parameters` copies them.
 /// Determinism: bit-identical at any number of threads, as M is.
+/// Errors:      those of M; `load` refuses another number of members.
 template <CostModel M, std::size_t N = 5>
 struct Committee {
   static_assert(N >= 2, "one model cannot disagree; take at least two");

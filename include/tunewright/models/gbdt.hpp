@@ -41,6 +41,8 @@ namespace tunewright::models {
 ///              trees * depth), about one nanosecond a step.
 /// Determinism: bit-identical for equal options and data at any number of threads; the seed draws the pairs
 ///              of ranking objectives and the shares of programs and columns.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
+///              options out of their range.
 /// Deviates:    from Ansor: histograms instead of exact splits, and 100 rounds instead of up to 10,000 with a
 ///              stop on the training error, so that fitting a thousand programs again after each round of
 ///              measuring takes some 50 ms. The depth is TenSet's 6 (Ansor 10), gamma 1e-4 (1e-3), the

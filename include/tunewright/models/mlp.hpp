@@ -34,6 +34,8 @@ namespace tunewright::models {
 /// Cost:        fit 6 (D + hidden) hidden FLOP a row and 12 hidden^2 a program, each epoch; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, by one
 ///              program on one kind of processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
+///              options out of their range.
 /// Deviates:    at least `training.least_steps` steps, or a few hundred programs would not be learned from.
 ///              Inputs are cut off at four times what training saw.
 struct Mlp {

@@ -39,6 +39,8 @@ namespace tunewright::models {
 /// Cost:        some 8 MFLOP a program and epoch at 4 statements and 8 movements; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, by one
 ///              program on one kind of processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, for
+///              options out of their range, and for rows without room for both kinds of columns.
 /// Deviates:    predicting normalises by running statistics; the released code never leaves training mode, so
 ///              a score there depends on which programs are scored together. The paper's figure has one more
 ///              layer in each branch than its code; this is the code. Running statistics are stored but are

@@ -37,6 +37,8 @@ namespace tunewright::models {
 /// Cost:        some 3.6 MFLOP a row and epoch; predict a third.
 /// Determinism: bit-identical for equal options and data at any number of threads, by one
 ///              program on one kind of processor.
+/// Errors:      `std::invalid_argument` as every CostModel, for labels that are negative or not finite, and for
+///              options out of their range.
 /// Deviates:    inputs are divided by their largest magnitude, in TLP they are not scaled. Programs have as
 ///              many rows as they have; TLP fills up to 25 (CPU) or 40 (GPU) with rows of zeros, which attend
 ///              and score like others. TLP takes mini-batches of 1024.

@@ -40,6 +40,7 @@ concept ThinnableCostModel = CostModel<M> &&
 /// Cost:        predict `passes` times that of M.
 /// Determinism: that of M; a pass leaves out the same units for every program, so scores do not depend on
 ///              what is predicted together.
+/// Errors:      those of M, and `std::invalid_argument` for options out of their range.
 template <ThinnableCostModel M>
 struct WithDropout {
   M model{};                ///< its `dropout` is replaced by ours

@@ -36,6 +36,8 @@ namespace tunewright::samplers {
 ///              UncertainCostModel.
 /// Shapes:      h [P, E]; result [min(n, P)] in the order drawn.
 /// Cost:        O(P n E).
+/// Determinism: the generator draws all but the first; of equal gradients the first in the pool.
+/// Errors:      `std::invalid_argument` for scores or labels that are not one a program.
 /// Deviates:    BADGE is made for classifiers, whose gradient follows from the most probable class taken as the
 ///              label. Under a squared loss that pseudo-label leaves no residual, so the residual to be expected,
 ///              the deviation, takes its place.

@@ -49,6 +49,8 @@ enum class Bias : std::uint8_t {
 /// Shapes:      h [P + L, E]; result [min(n, P)], task by task.
 /// Cost:        O(sum over tasks of P_t (L_t + n_t) E) and one prediction of pool and labelled programs.
 /// Determinism: ties go by score, then by place in the pool.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
 /// Deviates:    the paper's abstract is all that is public, so distance, bias, quotas and shares are a
 ///              reconstruction, and every form of the bias it may have meant is here. Training in rounds and
 ///              rescaling labels are the caller's.

@@ -26,6 +26,9 @@ namespace tunewright::samplers {
 ///              of several rows are taken as the sum of their rows.
 /// Shapes:      x [P, D]; result at most min(n, P), usually fewer than n, best-scored first.
 /// Cost:        O(n / step * iterations * P n widest).
+/// Determinism: the generator chooses the first centres; of equally near candidates the best-scored, then the first.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
 /// Deviates:    Chameleon builds a new configuration around each centre, from the centre's two knobs and values
 ///              of the others drawn among the candidates; it may not be legal. Here the nearest candidate, the
 ///              best-scored of equally near ones, stands for the cluster. Centres start from k-means++ and are not

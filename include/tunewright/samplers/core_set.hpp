@@ -21,6 +21,7 @@ namespace tunewright::samplers {
 /// Shapes:      h [P + L, E]; result [min(n, P)], farthest first.
 /// Cost:        O(P (L + n) E).
 /// Determinism: no randomness; equally far candidates go by score, then by place in the pool.
+/// Errors:      `std::invalid_argument` for scores or labels that are not one a program.
 /// Deviates:    while nothing is labelled, the first choice is the best-scored candidate instead of any.
 struct CoreSet {
   bool standardised = false;  ///< every coordinate at deviation 1 over pool and labelled programs

@@ -17,6 +17,7 @@ namespace tunewright::samplers {
 /// Models:      SamplerFor<M> for every CostModel M.
 /// Shapes:      score [P]; result [min(n, P)].
 /// Cost:        O(P).
+/// Determinism: a function of the generator and of which candidates are described.
 struct Random {
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,

@@ -36,6 +36,8 @@ enum class Acquisition : std::uint8_t {
 /// Units:       xi in those of the score; kappa in deviations.
 /// Cost:        O(P log n) and one prediction of the pool and, where f is needed, of the labelled programs.
 /// Determinism: only Thompson uses the generator.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
 /// Deviates:    f is the largest mean over the labelled programs of the candidate's task rather than their best
 ///              label, because scores of ranking models have no unit; while the task has none, it is the
 ///              largest score of its pool. Thompson draws each candidate by itself: the contract of models gives

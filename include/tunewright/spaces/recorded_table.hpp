@@ -53,6 +53,7 @@ struct TableRow {
 /// Models:      KnobSpace, with program_type = config_type = TableRow.
 /// Cost:        `sample` O(1); `mutate` O(K log N) for each neighbour.
 /// Determinism: bit-identical everywhere.
+/// Errors:      `std::invalid_argument` without a table, for one without rows, and for two rows of one configuration.
 class RecordedTable {
  public:
   using config_type = TableRow;
