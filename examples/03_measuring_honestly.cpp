@@ -3,13 +3,11 @@
 // Lesson 3: what it takes to believe a latency.
 //
 // Shows:  how kernels are run in a process of their own, checked against reference values and timed; what
-// becomes of one that
-//         crashes, hangs, writes where it may not or is simply wrong; and why close kernels are compared in
-//         turns.
+//         becomes of one that crashes, hangs, writes where it may not or is simply wrong; and why close
+//         kernels are compared in turns.
 // Run:    build/release/examples/03_measuring_honestly
 // Expect: a latency for each right kernel, a fault for each wrong one, and one worker process for each kernel
-// that broke its
-//         predecessor. The program fails when a fault is not what it should be.
+//         that broke its predecessor. The program fails when a fault is not what it should be.
 //
 // The kernels are written by hand. Kernels that a tuner generates are measured in the same way, by
 // `measurers::OrcJit`.
