@@ -25,20 +25,22 @@ namespace tunewright::features {
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, section 4.2 ("temporal dataflow features").
 /// Models:      FeaturizerFor<S> for every space whose program is a loops::LoopNest.
-/// Shapes:      10 rows a configuration, or 8, 23 columns. Units: see the schema.
+/// Shapes:      10 rows a configuration, or 8, 23 columns, or 24. Units: see the schema.
 /// Determinism: a pure function of program and target.
 /// Cost:        that of `PerStatement`.
 /// Deviates:    the code looks for one string of scopes and gives zeros throughout where it does not occur; here
 ///              statements are found by what they do, so that a program that copies one operand keeps the rows of
 ///              the other. Within the reduction it reads operands in the order of a hash table, here from last to
-///              first, which is what that order came to.
+///              first, which is what that order came to. That copies run ahead shows in the size of their
+///              buffers; whether the device makes them by itself shows in a column that the paper does not have.
 struct Dataflow {
-  bool store_rows = true;           ///< the last two rows, which the paper has and its code leaves out
-  bool squared_operations = false;  ///< operations times iterations twice, as its code has them
+  bool store_rows = true;            ///< the last two rows, which the paper has and its code leaves out
+  bool squared_operations = false;   ///< operations times iterations twice, as its code has them
+  bool asynchronous_copies = false;  ///< a column more, 1 for copies that the device makes by itself
 
   /// Describes nests one by one; see `Joined`.
   [[nodiscard]] dataflow::Describer describer() const {
-    return dataflow::Describer(store_rows, squared_operations);
+    return dataflow::Describer(store_rows, squared_operations, asynchronous_copies);
   }
 
   /// A configuration that cannot be lowered or described gives a program without rows.
@@ -46,7 +48,7 @@ struct Dataflow {
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
                                      std::span<const config_t<S>> configs) const {
-    FeatureBatch batch(dataflow::columns);
+    FeatureBatch batch(asynchronous_copies ? dataflow::columns_with_asynchronous_copies : dataflow::columns);
     dataflow::Describer own = describer();
     for (const config_t<S>& config : configs) {
       try {
@@ -57,10 +59,12 @@ struct Dataflow {
         batch.close_program();
       }
     }
-    return batch;  // (10 N, 23) in N programs
+    return batch;  // (10 N, 23 or 24) in N programs
   }
 
-  [[nodiscard]] FeatureSchema schema() const { return dataflow::make_schema(squared_operations); }
+  [[nodiscard]] FeatureSchema schema() const {
+    return dataflow::make_schema(squared_operations, asynchronous_copies);
+  }
 };
 
 }  // namespace tunewright::features

@@ -87,6 +87,39 @@ TEST_CASE("eight rows, and operations squared, as the released code has them") {
   CHECK(Dataflow{}.schema().columns.size() == dataflow::columns);
 }
 
+TEST_CASE("copies that the device makes by itself are told apart where a column more is asked for") {
+  const auto graph = program::operators::matmul_graph({.m = 16, .n = 16, .k = 8});
+  const auto of = [&](schedule::Pipelining pipelining) {
+    auto s = test::tiled_on_gpu(graph, "matmul", {{1, 4, 2, 1}, {1, 4, 1, 2}}, {{2, 2}}, {"A"});
+    const schedule::Location at = s.state().stages[s.stage("A.shared")].location;
+    s.pipeline(at.stage, at.iter, pipelining);
+    return loops::lower(s.schedule());
+  };
+  const Dataflow with{.asynchronous_copies = true};
+  CHECK(with.schema().columns.size() == 24);
+  CHECK(with.schema().columns.back().name == "asynchronous");
+  CHECK(with.schema().name != Dataflow{}.schema().name);
+  FeatureBatch batch(24);
+  Task task;
+  task.target = gpu_target("A100");
+  auto describer = with.describer();
+  for (const schedule::Pipelining& pipelining :
+       {schedule::Pipelining{1, false}, schedule::Pipelining{2, false}, schedule::Pipelining{2, true}})
+    describer.describe(of(pipelining), task, batch);
+  for (std::size_t r = 0; r < dataflow::rows; ++r) {
+    CAPTURE(r);
+    for (std::size_t p = 0; p < 3; ++p) {
+      const bool alone = p == 2 && r == dataflow::FirstCopy;
+      CHECK(batch.row(p * dataflow::rows + r)[dataflow::CopiedByItself] == (alone ? 1 : 0));
+    }
+    // Nothing else differs between the last two.
+    for (std::size_t c = 0; c < dataflow::columns; ++c)
+      CHECK(batch.row(dataflow::rows + r)[c] == batch.row(2 * dataflow::rows + r)[c]);
+  }
+  FeatureBatch narrow(23);
+  CHECK_THROWS_AS(describer.describe(of({1, false}), task, narrow), std::invalid_argument);
+}
+
 TEST_CASE("what is not copied has no rows of a copy; what reduces nothing has none at all") {
   const auto graph = program::operators::matmul_graph({.m = 16, .n = 16, .k = 8});
   const FeatureBatch plain =

@@ -26,20 +26,23 @@ namespace tunewright::features::dataflow {
 /// what it described before. Not for several threads at once: give each its own.
 class Describer {
  public:
-  explicit Describer(bool store_rows = true, bool squared_operations = false)
-      : rows_(store_rows ? rows : rows_without_store), squared_operations_(squared_operations) {}
+  explicit Describer(bool store_rows = true, bool squared_operations = false,
+                     bool asynchronous_copies = false)
+      : rows_(store_rows ? rows : rows_without_store),
+        columns_(asynchronous_copies ? columns_with_asynchronous_copies : columns),
+        squared_operations_(squared_operations) {}
 
   /// Appends the program `nest` to `batch`. Throws `std::invalid_argument` for a batch of another width or a
   /// nest that is not well formed; `batch` is then unchanged.
   void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch& batch) {
-    if (batch.columns() != columns) {
-      throw std::invalid_argument("rows of " + std::to_string(columns) + " columns do not fit a batch of " +
+    if (batch.columns() != columns_) {
+      throw std::invalid_argument("rows of " + std::to_string(columns_) + " columns do not fit a batch of " +
                                   std::to_string(batch.columns()) +
                                   "; construct it with schema().columns.size()");
     }
     nest_ = &nest;
     line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
-    values_.assign(rows_ * columns, 0.0F);
+    values_.assign(rows_ * columns_, 0.0F);
     seen_.clear();
     depth_of_.clear();
     iterations_ = 1;
@@ -197,7 +200,7 @@ class Describer {
 
   void write(Row row, const loops::Statement& s, const per_statement::BufferNumbers& numbers) {
     const std::span<float> values =
-        std::span(values_).subspan(static_cast<std::size_t>(row) * columns, columns);
+        std::span(values_).subspan(static_cast<std::size_t>(row) * columns_, columns_);
     const loops::Buffer& buffer = nest_->buffers[numbers.buffer];
     const double times = squared_operations_ ? iterations_ * iterations_ : iterations_;
     values[FloatOperations] = per_statement::slog(float_operations(s) * times);
@@ -207,6 +210,8 @@ class Describer {
     for (std::size_t d = 0; d < per_statement::dimensions(buffer); ++d)
       bytes *= static_cast<double>(per_statement::extent(buffer, d));
     values[AllocationBytes] = per_statement::slog(bytes);
+    const bool is_copy = row == FirstCopy || row == SecondCopy;
+    if (columns_ > CopiedByItself && is_copy && buffer.asynchronous) values[CopiedByItself] = 1.0F;
   }
 
   /// On a CPU nothing is shared by a block; a tile copied for the reduction takes its place.
@@ -218,12 +223,13 @@ class Describer {
   }
 
   std::size_t rows_;
+  std::size_t columns_;
   bool squared_operations_;
   const loops::LoopNest* nest_ = nullptr;
   double line_bytes_ = 64;
   std::vector<Seen> seen_;
   Path path_;
-  std::vector<float> values_;  // (rows, columns)
+  std::vector<float> values_;  // (rows_, columns_)
   std::vector<std::int64_t> extents_;
   double iterations_ = 1;
   std::vector<std::uint32_t> depth_of_;  // by variable; empty while statements are only listed

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <utility>
 
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
@@ -18,7 +19,9 @@ enum Column : std::size_t {
   InLocalMemory,
   FirstOfBuffer,
   AllocationBytes = FirstOfBuffer + per_statement::buffer_columns,
-  columns
+  columns,                   ///< of the paper
+  CopiedByItself = columns,  ///< on demand
+  columns_with_asynchronous_copies
 };
 static_assert(columns == 23);
 
@@ -39,8 +42,10 @@ enum Row : std::size_t {
 };
 inline constexpr std::size_t rows_without_store = StoredResult;
 
-inline FeatureSchema make_schema(bool squared_operations) {
-  FeatureSchema schema{squared_operations ? "dataflow_squared_operations" : "dataflow", 1, {}};
+inline FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies = false) {
+  std::string schema_name = squared_operations ? "dataflow_squared_operations" : "dataflow";
+  if (asynchronous_copies) schema_name += "_asynchronous_copies";
+  FeatureSchema schema{std::move(schema_name), 1, {}};
   schema.columns.push_back({"float_operations", "log2(count + 1)",
                             squared_operations ? "Float operations of the statement times its iterations."
                                                : "Float operations of the statement over all iterations."});
@@ -56,6 +61,10 @@ inline FeatureSchema make_schema(bool squared_operations) {
     schema.columns.push_back(column);
   }
   schema.columns.push_back({"alloc_size", "log2(bytes + 1)", "Size of the buffer."});
+  if (asynchronous_copies) {
+    schema.columns.push_back(
+        {"asynchronous", "0 or 1", "The device copies to the buffer by itself, while threads compute."});
+  }
   return schema;
 }
 
