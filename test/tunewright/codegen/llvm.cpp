@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -10,9 +11,15 @@
 #include <vector>
 
 #include "support/nest_builder.hpp"
+#include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/random_inputs.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace {
@@ -133,6 +140,75 @@ TEST_CASE("random schedules with tiles that do not divide") {
     run(conv, false);
     run(conv_cached, true);
     run(nchw, false);
+  }
+}
+
+/// The only reduction of a nest.
+const Statement* update_of(const loops::Body& body) {
+  for (const loops::Node& node : body) {
+    if (const auto* s = std::get_if<Statement>(&node.content);
+        s != nullptr && s->kind == Statement::Kind::Update)
+      return s;
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (const Statement* found = update_of(loop->body)) return found;
+    }
+  }
+  return nullptr;
+}
+
+// Terms that padding makes zero are skipped, so coordinates beyond an axis cannot be clamped to its last: what a
+// clamped coordinate reads is not what the guard of the term is about.
+TEST_CASE("padded, strided and dilated convolutions in tiles that do not divide are the reference's") {
+  struct Case {
+    std::int64_t height, width, in, out, stride, padding, dilation;
+  };
+  for (const Case& c : {Case{7, 9, 3, 5, 2, 1, 1}, Case{11, 8, 2, 17, 2, 2, 2}, Case{9, 13, 1, 33, 1, 3, 2},
+                        Case{13, 7, 2, 19, 3, 4, 3}}) {
+    INFO("stride ", c.stride, ", padding ", c.padding, ", dilation ", c.dilation);
+    namespace ops = program::operators;
+    auto graph = std::make_shared<program::ComputeGraph>();
+    const auto x = graph->input("x", {1, c.height, c.width, c.in});
+    const auto y = ops::conv2d(*graph, x, graph->constant("w", {3, 3, c.in, c.out}),
+                               {.stride = c.stride, .padding = c.padding, .dilation = c.dilation});
+    const auto z = ops::relu(*graph, y);
+    const reference::Tensors inputs = reference::random_inputs(*graph, Rng(5));
+    const reference::Array expected = reference::evaluate(*graph, inputs)[z.id];
+
+    for (const bool rows_vary : {true, false}) {  // the innermost loop inside of reductions or outside
+      schedule::ScheduleBuilder s(graph);
+      s.compute_inline(y.id - 1);
+      const auto h = s.split(z.id, 1, {2}), w = s.split(z.id, 2, {4}), o = s.split(z.id, 3, {16});
+      s.reorder(z.id, {0, h[0], w[0], o[0], h[1], w[1], o[1]});
+      s.vectorize(z.id, o[1]);
+      s.compute_at(y.id, z.id, o[0]);
+      if (rows_vary)
+        s.reorder(y.id, {0, 4, 5, 6, 1, 2, 3});  // reductions, then a register tile
+      else
+        s.reorder(y.id, {0, 1, 2, 4, 5, 6, 3});
+      if (rows_vary) s.unroll(y.id, 1);
+      s.unroll(y.id, 2);
+      s.vectorize(y.id, 3);
+      const loops::LoopNest nest = loops::lower(s.schedule());
+      INFO(loops::to_string(nest));
+      const loops::LoopNest skipped = loops::skip_zeros(nest);
+      const auto& guards = update_of(skipped.body)->guards;
+      const auto skips = [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; };
+      REQUIRE(std::any_of(guards.begin(), guards.end(), skips));
+      REQUIRE_FALSE(std::all_of(guards.begin(), guards.end(), skips));
+      for_each_isa([&](codegen::LlvmCompiler& compiler) {
+        const codegen::Kernel kernel = compiler.compile(nest);
+        auto arguments = test::arguments_for(kernel, inputs);
+        CHECK(test::run_kernel(kernel, arguments));
+        for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+          const loops::Buffer& layout = kernel.buffers[b].layout;
+          if (layout.role != loops::BufferRole::Output) continue;
+          reference::Array actual(layout.type, layout.shape);
+          for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
+          const auto compared = reference::compare(actual, expected, reference::tolerance_for(*graph, z.id));
+          CHECK_MESSAGE(compared.passed, compared.text());
+        }
+      });
+    }
   }
 }
 
