@@ -32,6 +32,7 @@ namespace tunewright::explorers {
 /// Cost:        at most C * (steps + 1) rankings, usually far fewer: what is met again is not ranked again.
 /// Determinism: every chain has a generator for every step: same result at any number of threads. A session
 ///              resumed from a journal starts its chains anew.
+/// Errors:      `std::invalid_argument` for options out of their range.
 /// Deviates:    candidates of negative score are kept, because scores of some models are ranks around zero.
 struct Annealing {
   std::size_t chains = 128;         ///< at least 1
@@ -133,9 +134,12 @@ struct Annealing {
     require(chains >= 1, policy, "chains", static_cast<double>(chains), "at least 1");
     require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
     require(patience_steps >= 1, policy, "patience_steps", static_cast<double>(patience_steps), "at least 1");
-    require(first_temperature >= 0, policy, "first_temperature", first_temperature, "0 or more");
-    require(last_temperature >= 0, policy, "last_temperature", last_temperature, "0 or more");
-    require(elite_factor >= 1, policy, "elite_factor", elite_factor, "at least 1");
+    require(std::isfinite(first_temperature) && first_temperature >= 0, policy, "first_temperature",
+            first_temperature, "finite, 0 or more");
+    require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature",
+            last_temperature, "finite, 0 or more");
+    require(std::isfinite(elite_factor) && elite_factor >= 1, policy, "elite_factor", elite_factor,
+            "finite and at least 1");
   }
 };
 

@@ -30,6 +30,7 @@ namespace tunewright::explorers {
 /// Cost:        at most population * (generations + 1) rankings and as many mutations; what is met again is
 ///              not ranked again.
 /// Determinism: every slot of every generation has its own generator: same result at any number of threads.
+/// Errors:      `std::invalid_argument` for options out of their range.
 /// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost;
 ///              Ansor hands its random candidates to the final choice separately, here they end the pool.
 struct Evolutionary {
@@ -120,8 +121,10 @@ struct Evolutionary {
     require(mutation_probability >= 0 && mutation_probability <= 1, policy, "mutation_probability",
             mutation_probability, "0 to 1");
     require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
-    require(elite_factor >= 1, policy, "elite_factor", elite_factor, "at least 1");
-    require(unbred_factor >= 0, policy, "unbred_factor", unbred_factor, "at least 0");
+    require(std::isfinite(elite_factor) && elite_factor >= 1, policy, "elite_factor", elite_factor,
+            "finite and at least 1");
+    require(std::isfinite(unbred_factor) && unbred_factor >= 0, policy, "unbred_factor", unbred_factor,
+            "finite and at least 0");
     require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
   }
 };

@@ -30,6 +30,8 @@ namespace tunewright::samplers {
 ///              shrink and are computed again only when a candidate comes first.
 /// Determinism: no randomness; equal gains go by score, then by place in the pool.
 /// The score weight of 0 is what AutoTVM's tuner uses: it picks for coverage alone among the best.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
 struct DiverseTopK {
   double score_weight = 0;       ///< at least 0
   double knob_weight = 1;        ///< of one new value of one knob, at least 0
@@ -41,7 +43,8 @@ struct DiverseTopK {
     constexpr const char* policy = "DiverseTopK";
     require(score_weight >= 0, policy, "score_weight", score_weight, "0 or more");
     require(knob_weight >= 0, policy, "knob_weight", knob_weight, "0 or more");
-    require(candidates_factor >= 1, policy, "candidates_factor", candidates_factor, "at least 1");
+    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
+            candidates_factor, "finite and at least 1");
     check_pool(policy, x, score, labelled);
     const auto considered = static_cast<std::size_t>(std::ceil(candidates_factor * static_cast<double>(n)));
     const std::vector<std::size_t> candidates =

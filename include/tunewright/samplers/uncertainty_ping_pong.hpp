@@ -37,6 +37,8 @@ namespace tunewright::samplers {
 /// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
 /// Cost:        a fit of Q, or `copies` fits of the model, every ping; O(C (L + n) D), C = candidates_factor * n.
 /// Determinism: rounds and errors are read from the labels, so there is no state to resume.
+/// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
+///              a program.
 /// Deviates:    the paper's text is not public; what it leaves open is a reconstruction. It searches for uncertain
 ///              candidates where here the explorer's pool, which is ranked by score, is all there is: let the
 ///              explorer return several times the batch (`elite_factor`). The pool is taken as one task, that of
@@ -197,7 +199,8 @@ struct UncertaintyPingPong {
 
   void check() const {
     constexpr const char* policy = "UncertaintyPingPong";
-    require(candidates_factor >= 1, policy, "candidates_factor", candidates_factor, "at least 1");
+    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
+            candidates_factor, "finite and at least 1");
     require(diversity_weight >= 0, policy, "diversity_weight", diversity_weight, "0 or more");
     require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
     require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -279,8 +280,11 @@ inline Operator copy_operator(std::string name, const Operator& like, TensorId f
 
 }  // namespace detail
 
-/// The state before any step: one stage an operator, every stage at the root with its axes as loops.
+/// The state before any step: one stage an operator, every stage at the root with its axes as loops. Throws
+/// `std::invalid_argument` for no program.
 [[nodiscard]] inline State initial_state(std::shared_ptr<const ComputeGraph> graph) {
+  if (graph == nullptr)
+    throw std::invalid_argument("a schedule has no program; give it a graph, such as that of its task");
   State state;
   const std::size_t tensors = graph->size();
   constexpr std::size_t copies = 4;  // that steps commonly add

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/toy_space.hpp"
 
 using namespace tunewright;
@@ -74,4 +76,9 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(run({.first_temperature = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.last_temperature = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = 0}), std::invalid_argument);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH_AS(run({.elite_factor = infinity}), doctest::Contains("elite_factor is inf"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS(run({.first_temperature = infinity}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.last_temperature = infinity}), std::invalid_argument);
 }

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+
 #include "support/toy_space.hpp"
 
 using namespace tunewright;
@@ -95,4 +97,8 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(run({.elite_factor = 0.5}), std::invalid_argument);
   CHECK_THROWS_AS(run({.unbred_factor = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.max_tries = 0}), std::invalid_argument);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH_AS(run({.elite_factor = infinity}), doctest::Contains("elite_factor is inf"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS(run({.unbred_factor = infinity}), std::invalid_argument);
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -79,4 +80,6 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(select({.knob_weight = -1}), doctest::Contains("knob_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0.5}), doctest::Contains("candidates_factor is 0.5"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.candidates_factor = std::numeric_limits<double>::infinity()}),
+                       doctest::Contains("candidates_factor is inf"), std::invalid_argument);
 }

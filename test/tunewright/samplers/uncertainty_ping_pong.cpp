@@ -138,6 +138,8 @@ TEST_CASE("options out of range are refused") {
   };
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0}), doctest::Contains("candidates_factor is 0"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.candidates_factor = std::numeric_limits<double>::infinity()}),
+                       doctest::Contains("candidates_factor is inf"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.diversity_weight = -1}), doctest::Contains("diversity_weight"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.least_gain = -1}), doctest::Contains("least_gain"), std::invalid_argument);

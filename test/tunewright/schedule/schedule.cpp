@@ -99,6 +99,11 @@ TEST_CASE("misuse is refused at the call") {
   CHECK(s.schedule().steps.empty());
 }
 
+TEST_CASE("without a program there is nothing to schedule") {
+  CHECK_THROWS_WITH_AS(ScheduleBuilder(nullptr), doctest::Contains("has no program"), std::invalid_argument);
+  CHECK_THROWS_AS((void)replay(Schedule{}), std::invalid_argument);
+}
+
 TEST_CASE("replay names the step that is illegal") {
   const Schedule wrong{matmul_relu(), {Split{2, 0, {2}}, Split{2, 0, {2}}}};
   CHECK_THROWS_WITH_AS((void)replay(wrong), doctest::Contains("step 1: "), ScheduleError);

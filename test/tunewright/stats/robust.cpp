@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -42,4 +43,46 @@ TEST_CASE("median and deviation at once are what each is alone, with the values 
   CHECK(both(many) == std::pair(50.0, 25.0));
   std::vector<double> none;
   CHECK_THROWS_AS(static_cast<void>(stats::median_and_deviation(none)), std::invalid_argument);
+}
+
+TEST_CASE("quantiles lie between the sorted values") {
+  const std::vector<double> values{4, 1, 3, 2};
+  CHECK(stats::quantile(values, 0) == 1);
+  CHECK(stats::quantile(values, 0.25) == 1.75);  // value number 0.75: 1 + 0.75 (2 - 1)
+  CHECK(stats::quantile(values, 0.5) == 2.5);
+  CHECK(stats::quantile(values, 1) == 4);
+  CHECK(stats::quantile({7}, 0.3) == 7);
+}
+
+TEST_CASE("an interval of order statistics covers the median with the binomial's probability") {
+  // P(Binomial(9, 1/2) <= 1) = 10 / 512 and <= 2 = 46 / 512: the second and the eighth of nine values cover 0.961, the
+  // third and the seventh 0.820.
+  const std::vector<double> nine{9, 8, 7, 6, 5, 4, 3, 2, 1};
+  const stats::MedianInterval wide = stats::median_interval(nine, 0.95);
+  CHECK(wide.low == 2);
+  CHECK(wide.high == 8);
+  CHECK(wide.coverage == doctest::Approx(1 - 20.0 / 512));
+  const stats::MedianInterval narrow = stats::median_interval(nine, 0.82);
+  CHECK(narrow.low == 3);
+  CHECK(narrow.high == 7);
+  CHECK(narrow.coverage == doctest::Approx(1 - 92.0 / 512));
+  const stats::MedianInterval few = stats::median_interval({5, 1, 2, 4, 3}, 0.95);  // too few: 1 - 2^-4
+  CHECK(few.low == 1);
+  CHECK(few.high == 5);
+  CHECK(few.coverage == doctest::Approx(0.9375));
+}
+
+TEST_CASE("quantiles and intervals of nothing, or at no share, are refused") {
+  const std::vector<double> values{1, 2, 3};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double level : {-0.01, 1.01, nan}) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(stats::quantile(values, level)),
+                         doctest::Contains("give a value in [0, 1]"), std::invalid_argument);
+  }
+  for (const double confidence : {0.0, 1.0, nan}) {
+    CHECK_THROWS_WITH_AS(static_cast<void>(stats::median_interval(values, confidence)),
+                         doctest::Contains("give a value in (0, 1)"), std::invalid_argument);
+  }
+  CHECK_THROWS_AS(static_cast<void>(stats::quantile({}, 0.5)), std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(stats::median_interval({})), std::invalid_argument);
 }
