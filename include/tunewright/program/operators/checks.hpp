@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -77,6 +78,21 @@ inline void require_same_type(std::string_view who, const Tensor& a, const Tenso
   if (a.type == b.type) return;
   refuse(who, "operands have types " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
                   "; cast one of them first");
+}
+
+/// Throws unless `t` holds floating-point numbers, for operators whose formula has fractions: a plain number in it takes
+/// the type of the tensor, so that among integers a half would be 0.
+inline void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t) {
+  if (is_float(t.type)) return;
+  refuse(who, std::string(operand) + " holds " + std::string(name(t.type)) +
+                  ", which loses the fractions in between; cast it to float32 first");
+}
+
+/// Throws unless `value` is a number among those of `t`; an infinity stands for the end of a type of integers.
+inline void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t) {
+  if (is_float(t.type) || std::trunc(value) == value) return;
+  refuse(who, std::string(what) + " is " + std::to_string(value) + ", no " + std::string(name(t.type)) +
+                  "; give a whole number, or cast the input to float32 first");
 }
 
 /// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default

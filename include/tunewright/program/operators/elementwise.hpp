@@ -51,38 +51,51 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
 inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "relu") {
   return map(graph, x, std::move(name), [](const Expr& v) { return max(v, Expr(0.0)); });
 }
-/// min(max(x, low), high), such as ReLU6 with 0 and 6. Throws `std::invalid_argument` when low > high.
+/// min(max(x, low), high), such as ReLU6 with 0 and 6. Throws `std::invalid_argument` when low > high, and for a bound
+/// that is no number of the type of x.
 inline Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip") {
   if (!(low <= high)) {
     detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
                              " are in the wrong order; give the lower one first");
   }
+  detail::require_number_of(name, "the lower bound", low, x);
+  detail::require_number_of(name, "the upper bound", high, x);
   return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });
 }
+// Of the following functions, those that have fractions in between throw `std::invalid_argument` for a tensor that does not
+// hold floating-point numbers.
+
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 inline Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name),
              [](const Expr& v) { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); });
 }
 /// 1 / (1 + exp(-x))
 inline Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name), [](const Expr& v) { return Expr(1.0) / (exp(-v) + 1.0); });
 }
 /// x * sigmoid(x), also called swish.
 inline Tensor silu(ComputeGraph& graph, const Tensor& x, std::string name = "silu") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name), [](const Expr& v) { return v / (exp(-v) + 1.0); });
 }
 inline Tensor tanh(ComputeGraph& graph, const Tensor& x, std::string name = "tanh") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name), [](const Expr& v) { return program::tanh(v); });
 }
 inline Tensor exp(ComputeGraph& graph, const Tensor& x, std::string name = "exp") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name), [](const Expr& v) { return program::exp(v); });
 }
 inline Tensor sqrt(ComputeGraph& graph, const Tensor& x, std::string name = "sqrt") {
+  detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name), [](const Expr& v) { return program::sqrt(v); });
 }
-/// x * factor
+/// x * factor. Throws `std::invalid_argument` for a factor that is no number of the type of x.
 inline Tensor scale(ComputeGraph& graph, const Tensor& x, double factor, std::string name = "scale") {
+  detail::require_number_of(name, "the factor", factor, x);
   return map(graph, x, std::move(name), [&](const Expr& v) { return v * factor; });
 }
 inline Tensor cast(ComputeGraph& graph, const Tensor& x, ScalarType type, std::string name = "cast") {

@@ -18,10 +18,12 @@ struct LayerNormOptions {
 /// cancel.
 ///
 /// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x.
-/// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension.
+/// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension, and for a tensor that
+/// does not hold floating-point numbers.
 inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                          const LayerNormOptions& options = {}) {
   const std::size_t along = detail::dimension(options.name, -1, x.shape.size());
+  detail::require_floating_point(options.name, "the input", x);
   const std::int64_t count = x.shape[along];
   for (const Tensor* parameter : {&gamma, &beta}) {
     detail::require_rank(options.name, "parameter", *parameter, 1, "[channels]");
@@ -72,10 +74,12 @@ struct BatchNormOptions {
 /// epsilon) * gamma + beta. One elementwise operator.
 ///
 /// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
-/// Throws `std::invalid_argument` when a parameter does not have one number a channel.
+/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not hold
+/// floating-point numbers.
 inline Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
                          const BatchNormOptions& options = {}) {
   const std::size_t channel = detail::dimension(options.name, options.axis, x.shape.size());
+  detail::require_floating_point(options.name, "the input", x);
   for (const Tensor* parameter :
        {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
     detail::require_rank(options.name, "parameter", *parameter, 1, "[channels]");

@@ -35,7 +35,7 @@ namespace detail {
 ///
 /// The body is a select whose untaken branch would be out of bounds, so it is never evaluated there. Returns
 /// `x` itself when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of
-/// them.
+/// them, and for a value that is no number of the type of x.
 inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options) {
   const std::size_t rank = x.shape.size();
   if (options.before.size() != rank || options.after.size() != rank) {
@@ -55,6 +55,7 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
     unchanged = unchanged && axes[d].extent == x.shape[d];
   }
   if (unchanged) return x;
+  detail::require_number_of(options.name, "the padding value", options.value, x);
   const std::vector<Axis> padded = axes;
   return graph.compute(options.name, std::move(axes), [&](auto i) {
     Expr inside;
@@ -67,7 +68,8 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
       }
       source.push_back(i[d] - first);
     }
-    return select(inside, x.at(std::move(source)), constant(options.value, x.type));
+    return select(inside, x.at(std::move(source)),
+                  cast(constant(options.value, ScalarType::Float64), x.type));
   });
 }
 

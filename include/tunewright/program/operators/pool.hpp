@@ -70,8 +70,9 @@ inline Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
 }
 
 /// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as
-/// `max_pool2d`.
+/// `max_pool2d`; the elements must be floating-point numbers, too.
 inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {}) {
+  detail::require_floating_point(options.name, "the input", x);
   detail::PoolPlan plan = detail::plan_pool(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, 0.0, options.name);
@@ -100,10 +101,12 @@ inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
 
 /// Mean over the whole image of each channel, as two operators: sum and scale.
 ///
-/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
+/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a tensor
+/// that does not hold floating-point numbers.
 inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
                                 const std::string& name = "global_avg_pool2d") {
   const detail::ImageDimensions<2> dims{layout};
+  detail::require_floating_point(name, "the input", x);
   detail::require_rank(name, "input", x, 4, dims.text());
   const std::int64_t h = x.shape[dims.image(0)];
   const std::int64_t w = x.shape[dims.image(1)];

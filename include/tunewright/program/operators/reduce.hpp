@@ -64,15 +64,18 @@ inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& 
                   const std::string& name = "min") {
   return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
 }
-/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`.
+/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Throws `std::invalid_argument` for a tensor
+/// that does not hold floating-point numbers, too.
 inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                    const std::string& name = "mean") {
+  detail::require_floating_point(name, "the input", x);
   const Tensor total = sum(graph, x, over, name + "_sum");
   return scale(graph, total, 1.0 / static_cast<double>(detail::reduced_count(x, total)), name);
 }
-/// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; see `sum`.
+/// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; errors as `mean`.
 inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                    const std::string& name = "norm") {
+  detail::require_floating_point(name, "the input", x);
   const Tensor squares = detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares",
                                              [](const Expr& v) { return v * v; });
   return sqrt(graph, squares, name);

@@ -18,9 +18,10 @@ struct SoftmaxOptions {
 /// Subtracting the maximum keeps the exponentials from overflowing and changes nothing else.
 ///
 /// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does
-/// not exist.
+/// not exist and for a tensor that does not hold floating-point numbers.
 inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {}) {
   const std::size_t along = detail::dimension(options.name, options.axis, x.shape.size());
+  detail::require_floating_point(options.name, "the input", x);
   const auto erased = [&](auto all) {
     all.erase(all.begin() + static_cast<std::ptrdiff_t>(along));
     return all;

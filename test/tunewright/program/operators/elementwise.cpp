@@ -134,3 +134,22 @@ TEST_CASE("shapes that do not fit are refused") {
   CHECK_REFUSES("part 1 has shape [2, 4], the first one [2, 3]", op::concat(g, {x, y}, 0));
   CHECK_REFUSES("no tensors were given", op::concat(g, {}));
 }
+
+TEST_CASE("formulas and numbers with fractions are refused among whole numbers, which would lose them") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {2, 3}, ScalarType::Int32);
+  CHECK_REFUSES("the input holds int32", op::gelu(g, x));
+  CHECK_REFUSES("the input holds int32", op::sigmoid(g, x));
+  CHECK_REFUSES("the input holds int32", op::silu(g, x));
+  CHECK_REFUSES("the input holds int32", op::tanh(g, x));
+  CHECK_REFUSES("the input holds int32", op::exp(g, x));
+  CHECK_REFUSES("cast it to float32 first", op::sqrt(g, x));
+  CHECK_REFUSES("the factor is 0.5", op::scale(g, x, 0.5));
+  CHECK_REFUSES("the lower bound is 0.5", op::clip(g, x, 0.5, 6));
+  CHECK_REFUSES("the upper bound is 6.5", op::clip(g, x, 0, 6.5));
+  CHECK_REFUSES("the padding value is 0.5", op::pad(g, x, {.before = {1, 0}, .after = {0, 0}, .value = 0.5}));
+  CHECK(g.size() == 1);
+  op::scale(g, x, 2);  // whole numbers stay what they are
+  op::clip(g, x, 0, 6);
+  CHECK(g.size() == 3);
+}

@@ -131,3 +131,25 @@ TEST_CASE("windows and parameters that do not fit are refused") {
   CHECK_REFUSES("given twice", op::sum(g, x, {1, -3}));
   CHECK_REFUSES("give it rank 4, [n, c, h, w]", op::global_avg_pool2d(g, short_one, Layout::ChannelsFirst));
 }
+
+TEST_CASE("padding of whole numbers is the least there is, not an infinity that they lack") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {1, 2, 2, 1}, ScalarType::Int8);
+  op::max_pool2d(g, x, {.kernel = 2, .stride = 2, .padding = 1});
+  CHECK(g.op(1).body->args[2]->value == -128);
+  CHECK(g.op(1).body->args[2]->type == ScalarType::Int8);
+}
+
+TEST_CASE("formulas with fractions are refused among whole numbers, which would lose them") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {1, 4, 4, 6}, ScalarType::Int8);
+  const Tensor p = g.constant("p", {6});
+  CHECK_REFUSES("the input holds int8", op::avg_pool2d(g, x));
+  CHECK_REFUSES("cast it to float32 first", op::global_avg_pool2d(g, x));
+  CHECK_REFUSES("the input holds int8", op::mean(g, x));
+  CHECK_REFUSES("the input holds int8", op::norm(g, x));
+  CHECK_REFUSES("the input holds int8", op::softmax(g, x));
+  CHECK_REFUSES("the input holds int8", op::layer_norm(g, x, p, p));
+  CHECK_REFUSES("the input holds int8", op::batch_norm(g, x, {p, p, p, p}));
+  CHECK(g.size() == 2);  // nothing was added on the way
+}
