@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -71,8 +72,9 @@ class Session {
   [[nodiscard]] const ReasonCounts& rejected() const noexcept { return rejected_; }
 
   /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when
-  /// it never did.
+  /// it never did, and for an `n` of 0.
   [[nodiscard]] Batch ask(std::size_t n) {
+    if (n == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
     const bool guided =
         has_draft || model_has_learned();  // a model without data would only dress up random choice
@@ -128,7 +130,9 @@ class Session {
     return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink);
   }
 
-  /// Takes what measuring `batch` gave: one outcome a candidate, in the same order.
+  /// Takes what measuring `batch` gave: one outcome a candidate, in the same order. Throws `std::invalid_argument`,
+  /// before anything is learned, for another number of outcomes, for latencies that are not positive and finite, and for
+  /// candidates that were told before.
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
     learn(batch, outcomes, false);
     ++round_;
@@ -306,11 +310,9 @@ class Session {
     std::vector<double> costs_s;
     std::vector<std::uint32_t> rounds;
     std::vector<float> predicted;
+    check_told(batch, outcomes);
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      if (!history_.append({batch[i], outcomes[i], recalled})) {
-        throw std::invalid_argument("Session::tell: candidate " + to_hex(batch[i].key) +
-                                    " was told before; tell each once");
-      }
+      history_.append({batch[i], outcomes[i], recalled});
       configs.push_back(batch[i].config);
       costs_s.push_back(cost_s(outcomes[i]));
       rounds.push_back(batch[i].round);
@@ -324,6 +326,22 @@ class Session {
     const TrainingSet::Data data = parts_.training.assemble();
     parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y),
                              std::span<const std::uint32_t>(data.group));
+  }
+
+  void check_told(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) const {
+    KeySet told;
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const std::string who = "Session::tell: candidate " + to_hex(batch[i].key);
+      if (history_.contains(batch[i].key) || !told.insert(batch[i].key).second)
+        throw std::invalid_argument(who + " was told before; tell each once");
+      const Timing* timing = outcomes[i].timing();
+      if (timing == nullptr) continue;
+      const double median_s = timing->median.count();
+      if (!(median_s > 0) || std::isinf(median_s)) {
+        throw std::invalid_argument(who + " took " + std::to_string(median_s) +
+                                    " s; tell a positive latency, or a Failure");
+      }
+    }
   }
 
   Parts<Recipe>& parts_;

@@ -2,7 +2,10 @@
 // What a run takes over from a journal, seen through an observer that remembers.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "support/toy_recipes.hpp"
+#include "tunewright/explorers/draft_set.hpp"
 #include "tunewright/tuner.hpp"
 
 using namespace tunewright;
@@ -23,6 +26,24 @@ std::vector<std::uint64_t> keys(const auto& history) {
   std::vector<std::uint64_t> all;
   for (const auto& trial : history.trials()) all.push_back(trial.candidate.key);
   return all;
+}
+
+/// Drafts by cost alone, a set for two rounds.
+struct Drafted : toy::Evolution {
+  struct draft {
+    void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
+               std::span<float> score) const {
+      for (std::size_t i = 0; i < configs.size(); ++i)
+        score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+    }
+  };
+  using explorer = explorers::DraftSet<>;
+};
+Tuner<Drafted> drafted() {
+  Parts<Drafted> parts{.seed = 4};
+  parts.explorer.size = 64;
+  parts.explorer.explorer.population = 64;
+  return Tuner<Drafted>(std::move(parts));
 }
 
 }  // namespace
@@ -57,6 +78,28 @@ TEST_CASE("a run that was killed within a round repeats nothing") {
   KeySet distinct;
   for (const Record& record : memory.records) CHECK(distinct.insert(record.key).second);
   for (const Record& record : memory.records) CHECK(record.round <= 5);
+}
+
+TEST_CASE(
+    "a run that drafts sets goes on as if it had not been stopped where a set ended, elsewhere with another "
+    "set") {
+  constexpr std::size_t batch = 8, trials = 6 * batch;  // sets for rounds 0 and 1, 2 and 3, 4 and 5
+  const auto expected = keys(drafted().run(toy::task(), {.trials = trials, .batch = batch}).history);
+  const auto resumed_after = [&](std::size_t first) {
+    Memory memory;
+    (void)drafted().run(toy::task(), {.trials = first, .batch = batch}, memory);
+    return keys(drafted().run(toy::task(), {.trials = trials, .batch = batch}, memory).history);
+  };
+  CHECK(resumed_after(2 * batch) == expected);
+  CHECK(resumed_after(4 * batch) == expected);
+
+  const auto within = resumed_after(3 * batch);
+  CHECK(within.size() == trials);
+  CHECK(std::equal(within.begin(), within.begin() + 3 * batch, expected.begin()));
+  CHECK(within != expected);
+  CHECK(within == resumed_after(3 * batch));
+  const KeySet distinct(within.begin(), within.end());
+  CHECK(distinct.size() == trials);
 }
 
 TEST_CASE("recorded trials are spent: a used-up budget measures nothing") {

@@ -4,8 +4,15 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "support/toy_recipes.hpp"
+#include "tunewright/filters/static_limits.hpp"
 
 using namespace tunewright;
 
@@ -29,6 +36,152 @@ struct ByFirstTile {
     for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]);
   }
 };
+
+/// The table where some configurations cannot be lowered: the filter knows of unroll 6, nobody of unroll 5.
+struct Unlowerable : toy::Space {
+  using toy::Space::why_infeasible;
+  std::shared_ptr<std::atomic<int>> lowered = std::make_shared<std::atomic<int>>();
+
+  [[nodiscard]] toy::Program lower(const Task& task, const toy::Tiles& tiles) const {
+    ++*lowered;
+    if (tiles[3] >= 5 && tiles[3] <= 6) throw std::invalid_argument("leads nowhere");
+    return toy::Space::lower(task, tiles);
+  }
+  [[nodiscard]] std::string_view why_infeasible(const Task& task, const toy::Tiles& tiles) const {
+    try {
+      return why_infeasible(task, lower(task, tiles));
+    } catch (const std::invalid_argument&) {
+      return tiles[3] == 6 ? "cannot be lowered" : toy::Space::why_infeasible(task, tiles);
+    }
+  }
+  [[nodiscard]] std::string_view why_infeasible(const Task& task, const toy::Program& program) const {
+    return toy::Space::why_infeasible(task, program.tiles);
+  }
+  [[nodiscard]] bool feasible(const Task& task, const toy::Tiles& tiles) const {
+    return why_infeasible(task, tiles).empty();
+  }
+};
+
+/// As `filters::StaticLimits`, of configurations alone.
+struct LimitsOfConfigurations {
+  [[nodiscard]] Kept keep(const Unlowerable& space, const Task& task,
+                          std::span<const toy::Tiles> pool) const {
+    Kept kept;
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+      const std::string_view reason = space.why_infeasible(task, pool[i]);
+      if (reason.empty())
+        kept.indices.push_back(i);
+      else
+        ++kept.rejected[std::string(reason)];
+    }
+    return kept;
+  }
+};
+
+struct DraftOfConfigurations {
+  static float of(const toy::Program& program) {
+    return static_cast<float>(1e-3 / (toy::cost_s(program.tiles) + 1e-4 * program.tiles[0]));
+  }
+  void score(const Unlowerable& space, const Task& task, std::span<const toy::Tiles> configs,
+             std::span<float> score) const {
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      try {
+        score[i] = of(space.lower(task, configs[i]));
+      } catch (const std::invalid_argument&) {
+        score[i] = -INFINITY;
+      }
+    }
+  }
+};
+struct DraftOfPrograms : DraftOfConfigurations {
+  [[nodiscard]] auto score_of(const Task&) const {
+    return [](const toy::Program& program) { return of(program); };
+  }
+};
+
+/// Columns of the lowered program; no rows for what cannot be lowered.
+struct FeaturesOfConfigurations {
+  static FeatureBatch columns_of(const toy::Program& program, const Task& task) {
+    return toy::Features{}.extract({}, task, std::span(&program.tiles, 1));
+  }
+  [[nodiscard]] FeatureBatch extract(const Unlowerable& space, const Task& task,
+                                     std::span<const toy::Tiles> configs) const {
+    FeatureBatch batch(8);
+    for (const toy::Tiles& tiles : configs) {
+      try {
+        batch.append(columns_of(space.lower(task, tiles), task));
+      } catch (const std::invalid_argument&) {
+        batch.close_program();
+      }
+    }
+    return batch;
+  }
+  [[nodiscard]] FeatureSchema schema() const { return toy::Features{}.schema(); }
+};
+struct FeaturesOfPrograms : FeaturesOfConfigurations {
+  struct Describer {
+    void describe(const toy::Program& program, const Task& task, FeatureBatch& batch) const {
+      batch.append(columns_of(program, task));
+    }
+  };
+  [[nodiscard]] Describer describer() const { return {}; }
+};
+
+template <class Filter, class Draft, class Featurizer>
+struct OverUnlowerable : toy::Evolution {
+  using space = Unlowerable;
+  using filter = Filter;
+  using draft = Draft;
+  using featurizer = Featurizer;
+};
+
+/// What a search of five rounds came to, and what it lowered for it.
+struct Searched {
+  std::vector<std::uint64_t> keys;
+  std::vector<float> predicted;
+  ReasonCounts rejected;
+  int lowered = 0;
+};
+template <class Recipe>
+Searched searched(unsigned threads) {
+  Parts<Recipe> parts{.seed = 3, .threads = threads};
+  parts.explorer.population = 64;
+  Session<Recipe> session(parts, toy::task());
+  Searched result;
+  for (int round = 0; round < 5; ++round) {
+    const auto batch = session.ask(8);
+    for (const auto& candidate : batch) {
+      result.keys.push_back(candidate.key);
+      if (round > 0) result.predicted.push_back(candidate.predicted);
+    }
+    std::vector<Outcome> outcomes = measured(batch);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (batch[i].config[3] == 5) outcomes[i].result = Failure{Fault::InvalidSchedule, "leads nowhere"};
+    }
+    session.tell(batch, outcomes);
+  }
+  result.rejected = session.rejected();
+  result.lowered = *parts.space.lowered;
+  return result;
+}
+
+/// Both search alike, at any number of threads, and `Once` lowers less for it.
+template <class Once, class Twice>
+void check_alike() {
+  const Searched twice = searched<Twice>(1);
+  CHECK(twice.keys.size() == 40);
+  CHECK(twice.rejected.at("tile too large") > 0);
+  CHECK(twice.rejected.at("cannot be lowered") > 0);
+  for (const unsigned threads : {1U, 3U}) {
+    INFO(threads, " threads");
+    const Searched once = searched<Once>(threads);
+    CHECK(once.keys == twice.keys);
+    CHECK(once.predicted == twice.predicted);
+    CHECK(once.rejected == twice.rejected);
+    CHECK(once.lowered < twice.lowered);
+    CHECK(searched<Twice>(threads).keys == twice.keys);
+  }
+}
 
 }  // namespace
 
@@ -77,8 +230,8 @@ TEST_CASE("a model that says it has learned is used at once") {
   };
   Parts<Recipe> parts;
   Session<Recipe> untrained(parts, toy::task());
-  CHECK(std::none_of(untrained.ask(4).begin(), untrained.ask(4).end(),
-                     [](const auto& c) { return c.config == toy::best; }));
+  const auto guessed = untrained.ask(4);
+  CHECK(std::none_of(guessed.begin(), guessed.end(), [](const auto& c) { return c.config == toy::best; }));
   parts.model.weights = {-3,  -3.2, -2,  -0.4, 0.5,
                          0.4, 0.2,  0.1, 17.3};  // the cost of the table, in milliseconds
   Session<Recipe> trained(parts, toy::task());
@@ -126,6 +279,24 @@ TEST_CASE("a learning filter is told every outcome and keeps out what it learned
   CHECK(parts.filter.told == 8);
   for (const auto& candidate : session.ask(32)) CHECK(candidate.config[3] <= 2);
   CHECK(session.rejected().at("unrolled too far") > 0);
+}
+
+TEST_CASE("filters and drafts that are handed the lowered program search as those that lower it themselves") {
+  using filters::StaticLimits;
+  static_assert(ProgramFilterFor<StaticLimits, Unlowerable>);
+  static_assert(!ProgramFilterFor<LimitsOfConfigurations, Unlowerable>);
+  static_assert(ProgramDraftFor<DraftOfPrograms, Unlowerable>);
+  static_assert(!ProgramDraftFor<DraftOfConfigurations, Unlowerable>);
+  static_assert(features::NestFeaturizerFor<FeaturesOfPrograms, Unlowerable>);
+  static_assert(!features::NestFeaturizerFor<FeaturesOfConfigurations, Unlowerable>);
+  SUBCASE("a draft ranks") {
+    check_alike<OverUnlowerable<StaticLimits, DraftOfPrograms, FeaturesOfConfigurations>,
+                OverUnlowerable<LimitsOfConfigurations, DraftOfConfigurations, FeaturesOfConfigurations>>();
+  }
+  SUBCASE("the model ranks") {
+    check_alike<OverUnlowerable<StaticLimits, drafts::None, FeaturesOfPrograms>,
+                OverUnlowerable<LimitsOfConfigurations, drafts::None, FeaturesOfConfigurations>>();
+  }
 }
 
 TEST_CASE("a sampler that looks at what was measured is shown all of it") {
@@ -190,4 +361,32 @@ TEST_CASE("telling what does not fit is refused with the numbers") {
   session.tell(batch, outcomes);
   CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("told before"),
                        std::invalid_argument);
+}
+
+TEST_CASE(
+    "latencies that are none, and a candidate twice in a batch, are refused before anything is learned") {
+  Parts<toy::Evolution> parts;
+  Session<toy::Evolution> session(parts, toy::task());
+  auto batch = session.ask(4);
+  const auto told = measured(batch);
+  for (const double latency_s : {0.0, -1e-3, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+    auto outcomes = told;
+    outcomes[2].result = Timing{.median = Seconds(latency_s)};
+    CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("tell a positive latency"),
+                         std::invalid_argument);
+  }
+  auto twice = batch;
+  twice[3] = twice[0];
+  CHECK_THROWS_WITH_AS(session.tell(twice, told), doctest::Contains("told before"), std::invalid_argument);
+  CHECK(session.history().size() == 0);
+  CHECK(parts.training.size() == 0);
+  CHECK(session.round() == 0);
+  session.tell(batch, told);
+  CHECK(session.history().size() == 4);
+}
+
+TEST_CASE("asking for nothing is refused") {
+  Parts<toy::RandomSearch> parts;
+  Session<toy::RandomSearch> session(parts, toy::task());
+  CHECK_THROWS_WITH_AS((void)session.ask(0), doctest::Contains("ask for at least 1"), std::invalid_argument);
 }

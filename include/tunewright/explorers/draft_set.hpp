@@ -31,7 +31,10 @@ namespace tunewright::explorers {
 /// Shapes:      pool [size + (`random_factor` + `bred_factor`) * wanted] at most, distinct, the set best first.
 /// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
 ///              rankings of 1536 * 3.
-/// Determinism: that of the explorer inside. A session resumed from a journal drafts anew.
+/// Determinism: that of the explorer inside. A session resumed from a journal drafts anew: where the set had served its
+///              rounds it goes on as one that was not stopped, elsewhere it looks at other candidates than that would.
+/// Errors:      `std::invalid_argument` for a `size` or `refresh_rounds` of 0 and for factors that are negative
+///              or not finite.
 /// Deviates:    the released code lets the model breed once from drafts and measured candidates, so that the model
 ///              ranks some thousands of programs; the paper says that it ranks the set. This is the paper, unless
 ///              `bred_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
