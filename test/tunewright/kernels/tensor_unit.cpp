@@ -125,6 +125,24 @@ std::vector<Graph> tile_products() {
       quantised_layer()};
 }
 
+/// Products that no tile divides in at least one direction.
+std::vector<Graph> odd_tile_products() {
+  op::Conv2dShape convolution{
+      .height = 7, .width = 7, .in_channels = 20, .out_channels = 24, .kernel = 3, .padding = 1};
+  convolution.type = ScalarType::BFloat16;
+  return {op::matmul_graph({.m = 37, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
+          op::matmul_graph({.m = 5, .n = 10, .k = 7, .type = ScalarType::Int8}),
+          op::matmul_graph({.m = 64, .n = 100, .k = 64, .constant_b = true, .type = ScalarType::UInt8}),
+          op::batch_matmul_graph({.batch = 2, .m = 19, .n = 33, .k = 35, .type = ScalarType::BFloat16}),
+          op::conv2d_graph(convolution),
+          rounded_product()};
+}
+
+bool is_padded(const schedule::Schedule& config) {
+  return std::any_of(config.steps.begin(), config.steps.end(),
+                     [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
+}
+
 /// Runs the kernel and compares every output with the reference. Returns how many there were.
 std::size_t check_outputs(const program::ComputeGraph& graph, const codegen::Kernel& kernel,
                           const reference::Tensors& inputs, const reference::Tensors& expected,
@@ -184,6 +202,31 @@ TEST_CASE("an instruction takes as many rows at once as leave few over") {
   CHECK(spaces::tiling::share_of(37, 16) == 12);    // three times 12 and one: 3 + 2; 9 with one left is 4 + 2
   CHECK(spaces::tiling::share_of(1000, 16) == 16);  // 62 + 2 * 8 is less than the 100 of tens
   CHECK(spaces::tiling::share_of(1, 16) == 1);
+}
+
+TEST_CASE(
+    "what instructions leave over is padded: few of them, of few rows and terms, where a quarter is of use") {
+  CHECK(spaces::tiling::padded_share_of(64, 16) == 16);
+  CHECK(spaces::tiling::padded_share_of(17, 16) == 9);   // 18 rows rather than 32
+  CHECK(spaces::tiling::padded_share_of(37, 16) == 13);  // three of 13 are 39
+  CHECK(spaces::tiling::padded_share_of(1000, 16) == 16);
+  CHECK(spaces::tiling::padded_share_of(1, 16) == 1);
+  const auto multiples = [](const op::MatmulShape& shape) -> std::vector<std::int64_t> {
+    const Graph graph = op::matmul_graph(shape);
+    const program::Operator& product = graph->op(static_cast<program::TensorId>(graph->size() - 1));
+    const auto* intrinsic =
+        schedule::find_intrinsic(shape.type == ScalarType::BFloat16 ? "amx_bf16" : "amx_int8");
+    const auto axes = spaces::tiling::product_axes(product, *intrinsic, spaces::tiling::LeftOver::Padded);
+    return axes ? spaces::tiling::padded_multiples(product, *intrinsic, *axes) : std::vector<std::int64_t>{};
+  };
+  using Multiples = std::vector<std::int64_t>;
+  // 50 terms are 25 pairs: two instructions of 13.
+  CHECK(multiples({.m = 37, .n = 40, .k = 50, .type = ScalarType::BFloat16}) == Multiples{13, 16, 26});
+  CHECK(multiples({.m = 5, .n = 10, .k = 7, .type = ScalarType::Int8}) == Multiples{5, 16, 8});
+  CHECK(multiples({.m = 16, .n = 4, .k = 64, .type = ScalarType::Int8}) == Multiples{16, 16, 64});
+  CHECK(multiples({.m = 16, .n = 3, .k = 64, .type = ScalarType::Int8}).empty());  // 3 of 16
+  CHECK(multiples({.m = 1, .n = 64, .k = 64, .type = ScalarType::Int8}).empty());  // one row
+  CHECK(multiples({.m = 16, .n = 64, .k = 4, .type = ScalarType::Int8}).empty());  // one sum of four terms
 }
 
 TEST_CASE("other products do not") {
@@ -256,4 +299,38 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
     CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
   }
   CHECK(checked == 8 * 5);
+}
+
+TEST_CASE("random schedules that pad what tile registers leave over compute what the reference does") {
+  const Space space;
+  const Target host = host_target();
+  if (host.isa != Isa::Avx512) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  Target runs = host.with_threads(1);
+  runs.tensor_units = with_tiles().tensor_units & ~std::uint32_t{3};
+  std::size_t checked = 0;
+  for (const Graph& graph : odd_tile_products()) {
+    const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
+    Rng rng(23);
+    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    std::size_t found = 0;
+    for (int draw = 0; draw < 200 && found < 4; ++draw) {
+      auto config = space.sample(task, rng);
+      REQUIRE(config);
+      if (!is_padded(*config)) continue;
+      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
+        config = mutant;
+      const loops::LoopNest nest = loops::lower(*config);
+      test::registers = {};
+      checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
+      CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph), loops::to_string(nest));
+      CHECK(test::registers.misuses == 0);
+      ++found;
+    }
+    CHECK_MESSAGE(found == 4, program::to_text(*graph));
+  }
+  CHECK(checked == 6 * 4);
 }

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/tiling/actions.hpp"
+#include "tunewright/spaces/tiling/product_axes.hpp"
+
+/// The loops around a tensor instruction of a CPU, and those of what it reads and of what takes its sums.
+namespace tunewright::spaces::tiling {
+
+/// An instruction and how a product is cut up for it: most parts of the rows and of the columns in registers.
+struct InstructionTile {
+  const schedule::TensorIntrinsic* intrinsic = nullptr;
+  ProductAxes axes;
+  std::int64_t down = 1;
+  std::int64_t across = 1;
+};
+
+/// The axis along which register blocks of several tiles are made: that of the rows if it has several tiles.
+inline IterId axis_down(const program::Operator& op, const ProductAxes& axes) {
+  if (op.axes[axes.row].extent > axes.m) return axes.row;
+  for (IterId axis = axes.row; axis-- > 0;) {
+    if (op.axes[axis].extent > 1) return axis;
+  }
+  return axes.row;
+}
+
+/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, which takes the place of the loops inside.
+inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile) {
+  const ProductAxes& axes = tile.axes;
+  const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
+  const program::Operator& op = *s.state().stages[id].op;
+  const std::size_t rank = op.rank();
+  const std::size_t count = op.axes.size();
+  // Parts that the instruction leaves of each axis, and the loops it takes.
+  std::vector<IterId> left(count);
+  std::iota(left.begin(), left.end(), IterId{0});
+  std::vector<IterId> taken;
+  const auto take = [&](IterId axis, std::vector<std::int64_t> factors) {
+    const std::vector<IterId> parts = s.split(id, axis, std::move(factors));
+    left[axis] = parts[0];
+    return parts;
+  };
+  if (axes.m > 1) taken.push_back(take(axes.row, {axes.m})[1]);
+  const IterId columns = take(axes.column, {intrinsic.n})[1];
+  const std::vector<IterId> depths =
+      axes.steps > 1 ? take(axes.depth, {axes.steps, intrinsic.k}) : take(axes.depth, {intrinsic.k});
+  if (axes.steps > 1) taken.push_back(depths[1]);
+  taken.push_back(columns);
+  taken.push_back(depths.back());
+  const IterId down = axis_down(op, axes);
+  Tiled tiled;
+  for (IterId axis = 0; axis < count; ++axis) {
+    if (axis < rank) {
+      const std::int64_t most = axis == axes.column           ? tile.across
+                                : axes.m == 1 || axis == down ? tile.down
+                                                              : 1;
+      tiled.split_steps.push_back(s.next_step());
+      tiled.spatial.push_back(s.choose_tile(id, left[axis], spatial_levels - 1, most, LoopKind::Unrolled));
+    } else {
+      tiled.reduction.push_back(s.choose_tile(id, left[axis], reduction_levels - 1, 0));
+    }
+  }
+  std::vector<IterId> order;
+  const auto add = [&](const std::vector<IterId>& iters) {
+    order.insert(order.end(), iters.begin(), iters.end());
+  };
+  add(level(tiled.spatial, 0));
+  add(level(tiled.spatial, 1));
+  add(level(tiled.reduction, 0));
+  // Columns first: what the instruction reads of them is the larger part, and stays in the innermost cache while rows
+  // advance.
+  add({tiled.spatial.back()[2]});
+  for (std::size_t axis = 0; axis + 1 < rank; ++axis) order.push_back(tiled.spatial[axis][2]);
+  add(level(tiled.reduction, 1));
+  add(level(tiled.spatial, 3));
+  add(taken);
+  s.reorder(id, order);
+  for (const IterId iter : level(tiled.spatial, 3)) s.unroll(id, iter);
+  s.vectorize(id, columns);
+  s.append(schedule::Tensorize{id, taken.front(), std::string(intrinsic.name)});
+  return tiled;
+}
+
+/// Computes the stage inside its reader, whose loops follow the tiling.
+inline void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled,
+                                std::size_t fuse_level, const InstructionTile& tile) {
+  const ProductAxes& axes = tile.axes;
+  std::vector<std::vector<IterId>> copy;
+  std::vector<IterId> inner;
+  for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
+    IterId followed = axis;
+    const std::int64_t taken = axis == axes.column              ? tile.intrinsic->n
+                               : axes.m > 1 && axis == axes.row ? axes.m
+                                                                : 1;
+    if (taken > 1) {
+      const std::vector<IterId> parts = s.split(reader, axis, {taken});
+      followed = parts[0];
+      inner.push_back(parts[1]);
+    }
+    copy.push_back(
+        s.follow_split(reader, followed, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
+  }
+  std::vector<IterId> order;
+  for (std::size_t l = 0; l <= fuse_level; ++l) {
+    for (const IterId iter : level(copy, l)) order.push_back(iter);
+  }
+  order.insert(order.end(), inner.begin(), inner.end());
+  s.reorder(reader, order);
+  s.vectorize(reader, inner.back());
+  compute_in_tile(s, id, reader, copy, fuse_level);
+}
+
+/// Writes a copy in blocks of what the instruction reads at once, where each dimension of it is one of its axes.
+inline void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile& tile) {
+  const ProductAxes& axes = tile.axes;
+  const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
+  const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
+  if (!axes.column_dimension || !axes.depth_dimension) {
+    s.split(copy, rank - 1, {intrinsic.n});
+    return;
+  }
+  const std::vector<IterId> columns = s.split(copy, *axes.column_dimension, {intrinsic.n});
+  const std::vector<IterId> depths = s.split(copy, *axes.depth_dimension, {intrinsic.k});
+  std::vector<IterId> order;
+  for (IterId dimension = 0; dimension < rank; ++dimension) {
+    order.push_back(dimension == *axes.column_dimension  ? columns[0]
+                    : dimension == *axes.depth_dimension ? depths[0]
+                                                         : dimension);
+  }
+  order.insert(order.end(), {columns[1], depths[1]});
+  s.reorder(copy, order);
+  s.unroll(copy, depths[1]);
+}
+
+}  // namespace tunewright::spaces::tiling
