@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <concepts>
+#include <memory>
 #include <span>
 
 #include "tunewright/core/task.hpp"
@@ -25,7 +26,7 @@ namespace tunewright::drafts {
 /// Paper:       Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s.
-/// Cost:        a few microseconds a candidate, and replaying and lowering it.
+/// Cost:        as `SymbolAnalyzer`.
 /// Determinism: as `SymbolAnalyzer`.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed.
 /// Deviates:    operations and bytes are those of the schedule, idle rests of tiles included, not those of the
@@ -33,11 +34,13 @@ namespace tunewright::drafts {
 struct Roofline {
   CpuCore core{};  ///< used on CPUs
 
-  /// A function of nests that gives modelled seconds, for many of them. It keeps memory to work in, so give
+  std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
+
+  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so give
   /// each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
-    return [draft = *this, target, workspace = prepare(target)](const loops::LoopNest& nest) mutable {
-      return draft.latency_s(nest, target, workspace);
+    return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
+      return draft.latency_s(program, target, workspace);
     };
   }
 
@@ -45,7 +48,7 @@ struct Roofline {
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<float> score) const {
-    score_lowered(space, task, configs, score, for_target(task.target));
+    score_configurations(space, task, configs, score, for_target(task.target), *outliners);
   }
 
   /// Seconds of one run at least.
@@ -66,7 +69,8 @@ struct Roofline {
     return workspace;
   }
 
-  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, Workspace& w) const {
+  template <class Program>
+  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
     if (target.kind == DeviceKind::Gpu) {
       double flops = 0, bytes = 0;
       for (const GpuSymbols& s : w.gpu.symbols(nest)) {

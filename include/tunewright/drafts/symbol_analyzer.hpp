@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -38,7 +39,8 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        a few microseconds a candidate, and replaying and lowering it.
+/// Cost:        a few microseconds a candidate. Schedules are read from their steps, a tenth of the cost of lowering
+///              them, by a `ScheduleOutliner` for each thread, whose plans of some kB a sketch are kept.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, scores -infinity.
@@ -59,11 +61,13 @@ struct SymbolAnalyzer {
   Multiprocessor multiprocessor{};    ///< of Levels
   CpuCore core{};                     ///< on CPUs
 
-  /// A function of nests that gives modelled seconds, for many of them. It keeps memory to work in, so give
+  std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
+
+  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so give
   /// each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
-    return [draft = *this, target, workspace = prepare(target)](const loops::LoopNest& nest) mutable {
-      return draft.latency_s(nest, target, workspace);
+    return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
+      return draft.latency_s(program, target, workspace);
     };
   }
 
@@ -78,7 +82,7 @@ struct SymbolAnalyzer {
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<float> score) const {
-    score_lowered(space, task, configs, score, for_target(task.target));
+    score_configurations(space, task, configs, score, for_target(task.target), *outliners);
   }
 
   /// Modelled seconds of one run; infinity for a program that the device cannot run.
@@ -104,7 +108,8 @@ struct SymbolAnalyzer {
     return workspace;
   }
 
-  [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, Workspace& w) const {
+  template <class Program>
+  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
     if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
     if (form == Form::Levels) {
       const double levels_s = w.levels.latency_s(nest, target, multiprocessor);

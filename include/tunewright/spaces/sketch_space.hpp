@@ -44,6 +44,8 @@ template <SketchGenerator Generator>
 struct SketchSpace {
   using config_type = schedule::Schedule;
   using program_type = loops::LoopNest;
+  /// `lower` is `loops::lower`: what reads little of a program may read the steps instead.
+  static constexpr bool lowers_by_replay = true;
 
   Generator generator = {};
   unsigned max_tries = 24;       ///< draws of decisions before a sample is given up

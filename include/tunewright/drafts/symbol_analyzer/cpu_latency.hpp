@@ -61,29 +61,31 @@ class CpuAnalysis {
  public:
   /// Cycles of one run.
   [[nodiscard]] double cycles(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
+    return cycles(outliner_.outline(nest), target, core);
+  }
+  [[nodiscard]] double cycles(const Outline& outline, const Target& target, const CpuCore& core) {
     target_ = &target;
     core_ = &core;
     total_ = 0;
     reader_.read(
-        nest, [this](const loops::Loop& loop) { add_loop(loop); },
-        [this](const loops::Statement& statement) {
-          if (statement.kind != loops::Statement::Kind::Initialise)
-            total_ += cost(symbols(statement), statement);
-        },
+        outline, [this](const OutlineLoop& loop) { add_loop(loop); },
+        [this](const OutlineStatement& statement) { total_ += cost(symbols(statement), statement); },
         std::max(1U, target.threads));
     return total_;
   }
 
   /// What a roofline needs.
   [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target) {
+    return roof(outliner_.outline(nest), target);
+  }
+  [[nodiscard]] Roof roof(const Outline& outline, const Target& target) {
     target_ = &target;
     Roof found;
     reader_.read(
-        nest, [](const loops::Loop&) {},
-        [&](const loops::Statement& statement) {
-          if (statement.kind == loops::Statement::Kind::Initialise) return;
+        outline, [](const OutlineLoop&) {},
+        [&](const OutlineStatement& statement) {
           const CpuSymbols s = symbols(statement);
-          const loops::BodyOperations ops = loops::operations(statement);
+          const loops::BodyOperations& ops = statement.operations;
           found.vector_operations += s.tile_runs * s.tile_vectors * (ops.all() - (ops.multiply_add ? 1 : 0));
           found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
         },
@@ -101,8 +103,8 @@ class CpuAnalysis {
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
-  void add_loop(const loops::Loop& loop) {
-    const std::span<const OpenLoop> open = reader_.open();
+  void add_loop(const OutlineLoop& loop) {
+    const std::span<const OutlineLoop> open = reader_.open();
     const std::size_t depth = open.size() - 1;
     unroll_limit_.resize(open.size());
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
@@ -114,10 +116,10 @@ class CpuAnalysis {
       total_ += runs * static_cast<double>(open[depth].extent) * core_->loop_step_cycles;
   }
 
-  [[nodiscard]] CpuSymbols symbols(const loops::Statement& statement) {
+  [[nodiscard]] CpuSymbols symbols(const OutlineStatement& statement) {
     CpuSymbols s;
     reach_.reset(reader_, statement);
-    const std::span<const OpenLoop> open = reader_.open();
+    const std::span<const OutlineLoop> open = reader_.open();
     std::size_t tile = open.size();
     while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
     const StatementReach::Access& store = reach_.accesses()[0];
@@ -145,7 +147,7 @@ class CpuAnalysis {
   /// Instructions that bring what the tile reaches of an access into registers.
   [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const {
     double count = 1;
-    const std::span<const OpenLoop> open = reader_.open();
+    const std::span<const OutlineLoop> open = reader_.open();
     for (std::size_t l = tile; l < open.size(); ++l) {
       if ((a.moved_by >> l & 1U) == 0) continue;
       const auto extent = static_cast<double>(open[l].extent);
@@ -156,7 +158,7 @@ class CpuAnalysis {
   }
 
   void find_traffic(CpuSymbols& s) {
-    const std::span<const OpenLoop> open = reader_.open();
+    const std::span<const OutlineLoop> open = reader_.open();
     const double line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
     const std::array<double, 3> capacity{static_cast<double>(target_->l1_bytes),
                                          static_cast<double>(target_->l2_bytes),
@@ -186,8 +188,8 @@ class CpuAnalysis {
     }
   }
 
-  [[nodiscard]] double cost(const CpuSymbols& s, const loops::Statement& statement) const {
-    const loops::BodyOperations ops = loops::operations(statement);
+  [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
+    const loops::BodyOperations& ops = statement.operations;
     const bool update = statement.kind == loops::Statement::Kind::Update;
     const double vector_ops = ops.simple_fused();
     double tile =
@@ -214,6 +216,7 @@ class CpuAnalysis {
   const Target* target_ = nullptr;
   const CpuCore* core_ = nullptr;
   double total_ = 0;
+  NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
   std::vector<double> bytes_;               // by access

@@ -15,7 +15,6 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
-#include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
 
@@ -52,20 +51,21 @@ class GpuLevels {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
+    return latency_s(outliner_.outline(nest), target, m);
+  }
+  [[nodiscard]] double latency_s(const Outline& outline, const Target& target, const Multiprocessor& m) {
     target_ = &target;
     m_ = &m;
-    kernels_.resize(std::max(kernels_.size(), nest.body.size()));
-    for (std::size_t k = 0; k < nest.body.size(); ++k) kernels_[k] = Kernel{};
-    counted_.assign(nest.buffers.size(), false);
-    requested_.assign(nest.buffers.size(), 0.0);
+    kernels_.resize(std::max(kernels_.size(), outline.kernels));
+    for (std::size_t k = 0; k < outline.kernels; ++k) kernels_[k] = Kernel{};
+    counted_.assign(outline.buffers.size(), false);
+    requested_.assign(outline.buffers.size(), 0.0);
     reader_.read(
-        nest, [this](const loops::Loop& loop) { enter(loop); },
-        [this](const loops::Statement& s) {
-          if (s.kind != loops::Statement::Kind::Initialise) add(s);
-        });
+        outline, [this](const OutlineLoop& loop) { enter(loop); },
+        [this](const OutlineStatement& s) { add(s); });
     double sum = 0;
     uses_.clear();
-    for (std::size_t k = 0; k < nest.body.size(); ++k) {
+    for (std::size_t k = 0; k < outline.kernels; ++k) {
       uses_.push_back({kernels_[k].threads, kernels_[k].shared_bytes});
       if (kernels_[k].used) sum += duration(kernels_[k]);
     }
@@ -90,7 +90,7 @@ class GpuLevels {
     double entered = 1, instances = 1;
   };
 
-  void enter(const loops::Loop& loop) {
+  void enter(const OutlineLoop& loop) {
     const std::size_t depth = reader_.open().size() - 1;
     unroll_limit_.resize(depth + 1);
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
@@ -99,7 +99,7 @@ class GpuLevels {
   /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
   /// shared memory anew stays one.
   [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads) const {
-    const std::span<const OpenLoop> open = reader_.open();
+    const std::span<const OutlineLoop> open = reader_.open();
     std::size_t fetches = 0;  // loops around the innermost fetch
     for (const StatementReach::Access& a : reach_.accesses())
       if (reader_.scope_of(a.buffer) == loops::Scope::Shared)
@@ -128,7 +128,7 @@ class GpuLevels {
   }
 
   /// Products of fragments, or fragments that are taken out.
-  void add_fragments(const loops::Statement& s, Kernel& k) {
+  void add_fragments(const OutlineStatement& s, Kernel& k) {
     constexpr double elements = 16 * 16, registers = 8;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
     const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
@@ -140,7 +140,7 @@ class GpuLevels {
     k.threads = std::max(k.threads, warps * warp());
     if (s.kind != loops::Statement::Kind::Update) {
       const double taken = warps * reader_.iterations(own);
-      const loops::BodyOperations ops = loops::operations(s);
+      const loops::BodyOperations& ops = s.operations;
       k.issue += taken / warp() * (ops.simple_fused() + ops.functions * m_->function_instructions + 4) /
                  m_->instructions_per_cycle;
       k.shared += 2 * 4 * taken / m_->shared_bytes_per_cycle;
@@ -173,7 +173,7 @@ class GpuLevels {
     k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
   }
 
-  void add(const loops::Statement& s) {
+  void add(const OutlineStatement& s) {
     Kernel& k = kernels_[reader_.kernel()];
     reach_.reset(reader_, s);
     if (works_on_fragments()) {
@@ -181,7 +181,7 @@ class GpuLevels {
       return;
     }
     const StatementReach::Access store = reach_.accesses()[0];
-    const loops::Buffer& target = reach_.buffer(store);
+    const OutlineBuffer& target = reach_.buffer(store);
     const loops::Scope scope = reader_.scope_of(store.buffer);
     const bool cooperative = scope == loops::Scope::Shared;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -202,7 +202,7 @@ class GpuLevels {
         k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
     }
 
-    const loops::BodyOperations ops = loops::operations(s);
+    const loops::BodyOperations& ops = s.operations;
     const double instructions = ops.simple_fused() + ops.divisions * m_->division_instructions +
                                 ops.functions * m_->function_instructions;
     const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
@@ -240,7 +240,7 @@ class GpuLevels {
 
   /// Threads that reduce together combine what they have in a tree.
   void add_shared_reduction(Kernel& k, double warps) const {
-    for (const OpenLoop& loop : reader_.open()) {
+    for (const OutlineLoop& loop : reader_.open()) {
       if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
       const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
       k.issue += warps * steps * 2 / m_->instructions_per_cycle;
@@ -255,7 +255,7 @@ class GpuLevels {
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
   double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps, LoopSet threads) {
-    const loops::Buffer& buffer = reach_.buffer(a);
+    const OutlineBuffer& buffer = reach_.buffer(a);
     const double size = reach_.element_bytes(a);
     double together = 1;  // elements of one instruction
     LoopSet vectors = tile.loops & a.moved_by & reader_.loops_of(loops::LoopKind::Vectorized);
@@ -270,8 +270,7 @@ class GpuLevels {
     const IndexReach row = rank == 0 ? IndexReach{} : reach_.index(a, rank - 1);
     const double elements = std::max(reach_.elements(a), 1.0), rows = elements / row.count;
     if (reader_.scope_of(a.buffer) == loops::Scope::Shared) {
-      const std::int64_t row_words =
-          buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
+      const std::int64_t row_words = buffer.packed ? buffer.innermost.extent : buffer.shape.back();
       double conflicts = 1;
       if (row.count == 1 && rank > 0) {
         const auto banks = static_cast<double>(32 / std::gcd(row_words, std::int64_t{32}));
@@ -359,6 +358,7 @@ class GpuLevels {
 
   const Target* target_ = nullptr;
   const Multiprocessor* m_ = nullptr;
+  NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
   std::vector<Kernel> kernels_;

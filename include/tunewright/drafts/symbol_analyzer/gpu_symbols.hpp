@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
-#include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
 
@@ -64,12 +63,14 @@ class GpuSymbolReader {
  public:
   /// A nest's statements in program order; fills of reductions are left out. Valid until the next call.
   [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::LoopNest& nest) {
+    return symbols(outliner_.outline(nest));
+  }
+  [[nodiscard]] std::span<const GpuSymbols> symbols(const Outline& outline) {
     count_ = 0;
-    kernels_.assign(nest.body.size(), {});
+    kernels_.assign(outline.kernels, {});
     reader_.read(
-        nest, [](const loops::Loop&) {},
-        [&](const loops::Statement& s) {
-          if (s.kind == loops::Statement::Kind::Initialise) return;
+        outline, [](const OutlineLoop&) {},
+        [&](const OutlineStatement& s) {
           add_symbols(s);
           const GpuSymbols& found = symbols_[count_ - 1];
           use(found.threads_per_block, found.shared_bytes);
@@ -79,14 +80,16 @@ class GpuSymbolReader {
 
   /// A row for every stored buffer; the last statement of a buffer makes it. Valid until the next call.
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::LoopNest& nest) {
+    return released_rows(outliner_.outline(nest));
+  }
+  [[nodiscard]] std::span<const ReleasedRow> released_rows(const Outline& outline) {
     constexpr std::size_t none = ~std::size_t{0};
     rows_.clear();
-    kernels_.assign(nest.body.size(), {});
-    row_of_.assign(nest.buffers.size(), none);
+    kernels_.assign(outline.kernels, {});
+    row_of_.assign(outline.buffers.size(), none);
     reader_.read(
-        nest, [](const loops::Loop&) {},
-        [&](const loops::Statement& s) {
-          if (s.kind == loops::Statement::Kind::Initialise) return;
+        outline, [](const OutlineLoop&) {},
+        [&](const OutlineStatement& s) {
           std::size_t& row = row_of_[s.target];
           if (row == none) {
             row = rows_.size();
@@ -113,7 +116,7 @@ class GpuSymbolReader {
   }
   [[nodiscard]] double shared_bytes_of(loops::BufferId id) const {
     return reader_.scope_of(id) == loops::Scope::Shared
-               ? static_cast<double>(reader_.nest().buffers[id].bytes())
+               ? static_cast<double>(reader_.outline().buffers[id].bytes())
                : 0;
   }
 
@@ -126,7 +129,7 @@ class GpuSymbolReader {
     return around;
   }
 
-  void add_symbols(const loops::Statement& s) {
+  void add_symbols(const OutlineStatement& s) {
     if (count_ == symbols_.size()) symbols_.emplace_back();
     GpuSymbols& found = symbols_[count_++];
     found.traffic.clear();
@@ -139,7 +142,7 @@ class GpuSymbolReader {
     found.threads_per_block = reader_.iterations(around.threads);
     found.instances_per_thread = reader_.iterations(once_a_thread);
     const double instances = found.instances_per_thread * found.threads_per_block * found.blocks;
-    found.flops = loops::operations(s).all() * instances;
+    found.flops = s.operations.all() * instances;
 
     found.registers_per_thread = 0;
     LoopSet reductions = 0;
@@ -158,7 +161,7 @@ class GpuSymbolReader {
     const LoopSet in_block = once_a_thread | around.threads;
     reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
     for (const StatementReach::Access& a : reach_.accesses()) {
-      const loops::Buffer& buffer = reach_.buffer(a);
+      const OutlineBuffer& buffer = reach_.buffer(a);
       if (reader_.scope_of(a.buffer) != loops::Scope::Global || buffer.shape.empty()) continue;
       const double size = reach_.element_bytes(a);
       // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
@@ -167,7 +170,7 @@ class GpuSymbolReader {
     }
   }
 
-  [[nodiscard]] ReleasedRow released_row(const loops::Statement& s) {
+  [[nodiscard]] ReleasedRow released_row(const OutlineStatement& s) {
     reach_.reset(reader_, s);
     const Around around = loops_around();
     const StatementReach::Access& store = reach_.accesses()[0];
@@ -176,7 +179,7 @@ class GpuSymbolReader {
     row.blocks = reader_.iterations(around.blocks);
     row.threads = reader_.iterations(around.threads);
     const double inner = reader_.iterations(counted);
-    row.flops_per_thread = inner * loops::operations(s).arithmetic;
+    row.flops_per_thread = inner * s.operations.arithmetic;
     for (const StatementReach::Access& a : reach_.accesses()) {
       row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
       row.memory_workload += reader_.iterations(counted & a.moved_by);
@@ -188,6 +191,7 @@ class GpuSymbolReader {
     return row;
   }
 
+  NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
   std::vector<GpuSymbols> symbols_;

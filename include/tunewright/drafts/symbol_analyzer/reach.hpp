@@ -33,14 +33,13 @@ class StatementReach {
     LoopSet moved_by = 0;
   };
 
-  /// Throws `std::invalid_argument` for a read of a tensor without buffer.
-  void reset(const NestReader& reader, const loops::Statement& statement) {
+  void reset(const NestReader& reader, const OutlineStatement& statement) {
     reader_ = &reader;
     statement_ = &statement;
-    const loops::LoopNest& nest = reader.nest();
+    const IndexArena& indices = reader.outline().indices;
     axes_.assign(statement.axis_values.size(), {});
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-      program::for_each_variable(statement.axis_values[axis], [&](loops::Var var) {
+      indices.for_each_variable(statement.axis_values[axis], [&](loops::Var var) {
         if (const auto depth = reader.depth_of(var); depth != NestReader::none)
           axes_[axis].moved_by |= LoopSet{1} << depth;
       });
@@ -48,22 +47,23 @@ class StatementReach {
     accesses_.clear();
     running_ = 0;
     Access store{statement.target, nullptr, 0};
-    for (std::size_t d = 0; d < nest.buffers[statement.target].shape.size(); ++d)
+    for (std::size_t d = 0; d < reader.outline().buffers[statement.target].shape.size(); ++d)
       store.moved_by |= axes_[d].moved_by;
     accesses_.push_back(store);
-    if (statement.kind == loops::Statement::Kind::Initialise || !statement.op->body) return;
-    program::visit(statement.op->body, [&](const program::ExprNode& node) {
-      if (node.op == program::Op::Load) add(nest, node);
-    });
+    for (const OutlineLoad& load : statement.loads) {
+      Access access{load.buffer, load.node, 0};
+      for (const program::IndexExpr& index : load.node->indices)
+        program::for_each_variable(index,
+                                   [&](program::Var axis) { access.moved_by |= axes_[axis].moved_by; });
+      accesses_.push_back(access);
+    }
   }
 
   [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
-  [[nodiscard]] const loops::Buffer& buffer(const Access& a) const {
-    return reader_->nest().buffers[a.buffer];
+  [[nodiscard]] const OutlineBuffer& buffer(const Access& a) const {
+    return reader_->outline().buffers[a.buffer];
   }
-  [[nodiscard]] double element_bytes(const Access& a) const {
-    return static_cast<double>(program::size_in_bytes(buffer(a).type));
-  }
+  [[nodiscard]] double element_bytes(const Access& a) const { return buffer(a).element_bytes; }
 
   void run(LoopSet running) {
     const LoopSet changed = running ^ running_;
@@ -92,22 +92,21 @@ class StatementReach {
   }
   /// Bytes of the buffer, in whole cache lines.
   [[nodiscard]] double line_bytes(const Access& a, double line) const {
-    const loops::Buffer& b = buffer(a);
+    const OutlineBuffer& b = buffer(a);
     double bytes = element_bytes(a);
     for (std::size_t d = b.shape.size(); d-- > 0;) {
       bytes *= std::min(index(a, d).count, static_cast<double>(b.shape[d]));
-      if (d + 1 == b.shape.size() && b.packing.empty()) bytes = whole(bytes, line);
+      if (d + 1 == b.shape.size() && !b.packed) bytes = whole(bytes, line);
     }
-    return b.packing.empty() ? bytes : whole(bytes, line);
+    return b.packed ? whole(bytes, line) : bytes;
   }
 
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
   [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
-    const loops::Buffer& b = buffer(a);
+    const OutlineBuffer& b = buffer(a);
     if (b.shape.empty()) return false;
-    const bool packed = !b.packing.empty();
-    if (packed && b.packing.back().divisor != 1) return false;
-    const std::size_t innermost = packed ? b.packing.back().dimension : b.shape.size() - 1;
+    if (b.packed && b.innermost.divisor != 1) return false;
+    const std::size_t innermost = b.packed ? b.innermost.dimension : b.shape.size() - 1;
     for (std::size_t d = 0; d < b.shape.size(); ++d)
       if (step(a, d, depth) != (d == innermost ? 1 : 0)) return false;
     return true;
@@ -119,35 +118,28 @@ class StatementReach {
     IndexReach reach;
   };
 
-  void add(const loops::LoopNest& nest, const program::ExprNode& load) {
-    const bool has_buffer =
-        load.tensor < nest.buffer_of.size() && nest.buffer_of[load.tensor] < nest.buffers.size();
-    if (!has_buffer) {
-      throw std::invalid_argument("loop nest '" + nest.name + "' reads tensor " +
-                                  std::to_string(load.tensor) + " which has no buffer; add it to buffer_of");
-    }
-    Access access{nest.buffer_of[load.tensor], &load, 0};
-    for (const Access& known : accesses_)
-      if (known.load != nullptr && known.buffer == access.buffer && known.load->indices == load.indices)
-        return;
-    for (const program::IndexExpr& index : load.indices)
-      program::for_each_variable(index, [&](program::Var axis) { access.moved_by |= axes_[axis].moved_by; });
-    accesses_.push_back(access);
-  }
-
   static double whole(double bytes, double line) {
     return static_cast<double>(static_cast<std::int64_t>((bytes + line - 1) / line)) * line;
   }
 
-  template <class Base>
-  static IndexReach reach(const program::IndexExpr& e, const Base& base) {
+  static program::Var variable(const program::IndexExpr::Term& term) { return term.var; }
+  static program::Var variable(const FlatIndex::Term& term) { return term.of; }
+  [[nodiscard]] const program::IndexExpr& numerator(const program::IndexExpr::Term& term) const {
+    return *term.numerator;
+  }
+  [[nodiscard]] const FlatIndex& numerator(const FlatIndex::Term& term) const {
+    return reader_->outline().indices.numerator(term);
+  }
+
+  template <class Index, class Base>
+  [[nodiscard]] IndexReach reach(const Index& e, const Base& base) const {
     IndexReach all;
-    for (const program::IndexExpr::Term& term : e.terms()) {
+    for (const auto& term : e.terms()) {
       IndexReach part;
       if (term.kind == program::IndexExpr::Kind::Variable) {
-        part = base(term.var);
+        part = base(variable(term));
       } else {
-        part = reach(*term.numerator, base);
+        part = reach(numerator(term), base);
         part.span = term.kind == program::IndexExpr::Kind::Quotient
                         ? program::floor_div(part.span, term.divisor)
                         : std::min(part.span, term.divisor - 1);
@@ -162,7 +154,7 @@ class StatementReach {
 
   /// Elements that an iteration of loop `depth` moves the index of dimension `d` by, wrapping left aside.
   [[nodiscard]] std::int64_t step(const Access& a, std::size_t d, std::size_t depth) const {
-    const auto over_loops = [&](const program::IndexExpr& e) {
+    const auto over_loops = [&](const FlatIndex& e) {
       return step(e,
                   [&](loops::Var var) -> std::int64_t { return var == reader_->open()[depth].var ? 1 : 0; });
     };
@@ -170,14 +162,14 @@ class StatementReach {
     return step(a.load->indices[d],
                 [&](program::Var axis) { return over_loops(statement_->axis_values[axis]); });
   }
-  template <class StepOf>
-  static std::int64_t step(const program::IndexExpr& e, const StepOf& step_of) {
+  template <class Index, class StepOf>
+  [[nodiscard]] std::int64_t step(const Index& e, const StepOf& step_of) const {
     std::int64_t moved = 0;
-    for (const program::IndexExpr::Term& term : e.terms()) {
+    for (const auto& term : e.terms()) {
       if (term.kind == program::IndexExpr::Kind::Variable) {
-        moved += term.coefficient * step_of(term.var);
+        moved += term.coefficient * step_of(variable(term));
       } else {
-        const std::int64_t inner = step(*term.numerator, step_of);
+        const std::int64_t inner = step(numerator(term), step_of);
         moved += term.coefficient * (term.kind == program::IndexExpr::Kind::Quotient ? inner / term.divisor
                                                                                      : inner % term.divisor);
       }
@@ -186,7 +178,7 @@ class StatementReach {
   }
 
   const NestReader* reader_ = nullptr;
-  const loops::Statement* statement_ = nullptr;
+  const OutlineStatement* statement_ = nullptr;
   LoopSet running_ = 0;
   std::vector<Axis> axes_;
   std::vector<Access> accesses_;

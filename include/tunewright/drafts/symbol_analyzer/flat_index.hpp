@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/index_expr.hpp"
+
+namespace tunewright::drafts {
+
+/// More terms or quotients than flat expressions have room for: read the lowered program instead.
+class NoRoom : public std::length_error {
+ public:
+  NoRoom() : std::length_error("drafts: an index expression is too long to be kept flat") {}
+};
+
+/// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and
+/// remainders of expressions that an `IndexArena` keeps. In the same normal form, so equal expressions are equal.
+struct FlatIndex {
+  using Kind = program::IndexExpr::Kind;
+  struct Term {  // without initial values, since most of the room is never used
+    std::int64_t coefficient;
+    std::int64_t divisor;  ///< of a Quotient or Remainder
+    std::uint32_t of;      ///< the variable, or the numerator's place in the arena
+    Kind kind;
+  };
+  static constexpr std::size_t max_terms = 12;
+
+  std::int64_t constant = 0;
+  std::uint32_t count = 0;
+
+  FlatIndex() noexcept {}  // NOLINT: terms beyond `count` are never read
+  explicit FlatIndex(std::int64_t value) noexcept : constant(value) {}
+  FlatIndex(const FlatIndex& other) noexcept : constant(other.constant), count(other.count) {
+    std::copy_n(other.terms_.begin(), count, terms_.begin());
+  }
+  FlatIndex& operator=(const FlatIndex& other) noexcept {
+    if (this == &other) return *this;
+    constant = other.constant;
+    count = other.count;
+    std::copy_n(other.terms_.begin(), count, terms_.begin());
+    return *this;
+  }
+  ~FlatIndex() = default;
+
+  [[nodiscard]] std::span<const Term> terms() const noexcept { return {terms_.data(), count}; }
+  [[nodiscard]] std::span<Term> terms() noexcept { return {terms_.data(), count}; }
+  void set(std::int64_t value) noexcept {
+    constant = value;
+    count = 0;
+  }
+  void set_variable(program::Var var) noexcept {
+    constant = 0;
+    count = 1;
+    terms_[0] = {1, 1, var, Kind::Variable};
+  }
+  void insert(std::size_t place, const Term& term) {
+    if (count == max_terms) throw NoRoom();
+    for (std::size_t i = count; i > place; --i) terms_[i] = terms_[i - 1];
+    terms_[place] = term;
+    ++count;
+  }
+  void erase(std::size_t place) noexcept {
+    for (std::size_t i = place + 1; i < count; ++i) terms_[i - 1] = terms_[i];
+    --count;
+  }
+  void scale(std::int64_t factor) noexcept {
+    if (factor == 1) return;
+    if (factor == 0) return set(0);
+    constant *= factor;
+    for (Term& term : terms()) term.coefficient *= factor;
+  }
+
+ private:
+  std::array<Term, max_terms> terms_;
+};
+
+/// The algebra of flat expressions over variables from 0 to their extent - 1, and their numerators. What it gives is
+/// term for term what `program::IndexExpr` gives, so that its simplifications are the same; `clear` lets all memory be
+/// used again.
+class IndexArena {
+ public:
+  using Term = FlatIndex::Term;
+  using Kind = FlatIndex::Kind;
+  static constexpr std::size_t max_numerators = 1024;
+
+  IndexArena() { numerators_.reserve(max_numerators); }
+
+  void clear() noexcept {
+    numerators_.clear();
+    extents.clear();
+  }
+  [[nodiscard]] const FlatIndex& numerator(const Term& term) const noexcept { return numerators_[term.of]; }
+
+  std::vector<std::int64_t> extents;  ///< of the variables
+
+  void add(FlatIndex& to, const FlatIndex& other, std::int64_t factor = 1) const {
+    to.constant += factor * other.constant;
+    for (const Term& term : other.terms()) add(to, term, factor * term.coefficient);
+  }
+  /// `to` += `coefficient` * the atom of `term`.
+  void add(FlatIndex& to, const Term& term, std::int64_t coefficient) const {
+    if (coefficient == 0) return;
+    std::size_t place = 0;
+    for (; place < to.count; ++place) {
+      Term& here = to.terms()[place];
+      const int order = compare_atoms(here, term);
+      if (order > 0) break;
+      if (order < 0) continue;
+      here.coefficient += coefficient;
+      if (here.coefficient == 0)
+        to.erase(place);
+      else if (term.kind != Kind::Variable)
+        rejoin(to);
+      return;
+    }
+    Term inserted = term;
+    inserted.coefficient = coefficient;
+    to.insert(place, inserted);
+    if (term.kind != Kind::Variable) rejoin(to);
+  }
+
+  [[nodiscard]] bool equal(const FlatIndex& a, const FlatIndex& b) const { return compare(a, b) == 0; }
+
+  [[nodiscard]] bool uses(const FlatIndex& e, program::Var var) const {
+    const auto has = [&](const Term& t) {
+      return t.kind == Kind::Variable ? t.of == var : uses(numerator(t), var);
+    };
+    return std::any_of(e.terms().begin(), e.terms().end(), has);
+  }
+
+  [[nodiscard]] program::Range range(const FlatIndex& e) const {
+    program::Range total{e.constant, e.constant};
+    for (const Term& term : e.terms()) {
+      const program::Range atom = range(term);
+      const std::int64_t a = term.coefficient * atom.min, b = term.coefficient * atom.max;
+      total.min += std::min(a, b);
+      total.max += std::max(a, b);
+    }
+    return total;
+  }
+  /// Of the atom of a term.
+  [[nodiscard]] program::Range range(const Term& term) const {
+    if (term.kind == Kind::Variable) return {0, extents[term.of] - 1};
+    const program::Range inner = range(numerator(term));
+    const program::Range quotients{program::floor_div(inner.min, term.divisor),
+                                   program::floor_div(inner.max, term.divisor)};
+    if (term.kind == Kind::Quotient) return quotients;
+    if (quotients.min == quotients.max)
+      return {inner.min - quotients.min * term.divisor, inner.max - quotients.min * term.divisor};
+    return {0, term.divisor - 1};
+  }
+
+  /// Quotient and remainder by a positive divisor. Neither may be `e`.
+  void divide(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
+    remainder.set(0);
+    if (divisor == 1) {
+      quotient = e;
+      return;
+    }
+    quotient.set(program::floor_div(e.constant, divisor));
+    FlatIndex rest(program::floor_mod(e.constant, divisor));
+    for (const Term& term : e.terms()) {
+      const std::int64_t exact = program::floor_div(term.coefficient, divisor);
+      if (exact * divisor == term.coefficient)
+        add(quotient, term, exact);
+      else
+        add(rest, term, term.coefficient);
+    }
+    const program::Range r = range(rest);
+    const std::int64_t low = program::floor_div(r.min, divisor);
+    if (low == program::floor_div(r.max, divisor)) {
+      quotient.constant += low;
+      rest.constant -= low * divisor;
+      remainder = rest;
+      return;
+    }
+    if (divide_coarser(rest, divisor, quotient, remainder)) return;
+    if (numerators_.size() == max_numerators) throw NoRoom();
+    const auto of = static_cast<std::uint32_t>(numerators_.size());
+    numerators_.push_back(rest);
+    add(remainder, {1, divisor, of, Kind::Remainder}, 1);
+    add(quotient, {1, divisor, of, Kind::Quotient}, 1);
+  }
+
+  /// `e` with every variable replaced by the expression that `of(var)` refers to.
+  template <class Of>
+  void substitute(const program::IndexExpr& e, const Of& of, FlatIndex& result) {
+    result.set(e.constant());
+    for (const program::IndexExpr::Term& term : e.terms()) {
+      if (term.kind == Kind::Variable) {
+        add(result, of(term.var), term.coefficient);
+        continue;
+      }
+      FlatIndex inner, quotient, remainder;
+      substitute(*term.numerator, of, inner);
+      divide(inner, term.divisor, quotient, remainder);
+      add(result, term.kind == Kind::Quotient ? quotient : remainder, term.coefficient);
+    }
+  }
+  /// `e` with variable `from` called `to`.
+  void rename(FlatIndex& e, program::Var from, program::Var to) {
+    if (!uses(e, from)) return;
+    FlatIndex renamed(e.constant);
+    for (Term term : e.terms()) {
+      if (term.kind == Kind::Variable) {
+        if (term.of == from) term.of = to;
+        add(renamed, term, term.coefficient);
+        continue;
+      }
+      FlatIndex inner = numerator(term), quotient, remainder;
+      rename(inner, from, to);
+      divide(inner, term.divisor, quotient, remainder);
+      add(renamed, term.kind == Kind::Quotient ? quotient : remainder, term.coefficient);
+    }
+    e = renamed;
+  }
+
+  /// An expression that is in normal form already.
+  void copy(const program::IndexExpr& e, FlatIndex& to) {
+    to.set(e.constant());
+    if (e.terms().size() > FlatIndex::max_terms) throw NoRoom();
+    for (const program::IndexExpr::Term& term : e.terms()) {
+      Term flat{term.coefficient, term.divisor, term.var, term.kind};
+      if (term.kind != Kind::Variable) {
+        FlatIndex inner;
+        copy(*term.numerator, inner);
+        if (numerators_.size() == max_numerators) throw NoRoom();
+        flat.of = static_cast<std::uint32_t>(numerators_.size());
+        numerators_.push_back(inner);
+      }
+      to.insert(to.count, flat);
+    }
+  }
+
+  /// Calls `f(var)` for every variable in `e`, with repetitions.
+  template <class F>
+  void for_each_variable(const FlatIndex& e, const F& f) const {
+    for (const Term& term : e.terms()) {
+      if (term.kind == Kind::Variable)
+        f(static_cast<program::Var>(term.of));
+      else
+        for_each_variable(numerator(term), f);
+    }
+  }
+
+ private:
+  [[nodiscard]] int compare(const FlatIndex& a, const FlatIndex& b) const {
+    if (a.constant != b.constant) return a.constant < b.constant ? -1 : 1;
+    if (a.count != b.count) return a.count < b.count ? -1 : 1;
+    for (std::size_t i = 0; i < a.count; ++i) {
+      const Term &x = a.terms()[i], &y = b.terms()[i];
+      if (const int order = compare_atoms(x, y); order != 0) return order;
+      if (x.coefficient != y.coefficient) return x.coefficient < y.coefficient ? -1 : 1;
+    }
+    return 0;
+  }
+  [[nodiscard]] int compare_atoms(const Term& a, const Term& b) const {
+    if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
+    if (a.kind == Kind::Variable) return a.of == b.of ? 0 : a.of < b.of ? -1 : 1;
+    if (a.divisor != b.divisor) return a.divisor < b.divisor ? -1 : 1;
+    return a.of == b.of ? 0 : compare(numerators_[a.of], numerators_[b.of]);
+  }
+
+  /// c*m*(x div m) + c*(x mod m) -> c*x.
+  void rejoin(FlatIndex& e) const {
+    for (std::size_t q = 0; q < e.count; ++q) {
+      const Term quotient = e.terms()[q];
+      if (quotient.kind != Kind::Quotient) continue;
+      for (std::size_t r = 0; r < e.count; ++r) {
+        const Term remainder = e.terms()[r];
+        if (remainder.kind != Kind::Remainder || remainder.divisor != quotient.divisor ||
+            quotient.coefficient != remainder.coefficient * quotient.divisor ||
+            (quotient.of != remainder.of && compare(numerator(quotient), numerator(remainder)) != 0))
+          continue;
+        e.erase(std::max(q, r));
+        e.erase(std::min(q, r));
+        add(e, numerator(remainder), remainder.coefficient);
+        return;
+      }
+    }
+  }
+
+  /// As `IndexExpr` divides where some terms are multiples of a g that divides the divisor and the others cannot
+  /// carry. `quotient` is added to.
+  bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
+    std::int64_t limit = divisor;
+    while (limit > 1) {
+      std::int64_t g = 1;
+      for (const Term& term : e.terms()) {
+        const std::int64_t common = std::gcd(term.coefficient, divisor);
+        if (common < limit) g = std::max(g, common);
+      }
+      if (g == 1) return false;
+      FlatIndex high(program::floor_div(e.constant, g)), low(program::floor_mod(e.constant, g));
+      for (const Term& term : e.terms()) {
+        if (term.coefficient % g == 0)
+          add(high, term, term.coefficient / g);
+        else
+          add(low, term, term.coefficient);
+      }
+      const program::Range r = range(low);
+      const std::int64_t carry = program::floor_div(r.min, g);
+      if (carry == program::floor_div(r.max, g)) {
+        high.constant += carry;
+        low.constant -= carry * g;
+        FlatIndex above;
+        divide(high, divisor / g, above, remainder);
+        remainder.scale(g);
+        add(remainder, low);
+        add(above, quotient);
+        quotient = above;
+        return true;
+      }
+      limit = g;
+    }
+    return false;
+  }
+
+  std::vector<FlatIndex> numerators_;
+};
+
+}  // namespace tunewright::drafts
