@@ -126,6 +126,7 @@ inline Fault fault(const std::string& text) {
   }
   Timing timing;
   timing.median = record_json::seconds(json, "median_s");
+  if (timing.median == Seconds(0)) throw std::runtime_error("'median_s' is 0; a latency is above 0");
   timing.median_absolute_deviation = record_json::seconds(json, "mad_s");
   timing.stopped = record_json::stop_reason(json.at("stopped").get<std::string>());
   json.at("calls").get_to(timing.calls_per_repeat);
@@ -134,9 +135,13 @@ inline Fault fault(const std::string& text) {
   return record;
 }
 
-/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from.
+/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
+/// `std::runtime_error` when the stream refuses the data.
 inline void write_journal(std::ostream& out, std::span<const Record> records) {
   for (const Record& record : records) out << to_line(record) << '\n';
+  out.flush();
+  if (!out)
+    throw std::runtime_error("writing a journal failed; is the file open, is there space on the disk?");
 }
 
 }  // namespace tunewright::data

@@ -7,6 +7,7 @@
 #include <optional>
 #include <ostream>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -149,6 +150,12 @@ void write_result(std::ostream& out, bool first, const Outcome& outcome, const C
 inline constexpr std::string_view head =
     "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
 
+inline void finish(std::ostream& out) {
+  out << "\n]}\n";
+  out.flush();
+  if (!out) throw std::runtime_error("writing T4 failed; is the file open, is there space on the disk?");
+}
+
 }  // namespace t4_detail
 
 /// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
@@ -188,7 +195,7 @@ inline constexpr std::string_view head =
   return table_import::finish(builder, std::move(report), source, {});
 }
 
-/// Writes a table as T4, in seconds.
+/// Writes a table as T4, in seconds. Throws `std::runtime_error` when the stream refuses the data.
 inline void write_t4(std::ostream& out, const Table& table) {
   out << t4_detail::head << "\"results\": [";
   std::vector<bool> words;
@@ -208,11 +215,11 @@ inline void write_t4(std::ostream& out, const Table& table) {
       line += '}';
     });
   }
-  out << "\n]}\n";
+  t4_detail::finish(out);
 }
 
 /// Writes records of any space as T4, in seconds: the one parameter is the encoded configuration. T4 has no
-/// place for tasks, so the records should be of one.
+/// place for tasks, so the records should be of one. Throws `std::runtime_error` when the stream refuses the data.
 inline void write_t4(std::ostream& out, std::span<const Record> records) {
   out << t4_detail::head << "\"results\": [";
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -222,7 +229,7 @@ inline void write_t4(std::ostream& out, std::span<const Record> records) {
       line += '}';
     });
   }
-  out << "\n]}\n";
+  t4_detail::finish(out);
 }
 
 }  // namespace tunewright::data

@@ -174,6 +174,9 @@ TEST_CASE("records of a published table written as a journal are the trials a tu
     data::write_journal(file, records);
   }
   CHECK(data::read_journal(path).records == records);
+  std::ofstream closed;
+  CHECK_THROWS_WITH_AS(data::write_journal(closed, records), doctest::Contains("writing a journal failed"),
+                       std::runtime_error);
   CHECK(data::Journal({.path = path}).recall(task).size() == 11);
   CHECK(data::best_record(path, task)->config == "2,1");
 }

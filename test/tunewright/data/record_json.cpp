@@ -76,6 +76,7 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(line, "fedcba9876543210", "FEDCBA9876543210"), "16 hexadecimal");
   refused(with(line, "\"median_s\":0.1", "\"median_s\":-0.1"), "negative");
   refused(with(line, "\"median_s\":0.1", "\"median_s\":null"), "type must be number");
+  refused(with(line, "\"median_s\":0.1", "\"median_s\":0.0,\"was\":0.1"), "a latency is above 0");
   refused(with(line, "\"far_slower\"", "\"bored\""), "bored");
   refused(with(line, "\"config\"", "\"confi\""), "config");
   Record failed = timed();

@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "support/data_file.hpp"
 #include "support/small_table.hpp"
@@ -111,4 +114,12 @@ TEST_CASE("records of a journal are written as T4 with one parameter, their conf
   CHECK(read.table.parameters[0].name == "config");
   CHECK(read.table.text(4) == table.text(4));
   CHECK(read.table.cost_s(4) == table.cost_s(4));
+}
+
+TEST_CASE("a stream that refuses the data is told") {
+  const data::Table table = small_table();
+  std::ofstream closed;
+  CHECK_THROWS_WITH_AS(data::write_t4(closed, table), Contains("writing T4 failed"), std::runtime_error);
+  const std::vector<Record> records = data::records_of(table, data::task_of(table));
+  CHECK_THROWS_WITH_AS(data::write_t4(closed, records), Contains("writing T4 failed"), std::runtime_error);
 }
