@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "../bench/tune_kernel.hpp"
+#include "../bench/tuning_options.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/interrupt.hpp"
@@ -48,7 +49,7 @@ Options parse(int argc, char** argv) {
     if (argument == "--output")
       options.output = value;
     else
-      options.trials = std::stoul(value);
+      options.trials = bench::parse_trials(value);
   }
   return options;
 }
