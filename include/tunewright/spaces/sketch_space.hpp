@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/loops/limits.hpp"
@@ -37,7 +38,8 @@ concept SketchGenerator = requires(const G& generator, const Task& task) {
 /// sketch uniformly and then every decision (`decisions::draw_all`); mutation changes one decision.
 ///
 /// Models:      SearchSpace. Program: `loops::LoopNest`.
-/// Errors:      `std::invalid_argument` when the task has no graph or the generator finds no sketch.
+/// Errors:      `std::invalid_argument` when the task has no graph, the generator finds no sketch, or an option
+///              is out of its range.
 /// Cost:        a sample or mutation takes some microseconds plus a replay.
 /// Determinism: functions of their arguments alone.
 template <SketchGenerator Generator>
@@ -48,10 +50,14 @@ struct SketchSpace {
   static constexpr bool lowers_by_replay = true;
 
   Generator generator = {};
-  unsigned max_tries = 24;       ///< draws of decisions before a sample is given up
-  double min_utilisation = 0.8;  ///< share of the machine that is used, below which a draw is repeated
+  unsigned max_tries = 24;  ///< draws of decisions before a sample is given up, at least 1
+  double min_utilisation =
+      0.8;  ///< share of the machine that is used, below which a draw is repeated; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
+    require(max_tries >= 1, "SketchSpace", "max_tries", max_tries, "at least 1");
+    require(min_utilisation >= 0 && min_utilisation <= 1, "SketchSpace", "min_utilisation", min_utilisation,
+            "a share, 0 to 1");
     const std::vector<config_type>& all = sketches(task);
     for (unsigned attempt = 0; attempt < max_tries; ++attempt) {
       config_type config = all[static_cast<std::size_t>(rng.below(all.size()))];

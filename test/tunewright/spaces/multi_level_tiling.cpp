@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -207,6 +208,20 @@ TEST_CASE("beyond the limits of the target: a reason instead of an exception") {
   CHECK(space.why_infeasible(task, config) == "vectorized loop is not innermost");
   config.steps = {schedule::Split{2, 0, {0}, 64, -1, schedule::LoopKind::Serial}};
   CHECK(space.why_infeasible(task, config) == "bad_factor");
+}
+
+TEST_CASE("options of drawing out of range are refused") {
+  Rng rng(1);
+  MultiLevelTiling space;
+  space.max_tries = 0;
+  CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("max_tries is 0"),
+                       std::invalid_argument);
+  for (const double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
+    space = MultiLevelTiling{};
+    space.min_utilisation = share;
+    CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("min_utilisation is"),
+                         std::invalid_argument);
+  }
 }
 
 TEST_CASE("a task without a program, a space without a sketch") {
