@@ -10,6 +10,7 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/written_statements.hpp"
 
 /// Static limits: what can be told of a loop nest without compiling it.
 namespace tunewright::loops {
@@ -33,6 +34,7 @@ struct GpuLimits {
   std::int64_t max_local_bytes = 2048;       ///< a thread, copies for virtual threads included
   std::int64_t max_workspace_bytes = 1LL << 30;
   std::int64_t max_unrolled_statements = 2048;  ///< as on CPUs; virtual threads are unrolled
+  std::int64_t max_kernel_statements = 768;     ///< `written_statements`; compilers take up to 3 ms for each
   std::array<std::int64_t, 3> max_grid{(1LL << 31) - 1, 65535, 65535};  ///< blocks along x, y, z
   std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
   bool asynchronous_copies = true;
@@ -143,6 +145,7 @@ class GpuLimitCheck {
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
       if (kernel_.local_bytes > limits_.max_local_bytes) return "local buffers too large";
       if (!exceeded_.empty()) return exceeded_;
+      if (written_statements(nest_, node) > limits_.max_kernel_statements) return "too much code";
     }
     return exceeded_;
   }
