@@ -17,6 +17,7 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/codegen/llvm_loops.hpp"
 #include "tunewright/codegen/llvm_module.hpp"
+#include "tunewright/codegen/llvm_pass_gate.hpp"
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/partition.hpp"
@@ -68,6 +69,7 @@ class LlvmCompiler {
   [[nodiscard]] Kernel compile(const loops::LoopNest& nest) {
     Kernel kernel;
     llvm::LLVMContext context;
+    detail::PassGate gate(context);
     const std::unique_ptr<llvm::Module> module = build(nest, context, &kernel);
     const auto start = Clock::now();
     kernel.object = backend_.emit(llvm::wrap(module.get()));
@@ -97,6 +99,7 @@ class LlvmCompiler {
   }
   [[nodiscard]] std::string to_assembly(const loops::LoopNest& nest) {
     llvm::LLVMContext context;
+    detail::PassGate gate(context);
     const std::unique_ptr<llvm::Module> module = build(nest, context, nullptr);
     const auto text = backend_.emit(llvm::wrap(module.get()), true);
     return {text->begin(), text->end()};

@@ -105,6 +105,7 @@ class Plan {
     std::int64_t instances = 0;  ///< statements, or tensor instructions, emitted
     std::int64_t targets = 1;    ///< vectors that one statement writes, at most
     bool straight = true;        ///< no loop is left
+    bool guarded = false;        ///< some statement is under conditions
   };
 
   /// Fixes the kinds of all loops in `body`, innermost first. `unroll_limit` is what loops around allow.
@@ -114,6 +115,7 @@ class Plan {
       total.instances += part.instances;
       total.targets = std::max(total.targets, part.targets);
       total.straight = total.straight && part.straight;
+      total.guarded = total.guarded || part.guarded;
     };
     for (loops::Node& node : body) {
       if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -121,8 +123,9 @@ class Plan {
       } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
         add(settle(branch->then, unroll_limit, inside_parallel));
         add(settle(branch->otherwise, unroll_limit, inside_parallel));
-      } else if (std::holds_alternative<loops::Statement>(node.content)) {
+      } else if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
         ++total.instances;
+        total.guarded = total.guarded || !s->guards.empty();
       } else if (std::holds_alternative<loops::Barrier>(node.content)) {
         throw Unsupported("loop nest '" + nest_.name +
                           "' has a barrier; kernels for CPUs have no thread blocks");
@@ -151,7 +154,9 @@ class Plan {
       if (moves) shape.targets *= times;
       return shape;
     };
-    if (loop.kind == LoopKind::Serial && shape.straight && shape.instances * count <= unroll_limit)
+    // Boundaries run seldom, and blocks under conditions are what takes longest to compile.
+    if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded &&
+        shape.instances * count <= unroll_limit)
       loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
         shape.instances * count <= options_.max_guarded_instances)
