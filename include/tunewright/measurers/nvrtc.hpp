@@ -28,6 +28,7 @@
 #include "tunewright/measurers/nvrtc/workers.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/sandbox/shared_task.hpp"
 #include "tunewright/measurers/task_cache.hpp"
 
 namespace tunewright::measurers {
@@ -38,7 +39,7 @@ using CompileTeam = measurers::CompileTeam<Compiler>;
 
 /// What a measurer remembers between batches.
 struct State {
-  TaskCache tasks;
+  TaskCache<SharedTask> tasks;
   std::map<std::uint64_t, Seconds> best;
 };
 

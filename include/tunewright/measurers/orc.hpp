@@ -25,6 +25,7 @@
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/sandbox.hpp"
+#include "tunewright/measurers/sandbox/shared_task.hpp"
 #include "tunewright/measurers/task_cache.hpp"
 
 namespace tunewright::measurers {
@@ -55,7 +56,7 @@ using CompileTeam = measurers::CompileTeam<codegen::LlvmCompiler>;
 
 /// What a measurer remembers between batches.
 struct State {
-  TaskCache tasks;
+  TaskCache<SharedTask> tasks;
   std::map<std::uint64_t, Seconds> best;
   std::map<std::uint64_t, CompileTeam::Compilers> compilers;  ///< by target
 };
@@ -72,6 +73,8 @@ struct State {
 /// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
 /// Cost:        a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
+/// Errors:      `std::invalid_argument` for a protocol that cannot be followed, a task without graph or for
+///              another kind of device, and without processors. What is wrong with a program is its `Failure`.
 /// Example:     examples/03_measuring_honestly.cpp shows the protocol and the faults.
 struct OrcJit {
   Protocol protocol = {};

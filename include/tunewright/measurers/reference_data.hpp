@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
@@ -23,10 +26,10 @@ namespace tunewright::measurers {
 struct ReferenceData {
   std::uint64_t seed = 0;
   double full_below_flops =
-      3e8;  ///< smaller tasks are evaluated and compared whole, others at sampled elements
-  std::size_t sampled_elements = 4096;  ///< of each output of a larger task
+      3e8;  ///< smaller tasks are evaluated and compared whole, others at sampled elements; at least 0
+  std::size_t sampled_elements = 4096;  ///< of each output of a larger task, at least 1
   double sampled_flops = 2e8;   ///< fewer elements where each is this expensive in total, but at least 64
-  double tolerance_factor = 1;  ///< times `reference::tolerance_for`, which grows with the terms of a sum
+  double tolerance_factor = 1;  ///< above 0; times `reference::tolerance_for`, of each output
   unsigned threads = 1;         ///< does not change the data
 };
 
@@ -34,13 +37,21 @@ struct ReferenceData {
 ///
 /// Sampled elements are the corners, edges, neighbours of tile borders and random ones
 /// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
-/// `std::invalid_argument` for a task without graph. Cost: up to a second of evaluation, once a task.
+/// `std::invalid_argument` for a task without graph and for options out of their range. Cost: up to a second of
+/// evaluation, once a task.
 /// Determinism: a function of the graph and the seed.
 [[nodiscard]] inline TaskData make_task_data(const Task& task, const ReferenceData& options = {}) {
   if (!task.graph) {
     throw std::invalid_argument("task '" + task.name +
                                 "' has no graph to check kernels against; build it with program::make_task");
   }
+  constexpr const char* who = "ReferenceData";
+  require(options.full_below_flops >= 0, who, "full_below_flops", options.full_below_flops, "at least 0");
+  require(options.sampled_elements >= 1, who, "sampled_elements", 0, "at least 1");
+  require(std::isfinite(options.sampled_flops) && options.sampled_flops >= 0, who, "sampled_flops",
+          options.sampled_flops, "finite, at least 0");
+  require(std::isfinite(options.tolerance_factor) && options.tolerance_factor > 0, who, "tolerance_factor",
+          options.tolerance_factor, "finite and above 0");
   const program::ComputeGraph& graph = *task.graph;
   const Rng rng(options.seed);
   reference::Tensors tensors = reference::random_inputs(graph, rng);

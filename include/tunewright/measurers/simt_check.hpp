@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,6 +25,7 @@
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/sandbox/check.hpp"
+#include "tunewright/measurers/task_cache.hpp"
 
 namespace tunewright::measurers {
 
@@ -49,19 +49,20 @@ namespace tunewright::measurers {
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
 /// Units:       latencies are those of `latency`; without one each program takes a nanosecond, so that all right
 ///              programs are alike.
-/// Cost:        about half a microsecond for each statement that runs; reference values once a task, which
-///              are kept. Each program passes `trial` on the virtual clock.
+/// Cost:        about half a microsecond for each statement that runs; reference values once a task, which are kept
+///              while `task_cache_bytes` hold them. Each program passes `trial` on the virtual clock.
+/// Errors:      `std::invalid_argument` for a task without graph.
 /// Determinism: a function of the programs and of `reference.seed`.
 struct SimtCheck {
   std::function<Seconds(const Task&, const loops::LoopNest&)> latency{};  ///< of a program as it was lowered
   ReferenceData reference{};
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
   std::int64_t max_statements = 100'000'000;
   Seconds trial{0.1};  ///< what a measurement is said to take
   VirtualClock clock{};
 
   // Run-time state; copies of a measurer share it.
-  std::shared_ptr<std::map<std::uint64_t, TaskData>> tasks =
-      std::make_shared<std::map<std::uint64_t, TaskData>>();
+  std::shared_ptr<TaskCache<TaskData>> tasks = std::make_shared<TaskCache<TaskData>>();
 
   [[nodiscard]] std::string identity() const { return "simt check 1"; }
 
@@ -100,9 +101,8 @@ struct SimtCheck {
   [[nodiscard]] std::optional<Failure> objection(const Task& task, const loops::LoopNest& nest) const {
     const std::string_view exceeded = loops::exceeded_limit(nest, loops::GpuLimits::of(task.target));
     if (!exceeded.empty()) return Failure{Fault::InvalidSchedule, std::string(exceeded)};
-    const auto known = tasks->find(stable_hash(task));
-    const TaskData& data =
-        known != tasks->end() ? known->second : (*tasks)[stable_hash(task)] = make_task_data(task, reference);
+    const std::shared_ptr<const TaskData> kept = tasks->data_of(task, reference, task_cache_bytes);
+    const TaskData& data = *kept;
     try {
       const loops::LoopNest device = loops::to_device(nest);
       if (statements(device, device.body) > static_cast<double>(max_statements)) {

@@ -9,22 +9,23 @@
 
 #include "tunewright/core/task.hpp"
 #include "tunewright/measurers/reference_data.hpp"
-#include "tunewright/measurers/sandbox/shared_task.hpp"
 
 namespace tunewright::measurers {
 
-/// Data of tasks, kept for when they come again: a session of many tasks returns to each of them.
+/// Data of tasks, kept for when they come again: a session of many tasks returns to each of them. `Data` is how they are
+/// kept, as `TaskData` in this process or as a `SharedTask` for workers.
+template <class Data>
 class TaskCache {
  public:
   /// The data of `task`, made when they are not here. Whatever was not asked for longest goes while all together
   /// take more than `limit_bytes`; the last one stays.
-  [[nodiscard]] std::shared_ptr<const SharedTask> data_of(const Task& task, const ReferenceData& options,
-                                                          std::size_t limit_bytes) {
+  [[nodiscard]] std::shared_ptr<const Data> data_of(const Task& task, const ReferenceData& options,
+                                                    std::size_t limit_bytes) {
     const std::uint64_t key = stable_hash(task);
     auto known =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
     if (known == entries_.end()) {
-      entries_.push_front({key, std::make_shared<const SharedTask>(make_task_data(task, options))});
+      entries_.push_front({key, std::make_shared<const Data>(make_task_data(task, options))});
       known = entries_.begin();
     }
     entries_.splice(entries_.begin(), entries_, known);
@@ -41,7 +42,7 @@ class TaskCache {
  private:
   struct Entry {
     std::uint64_t key;
-    std::shared_ptr<const SharedTask> data;
+    std::shared_ptr<const Data> data;
   };
   std::list<Entry> entries_;  // most recently used first
 };

@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -105,6 +107,51 @@ TEST_CASE("what is wrong with a program tells its fault") {
     short_of_time.max_statements = 1000;
     CHECK(short_of_time.outcome(task(), nest()).failure()->fault == Fault::RunTimeout);
   }
+}
+
+TEST_CASE("data of tasks are kept up to a limit, those that were not asked for longest go first") {
+  measurers::SimtCheck check;
+  const auto rows = [](std::int64_t m) {
+    return test::tiled_on_gpu(program::operators::matmul_graph({.m = m, .n = 12, .k = 10}), "matmul",
+                              {{2, 2, 1, 1}, {1, 4, 1, 1}}, {{2, 2}}, {"A", "B"})
+        .schedule();
+  };
+  const auto task_of = [&](std::int64_t m) {
+    return program::make_task("matmul", rows(m).graph, gpu_target("V100"));
+  };
+  const auto passes = [&](std::int64_t m) {
+    return check.outcome(task_of(m), loops::lower(rows(m))).valid();
+  };
+  const auto data = [&](std::int64_t m) {
+    return check.tasks->data_of(task_of(m), check.reference, check.task_cache_bytes);
+  };
+  for (const std::int64_t m : {6, 5, 7}) CHECK(passes(m));
+  CHECK(check.tasks->size() == 3);
+  const auto five = data(5), seven = data(7);
+  // A [m, 10] and B [10, 12] of four bytes an element, C [m, 12] expected as doubles: 136 m + 480 bytes.
+  CHECK(five->bytes() == 136 * 5 + 480);
+  check.task_cache_bytes = five->bytes() + seven->bytes();
+  CHECK(passes(5));  // 6 was not asked for longest
+  CHECK(check.tasks->size() == 2);
+  CHECK(data(7) == seven);
+  CHECK(data(5) == five);
+  check.task_cache_bytes = 1;
+  CHECK(passes(8));  // the one at hand stays, whatever it takes
+  CHECK(check.tasks->size() == 1);
+  CHECK(data(5) != five);
+}
+
+TEST_CASE("references nobody can compare with are refused") {
+  const auto refused = [](const measurers::ReferenceData& options, const char* why) {
+    CHECK_THROWS_WITH_AS((void)measurers::make_task_data(task(), options), doctest::Contains(why),
+                         std::invalid_argument);
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  refused({.tolerance_factor = 0}, "tolerance_factor is 0");
+  refused({.tolerance_factor = nan}, "tolerance_factor is");
+  refused({.full_below_flops = nan}, "full_below_flops is");
+  refused({.sampled_elements = 0}, "sampled_elements is 0");
+  refused({.sampled_flops = std::numeric_limits<double>::infinity()}, "sampled_flops is inf");
 }
 
 TEST_CASE("a task without graph cannot be checked") {

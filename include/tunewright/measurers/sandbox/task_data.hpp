@@ -47,6 +47,15 @@ struct ExpectedOutput {
 struct TaskData {
   std::vector<TensorContents> inputs;
   std::vector<ExpectedOutput> outputs;
+
+  /// Of tensors and expected values.
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    std::size_t count = 0;
+    for (const TensorContents& input : inputs) count += input.bytes.size();
+    for (const ExpectedOutput& output : outputs)
+      count += output.points.size() * sizeof(std::int64_t) + output.values.size() * sizeof(double);
+    return count;
+  }
 };
 
 [[nodiscard]] inline std::int64_t element_count(const std::vector<std::int64_t>& shape) {
