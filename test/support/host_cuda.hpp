@@ -14,14 +14,15 @@
 #include <utility>
 #include <vector>
 
+#include "support/host_ptx.hpp"
 #include "support/temporary_folder.hpp"
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/program/expr.hpp"
 
 /// Runs the text of CUDA programs on the host: a C++ compiler compiles it with stand-ins for what the device
-/// provides. Threads of a block are fibers that change places at barriers, so the text itself is checked, and a
-/// barrier that only some threads reach is found.
+/// provides. Threads of a block are fibers that change places at barriers, of the block or of a warp, so the text itself
+/// is checked, and a barrier that only some threads reach is found. What warps do by inline PTX is interpreted.
 namespace tunewright::test {
 
 inline constexpr const char* host_cuda_prelude = R"(
@@ -56,7 +57,7 @@ static float to_float(half x) { _Float16 h; std::memcpy(&h, &x, 2); return (floa
 static half to_half(float x) { half y; const _Float16 h = (_Float16)x; std::memcpy(&y, &h, 2); return y; }
 namespace {
 struct Copy { char* to; const char* from; int bytes, used, group; };
-struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false; Index3 index; std::vector<Copy> copies; int groups = 0; };
+struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false, waits = false; Index3 index; std::vector<Copy> copies; int groups = 0; };
 ucontext_t scheduler;
 std::vector<Fiber> fibers;
 Fiber* current;
@@ -65,15 +66,36 @@ void* const* arguments;
 void run_fiber() { entry(arguments); current->done = true; swapcontext(&current->context, &scheduler); }
 unsigned number_in_block(Index3 size) { return threadIdx.x + size.x * (threadIdx.y + size.y * threadIdx.z); }
 Index3 block_size;
-alignas(16) char exchanged[2][1024][16];
+alignas(16) char exchanged[1024][16];
 }
-// Everyone arrives before anyone goes on, because fibers take turns.
-static void __syncthreads() { swapcontext(&current->context, &scheduler); threadIdx = current->index; }
+namespace {
+unsigned arrived;                 // at the barrier of the block
+std::vector<unsigned> of_warp;    // at that of each warp
+void wait() { current->waits = true; swapcontext(&current->context, &scheduler); threadIdx = current->index; }
+unsigned threads_of_warp_at(unsigned thread) {
+  const unsigned rest = (unsigned)fibers.size() - thread / 32 * 32;
+  return rest < 32 ? rest : 32;
+}
+// Whoever arrives last does what there is to do for all and lets the others go on.
+template <class Do> void at_barrier_of_warp(const Do& what) {
+  const unsigned warp = number_in_block(block_size) / 32, lanes = threads_of_warp_at(32 * warp);
+  if (++of_warp[warp] < lanes) return wait();
+  of_warp[warp] = 0;
+  what();
+  for (unsigned lane = 0; lane < lanes; ++lane) fibers[32 * warp + lane].waits = false;
+}
+}
+static void __syncthreads() {
+  if (++arrived < fibers.size()) return wait();
+  arrived = 0;
+  for (Fiber& f : fibers) f.waits = false;
+}
+static void __syncwarp() { at_barrier_of_warp([] {}); }
 template <class T> T shuffle(T value, unsigned from) {
-  std::memcpy(exchanged[0][number_in_block(block_size)], &value, sizeof value);
-  __syncthreads();
-  T result; std::memcpy(&result, exchanged[0][from], sizeof result);
-  __syncthreads();
+  std::memcpy(exchanged[number_in_block(block_size)], &value, sizeof value);
+  __syncwarp();
+  T result; std::memcpy(&result, exchanged[from], sizeof result);
+  __syncwarp();
   return result;
 }
 template <class T> T __shfl_xor_sync(unsigned, T value, int lanes, int width = 32) { return shuffle(value, number_in_block(block_size) ^ (unsigned)lanes); }
@@ -110,21 +132,26 @@ static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 g
   for (blockIdx.x = 0; blockIdx.x < grid.x; ++blockIdx.x) {
     for (unsigned t = 0; t < threads; ++t) {
       Fiber& f = fibers[t];
-      f.done = false; f.copies.clear(); f.groups = 0; f.stack.resize(1 << 16);
+      f.done = f.waits = false; f.copies.clear(); f.groups = 0; f.stack.resize(1 << 16);
       f.index = {t % block.x, t / block.x % block.y, t / block.x / block.y};
       getcontext(&f.context);
       f.context.uc_stack.ss_sp = f.stack.data(); f.context.uc_stack.ss_size = f.stack.size(); f.context.uc_link = nullptr;
       makecontext(&f.context, run_fiber, 0);
     }
+    arrived = 0;
+    of_warp.assign((threads + 31) / 32, 0);
     for (unsigned done = 0; done < threads;) {
+      bool moved = false;
       done = 0;
       for (unsigned t = 0; t < threads; ++t) {
-        if (fibers[t].done) { ++done; continue; }
+        if (fibers[t].done) ++done;
+        if (fibers[t].done || fibers[t].waits) continue;
+        moved = true;
         current = &fibers[t]; threadIdx = current->index;
         swapcontext(&scheduler, &current->context);
         done += current->done;
       }
-      if (done != 0 && done != threads) std::abort();  // some threads wait for others that have ended
+      if (!moved && done != threads) std::abort();  // some threads wait for others that do not come
     }
   }
 }
@@ -146,6 +173,7 @@ class HostCuda {
     const std::string dynamic = "extern __shared__ __align__(32) unsigned char shared_memory[];";
     for (std::size_t at = 0; (at = source.find(dynamic)) != std::string::npos;)
       source.replace(at, dynamic.size(), "static __align__(32) unsigned char shared_memory[262144];");
+    source = with_interpreted_assembly(source);
     // Definitions are the same wherever they occur, but may occur once only.
     text_ += "namespace program_" + program.name + " {\n" + source;
     for (const codegen::DeviceLaunch& launch : program.launches) {
@@ -169,7 +197,8 @@ class HostCuda {
   void build() {
     const std::string at = folder_.path();
     std::ofstream(at + "/programs.cpp")
-        << host_cuda_prelude
+        << "#define __CUDA_ARCH__ " << architecture_ << "0\n"
+        << host_cuda_prelude << host_ptx_prelude
         << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
         << text_;
     const std::string command =
@@ -183,6 +212,8 @@ class HostCuda {
     if (library_ == nullptr) throw std::runtime_error(::dlerror());
   }
   HostCuda() = default;
+  /// For a compute capability, times ten.
+  explicit HostCuda(unsigned architecture) : architecture_(architecture) {}
   HostCuda(const HostCuda&) = delete;
   HostCuda& operator=(const HostCuda&) = delete;
   ~HostCuda() {
@@ -238,6 +269,7 @@ class HostCuda {
   }
   support::TemporaryFolder folder_;
   std::string text_;
+  unsigned architecture_ = 80;
   void* library_ = nullptr;
 };
 

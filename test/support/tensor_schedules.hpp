@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::test {
@@ -21,6 +23,14 @@ struct WarpTiles {
   std::int64_t padding = 16;  ///< elements behind a row of a copy
 };
 
+/// Whether neighbours in the last dimension of `tensor` are read by neighbours of the reduction, axis 2.
+inline bool reduction_is_last(const program::Operator& op, program::TensorId tensor) {
+  for (const program::Reads& reads : program::reads_of(op)) {
+    if (reads.tensor == tensor) return reads.accesses.front().back().uses(2);
+  }
+  return false;
+}
+
 /// The product "matmul" of "A" and "B" by hand: sums in fragments of a warp, operands in shared memory.
 inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program::ComputeGraph> graph,
                                                    const std::string& instruction, const WarpTiles& tiles) {
@@ -31,13 +41,14 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
   const schedule::TensorId result = s.stage("matmul"), a = s.stage("A"), b = s.stage("B");
   const schedule::TensorId sums = s.cache_write(result, Scope::Accumulator);
   const std::array copies{s.cache_read(a, sums, Scope::Shared), s.cache_read(b, sums, Scope::Shared)};
-  s.pad(sums, {16, 16, 16});
+  const schedule::TensorIntrinsic& intrinsic = *schedule::find_intrinsic(instruction);
+  s.pad(sums, {16, 16, intrinsic.k});
 
   std::vector<std::vector<IterId>> parts;  // rows, columns, terms: of tiles and within
   std::vector<std::uint32_t> steps;
   std::vector<IterId> inside;
   for (IterId axis = 0; axis < 3; ++axis) {
-    const std::vector<IterId> instructions = s.split(sums, axis, {16});
+    const std::vector<IterId> instructions = s.split(sums, axis, {axis < 2 ? 16 : intrinsic.k});
     inside.push_back(instructions[1]);
     steps.push_back(s.next_step());
     parts.push_back(axis < 2 ? s.split(sums, instructions[0], {tiles.warps[axis], tiles.fragments[axis]})
@@ -68,7 +79,11 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
 
   for (const schedule::TensorId copy : copies) {
     s.compute_at(copy, sums, parts[2][0]);
-    s.choose_arrangement(copy, {{0, 1}}, {tiles.padding});
+    // Where threads multiply neighbouring bytes, those of the reduction must be neighbours.
+    const bool of_bytes = program::size_in_bytes(s.state().stages[copy].op->type) == 1;
+    const bool terms_last = reduction_is_last(*s.state().stages[sums].op, copy);
+    const bool swapped = intrinsic.layout_is_known && of_bytes && !terms_last;
+    s.choose_arrangement(copy, {swapped ? std::vector{1U, 0U} : std::vector{0U, 1U}}, {tiles.padding});
     const std::vector<IterId> vector = s.split(copy, 1, {8});
     const std::vector<IterId> lanes = s.split(copy, s.fuse(copy, {0, vector[0]}), {32});
     const std::vector<IterId> warps = s.follow_fused_split(copy, lanes[0], {steps[0], steps[1]}, 0);

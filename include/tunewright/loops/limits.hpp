@@ -39,6 +39,7 @@ struct GpuLimits {
   std::array<std::int64_t, 3> max_block{1024, 1024, 64};                ///< threads along x, y, z
   bool asynchronous_copies = true;
   std::uint32_t tensor_units = ~std::uint32_t{0};  ///< bits of `TensorUnit`
+  unsigned compute_capability = ~0U;               ///< times ten; decides on instructions of those units
 
   /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
   /// take twice the registers of a thread, beyond which they hardly pay.
@@ -53,6 +54,7 @@ struct GpuLimits {
     take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
     limits.asynchronous_copies = target.copies_asynchronously();
     limits.tensor_units = target.tensor_units;
+    limits.compute_capability = target.compute_capability();
     return limits;
   }
 };
@@ -139,7 +141,7 @@ class GpuLimitCheck {
       const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
       if (threads > limits_.max_threads) return "too many threads";
       constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
-      if (kernel_.has_fragments)
+      if (kernel_.stages_fragments)
         kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
@@ -165,7 +167,7 @@ class GpuLimitCheck {
     std::int64_t local_bytes = 0;
     std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
     bool combines_beyond_x = false;
-    bool has_fragments = false;
+    bool stages_fragments = false;  ///< takes them out through shared memory
   };
 
   [[nodiscard]] bool combines_in_shared_memory() const noexcept {
@@ -191,7 +193,6 @@ class GpuLimitCheck {
           exceeded_ = "asynchronous copies before compute capability 8.0";
       } else if (buffer.scope == Scope::Accumulator) {
         kernel_.local_bytes += buffer.bytes() / 32;  // the threads of a warp hold it together
-        kernel_.has_fragments = true;
       } else {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }
@@ -213,9 +214,13 @@ class GpuLimitCheck {
   void check(const Loop& loop, Around around) {
     const std::int64_t extent = nest_.variables[loop.var].extent;
     around.by_instruction = around.by_instruction || loop.intrinsic != nullptr;
-    if (loop.intrinsic != nullptr &&
-        (limits_.tensor_units & static_cast<std::uint32_t>(loop.intrinsic->unit)) == 0)
-      exceeded_ = "tensor instruction the device lacks";
+    if (loop.intrinsic != nullptr) {
+      const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
+      if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
+          limits_.compute_capability < intrinsic.since)
+        exceeded_ = "tensor instruction the device lacks";
+      if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
+    }
     if (schedule::is_thread_index(loop.kind)) {
       const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
       kernel_.block[place] = std::max(kernel_.block[place], extent);

@@ -34,8 +34,10 @@ struct OperandTypes {
 /// Layouts on CPUs: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where
 /// there is one step also as k rows of n that are interleaved on the way in.
 /// Layouts on GPUs: both operands are in shared memory, by rows or by columns, which are a multiple of 16 bytes apart;
-/// fragments of them begin at multiples of 16 elements. The sums are in `Scope::Accumulator`, a fragment of m x n elements for each of them, which the
-/// 32 threads of a warp hold together: see `loops/device/fragments.hpp`.
+/// fragments of them begin at multiples of 16 elements. Where the layout of fragments is known, bytes that are multiplied
+/// together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in `Scope::Accumulator`,
+/// a fragment of m x n elements for each of them, which the 32 threads of a warp hold together: see
+/// `loops/device/fragments.hpp`.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
@@ -49,6 +51,10 @@ struct TensorIntrinsic {
   Scope a = Scope::FragmentA;  ///< where operands live while it runs
   Scope b = Scope::FragmentB;
   Scope accumulator = Scope::Accumulator;
+  /// Compute capability, times ten, of the first GPUs that have it; 0: all that have the unit.
+  unsigned since = 0;
+  /// Which thread of a warp holds which element of a fragment is known: sums leave fragments from registers.
+  bool layout_is_known = false;
 
   [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept {
     return {types.data(), type_count};
@@ -56,7 +62,7 @@ struct TensorIntrinsic {
 };
 
 /// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
-inline constexpr std::array<TensorIntrinsic, 7> tensor_intrinsics{{
+inline constexpr std::array<TensorIntrinsic, 10> tensor_intrinsics{{
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
@@ -109,6 +115,33 @@ inline constexpr std::array<TensorIntrinsic, 7> tensor_intrinsics{{
      .types = {{{ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
                 {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
      .type_count = 2},
+    {.name = "mma_fp16",
+     .m = 16,
+     .n = 16,
+     .k = 16,
+     .unit = TensorUnit::TensorCoreFp16,
+     .types = {{{ScalarType::Float16, ScalarType::Float16, ScalarType::Float32}}},
+     .since = 75,
+     .layout_is_known = true},
+    {.name = "mma_bf16",
+     .m = 16,
+     .n = 16,
+     .k = 16,
+     .unit = TensorUnit::TensorCoreBf16,
+     .types = {{{ScalarType::BFloat16, ScalarType::BFloat16, ScalarType::Float32}}},
+     .since = 80,
+     .layout_is_known = true},
+    {.name = "mma_int8",
+     .m = 16,
+     .n = 16,
+     .k = 32,
+     .unit = TensorUnit::TensorCoreInt8,
+     .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}},
+     .type_count = 3,
+     .since = 75,
+     .layout_is_known = true},
 }};
 
 /// The descriptor of that name, or null.

@@ -67,12 +67,14 @@ Target gpu(const std::string& architecture) {
   target.shared_memory_per_block_bytes = 48 * 1024;
   return target;
 }
-/// A random schedule with a tensor instruction.
-schedule::Schedule tensorized(const spaces::MultiLevelTiling& space, const Task& task, Rng& rng) {
+/// A random schedule with a tensor instruction of that family, "wmma" or "mma".
+schedule::Schedule tensorized(const spaces::MultiLevelTiling& space, const Task& task, Rng& rng,
+                              const std::string& family) {
   for (int draw = 0; draw < 100; ++draw) {
     const auto config = space.sample(task, rng);
-    if (config && std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
-          return std::holds_alternative<schedule::Tensorize>(step);
+    if (config && std::any_of(config->steps.begin(), config->steps.end(), [&](const schedule::Step& step) {
+          const auto* by = std::get_if<schedule::Tensorize>(&step);
+          return by != nullptr && by->intrinsic.starts_with(family + "_");
         }))
       return *config;
   }
@@ -194,10 +196,12 @@ TEST_CASE("copies that run ahead of tensor instructions compile for three genera
   struct Case {
     const char* device;
     schedule::Pipelining pipelining;
+    std::string family;
   };
   const spaces::MultiLevelTiling space;
-  for (const Case& c : {Case{"T4", {2, false}}, Case{"A100", {2, true}}, Case{"A100", {4, true}},
-                        Case{"H100", {2, false}}, Case{"H100", {3, true}}}) {
+  for (const Case& c :
+       {Case{"T4", {2, false}, "wmma"}, Case{"A100", {2, true}, "mma"}, Case{"A100", {4, true}, "wmma"},
+        Case{"H100", {2, false}, "mma"}, Case{"H100", {3, true}, "mma"}}) {
     CAPTURE(c.device);
     CAPTURE(c.pipelining.depth);
     const Task task =
@@ -209,7 +213,7 @@ TEST_CASE("copies that run ahead of tensor instructions compile for three genera
     loops::LoopNest nest;
     bool found = false;
     for (int draw = 0; draw < 20 && !found; ++draw) {
-      schedule::Schedule config = tensorized(space, task, rng);
+      schedule::Schedule config = tensorized(space, task, rng, c.family);
       for (schedule::Step& step : config.steps) {
         auto* pipeline = std::get_if<schedule::Pipeline>(&step);
         if (pipeline == nullptr) continue;
@@ -227,7 +231,8 @@ TEST_CASE("copies that run ahead of tensor instructions compile for three genera
     CAPTURE(code.program.source);
     CHECK(code.log.empty());
     CHECK((code.program.source.find("cp.async") != std::string::npos) == c.pipelining.asynchronous);
-    CHECK(code.program.source.find("wmma.mma.sync") != std::string::npos);
+    CHECK(code.program.source.find("\"" + c.family + (c.family == "mma" ? ".sync" : ".mma.sync")) !=
+          std::string::npos);
   }
 }
 
@@ -248,7 +253,12 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
         Case{"A100", ScalarType::BFloat16, false,
              "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 ", 80},
         Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 ", 72},
-        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 ", 70}}) {
+        Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 ", 70},
+        Case{"T4", ScalarType::Float16, true, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 ", 75},
+        Case{"T4", ScalarType::Int8, false, "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 ", 75},
+        Case{"A100", ScalarType::Float16, false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", 75},
+        Case{"A100", ScalarType::BFloat16, true, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", 80},
+        Case{"H100", ScalarType::UInt8, true, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 ", 75}}) {
     const Task task = program::make_task("product",
                                          ops::matmul_graph({.m = 500,
                                                             .n = 512,
@@ -258,7 +268,8 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
                                                             .type = c.type}),
                                          gpu_target(c.device));
     Rng rng(3);
-    const DeviceCode code = compiled(codegen::to_cuda(loops::lower(tensorized(space, task, rng))),
+    const std::string family = std::string(c.instruction).starts_with("wmma") ? "wmma" : "mma";
+    const DeviceCode code = compiled(codegen::to_cuda(loops::lower(tensorized(space, task, rng, family))),
                                      {.architecture = task.target.architecture});
     CAPTURE(code.program.source);
     CHECK(code.log.empty());

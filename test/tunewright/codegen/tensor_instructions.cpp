@@ -179,7 +179,8 @@ TEST_CASE("loops that are not what the instruction computes are refused") {
   unknown.intrinsic = "avx1024";
   CHECK(refusal(unknown) ==
         "unsupported: step 4: unsupported: no tensor instruction is named 'avx1024'; there are avx512_vnni, "
-        "avx512_bf16, amx_int8, amx_bf16, wmma_fp16, wmma_bf16, wmma_int8");
+        "avx512_bf16, amx_int8, amx_bf16, wmma_fp16, wmma_bf16, wmma_int8, "
+        "mma_fp16, mma_bf16, mma_int8");
   Case floats = fits;
   floats.shape.type = ScalarType::Float32;
   floats.shape.type_b.reset();

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
@@ -24,7 +25,7 @@ using namespace tunewright;
 namespace ops = program::operators;
 using program::ScalarType;
 using spaces::decisions::WarpTile;
-using spaces::tiling::gpu::core_product;
+using spaces::tiling::gpu::core_products;
 using Graph = std::shared_ptr<const program::ComputeGraph>;
 
 Graph product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type) {
@@ -48,11 +49,31 @@ std::ptrdiff_t count(const schedule::Schedule& sketch) {
 
 }  // namespace
 
-TEST_CASE("products of types that a device's units multiply get a sketch of their own, beside the other") {
+TEST_CASE(
+    "products of types that a device's units multiply get a sketch for each instruction, beside the other") {
   const spaces::MultiLevelTiling space;
-  CHECK(
-      space.sketches(program::make_task("t", product(512, 512, 512, ScalarType::Float16), gpu_target("A100")))
-          .size() == 2);
+  const auto names = [&](const Graph& graph, const char* device) {
+    std::vector<std::string> found;
+    for (const schedule::Schedule& sketch :
+         space.sketches(program::make_task("t", graph, gpu_target(device)))) {
+      std::string name = "none";
+      for (const schedule::Step& step : sketch.steps) {
+        if (const auto* by = std::get_if<schedule::Tensorize>(&step)) name = by->intrinsic;
+      }
+      found.push_back(name);
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names(product(512, 512, 512, ScalarType::Float16), "A100") == Names{"mma_fp16", "none", "wmma_fp16"});
+  CHECK(names(product(512, 512, 512, ScalarType::Float16), "V100") == Names{"none", "wmma_fp16"});
+  CHECK(names(product(512, 512, 512, ScalarType::Int8), "T4") == Names{"mma_int8", "none", "wmma_int8"});
+  // wmma multiplies no bytes with a sign by others.
+  auto mixed = std::make_shared<program::ComputeGraph>();
+  ops::matmul(*mixed, mixed->input("A", {64, 64}, ScalarType::UInt8),
+              mixed->input("B", {64, 64}, ScalarType::Int8));
+  CHECK(names(mixed, "A100") == Names{"mma_int8", "none"});
   CHECK(tensorized(product(512, 512, 512, ScalarType::Float16), "V100") != nullptr);
   CHECK(tensorized(product(512, 512, 512, ScalarType::Int8), "T4") != nullptr);
   CHECK(tensorized(product(512, 512, 512, ScalarType::BFloat16), "Orin") != nullptr);
@@ -91,15 +112,17 @@ TEST_CASE(
   };
   const Target device = gpu_target("A100");
   // Axes n, h, w, c | rh, rw, rc. A 3 x 3 window leaves 14 of 16 rows, columns and channels as they were.
-  const auto few = core_product(conv(1, 16)->op(2), device);
-  REQUIRE(few.has_value());
-  CHECK(few->row == 2);
-  CHECK(few->column == 3);
-  CHECK(few->depth == 6);
-  CHECK(few->a == 0);
-  CHECK(few->b == 1);
-  CHECK(core_product(conv(32, 16)->op(2), device)->row == 0);   // 32 images fill them
-  CHECK(!core_product(conv(1, 5)->op(2), device).has_value());  // 3 of 16
+  const auto few = core_products(conv(1, 16)->op(2), device);
+  REQUIRE(few.size() == 2);
+  for (const auto& each : few) {
+    CHECK(each.row == 2);
+    CHECK(each.column == 3);
+    CHECK(each.depth == 6);
+    CHECK(each.a == 0);
+    CHECK(each.b == 1);
+  }
+  CHECK(core_products(conv(32, 16)->op(2), device).at(0).row == 0);  // 32 images fill them
+  CHECK(core_products(conv(1, 5)->op(2), device).empty());           // 3 of 16
 }
 
 TEST_CASE("candidates keep to the warps and registers of the target, and mutate") {

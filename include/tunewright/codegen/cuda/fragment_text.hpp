@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "tunewright/codegen/cuda/matrix_helpers.hpp"
 #include "tunewright/codegen/cuda/statement_text.hpp"
 #include "tunewright/codegen/cuda/tensor_text.hpp"
 
@@ -64,15 +67,17 @@ class FragmentText : public StatementText {
   void emit_products(const FragmentTile& tile) {
     const loops::Statement& s = *tile.work.statement;
     const FragmentType& type = fragment_type(tile.work.a.read->type);
+    const bool known = tile.product->intrinsic->layout_is_known;
     const auto load = [&](const loops::device::FragmentOperand& o, char matrix) {
       const std::vector<loops::Var> loops = used_of(tile.around, o.first);
       const std::string name = context_.names.unique(nest_.buffers[o.buffer].name + "_fragments");
       line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" +
-           std::to_string(type.registers) + "];");
+           std::to_string(known ? matrix_registers : type.registers) + "];");
       unrolled(loops, [&] {
-        line(helper(load_helper(type, matrix, o.by_columns)) + "(" + name + "[" +
-             context_.index(number_in(nest_, loops)).text + "], &" + context_.element(o.buffer, o.first) +
-             ", " + std::to_string(o.pitch) + ");");
+        line(helper(known ? load_matrices_helper(fragment_type(o.read->type), matrix, o.by_columns)
+                          : load_helper(type, matrix, o.by_columns)) +
+             "(" + name + "[" + context_.index(number_in(nest_, loops)).text + "], &" +
+             context_.element(o.buffer, o.first) + ", " + std::to_string(o.pitch) + ");");
       });
       return name;
     };
@@ -84,8 +89,9 @@ class FragmentText : public StatementText {
         const auto of = [&](const std::string& name, const IndexExpr& first) {
           return name + "[" + context_.index(number_in(nest_, used_of(tile.around, first))).text + "]";
         };
-        line(helper(multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) + "(" +
-             fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
+        line(helper(known ? multiply_matrices_helper(type, fragment_type(tile.work.b.read->type))
+                          : multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) +
+             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
              of(a, tile.work.a.first) + ", " + of(b, tile.work.b.first) + ");");
       });
     };
@@ -93,53 +99,124 @@ class FragmentText : public StatementText {
     block(guards.empty() ? "" : "if (" + guards + ")", all);
   }
 
-  /// A fragment on its way out: through shared memory of the warp, from where each thread takes elements that are
-  /// neighbours of those that other threads take at the same time.
-  void take_out(const loops::Loop& marked, const loops::device::FragmentWork& work) {
-    const loops::Statement& s = *work.statement;
-    Loads loads;
-    std::optional<BufferId> sums;
+  /// The fragment whose sums a statement takes.
+  struct Taken {
+    BufferId sums = 0;
     IndexExpr offset;
+    std::vector<const ExprNode*> loads;
+  };
+  [[nodiscard]] Taken taken(const loops::Statement& s) const {
+    Taken found;
     program::visit(s.op->body, [&](const ExprNode& node) {
       if (node.op != Op::Load) return;
       const BufferId id = nest_.buffer_of[node.tensor];
       if (id == loops::LoopNest::no_buffer || nest_.buffers[id].scope != loops::Scope::Accumulator) return;
       const IndexExpr here = load_offset(nest_, s, node);
-      if (sums && (*sums != id || !(here == offset)))
+      if (!found.loads.empty() && (found.sums != id || !(here == found.offset)))
         throw Unsupported("operator '" + s.op->name + "' takes elements of several fragments at once");
-      sums = id;
-      offset = here;
-      loads.emplace(&node, "staged[element]");
+      found.sums = id;
+      found.offset = here;
+      found.loads.push_back(&node);
     });
-    if (!sums) throw Unsupported("operator '" + s.op->name + "' stores to fragments what is not in them");
-    const FragmentType& type = fragments_of_sums(nest_.buffers[*sums].type);
+    if (found.loads.empty())
+      throw Unsupported("operator '" + s.op->name + "' stores to fragments what is not in them");
+    return found;
+  }
+
+  void take_out(const loops::Loop& marked, const loops::device::FragmentWork& work) {
+    const Taken from = taken(*work.statement);
+    const std::string sums = fragment(marked, work, from.sums, from.offset);
+    if (marked.intrinsic->layout_is_known) {
+      const SumPlace place = place_of_sum("(int)threadIdx.x", "part");
+      const bool pairs = stores_pairs(work);
+      line("#pragma unroll");
+      block("for (int part = 0; part < 8; " + std::string(pairs ? "part += 2" : "++part") + ")", [&] {
+        declare_place(work, {place.row, place.column});
+        if (pairs) {
+          store_pair(work, from, sums);
+        } else {
+          store_element(work, from, sums + "[part]");
+        }
+      });
+    } else {
+      take_out_through_shared_memory(work, from, sums);
+    }
+  }
+  /// From shared memory of the warp each thread takes elements that are neighbours of those that other threads take at
+  /// the same time.
+  void take_out_through_shared_memory(const loops::device::FragmentWork& work, const Taken& from,
+                                      const std::string& sums) {
+    const FragmentType& type = fragments_of_sums(nest_.buffers[from.sums].type);
     const std::string number = warp_number();
     block("", [&] {
       line(std::string(type.spelling) + "* const staged = reinterpret_cast<" + std::string(type.spelling) +
            "*>(staging) + " + (number == "0" ? "" : number + " * ") + (number == "0" ? "0" : "256") + ";");
-      line(helper(store_helper(type)) + "(staged, " + fragment(marked, work, *sums, offset) + ");");
+      line(helper(store_helper(type)) + "(staged, " + sums + ");");
       line("__syncwarp();");
       line("#pragma unroll");
       // A number of iterations that is known, so that they can be written out.
       block("for (int part = 0; part < 8; ++part)", [&] {
         line("const int element = (int)threadIdx.x + 32 * part;");
-        std::vector<loops::Guard> guards = s.guards;
-        for (std::size_t l = 0; l < 2; ++l) {
-          const loops::Var var = work.loops[l];
-          line("const int " + context_.variables[var] + " = element " + (l == 0 ? "/" : "%") + " 16;");
-          const std::int64_t extent = nest_.variables[var].extent;
-          if (extent < 16)
-            line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
-        }
-        const std::string when = condition(guards);
-        const auto store = [&] { emit_statement(s, loads, [](IndexExpr e) { return e; }); };
-        if (when.empty()) {
-          store();
-        } else {
-          block("if (" + when + ")", store);
-        }
+        declare_place(work, {"element / 16", "element % 16"});
+        store_element(work, from, "staged[element]");
       });
       line("__syncwarp();");
+    });
+  }
+  /// Names the row and column of a fragment that a thread is at; leaves out what is beyond.
+  void declare_place(const loops::device::FragmentWork& work, const std::array<std::string, 2>& place) {
+    for (std::size_t l = 0; l < 2; ++l) {
+      const loops::Var var = work.loops[l];
+      line("const int " + context_.variables[var] + " = " + place[l] + ";");
+      const std::int64_t extent = nest_.variables[var].extent;
+      if (extent < 16)
+        line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
+    }
+  }
+  /// Takes out the element there, which is at hand as `value`.
+  void store_element(const loops::device::FragmentWork& work, const Taken& from, const std::string& value) {
+    Loads loads;
+    for (const ExprNode* load : from.loads) loads.emplace(load, value);
+    const loops::Statement& s = *work.statement;
+    emit_guarded(s, [&] { emit_statement(s, loads, [](IndexExpr e) { return e; }); });
+  }
+
+  /// Whether what an even column and the next store are neighbours that move together: both there or neither.
+  [[nodiscard]] bool stores_pairs(const loops::device::FragmentWork& work) const {
+    const loops::Statement& s = *work.statement;
+    const loops::Var column = work.loops[1];
+    const auto counts_pairs = [&](const IndexExpr& e) {
+      return loops::device::distance_along(e, column) == 1 &&
+             loops::device::is_multiple_of(loops::device::at_first(nest_, e, {column}), 2);
+    };
+    return nest_.variables[column].extent % 2 == 0 && counts_pairs(store_offset(nest_, s)) &&
+           std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {
+             return !guard.value.uses(column) || (guard.extent % 2 == 0 && counts_pairs(guard.value));
+           });
+  }
+  /// Takes out the element there and the next of its row.
+  void store_pair(const loops::device::FragmentWork& work, const Taken& from, const std::string& sums) {
+    const loops::Statement& s = *work.statement;
+    emit_guarded(s, [&] {
+      const CudaType& type = context_.type(nest_.buffers[s.target].type);
+      const std::string pair = vector_of(type, 2);
+      const std::string result = context_.names.unique(nest_.buffers[s.target].name + "_lanes");
+      line(pair + " " + result + ";");
+      for (const std::int64_t lane : {0, 1}) {
+        Loads loads;
+        for (const ExprNode* load : from.loads)
+          loads.emplace(load, sums + (lane == 0 ? "[part]" : "[part + 1]"));
+        ScalarText scalar(context_, s, loads, [&](const IndexExpr& e) {
+          return e.substitute(
+              [&](loops::Var v) { return IndexExpr::variable(v) + IndexExpr(v == work.loops[1] ? lane : 0); },
+              [&](loops::Var v) { return nest_.range_of(v); });
+        });
+        const Text value = scalar.value();
+        for (const std::string& declaration : scalar.declarations()) line(declaration);
+        line(lane_of(type, result, lane) + " = " + value.text + ";");
+      }
+      line("*reinterpret_cast<" + pair + "*>(&" + context_.element(s.target, store_offset(nest_, s)) +
+           ") = " + result + ";");
     });
   }
   /// The number of a thread's warp, which ThreadX numbers the threads of.

@@ -245,10 +245,6 @@ class KernelText : public ReductionText {
     }
     return decided;
   }
-  [[nodiscard]] std::string vector_of(const CudaType& type, std::int64_t lanes) {
-    context_.uses_vectors = context_.uses_vectors || type.vector.empty();
-    return vector_type(type, lanes);
-  }
 };
 
 }  // namespace tunewright::codegen::cuda

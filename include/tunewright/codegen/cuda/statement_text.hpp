@@ -122,6 +122,11 @@ class StatementText {
     return type.emulated ? "to_" + std::string(type.spelling) + "(" + text + ")" : text;
   }
 
+  [[nodiscard]] std::string vector_of(const CudaType& type, std::int64_t lanes) {
+    context_.uses_vectors = context_.uses_vectors || type.vector.empty();
+    return vector_type(type, lanes);
+  }
+
   SourceContext& context_;
   const loops::LoopNest& nest_;
   const loops::DeviceKernel& kernel_;

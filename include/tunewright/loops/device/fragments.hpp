@@ -123,6 +123,8 @@ struct FragmentWork {
           "product and its copy");
     if (nest.buffers[o.buffer].scope != Scope::Shared)
       refuse(read, "which is not in shared memory; cache_read it there");
+    if (loop.intrinsic->layout_is_known && size == 1 && o.by_columns == is_a)
+      refuse(read, "whose neighbours are not multiplied together; swap the dimensions of its copy");
     return o;
   };
   const bool first_has_rows = load_offset(nest, *work.statement, *product->first).uses(row);

@@ -85,8 +85,9 @@ class KernelReader {
     kernel_.bound.push_back(&loop);
   }
 
-  /// Fragments are taken out by statements that assign.
+  /// Fragments are taken out by statements that assign, from registers where the layout is known.
   void note_staging(const Loop& marked) {
+    if (marked.intrinsic->layout_is_known) return;
     const Loop* loop = &marked;
     while (loop->body.size() == 1 && std::holds_alternative<Loop>(loop->body[0].content))
       loop = &std::get<Loop>(loop->body[0].content);

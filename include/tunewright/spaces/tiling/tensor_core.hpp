@@ -60,20 +60,17 @@ namespace detail {
 
 }  // namespace detail
 
-/// Nothing unless the target has a unit for such products, some axes make rows, columns and terms of a matrix product,
-/// and at least a quarter of the instructions' work is not padding. Columns run along the last axis that one factor
-/// alone depends on; rows along the axis of the other that leaves the least idle.
+/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the instruction's
+/// work is not padding. Columns run along the last axis that one factor alone depends on; rows along the axis of the
+/// other that leaves the least idle.
 [[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op,
-                                                             const Target& target) {
+                                                             const schedule::TensorIntrinsic& intrinsic) {
   constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
+  if (!schedule::multiplies(intrinsic, op)) return std::nullopt;
   const std::optional<schedule::Product> product = schedule::product_of(op);
-  if (!product || product->first->tensor == product->second->tensor) return std::nullopt;
+  if (product->first->tensor == product->second->tensor) return std::nullopt;
   CoreProduct found;
-  for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
-    const bool usable = is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit);
-    if (usable && schedule::multiplies(intrinsic, op)) found.intrinsic = &intrinsic;
-  }
-  if (found.intrinsic == nullptr) return std::nullopt;
+  found.intrinsic = &intrinsic;
   const program::ExprNode *a = product->first, *b = product->second;
   const auto only_by = [&](const program::ExprNode* one, const program::ExprNode* other, IterId axis) {
     return detail::uses(*one, axis) && !detail::uses(*other, axis);
@@ -101,17 +98,35 @@ namespace detail {
   return best > 0 ? std::optional(found) : std::nullopt;
 }
 
+/// How the target's tensor instructions compute `op`, if any does: one for each.
+[[nodiscard]] inline std::vector<CoreProduct> core_products(const program::Operator& op,
+                                                            const Target& target) {
+  std::vector<CoreProduct> found;
+  for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
+    if (!is_tensor_core(intrinsic.unit) || !target.has(intrinsic.unit) ||
+        target.compute_capability() < intrinsic.since)
+      continue;
+    if (const std::optional<CoreProduct> product = core_product(op, intrinsic)) found.push_back(*product);
+  }
+  return found;
+}
+
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
 /// the fragments of a warp, with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
 /// elementwise reader, if there is one, takes them. Extents that instructions do not divide are padded with zeros in
 /// shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
-    return core_product(*d.builder.state().stages[id].op, target) ? Answer::Apply : Answer::Skip;
+    return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
   }
-  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
+  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
+    for (const CoreProduct& product : core_products(*d.builder.state().stages[id].op, target))
+      out.push_back(tensorized(d, id, target, product));
+  }
+
+ private:
+  static Derivation tensorized(Derivation d, TensorId id, const Target& target, CoreProduct product) {
     ScheduleBuilder& s = d.builder;
-    CoreProduct product = *core_product(*s.state().stages[id].op, target);
     const TensorId reader = elementwise_reader(s.state(), id);
     const bool fused = reader != id && is_free(d, reader);
     const TensorId outer = fused ? reader : id;
@@ -122,14 +137,13 @@ struct TensorizeProducts {
     pad(s, sums, product);
     const Tile tiled = tile(s, sums, product);
     s.compute_at(sums, outer, follow(s, outer, product, tiled));
-    fetch(s, sums, product.a, tiled);
-    fetch(s, sums, product.b, tiled);
+    fetch(s, sums, product.a, product, tiled);
+    fetch(s, sums, product.b, product, tiled);
     s.choose_pipelining(sums, tiled.reduction.back()[0], decisions::pipelinings(target));
     d.place = place_of(s.state(), sums);
-    out.push_back(std::move(d));
+    return d;
   }
 
- private:
   struct Tile {
     std::vector<std::uint32_t> steps;            ///< that split the spatial axes
     std::vector<std::vector<IterId>> spatial;    ///< blocks, warps, fragments
@@ -216,15 +230,21 @@ struct TensorizeProducts {
 
   /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time, whose
   /// width is a choice, and so is how far rows are apart.
-  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const Tile& tiled) {
+  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product,
+                    const Tile& tiled) {
     constexpr std::int64_t lanes = 32;
     const program::Operator& op = *s.state().stages[copy].op;
     const auto rank = static_cast<std::uint32_t>(op.rank());
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
     s.compute_at(copy, sums, tiled.reduction.back()[0]);
-    std::vector<std::uint32_t> plain(rank);
-    for (std::uint32_t d = 0; d < rank; ++d) plain[d] = d;
-    s.choose_arrangement(copy, {std::move(plain)}, {0, 32 / size});
+    std::vector<std::uint32_t> order(rank);
+    for (std::uint32_t d = 0; d < rank; ++d) order[d] = d;
+    // Bytes that one thread multiplies together are neighbours: terms vary fastest.
+    if (size == 1 && product.intrinsic->layout_is_known)
+      std::swap(order[dimension_of_terms(s, sums, copy, product)], order.back());
+    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart.
+    const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
+    s.choose_arrangement(copy, {std::move(order)}, {0, padding});
     std::vector<IterId> iters = axes_between(0, rank);
     const std::vector<IterId> vector =
         s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
@@ -235,6 +255,18 @@ struct TensorizeProducts {
     s.bind(copy, of_block[1], LoopKind::ThreadY);
     s.bind(copy, of_warp[1], LoopKind::ThreadX);
     s.vectorize(copy, vector[1]);
+  }
+  /// The dimension of a factor that the terms alone count.
+  static std::size_t dimension_of_terms(const ScheduleBuilder& s, TensorId sums, TensorId copy,
+                                        const CoreProduct& product) {
+    for (const program::Reads& reads : program::reads_of(*s.state().stages[sums].op)) {
+      if (reads.tensor != copy) continue;
+      const std::vector<program::IndexExpr>& read = reads.accesses.front();
+      for (std::size_t d = read.size(); d-- > 0;) {
+        if (read[d].as_variable() == std::optional<program::Var>(product.depth)) return d;
+      }
+    }
+    return 0;
   }
 };
 

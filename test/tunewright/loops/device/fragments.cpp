@@ -73,22 +73,36 @@ std::string refusal(const ScheduleBuilder& s) {
 
 }  // namespace
 
-TEST_CASE("descriptors as PTX has them: 16 x 16 x 16, and since when") {
+TEST_CASE("descriptors as PTX has them: 16 x 16 x 16, of bytes by mma 32 terms, and since when") {
   struct Known {
     const char* name;
     TensorUnit unit;
     const char *first, *last_without;  // devices
+    std::int64_t terms = 16;
   };
   for (const Known& known : {Known{"wmma_fp16", TensorUnit::TensorCoreFp16, "V100", "K80"},
                              Known{"wmma_int8", TensorUnit::TensorCoreInt8, "T4", "Titan V"},
-                             Known{"wmma_bf16", TensorUnit::TensorCoreBf16, "A100", "RTX 2080 Ti"}}) {
+                             Known{"wmma_bf16", TensorUnit::TensorCoreBf16, "A100", "RTX 2080 Ti"},
+                             Known{"mma_fp16", TensorUnit::TensorCoreFp16, "T4", "V100"},
+                             Known{"mma_int8", TensorUnit::TensorCoreInt8, "T4", "Titan V", 32},
+                             Known{"mma_bf16", TensorUnit::TensorCoreBf16, "A100", "RTX 2080 Ti"}}) {
     const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic(known.name);
     REQUIRE(intrinsic != nullptr);
-    CHECK(intrinsic->m * intrinsic->n * intrinsic->k == 16 * 16 * 16);
+    CHECK(intrinsic->m == 16);
+    CHECK(intrinsic->n == 16);
+    CHECK(intrinsic->k == known.terms);
     CHECK(intrinsic->unit == known.unit);
     CHECK(intrinsic->accumulator == Scope::Accumulator);
-    CHECK(gpu_target(known.first).has(known.unit));
-    CHECK(!gpu_target(known.last_without).has(known.unit));
+    const LoopNest nest = loops::lower(
+        test::tensorized_matmul(product(64, 64, 64,
+                                        known.unit == TensorUnit::TensorCoreInt8   ? ScalarType::Int8
+                                        : known.unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16
+                                                                                   : ScalarType::Float16),
+                                known.name, {})
+            .schedule());
+    CHECK(loops::exceeded_limit(nest, gpu_target(known.first)).empty());
+    CHECK(loops::exceeded_limit(nest, gpu_target(known.last_without)) ==
+          "tensor instruction the device lacks");
   }
   CHECK(!gpu_target("GTX 1650").has(TensorUnit::TensorCoreFp16));  // 7.5, but without the units
 }
@@ -119,8 +133,13 @@ TEST_CASE("products of odd shapes, stored by rows and by columns, compute what p
     }
   }
   const auto few = product(13, 20, 17, ScalarType::Int8);  // fewer rows than a fragment has
-  CHECK(outputs(device(test::tensorized_matmul(few, "wmma_int8", {{1, 1}, {1, 2}, 2})), simt) ==
-        outputs(loops::lower(schedule::Schedule{few, {}}), plain));
+  for (const char* instruction : {"wmma_int8", "mma_int8"}) {
+    CHECK(outputs(device(test::tensorized_matmul(few, instruction, {{1, 1}, {1, 2}, 2})), simt) ==
+          outputs(loops::lower(schedule::Schedule{few, {}}), plain));
+  }
+  const auto pairs = product(40, 35, 37, ScalarType::BFloat16, true);
+  CHECK(outputs(device(test::tensorized_matmul(pairs, "mma_bf16", {{2, 1}, {1, 2}, 2})), simt) ==
+        outputs(loops::lower(schedule::Schedule{pairs, {}}), plain));
 }
 
 TEST_CASE("operands that run ahead of tensor instructions, through registers and asynchronously") {
@@ -173,6 +192,14 @@ TEST_CASE("limits count what a thread holds of fragments, and what they are take
   constexpr std::int64_t shared = 2 * (64 * 32 + 16 * 80) + 4 * 1024;
   CHECK(exceeded(&loops::GpuLimits::max_shared_bytes, shared).empty());
   CHECK(exceeded(&loops::GpuLimits::max_shared_bytes, shared - 1) == "too much shared memory");
+  // From registers nothing is needed to take them out.
+  loops::GpuLimits limits;
+  limits.max_shared_bytes = shared - 4 * 1024;
+  const loops::LoopNest known = loops::lower(
+      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "mma_fp16", {{2, 2}, {2, 2}, 1})
+          .schedule());
+  CHECK(loops::exceeded_limit(known, limits).empty());
+  CHECK(loops::device_kernels(loops::to_device(known)).at(0).staging_bytes == 0);
 }
 
 TEST_CASE("bad input") {
@@ -183,6 +210,15 @@ TEST_CASE("bad input") {
   // Rows that the device cannot load, since they begin anywhere.
   CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 3})),
                  "multiples of 16 bytes"));
+  // Bytes that are multiplied together, but lie in different rows.
+  ScheduleBuilder bytes = test::tensorized_matmul(product(32, 32, 32, ScalarType::Int8), "mma_int8", {});
+  schedule::Schedule as_it_is = bytes.schedule();
+  for (schedule::Step& step : as_it_is.steps) {
+    if (auto* arrange = std::get_if<schedule::Arrange>(&step)) arrange->orders = {{0, 1}};
+  }
+  CHECK_THROWS_WITH_AS((void)loops::to_device(loops::lower(as_it_is)),
+                       doctest::Contains("'B.shared', whose neighbours are not multiplied together"),
+                       loops::DeviceFormError);
   // Fragments that nothing computes: no instruction was asked for.
   ScheduleBuilder scalar(graph);
   const schedule::TensorId sums = scalar.cache_write(scalar.stage("matmul"), Scope::Accumulator);

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// What CUDA programs do by tensor units, run on the host: their inline PTX is interpreted as the instruction set has it.
+#include "tunewright/codegen/cuda/fragment_text.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/host_cuda.hpp"
+#include "support/tensor_schedules.hpp"
+#include "tunewright/codegen/cuda.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using codegen::DeviceProgram;
+using loops::LoopNest;
+using program::ScalarType;
+using Graph = std::shared_ptr<const program::ComputeGraph>;
+using Numbers = std::vector<std::vector<double>>;
+
+/// Small integers, so that sums are exact in any order; another sequence for each argument, all of both signs where the
+/// type has them.
+Numbers arguments_of(const LoopNest& nest) {
+  Numbers arguments;
+  int next = 1;
+  for (const loops::BufferId id : nest.arguments) {
+    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
+    const int lowest = nest.buffers[id].type == ScalarType::UInt8 ? 120 : -6;
+    for (double& value : arguments.back()) value = (next = (next * 137 + 71) % 8191) % 13 + lowest;
+  }
+  return arguments;
+}
+
+/// Programs that are compiled together and must compute what unscheduled loops do.
+struct Comparison {
+  explicit Comparison(unsigned architecture) : host(architecture) {}
+  const DeviceProgram& add(const Graph& graph, LoopNest nest) {
+    nest.name = "program" + std::to_string(entries.size());
+    entries.push_back({loops::lower(schedule::Schedule{graph, {}}), codegen::to_cuda(nest)});
+    host.add(entries.back().program);
+    return entries.back().program;
+  }
+  void check() {
+    host.build();
+    for (const Entry& entry : entries) {
+      CAPTURE(entry.program.source);
+      CHECK(error_of(entry) == 0);
+    }
+  }
+  struct Entry {
+    LoopNest plain;
+    DeviceProgram program;
+  };
+  [[nodiscard]] double error_of(const Entry& entry) const {
+    Numbers got = arguments_of(entry.plain);
+    Numbers want = got;
+    loops::interpret(entry.plain, want);
+    host.run(entry.program, got);
+    return test::largest_error(got, want);
+  }
+  test::HostCuda host;
+  std::vector<Entry> entries;
+};
+
+Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose_a, bool transpose_b) {
+  return ops::matmul_graph({.m = m_n_k[0],
+                            .n = m_n_k[1],
+                            .k = m_n_k[2],
+                            .transpose_a = transpose_a,
+                            .transpose_b = transpose_b,
+                            .type = type});
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+struct Instruction {
+  const char* name;
+  ScalarType type;
+  const char* ptx;  ///< begin of what multiplies
+};
+constexpr Instruction wmma[] = {
+    {"wmma_fp16", ScalarType::Float16, "wmma.mma.sync.aligned."},
+    {"wmma_bf16", ScalarType::BFloat16, "wmma.mma.sync.aligned."},
+    {"wmma_int8", ScalarType::Int8, "wmma.mma.sync.aligned."},
+};
+constexpr Instruction mma[] = {
+    {"mma_fp16", ScalarType::Float16, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "},
+    {"mma_bf16", ScalarType::BFloat16, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "},
+    {"mma_int8", ScalarType::Int8, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 "},
+    {"mma_int8", ScalarType::UInt8, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 "},
+};
+
+}  // namespace
+
+TEST_CASE("products of odd shapes by every instruction, stored by rows and by columns") {
+  Comparison comparison(80);
+  const auto add_all = [&](const auto& instructions) {
+    for (const Instruction& i : instructions) {
+      for (const auto& [a, b] :
+           std::array<std::pair<bool, bool>, 3>{{{false, false}, {true, false}, {false, true}}}) {
+        const Graph graph = product({40, 35, 75}, i.type, a, b);
+        const auto s = test::tensorized_matmul(graph, i.name, {{2, 1}, {1, 2}, 1});
+        CHECK(contains(comparison.add(graph, loops::lower(s.schedule())).source, i.ptx));
+      }
+    }
+  };
+  add_all(wmma);
+  add_all(mma);
+  comparison.check();
+}
+
+TEST_CASE("compute capability 7.5 has smaller instructions that do the same") {
+  Comparison comparison(75);
+  for (const Instruction& i : mma) {
+    if (i.type == ScalarType::BFloat16) continue;
+    const Graph graph = product({33, 48, 64}, i.type, false, i.type == ScalarType::UInt8);
+    const DeviceProgram& program = comparison.add(
+        graph, loops::lower(test::tensorized_matmul(graph, i.name, {{1, 3}, {3, 1}, 2}).schedule()));
+    CHECK(program.min_compute_capability == 75);
+    CHECK(contains(program.source, "m16n8k8.row.col.f32") == (i.type == ScalarType::Float16));
+    CHECK(contains(program.source, "m8n8k16.row.col.s32") == (i.type != ScalarType::Float16));
+  }
+  comparison.check();
+}
+
+TEST_CASE(
+    "wrong texts are found: matrices, registers and elements in another order, rows instead of columns") {
+  struct Mutant {
+    const char* instruction;
+    const char *from, *to;
+  };
+  Comparison comparison(80);
+  const Graph graph = product({32, 32, 32}, ScalarType::Float16, false, false);
+  for (const Mutant& mutant : {
+           Mutant{"mma_fp16", ".trans", ""},
+           Mutant{"mma_fp16", "column = lane / 16 * 16", "column = lane / 8 % 2 * 16"},
+           Mutant{"mma_fp16", "\"r\"(a[1]), \"r\"(a[2])", "\"r\"(a[2]), \"r\"(a[1])"},
+           Mutant{"mma_fp16", "\"r\"(b[2]), \"r\"(b[3])", "\"r\"(b[0]), \"r\"(b[1])"},
+           Mutant{"mma_fp16", "part / 2 % 2 * 8", "part / 4 * 8"},
+           Mutant{"wmma_fp16", "wmma.load.b.sync.aligned.row", "wmma.load.b.sync.aligned.col"},
+           Mutant{"wmma_fp16", "wmma.mma.sync.aligned.row.row", "wmma.mma.sync.aligned.row.col"},
+       }) {
+    LoopNest nest =
+        loops::lower(test::tensorized_matmul(graph, mutant.instruction, {{1, 2}, {2, 1}, 1}).schedule());
+    nest.name = "mutant" + std::to_string(comparison.entries.size());
+    DeviceProgram program = codegen::to_cuda(nest);
+    const std::size_t at = program.source.find(mutant.from);
+    CAPTURE(mutant.from);
+    REQUIRE(at != std::string::npos);
+    program.source.replace(at, std::string(mutant.from).size(), mutant.to);
+    comparison.host.add(program);
+    comparison.entries.push_back({loops::lower(schedule::Schedule{graph, {}}), program});
+  }
+  comparison.host.build();
+  for (const Comparison::Entry& entry : comparison.entries) {
+    CAPTURE(entry.program.name);
+    CHECK(comparison.error_of(entry) > 0);
+  }
+}
+
+TEST_CASE("random schedules of products, batches and convolutions of odd shapes with what follows them") {
+  const auto dim = [](Rng& rng, std::int64_t most) {
+    return 17 + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most)));
+  };
+  const auto workload = [&](std::size_t number, ScalarType type, Rng& rng) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const std::int64_t m = dim(rng, 20), n = dim(rng, 20), k = dim(rng, 30);
+    program::Tensor y;
+    if (number == 0) {
+      y = ops::matmul(*g, g->input("A", {m, k}, type), g->input("B", {k, n}, type));
+    } else if (number == 1) {
+      y = ops::batch_matmul(*g, g->input("A", {2, m, k}, type), g->input("B", {2, k, n}, type));
+    } else {
+      y = ops::conv2d(*g, g->input("x", {1, 3, m, k}, type), g->constant("w", {3, 3, k, n}, type),
+                      {.padding = 1});
+    }
+    y = ops::relu(*g, ops::bias_add(*g, y, g->constant("bias", {n}, y.type)));
+    if (program::is_float(type)) ops::cast(*g, y, type);
+    return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+  };
+  const spaces::MultiLevelTiling space;
+  Comparison comparison(80);
+  std::size_t ahead = 0;
+  Rng rng(20);
+  struct Case {
+    ScalarType type;
+    std::size_t by_wmma_too;  // number of a workload
+  };
+  for (const Case& c :
+       {Case{ScalarType::Float16, 0}, Case{ScalarType::BFloat16, 1}, Case{ScalarType::Int8, 2}}) {
+    for (std::size_t number = 0; number < 3; ++number) {
+      const Graph graph = workload(number, c.type, rng);
+      const Task task = program::make_task("product", graph, gpu_target("A100"));
+      bool mma_left = true, wmma_left = number == c.by_wmma_too;
+      for (int draw = 0; (mma_left || wmma_left) && draw < 80; ++draw) {
+        const auto config = space.sample(task, rng);
+        REQUIRE(config);
+        const std::string text = codegen::to_cuda(loops::lower(*config)).source;
+        bool& left = contains(text, "\"mma.sync") ? mma_left : wmma_left;
+        if (!left || !contains(text, "mma.sync")) continue;
+        left = false;
+        ahead += contains(text, "wait_for_copies");
+        comparison.add(graph, loops::lower(*config));
+      }
+      CHECK_FALSE(mma_left);
+      CHECK_FALSE(wmma_left);
+    }
+  }
+  CHECK(ahead >= 3);
+  comparison.check();
+}
