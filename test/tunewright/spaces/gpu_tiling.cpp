@@ -149,6 +149,39 @@ TEST_CASE("all ways of pipelining are drawn and mutated to; schedules without th
   CHECK(selected(*decoded) == 99);
 }
 
+TEST_CASE("rows of whatever is fetched to shared memory may be kept apart, with and without tensor units") {
+  const MultiLevelTiling space;
+  std::vector<test::Workload> workloads = test::workloads();
+  workloads.push_back({"product_for_tensor_units", [](Rng&) {
+                         return ops::matmul_graph(
+                             {.m = 64, .n = 48, .k = 80, .type = program::ScalarType::Float16});
+                       }});
+  std::size_t fetched = 0;
+  for (const test::Workload& workload : workloads) {
+    Rng rng(3);
+    const Task task = program::make_task(workload.name, workload.make(rng), gpu_target("A100"));
+    for (schedule::Schedule sketch : space.sketches(task)) {
+      const auto arranged = [&](std::uint32_t padding) {
+        for (schedule::Step& step : sketch.steps) {
+          auto* arrange = std::get_if<schedule::Arrange>(&step);
+          if (arrange != nullptr && arrange->paddings.size() > 1) arrange->padding = padding;
+        }
+        return loops::lower(sketch);
+      };
+      const loops::LoopNest adjoining = arranged(0), apart = arranged(1);
+      for (std::size_t b = 0; b < apart.buffers.size(); ++b) {
+        const loops::Buffer& buffer = apart.buffers[b];
+        if (buffer.scope != Scope::Shared || buffer.name.find(".shared") == std::string::npos ||
+            buffer.shape.size() < 2)
+          continue;
+        CHECK_MESSAGE(buffer.elements() > adjoining.buffers[b].elements(), workload.name, ": ", buffer.name);
+        ++fetched;
+      }
+    }
+  }
+  CHECK(fetched >= 20);
+}
+
 TEST_CASE("matmul + bias + relu: the reader takes the place of the write cache") {
   const MultiLevelTiling space;
   const auto& sketches = space.sketches(task_of([](auto& g) {
