@@ -32,6 +32,15 @@ class FeatureBatch {
     return std::span(values_).subspan(offsets_[p] * columns_, (offsets_[p + 1] - offsets_[p]) * columns_);
   }
 
+  /// Removes every program and keeps the memory: batches that are filled one after the other need not be allocated
+  /// anew.
+  void clear() noexcept {
+    values_.clear();
+    offsets_.resize(1);
+  }
+  /// Makes room for `rows` rows in all, so that filling them moves nothing.
+  void reserve_rows(std::size_t rows) { values_.reserve(rows * columns_); }
+
   /// Appends a zeroed row to the open program and returns it for filling; `close_program` ends the program.
   std::span<float> append_row() {
     values_.resize(values_.size() + columns_);

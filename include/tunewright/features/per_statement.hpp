@@ -93,6 +93,8 @@ struct PerStatement {
       } catch (const std::exception&) {
         batch.close_program();
       }
+      // Configurations of one space have about as many rows each.
+      if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
     }
   }
 };

@@ -51,6 +51,22 @@ TEST_CASE("rows are filled in place and start at zero") {
   CHECK(to_vector(x.program(0)) == std::vector<float>{0, 7, 0});
 }
 
+TEST_CASE("a batch that was cleared is filled anew, in the same memory") {
+  FeatureBatch x(2);
+  x.reserve_rows(2);
+  x.append_program(std::vector<float>{1, 2, 3, 4});
+  const float* memory = x.values().data();
+  x.clear();
+  CHECK(x.programs() == 0);
+  CHECK(x.rows() == 0);
+  CHECK(x.columns() == 2);
+  const auto row = x.append_row();
+  CHECK(to_vector(row) == std::vector<float>{0, 0});  // not what was there before
+  x.close_program();
+  CHECK(to_vector(x.offsets()) == std::vector<std::uint32_t>{0, 1});
+  CHECK(x.values().data() == memory);
+}
+
 TEST_CASE("batches join, program by program") {
   FeatureBatch x(1), other(1), unset;
   x.append_program(std::vector<float>{1, 2});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <unordered_set>
 #include <vector>
 
 #include "tunewright/features/per_statement/schema.hpp"
@@ -71,7 +71,7 @@ struct Operations {
 class OperationTable {
  public:
   /// A part of the body that is used several times is evaluated, and counted, once.
-  /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body). The result is
+  /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body, squared). The result is
   /// valid until the next call.
   [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op) {
     for (const Entry& entry : entries_) {
@@ -93,7 +93,9 @@ class OperationTable {
   };
 
   void analyse(const program::Expr& e, Operations& found) {
-    if (e->op == program::Op::Constant || !seen_.insert(e.get()).second) return;
+    if (e->op == program::Op::Constant || std::find(seen_.begin(), seen_.end(), e.get()) != seen_.end())
+      return;
+    seen_.push_back(e.get());
     for (const program::Expr& argument : e->args) analyse(argument, found);
     if (e->op == program::Op::Load) found.loads.push_back(e.get());
     if (e->op == program::Op::Index) found.positions.push_back(e.get());
@@ -101,7 +103,7 @@ class OperationTable {
   }
 
   std::vector<Entry> entries_;
-  std::unordered_set<const program::ExprNode*> seen_;
+  std::vector<const program::ExprNode*> seen_;  // bodies have some tens of nodes at most
 };
 
 }  // namespace tunewright::features::per_statement
