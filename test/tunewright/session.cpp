@@ -371,7 +371,7 @@ TEST_CASE(
   const auto told = measured(batch);
   for (const double latency_s : {0.0, -1e-3, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
     auto outcomes = told;
-    outcomes[2].result = Timing{.median = Seconds(latency_s)};
+    outcomes[2].result = Timing{.repeats = {}, .median = Seconds(latency_s)};
     CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("tell a positive latency"),
                          std::invalid_argument);
   }
