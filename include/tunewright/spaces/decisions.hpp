@@ -14,6 +14,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/decisions/block_tile.hpp"
+#include "tunewright/spaces/decisions/register_tile.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 /// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may choose
@@ -30,123 +31,6 @@ using schedule::Split;
 using schedule::Step;
 using schedule::UnrollLimit;
 
-/// Floats in one vector register.
-[[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_bytes() / 4; }
-
-/// The innermost tile of a stage: `rows` of `vectors` each, all of which are kept in registers while the stage is reduced.
-struct RegisterTile {
-  std::int64_t rows = 1;     ///< product of the unrolled parts
-  std::int64_t vectors = 1;  ///< of the vectorized part
-
-  [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
-  /// Registers that one step of the reduction takes: the accumulators, the vectors of one operand, and an element of the
-  /// other, which is used for a whole row.
-  [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
-  /// Multiply-adds for each operand loaded. Two loads a cycle feed two multiply-adds of as many, so much more than one is
-  /// needed, and it is the square tile that has most.
-  [[nodiscard]] double reuse() const {
-    return static_cast<double>(accumulators()) / static_cast<double>(rows + vectors);
-  }
-};
-
-[[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
-                                                const Target& target) {
-  RegisterTile tile;
-  for (const Step& step : steps) {
-    const auto* split = std::get_if<Split>(&step);
-    if (split == nullptr || split->stage != stage || split->factors.empty()) continue;
-    const std::int64_t inner = split->factors.back();
-    if (split->inner == LoopKind::Unrolled) tile.rows *= inner;
-    if (split->inner == LoopKind::Vectorized) tile.vectors *= program::ceil_div(inner, lanes(target));
-  }
-  return tile;
-}
-
-[[nodiscard]] inline bool fits_registers(const RegisterTile& tile, const Target& target) {
-  return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
-}
-
-/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
-/// costs as much as a whole one.
-[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent,
-                                                     std::int64_t cap, std::int64_t width, Rng& rng) {
-  constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
-  if (width > 1 && rng.uniform() < 0.95) {
-    std::vector<std::int64_t> whole;
-    for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
-      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125))
-        whole.push_back(size);
-    }
-    if (!whole.empty()) return pick(whole, rng);
-  }
-  return pick_large(
-      tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
-}
-
-/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if it
-/// belongs to a register tile.
-inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
-  std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
-  for (std::size_t part = split.factors.size(); part-- > 0;) {
-    const bool innermost = part + 1 == split.factors.size();
-    std::int64_t cap = innermost && split.max_innermost > 0 ? split.max_innermost : rest;
-    std::int64_t size = 1;
-    if (innermost && split.inner != LoopKind::Serial) {
-      const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
-      cap = std::min(cap, std::max<std::int64_t>(most, 1) * width);
-      size = draw_register_part(split, rest, cap, width, rng);
-    } else {
-      // A single inner part belongs to a reduction: the longer, the fewer times a register tile is stored.
-      const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
-      size = split.factors.size() == 1 && rng.uniform() < 0.5 ? pick_large(sizes, rng) : pick(sizes, rng);
-    }
-    split.factors[part] = size;
-    rest = program::ceil_div(rest, size);
-  }
-}
-
-/// Draws the factors of one split again, within what the other splits of its stage leave of the registers.
-inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
-  std::int64_t most = 1;
-  if (split.inner != LoopKind::Serial) {
-    split.factors.back() = 1;
-    const RegisterTile others = register_tile(steps, split.stage, target);
-    const auto registers = static_cast<std::int64_t>(target.vector_registers());
-    most = split.inner == LoopKind::Vectorized ? (registers - 1) / (others.rows + 1)
-                                               : (registers - others.vectors - 1) / others.accumulators();
-  }
-  draw_tile(split, target, most, rng);
-}
-
-/// Draws the tiles of a schedule for a CPU, within the register file, the vectorized parts first. Of two draws the one
-/// that loads fewer operands is kept.
-inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
-  std::vector<Split*> splits;
-  for (Step& step : steps) {
-    if (auto* split = std::get_if<Split>(&step); split != nullptr && is_open_split(*split))
-      splits.push_back(split);
-  }
-  const auto draw = [&] {
-    rng.shuffle(std::span(splits));
-    for (Split* split : splits) {
-      if (split->inner != LoopKind::Serial) split->factors.back() = 1;
-    }
-    for (const bool vectorized : {true, false}) {
-      for (Split* split : splits) {
-        if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
-      }
-    }
-    double reuse = 1;
-    for (const Split* split : splits) {
-      if (split->inner == LoopKind::Vectorized) reuse *= register_tile(steps, split->stage, target).reuse();
-    }
-    return reuse;
-  };
-  const double reuse = draw();
-  const std::vector<Step> first = steps;
-  if (draw() < reuse) std::copy(first.begin(), first.end(), steps.begin());
-}
-
 /// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
 /// within the shared memory, of the target.
 inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
@@ -160,7 +44,7 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
       fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
     }
     if (auto* location = std::get_if<ComputeLocation>(&step)) {
-      constexpr double plain_share = 0.3;
+      constexpr double plain_share = 0.5;
       // Copies of operands have many places, and doing without them has one, which is as good a guess as all of those.
       const bool plain = target.kind == DeviceKind::Cpu && rng.uniform() < plain_share &&
                          location->choices[0].kind == schedule::Location::Kind::Inline;
@@ -174,19 +58,6 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
       limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));
     }
   }
-}
-
-/// Moves a factor from one part of a split to another, or redraws the split. False when nothing changed or a tile grew
-/// too large.
-inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
-  const Split before = split;
-  if (!divides(split) || rng.uniform() < 0.25) {
-    redraw_tile(steps, split, target, rng);
-  } else {
-    move_factor(split, rng);
-  }
-  if (split == before) return false;
-  return split.inner == LoopKind::Serial || fits_registers(register_tile(steps, split.stage, target), target);
 }
 
 /// A step whose decision is open, i.e. has another value to take.

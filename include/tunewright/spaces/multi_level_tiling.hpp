@@ -99,9 +99,10 @@ struct TilingRules {
 /// GPUs.
 ///
 /// Deviates from Ansor on CPUs: the loops of the innermost tile are always unrolled and vectorized, and drawn
-/// so that the tile fits the register file and loads few operands; factors need not divide (at most an eighth of a tile idles); a
-/// stage with an elementwise reader is always fused with it; operands may be copied to a tile of their own;
-/// constants are stored in loop order. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
+/// so that the tile fits the register file and keeps the multiply-add units busy, in half of the draws with the
+/// whole reduction inside; factors need not divide (at most an eighth of a tile idles); a stage with an
+/// elementwise reader is always fused with it; operands may be copied to a tile of their own; constants are
+/// stored in loop order. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces

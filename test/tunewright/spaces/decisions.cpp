@@ -92,15 +92,25 @@ TEST_CASE("what a register tile takes and saves") {
   CHECK(tile.rows == 6);
   CHECK(tile.vectors == 2);
   CHECK(tile.registers() == 12 + 2 + 1);  // sums, a row of one operand, an element of the other
-  CHECK(tile.reuse() == doctest::Approx(12.0 / (6 + 2)));
+  CHECK(tile.loads() == 6 + 2);
   CHECK(decisions::register_tile(steps, 3, avx2()).accumulators() == 1);
   CHECK(decisions::fits_registers({6, 2}, avx2()));        // of 16
   CHECK(decisions::fits_registers({4, 3}, avx2()));        // 12 + 3 + 1
   CHECK_FALSE(decisions::fits_registers({7, 2}, avx2()));  // 14 + 2 + 1
-  CHECK(decisions::RegisterTile{4, 4}.reuse() > decisions::RegisterTile{16, 1}.reuse());
+  // 8 steps of 12 multiply-adds, 8 loads taking as long as those, and 12 sums set and stored.
+  CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(96.0 / (12 * 8 + 2 * 12)));
+  std::get<Split>(steps[0]).factors = {1, 1, 5};   // 15 for 12 rows
+  std::get<Split>(steps[1]).factors = {1, 2, 12};  // 16 lanes for 12 elements, 36 elements for 32
+  CHECK(decisions::busy_share(steps, 2, avx2()) ==
+        doctest::Approx(80.0 / (10.5 * 8 + 2 * 10) * (12.0 / 15) * (12.0 / 16) * (32.0 / 36)));
+  std::get<Split>(steps[0]).factors = {1, 1, 1};
+  std::get<Split>(steps[1]).factors = {1, 1, 8};
+  CHECK(decisions::busy_share(steps, 2, avx2()) ==
+        doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
 }
 
-TEST_CASE("draws favour tiles that load few operands, and operands that are not copied") {
+TEST_CASE(
+    "draws favour tiles that load few operands and stay in registers, and operands that are not copied") {
   const schedule::ComputeLocation copy{4,
                                        {{schedule::Location::Kind::Inline, 0, 0},
                                         {schedule::Location::Kind::At, 2, 3},
@@ -108,19 +118,44 @@ TEST_CASE("draws favour tiles that load few operands, and operands that are not 
                                         {schedule::Location::Kind::At, 2, 5},
                                         {schedule::Location::Kind::At, 2, 6}},
                                        0};
-  int wide = 0, plain = 0;
+  int wide = 0, plain = 0, in_one_go = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     Rng rng(seed);
     std::vector<Step> steps = open_steps(128, 64, 128);
     steps.push_back(copy);
     decisions::draw_all(steps, avx2(), rng);
-    wide += decisions::register_tile(steps, 2, avx2()).reuse() >= 1.2 ? 1 : 0;  // 2 rows of 3 vectors, say
+    const decisions::RegisterTile tile = decisions::register_tile(steps, 2, avx2());
+    wide += 10 * tile.accumulators() >= 12 * tile.loads() ? 1 : 0;  // 2 rows of 3 vectors, say
     plain += std::get<schedule::ComputeLocation>(steps.back()).selected == 0 ? 1 : 0;
+    in_one_go += std::get<Split>(steps[2]).factors[0] == 128 ? 1 : 0;
   }
   CHECK(wide > 200);
   CHECK(wide < 400);   // others stay possible
-  CHECK(plain > 130);  // one of five would be 80
-  CHECK(plain < 240);
+  CHECK(plain > 200);  // one of five would be 80
+  CHECK(plain < 280);
+  CHECK(in_one_go > 200);  // one of eight sizes would be 50
+  CHECK(in_one_go < 400);
+}
+
+TEST_CASE("columns of a tensor instruction are the vectors of its register tile") {
+  Target target;
+  target.isa = Isa::Avx512;
+  std::vector<Step> steps{
+      Split{2, 0, {1, 1, 7}, 28, 64, LoopKind::Unrolled}, Split{2, 1, {1, 1, 2}, 28, 64, LoopKind::Unrolled},
+      Split{2, 4, {1, 1, 2}, 8, 64, LoopKind::Unrolled}, Split{2, 3, {16}, 32, 0, LoopKind::Serial},
+      schedule::Tensorize{2, 6, "avx512_vnni"}};
+  const decisions::RegisterTile tile = decisions::register_tile(steps, 2, target);
+  CHECK(tile.rows == 14);
+  CHECK(tile.vectors == 2);
+  CHECK(tile.registers() == 28 + 2 + 1);
+  std::get<schedule::Tensorize>(steps.back()).stage = 3;  // of another stage
+  CHECK(decisions::register_tile(steps, 2, target).rows == 28);
+  std::get<schedule::Tensorize>(steps.back()).stage = 2;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    decisions::draw_all(steps, target, rng);
+    CHECK(decisions::fits_registers(decisions::register_tile(steps, 2, target), target));
+  }
 }
 
 TEST_CASE("draws stay within domains and the register file, mutations too") {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/schedule/step.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+
+/// Sizes of tiles for CPUs, whose innermost part is kept in registers while a stage is reduced.
+namespace tunewright::spaces::decisions {
+
+using schedule::LoopKind;
+using schedule::Split;
+using schedule::Step;
+
+/// Floats in one vector register.
+[[nodiscard]] inline std::int64_t lanes(const Target& target) { return target.vector_bytes() / 4; }
+
+/// The innermost tile of a stage: `rows` of `vectors` each.
+struct RegisterTile {
+  std::int64_t rows = 1;
+  std::int64_t vectors = 1;
+
+  [[nodiscard]] std::int64_t accumulators() const { return rows * vectors; }
+  /// Operands that one step of the reduction loads: the vectors of one, and of the other an element for each row.
+  [[nodiscard]] std::int64_t loads() const { return rows + vectors; }
+  /// Registers that one step takes: the accumulators, the vectors, and the element of one row.
+  [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
+};
+
+/// Vectors are parts of the vectorized axis, or, where an instruction takes that, columns of instructions: the last axis
+/// in registers.
+[[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
+                                                const Target& target) {
+  RegisterTile tile;
+  std::int64_t last = 1;
+  for (const Step& step : steps) {
+    if (const auto* tensorized = std::get_if<schedule::Tensorize>(&step);
+        tensorized != nullptr && tensorized->stage == stage && tile.vectors == 1) {
+      const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic(tensorized->intrinsic);
+      if (intrinsic != nullptr && intrinsic->m == 1) tile = {tile.rows / last, last};
+    }
+    const auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || split->stage != stage || split->factors.empty()) continue;
+    const std::int64_t inner = split->factors.back();
+    if (split->inner == LoopKind::Unrolled) tile.rows *= last = inner;
+    if (split->inner == LoopKind::Vectorized) tile.vectors *= program::ceil_div(inner, lanes(target));
+  }
+  return tile;
+}
+
+[[nodiscard]] inline bool fits_registers(const RegisterTile& tile, const Target& target) {
+  return tile.registers() <= static_cast<std::int64_t>(target.vector_registers());
+}
+
+/// Share of the multiply-adds a core could do that a stage does in its innermost tile, going by what they wait for:
+///
+///   A D / (max(A, 1.5 L, 8) D + 2 A) * used
+///
+/// D steps add to A sums what L loads bring. As many loads as multiply-adds are possible at a time, fewer where they miss;
+/// a sum takes part in every eighth multiply-add at most, two units with a latency of four cycles. Each visit of the tile
+/// sets its sums and stores them. `used` is the share of points within the extents, and of lanes.
+[[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage,
+                                       const Target& target) {
+  const RegisterTile tile = register_tile(steps, stage, target);
+  double depth = 1;
+  double used = 1;
+  for (const Step& step : steps) {
+    const auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
+    const std::int64_t inner = split->factors.back();
+    if (split->inner == LoopKind::Serial) {
+      depth *= static_cast<double>(inner);
+      continue;
+    }
+    used *= 1 - waste(split->extent, inner);
+    if (split->inner == LoopKind::Vectorized) used *= 1 - waste(inner, lanes(target));
+  }
+  const auto sums = static_cast<double>(tile.accumulators());
+  const double step = std::max({sums, 1.5 * static_cast<double>(tile.loads()), 8.0});
+  return sums * depth / (step * depth + 2 * sums) * used;
+}
+
+/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
+/// costs as much as a whole one.
+[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent,
+                                                     std::int64_t cap, std::int64_t width, Rng& rng) {
+  constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
+  if (width > 1 && rng.uniform() < 0.95) {
+    std::vector<std::int64_t> whole;
+    for (std::int64_t size = width; size <= std::min(cap, extent); size += width) {
+      if (extent % size == 0 || (rng.uniform() < imperfect_share && waste(extent, size) <= 0.125))
+        whole.push_back(size);
+    }
+    if (!whole.empty()) return pick(whole, rng);
+  }
+  return pick_large(
+      tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+}
+
+/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if it
+/// belongs to a register tile.
+inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
+  std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
+  for (std::size_t part = split.factors.size(); part-- > 0;) {
+    const bool innermost = part + 1 == split.factors.size();
+    std::int64_t cap = innermost && split.max_innermost > 0 ? split.max_innermost : rest;
+    std::int64_t size = 1;
+    if (innermost && split.inner != LoopKind::Serial) {
+      const std::int64_t width = split.inner == LoopKind::Vectorized ? lanes(target) : 1;
+      cap = std::min(cap, std::max<std::int64_t>(most, 1) * width);
+      size = draw_register_part(split, rest, cap, width, rng);
+    } else {
+      // A single inner part belongs to a reduction: the longer, the fewer times a register tile is stored.
+      const std::vector<std::int64_t> sizes = tile_sizes(rest, cap, false);
+      size = split.factors.size() == 1 && rng.uniform() < 0.5 ? pick_large(sizes, rng) : pick(sizes, rng);
+    }
+    split.factors[part] = size;
+    rest = program::ceil_div(rest, size);
+  }
+}
+
+/// Draws the factors of one split again, within what the other splits of its stage leave of the registers.
+inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+  std::int64_t most = 1;
+  if (split.inner != LoopKind::Serial) {
+    // Counted by what two of them take, since it depends on the stage whether they are rows or vectors.
+    split.factors.back() = split.inner == LoopKind::Vectorized ? 2 * lanes(target) : 2;
+    const bool vectors = register_tile(steps, split.stage, target).vectors > 1;
+    split.factors.back() = 1;
+    const RegisterTile others = register_tile(steps, split.stage, target);
+    const auto registers = static_cast<std::int64_t>(target.vector_registers());
+    most = vectors && others.vectors == 1 ? (registers - 1) / (others.rows + 1)
+                                          : (registers - others.vectors - 1) / others.accumulators();
+  }
+  draw_tile(split, target, most, rng);
+}
+
+/// Draws the tiles of a schedule for a CPU, within the register file, the vectorized parts first. Of some draws the one
+/// that keeps the multiply-add units busiest is kept; in half of them register tiles are reduced in one go.
+inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
+  constexpr unsigned draws = 6;
+  constexpr double in_one_go_share = 0.5;
+  std::vector<Split*> splits;
+  std::vector<program::TensorId> stages;  // that have register tiles
+  for (Step& step : steps) {
+    auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || !is_open_split(*split)) continue;
+    splits.push_back(split);
+    if (split->inner != LoopKind::Serial &&
+        std::find(stages.begin(), stages.end(), split->stage) == stages.end()) {
+      stages.push_back(split->stage);
+    }
+  }
+  std::vector<std::vector<std::int64_t>> best(splits.size());
+  double most = -1;
+  std::vector<Split*> order = splits;
+  for (unsigned i = 0; i < (stages.empty() ? 1 : draws); ++i) {
+    rng.shuffle(std::span(order));
+    for (Split* split : order) {
+      if (split->inner != LoopKind::Serial) split->factors.back() = 1;
+    }
+    for (const bool vectorized : {true, false}) {
+      for (Split* split : order) {
+        if ((split->inner == LoopKind::Vectorized) == vectorized) redraw_tile(steps, *split, target, rng);
+      }
+    }
+    const bool in_one_go = rng.uniform() < in_one_go_share;
+    for (Split* split : splits) {
+      if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 &&
+          split->max_innermost == 0) {
+        split->factors[0] = std::max<std::int64_t>(split->extent, 1);
+      }
+    }
+    double busy = 1;
+    for (const program::TensorId stage : stages) busy *= busy_share(steps, stage, target);
+    if (busy <= most) continue;
+    most = busy;
+    for (std::size_t s = 0; s < splits.size(); ++s) best[s] = splits[s]->factors;
+  }
+  for (std::size_t s = 0; s < splits.size(); ++s) splits[s]->factors = std::move(best[s]);
+}
+
+/// Moves a factor from one part of a split to another, or redraws the split. False when nothing changed or a tile grew
+/// too large.
+inline bool mutate_tile(std::vector<Step>& steps, Split& split, const Target& target, Rng& rng) {
+  const Split before = split;
+  if (!divides(split) || rng.uniform() < 0.25) {
+    redraw_tile(steps, split, target, rng);
+  } else {
+    move_factor(split, rng);
+  }
+  if (split == before) return false;
+  return split.inner == LoopKind::Serial || fits_registers(register_tile(steps, split.stage, target), target);
+}
+
+}  // namespace tunewright::spaces::decisions
