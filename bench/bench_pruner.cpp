@@ -2,9 +2,14 @@
 //
 // What drafting costs and what it keeps, on one core, on CPU and GPU tasks.
 //
-// pruner/cost: counters draft_us_per_candidate and model_us_per_candidate, both from configurations, so with replaying
-// and lowering, and cost_ratio of the two; the same given the lowered program (analysis_us, describe_and_predict_us,
-// analysis_ratio); lower_us. The model is the Pruner recipe's, on batches of 512.
+// pruner/cost, microseconds of processor time a candidate, in batches of 512 new ones:
+//   draft                   SymbolAnalyzer from configurations, its plans of the sketches made
+//   first_draft             the same on its very first batch, with making them
+//   pattern_aware, gbdt     the learned models of the Pruner and Ansor recipes from configurations: replaying and
+//                           lowering, describing, predicting
+//   pattern_aware_over_draft, gbdt_over_draft   times the draft is cheaper
+//   lower                   replaying and lowering, of these
+//   of_programs_draft, of_programs_pattern_aware, of_programs_ratio   all of it once programs are lowered
 // pruner/best_k: of 8,000 random programs the draft keeps 512; latency of the best of all over that of the k-th best
 // kept, on the simulated machine: best_1_512_of_8000 and so on; top_1 of the program the draft thinks best; spearman.
 // A draft and the simulated machine are written by the same people with the same machines in mind: the second half
@@ -31,6 +36,7 @@
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated.hpp"
+#include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -56,61 +62,82 @@ Task task_of(const std::string& kind, const Target& target) {
   return program::make_task(kind, ops::matmul_graph({.m = 1024, .n = 1024, .k = 1024}), target);
 }
 
-std::vector<Config> sample(const spaces::MultiLevelTiling& space, const Task& task, std::size_t n) {
+std::vector<Config> sample(const spaces::MultiLevelTiling& space, const Task& task, std::size_t n,
+                           std::uint64_t seed = 1) {
   std::vector<Config> drawn;
-  for (Rng rng(1); drawn.size() < n;) {
+  for (Rng rng(seed); drawn.size() < n;) {
     if (auto config = space.sample(task, rng)) drawn.push_back(*std::move(config));
   }
   return drawn;
 }
 
-/// Microseconds a candidate of processor time, which other programs do not take part in; the least of some runs of
-/// `work` on `count` candidates.
+/// Microseconds a candidate of processor time, which other programs do not take part in: the least over `batches` of
+/// `work(batch)`, each of which was copied just before, as candidates that were just bred.
 template <class F>
-double microseconds(std::size_t count, const F& work) {
+double microseconds(std::span<const std::vector<Config>> batches, const F& work) {
   double least = std::numeric_limits<double>::infinity();
-  for (int run = 0; run < 5; ++run) {
+  for (const std::vector<Config>& batch : batches) {
+    const std::vector<Config> bred = batch;
     const std::clock_t start = std::clock();
-    work();
+    work(std::span<const Config>(bred));
     least = std::min(least, 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
-  return least / static_cast<double>(count);
+  return least / static_cast<double>(batches.front().size());
 }
 
-void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {
-  constexpr std::size_t batch = 512;
-  const Task task = task_of(kind, target);
-  const spaces::MultiLevelTiling space;
-  const std::vector<Config> drawn = sample(space, task, batch);
-  const std::span<const Config> configs(drawn);
-  // Few enough to stay in cache, as programs do that were just lowered.
-  constexpr std::size_t lowered = 32;
-  std::vector<loops::LoopNest> nests;
-  for (const Config& config : configs.first(lowered)) nests.push_back(loops::lower(config));
+using Statements = features::PerStatement;
+using Movements = features::Joined<features::PerStatement, features::Dataflow>;
 
-  const drafts::SymbolAnalyzer draft;
-  const features::Joined<features::PerStatement, features::Dataflow> featurizer;
+/// Trained for a moment: what predicting costs does not depend on what was learned.
+models::PatternAware trained_network(const FeatureBatch& x, std::span<const float> y) {
   models::PatternAware model{.threads = 1};
   model.training.epochs = 1;
   model.training.least_steps = 1;
+  model.fit(x, y, std::vector<std::uint32_t>(y.size(), 0));
+  return model;
+}
+
+void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {
+  constexpr std::size_t batch = 512, runs = 8;
+  const Task task = task_of(kind, target);
+  const spaces::MultiLevelTiling space;
+  std::vector<std::vector<Config>> batches;
+  for (std::size_t run = 0; run < runs; ++run) batches.push_back(sample(space, task, batch, run));
+  const std::span<const Config> some(batches.front());
+  // Few enough to stay in cache, as programs do that were just lowered.
+  constexpr std::size_t lowered = 32;
+  std::vector<loops::LoopNest> nests;
+  for (const Config& config : some.first(lowered)) nests.push_back(loops::lower(config));
+
   std::vector<float> score(batch);
   Rng rng(2);
   for (float& y : score) y = static_cast<float>(rng.uniform());
-  const std::vector<std::uint32_t> one_group(batch, 0);
-  model.fit(featurizer.extract(space, task, configs), score, one_group);
+  const models::PatternAware network = trained_network(Movements{}.extract(space, task, some), score);
+  models::Gbdt trees{.threads = 1};
+  trees.fit(Statements{}.extract(space, task, some), score, std::vector<std::uint32_t>(batch, 0));
+  const drafts::SymbolAnalyzer draft;
 
   for (auto _ : state) {
-    const double lower = microseconds(batch, [&] {
+    auto& found = state.counters;
+    found["first_draft"] = microseconds(std::span(batches).first(1), [&](std::span<const Config> configs) {
+      draft.score(space, task, configs, score);
+    });
+    found["draft"] = microseconds(
+        batches, [&](std::span<const Config> configs) { draft.score(space, task, configs, score); });
+    found["pattern_aware"] = microseconds(batches, [&](std::span<const Config> configs) {
+      network.predict(Movements{}.extract(space, task, configs), score);
+    });
+    found["gbdt"] = microseconds(batches, [&](std::span<const Config> configs) {
+      trees.predict(Statements{}.extract(space, task, configs), score);
+    });
+    found["lower"] = microseconds(batches, [&](std::span<const Config> configs) {
       for (const Config& config : configs) benchmark::DoNotOptimize(loops::lower(config));
     });
-    const double drafting = microseconds(batch, [&] { draft.score(space, task, configs, score); });
-    const double modelling =
-        microseconds(batch, [&] { model.predict(featurizer.extract(space, task, configs), score); });
-    const double analysis = microseconds(batch, [&] {
+    found["of_programs_draft"] = microseconds(batches, [&](std::span<const Config>) {
       auto latency_s = draft.for_target(task.target);
       for (std::size_t i = 0; i < batch; ++i) benchmark::DoNotOptimize(latency_s(nests[i % lowered]));
     });
-    const double describing = microseconds(batch, [&] {
+    found["of_programs_pattern_aware"] = microseconds(batches, [&](std::span<const Config>) {
       FeatureBatch statements(features::per_statement::columns), movements(features::dataflow::columns);
       features::per_statement::Describer of_statements;
       features::dataflow::Describer of_movements;
@@ -118,15 +145,11 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
         of_statements.describe(nests[i % lowered], task, statements);
         of_movements.describe(nests[i % lowered], task, movements);
       }
-      model.predict(featurizer.join({std::move(statements), std::move(movements)}), score);
+      network.predict(Movements{}.join({std::move(statements), std::move(movements)}), score);
     });
-    state.counters["lower_us"] = lower;
-    state.counters["draft_us_per_candidate"] = drafting;
-    state.counters["model_us_per_candidate"] = modelling;
-    state.counters["cost_ratio"] = modelling / drafting;
-    state.counters["analysis_us"] = analysis;
-    state.counters["describe_and_predict_us"] = describing;
-    state.counters["analysis_ratio"] = describing / analysis;
+    found["pattern_aware_over_draft"] = found["pattern_aware"] / found["draft"];
+    found["gbdt_over_draft"] = found["gbdt"] / found["draft"];
+    found["of_programs_ratio"] = found["of_programs_pattern_aware"] / found["of_programs_draft"];
   }
 }
 
@@ -138,11 +161,15 @@ void best_k(benchmark::State& state, const std::string& kind, const Target& targ
   const std::vector<Config> configs = sample(space, task, programs);
   const measurers::Simulated machine;
   std::vector<float> score(programs), latency_s, speed;
-  for (const Config& config : configs) {
-    latency_s.push_back(static_cast<float>(cost_s(machine.outcome(task.target, loops::lower(config)))));
-    speed.push_back(1 / latency_s.back());
+  auto score_of = draft.score_of(task);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < programs; ++i) {
+      const loops::LoopNest nest = space.lower(task, configs[i]);
+      score[i] = score_of(nest);
+      latency_s.push_back(static_cast<float>(cost_s(machine.outcome(task.target, nest))));
+      speed.push_back(1 / latency_s.back());
+    }
   }
-  for (auto _ : state) draft.score(space, task, std::span<const Config>(configs), score);
   const std::vector<stats::RankedTask> ranked{{.prediction = score, .latency_s = latency_s}};
   for (const std::size_t k : {1, 5, 20})
     state.counters["best_" + std::to_string(k) + "_512_of_8000"] =

@@ -44,6 +44,13 @@ struct Roofline {
     };
   }
 
+  /// See ProgramDraftFor.
+  [[nodiscard]] auto score_of(const Task& task) const {
+    return [latency_s = for_target(task.target)](const loops::LoopNest& nest) mutable {
+      return drafts::score_of(latency_s, nest);
+    };
+  }
+
   template <SearchSpace S>
   requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs,

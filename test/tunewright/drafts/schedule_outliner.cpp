@@ -54,7 +54,7 @@ std::string text(const Outline& o) {
   const auto number = [](auto value) { return std::to_string(value) + " "; };
   for (const std::int64_t extent : o.indices.extents) out += number(extent);
   out += "\n";
-  for (const Outline::Step& step : o.steps) out += number(static_cast<int>(step.event)) + number(step.of);
+  for (const Outline::Step& step : o.steps()) out += number(static_cast<int>(step.event)) + number(step.of);
   out += "\n";
   for (const OutlineLoop& l : o.loops)
     out += number(l.var) + number(l.extent) + std::string(schedule::name(l.kind)) +

@@ -103,6 +103,13 @@ class IndexArena {
   std::vector<std::int64_t> extents;  ///< of the variables
 
   void add(FlatIndex& to, const FlatIndex& other, std::int64_t factor = 1) const {
+    if (to.count == 0 && factor != 0) {
+      const std::int64_t constant = to.constant;
+      to = other;
+      to.scale(factor);
+      to.constant += constant;
+      return;
+    }
     to.constant += factor * other.constant;
     for (const Term& term : other.terms()) add(to, term, factor * term.coefficient);
   }
@@ -119,13 +126,13 @@ class IndexArena {
       if (here.coefficient == 0)
         to.erase(place);
       else if (term.kind != Kind::Variable)
-        rejoin(to);
+        rejoin(to, place);
       return;
     }
     Term inserted = term;
     inserted.coefficient = coefficient;
     to.insert(place, inserted);
-    if (term.kind != Kind::Variable) rejoin(to);
+    if (term.kind != Kind::Variable) rejoin(to, place);
   }
 
   [[nodiscard]] bool equal(const FlatIndex& a, const FlatIndex& b) const { return compare(a, b) == 0; }
@@ -270,22 +277,22 @@ class IndexArena {
     return a.of == b.of ? 0 : compare(numerators_[a.of], numerators_[b.of]);
   }
 
-  /// c*m*(x div m) + c*(x mod m) -> c*x.
-  void rejoin(FlatIndex& e) const {
-    for (std::size_t q = 0; q < e.count; ++q) {
-      const Term quotient = e.terms()[q];
-      if (quotient.kind != Kind::Quotient) continue;
-      for (std::size_t r = 0; r < e.count; ++r) {
-        const Term remainder = e.terms()[r];
-        if (remainder.kind != Kind::Remainder || remainder.divisor != quotient.divisor ||
-            quotient.coefficient != remainder.coefficient * quotient.divisor ||
-            (quotient.of != remainder.of && compare(numerator(quotient), numerator(remainder)) != 0))
-          continue;
-        e.erase(std::max(q, r));
-        e.erase(std::min(q, r));
-        add(e, numerator(remainder), remainder.coefficient);
-        return;
-      }
+  /// c*m*(x div m) + c*(x mod m) -> c*x, where one of the two terms is the one at `changed`.
+  void rejoin(FlatIndex& e, std::size_t changed) const {
+    for (std::size_t other = 0; other < e.count; ++other) {
+      if (e.terms()[other].kind == Kind::Variable || e.terms()[other].kind == e.terms()[changed].kind)
+        continue;
+      const bool is_quotient = e.terms()[changed].kind == Kind::Quotient;
+      const Term quotient = e.terms()[is_quotient ? changed : other];
+      const Term remainder = e.terms()[is_quotient ? other : changed];
+      if (remainder.divisor != quotient.divisor ||
+          quotient.coefficient != remainder.coefficient * quotient.divisor ||
+          (quotient.of != remainder.of && compare(numerator(quotient), numerator(remainder)) != 0))
+        continue;
+      e.erase(std::max(changed, other));
+      e.erase(std::min(changed, other));
+      add(e, numerator(remainder), remainder.coefficient);
+      return;
     }
   }
 

@@ -37,7 +37,7 @@ class NestReader {
     depth_of_.assign(outline.indices.extents.size(), none);
     allocated_at_.assign(outline.buffers.size(), 0);
     kernel_ = 0;
-    for (const Outline::Step& step : outline.steps) {
+    for (const Outline::Step& step : outline.steps()) {
       switch (step.event) {
         case Outline::Event::Enter:
           enter(outline.loops[step.of], workers);

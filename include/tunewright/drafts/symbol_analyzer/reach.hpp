@@ -31,6 +31,7 @@ class StatementReach {
     loops::BufferId buffer = 0;
     const program::ExprNode* load = nullptr;  ///< null: the store
     LoopSet moved_by = 0;
+    std::size_t first = 0;  ///< of its dimensions among those of all loads
   };
 
   void reset(const NestReader& reader, const OutlineStatement& statement) {
@@ -45,16 +46,21 @@ class StatementReach {
       });
     }
     accesses_.clear();
+    dimensions_.clear();
     running_ = 0;
     Access store{statement.target, nullptr, 0};
     for (std::size_t d = 0; d < reader.outline().buffers[statement.target].shape.size(); ++d)
       store.moved_by |= axes_[d].moved_by;
     accesses_.push_back(store);
     for (const OutlineLoad& load : statement.loads) {
-      Access access{load.buffer, load.node, 0};
-      for (const program::IndexExpr& index : load.node->indices)
+      Access access{load.buffer, load.node, 0, dimensions_.size()};
+      for (const program::IndexExpr& index : load.node->indices) {
+        Dimension& dimension = dimensions_.emplace_back();
+        dimension.index = &index;
         program::for_each_variable(index,
-                                   [&](program::Var axis) { access.moved_by |= axes_[axis].moved_by; });
+                                   [&](program::Var axis) { dimension.moved_by |= axes_[axis].moved_by; });
+        access.moved_by |= dimension.moved_by;
+      }
       accesses_.push_back(access);
     }
   }
@@ -77,12 +83,15 @@ class StatementReach {
         return IndexReach{static_cast<double>(extent), extent - 1};
       });
     }
+    for (Dimension& dimension : dimensions_) {
+      if ((dimension.moved_by & changed) == 0) continue;
+      dimension.reach = reach(*dimension.index, [this](program::Var axis) { return axes_[axis].reach; });
+    }
   }
 
   /// Values the index of one dimension takes.
   [[nodiscard]] IndexReach index(const Access& a, std::size_t dimension) const {
-    if (a.load == nullptr) return axes_[dimension].reach;
-    return reach(a.load->indices[dimension], [this](program::Var axis) { return axes_[axis].reach; });
+    return a.load == nullptr ? axes_[dimension].reach : dimensions_[a.first + dimension].reach;
   }
   /// Distinct elements of the tensor.
   [[nodiscard]] double elements(const Access& a) const {
@@ -116,6 +125,11 @@ class StatementReach {
   struct Axis {
     LoopSet moved_by = 0;
     IndexReach reach;
+  };
+  struct Dimension {
+    LoopSet moved_by = 0;
+    IndexReach reach;
+    const program::IndexExpr* index = nullptr;
   };
 
   static double whole(double bytes, double line) {
@@ -181,6 +195,7 @@ class StatementReach {
   const OutlineStatement* statement_ = nullptr;
   LoopSet running_ = 0;
   std::vector<Axis> axes_;
+  std::vector<Dimension> dimensions_;  // of all loads
   std::vector<Access> accesses_;
 };
 

@@ -28,7 +28,8 @@ struct SchedulePlan {
     const program::ExprNode* load = nullptr;
   };
   struct StagePlan {
-    std::size_t place = 0;  ///< in the order of the stage it is attached to
+    std::size_t place = 0;      ///< in the order of the stage it is attached to
+    std::vector<char> is_loop;  ///< by IterId: neither split nor fused
     std::vector<Reading> readings;
     std::vector<OutlineLoad> loads;
     loops::BodyOperations operations;
@@ -50,6 +51,7 @@ struct SchedulePlan {
   std::size_t buffers = 0;
   std::vector<std::optional<Made>> made;  ///< by step: of those that split, if their factors may differ
   std::vector<std::uint32_t> arranging, pipelining;  ///< steps
+  std::vector<std::uint32_t> numbered;  ///< steps that unroll, or split by factors that may differ
   /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
   bool is_complete = false;
 
@@ -85,6 +87,20 @@ struct SchedulePlan {
     return plan;
   }
 
+  /// Lets the lists of a schedule that is read soon, which lie all over memory, be fetched meanwhile.
+  static void prefetch(const schedule::Schedule& candidate) noexcept {
+    const auto list_of = [](const auto& s) -> const void* {
+      using S = std::remove_cvref_t<decltype(s)>;
+      if constexpr (std::is_same_v<S, schedule::Split>) return s.factors.data();
+      if constexpr (std::is_same_v<S, schedule::Fuse>) return s.iters.data();
+      if constexpr (std::is_same_v<S, schedule::Reorder>) return s.order.data();
+      if constexpr (std::is_same_v<S, schedule::FollowFusedSplit>) return s.sources.data();
+      if constexpr (requires { s.choices; }) return s.choices.data();
+      return &s;
+    };
+    for (const schedule::Step& step : candidate.steps) __builtin_prefetch(std::visit(list_of, step));
+  }
+
   /// Whether `candidate` is a schedule of this plan.
   [[nodiscard]] bool fits(const schedule::Schedule& candidate) const {
     if (candidate.graph != state.graph || candidate.steps.size() != steps.size()) return false;
@@ -104,13 +120,13 @@ struct SchedulePlan {
 
   /// Takes the numbers of a schedule of this plan over; false where its steps do not fit together.
   [[nodiscard]] bool adopt(const schedule::Schedule& candidate) {
-    for (std::size_t i = 0; i < steps.size(); ++i) {
+    for (const std::uint32_t i : numbered) {
       const schedule::Step& step = candidate.steps[i];
       if (const auto* limit = std::get_if<schedule::UnrollLimit>(&step)) {
         if (limit->selected >= limit->choices.size() || limit->choices[limit->selected] < 0) return false;
         state.stages[limit->stage].unroll_limit = limit->choices[limit->selected];
+        continue;
       }
-      if (!made[i]) continue;
       schedule::Factors& factors = state.stages[made[i]->stage].relations[made[i]->relation].factors;
       if (const auto* split = std::get_if<schedule::Split>(&step)) {
         std::copy(split->factors.begin(), split->factors.end(), factors.begin());
@@ -150,6 +166,8 @@ struct SchedulePlan {
       schedule::apply(state, steps[i]);
       std::visit([&](const auto& step) { note(step, i); }, steps[i]);
     }
+    for (std::uint32_t i = 0; i < steps.size(); ++i)
+      if (made[i] || std::holds_alternative<schedule::UnrollLimit>(steps[i])) numbered.push_back(i);
     info.resize(state.stages.size());
     loops::detail::Lowered lowered{state, std::move(info), {}};
     loops::detail::StagePlacement(lowered).run();
@@ -234,6 +252,8 @@ struct SchedulePlan {
       statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
       statement.op = info[id].op;
       plan.operations = loops::operations(statement);
+      plan.is_loop.assign(state.stages[id].iterators.size(), false);
+      for (const schedule::IterId iter : state.stages[id].order) plan.is_loop[iter] = true;
       const schedule::Location& location = state.stages[id].location;
       if (location.kind != schedule::Location::Kind::At) continue;
       plan.place = state.stages[location.stage].position(location.iter);

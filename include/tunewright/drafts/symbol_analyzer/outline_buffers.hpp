@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/order.hpp"
+#include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
+
+namespace tunewright::drafts {
+
+/// Buffers and what drafts read of their layouts, as `loops::detail::StoragePlan` makes them.
+class OutlineBuffers : OutlinePass {
+ public:
+  explicit OutlineBuffers(OutlineWork& all) : OutlinePass(all), all_(all) {}
+
+  /// False where lowering refuses.
+  [[nodiscard]] bool run() {
+    outline_.buffers.resize(plan_->buffers);
+    for (TensorId id = 0; id < plan_->stages.size(); ++id) {
+      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer) continue;
+      const schedule::Stage& stage = state().stages[id];
+      OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+      b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
+      b.stages = 1;
+      b.asynchronous = false;
+      b.packed = false;
+      if (stage.is_source() || plan_->stages[id].is_output) {
+        b.role = !stage.is_source()                          ? loops::BufferRole::Output
+                 : stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
+                                                             : loops::BufferRole::Input;
+        b.shape.resize(stage.op->rank());
+        for (std::size_t d = 0; d < b.shape.size(); ++d) b.shape[d] = stage.op->axes[d].extent;
+      } else {
+        b.role = loops::BufferRole::Temporary;
+        find_stored(stage, plan_->info[id].op->axes.size(), plan_->info[id].op->rank(), work_[id], b.shape);
+      }
+      b.scope = stage.is_source() ? stage.scope : scope_of(stage, work_[id]);
+    }
+    // In this order, since what is packed is not kept apart.
+    for (const schedule::Pack& pack : state().packs)
+      if (plan_->buffer_of[pack.tensor] != loops::LoopNest::no_buffer) this->pack(pack.tensor);
+    for (const std::uint32_t step : plan_->arranging)
+      if (!arrange(*std::get_if<schedule::Arrange>(&all_.candidate->steps[step]))) return false;
+    for (TensorId id = 0; id < plan_->stages.size(); ++id) keep_rows_apart(id);
+    for (const std::uint32_t step : plan_->pipelining)
+      if (!pipeline(*std::get_if<schedule::Pipeline>(&all_.candidate->steps[step]))) return false;
+    for (OutlineBuffer& b : outline_.buffers) {
+      if (!b.packed) {
+        b.elements = 1;
+        for (const std::int64_t extent : b.shape) b.elements *= extent;
+      }
+      b.elements *= b.stages;
+    }
+    return true;
+  }
+
+ private:
+  static void find_stored(const schedule::Stage& stage, std::size_t axes, std::size_t rank, Work& w,
+                          std::vector<std::int64_t>& shape) {
+    w.last.assign(stage.iterators.size(), 0);
+    for (const IterId iter : stage.order) w.last[iter] = w.extent[iter] - 1;
+    for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
+      for (const IterId parent : r->parents) w.last[parent] = w.extent[parent] - 1;
+      const IterId whole = r->parents[0];
+      if (r->parents.size() > 1 || whole >= axes) continue;
+      w.last[whole] = 0;
+      for (const IterId part : r->children) w.last[whole] = w.last[whole] * w.extent[part] + w.last[part];
+    }
+    shape.resize(rank);
+    for (std::size_t d = 0; d < rank; ++d) shape[d] = w.last[d] + 1;
+  }
+
+  [[nodiscard]] loops::Scope scope_of(const schedule::Stage& stage, const Work& w) const {
+    if (stage.scope != loops::Scope::Global || stage.location.kind != Kind::At) return stage.scope;
+    loops::Scope scope = loops::Scope::Global;
+    for (const Var var : w.path) {
+      if (schedule::is_thread_index(kinds_[var])) return loops::Scope::Local;
+      if (schedule::is_hardware_index(kinds_[var])) scope = loops::Scope::Shared;
+    }
+    return scope;
+  }
+
+  struct Piece {
+    std::size_t place;
+    loops::PackedDimension dimension;
+  };
+  using Pieces = boost::container::small_vector<Piece, 16>;
+
+  /// Only the innermost piece and the number of elements are kept.
+  void pack(TensorId id) {
+    const SchedulePlan::StagePlan& plan = plan_->stages[id];
+    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+    const Work& reader = work_[plan.packed_for];
+    all_.around = reader.path;
+    for (const IterId iter : state().stages[plan.packed_for].order)
+      if (reader.var[iter] != no_var) all_.around.push_back(static_cast<Var>(reader.var[iter]));
+    b.elements = 1;
+    Pieces all;
+    for (std::uint32_t d = 0; d < plan.packed_read->indices.size(); ++d) {
+      FlatIndex index;
+      outline_.indices.substitute(
+          plan.packed_read->indices[d],
+          [&](Var axis) -> const FlatIndex& { return reader.axis_values[axis]; }, index);
+      if (!state().stages[id].is_source()) outline_.indices.add(index, work_[id].base[d], -1);
+      const std::size_t first = all.size();
+      if (!add_pieces(d, index, b.shape[d], all)) {
+        all.resize(first);
+        b.elements *= b.shape[d];
+        b.innermost = {d, 1, b.shape[d]};
+      }
+    }
+    for (const Piece& piece : all) b.elements *= piece.dimension.extent;
+    const auto inner = std::max_element(all.begin(), all.end(), [](const Piece& x, const Piece& y) {
+      if (x.place != y.place) return x.place < y.place;
+      if (x.dimension.divisor != y.dimension.divisor) return x.dimension.divisor > y.dimension.divisor;
+      return x.dimension.dimension < y.dimension.dimension;
+    });
+    if (inner != all.end()) b.innermost = inner->dimension;
+    b.packed = !plan.packed_read->indices.empty();
+  }
+
+  /// False where the index is no mixed-radix number of the loops around.
+  [[nodiscard]] bool add_pieces(std::uint32_t d, const FlatIndex& index, std::int64_t extent,
+                                Pieces& all) const {
+    if (index.constant != 0 || index.count == 0) return false;
+    const std::size_t first = all.size();
+    for (const FlatIndex::Term& term : index.terms()) {
+      Var var = term.of;
+      if (term.kind != FlatIndex::Kind::Variable) {
+        const FlatIndex& numerator = outline_.indices.numerator(term);
+        const bool plain = numerator.constant == 0 && numerator.count == 1 &&
+                           numerator.terms()[0].coefficient == 1 &&
+                           numerator.terms()[0].kind == FlatIndex::Kind::Variable;
+        if (!plain) return false;
+        var = numerator.terms()[0].of;
+      }
+      const auto place = std::find(all_.around.begin(), all_.around.end(), var);
+      if (place == all_.around.end() || term.coefficient <= 0) return false;
+      all.push_back({static_cast<std::size_t>(place - all_.around.begin()),
+                     {d, term.coefficient, outline_.indices.range(term).max + 1}});
+    }
+    std::span<Piece> own(all.data() + first, all.size() - first);
+    sort_few(own, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+    std::int64_t expected = 1;
+    for (const Piece& piece : own) {
+      if (piece.dimension.divisor != expected) return false;
+      expected *= piece.dimension.extent;
+    }
+    return expected >= extent;
+  }
+
+  /// False for what is no arrangement.
+  [[nodiscard]] bool arrange(const schedule::Arrange& s) {
+    const std::vector<std::uint32_t>& order = s.orders[s.order];
+    const std::int64_t padding = s.paddings[s.padding];
+    std::uint64_t named = 0;
+    for (const std::uint32_t d : order) named |= d < 64 ? std::uint64_t{1} << d : 0;
+    const std::size_t rank = state().stages[s.stage].op->rank();
+    if (padding < 0 || padding > schedule::detail::max_padding || order.size() != rank || rank >= 64 ||
+        named != (std::uint64_t{1} << rank) - 1)
+      return false;
+    if (plan_->buffer_of[s.stage] == loops::LoopNest::no_buffer) return true;
+    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[s.stage]];
+    if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) return true;
+    b.packed = true;
+    b.innermost = {order.back(), 1, b.shape[order.back()] + padding};
+    b.elements = b.innermost.extent;
+    for (std::size_t p = 0; p + 1 < order.size(); ++p) b.elements *= b.shape[order[p]];
+    return true;
+  }
+
+  void keep_rows_apart(TensorId id) {
+    if (plan_->buffer_of[id] == loops::LoopNest::no_buffer) return;
+    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+    const auto element = static_cast<std::int64_t>(b.element_bytes);
+    if (b.role != loops::BufferRole::Temporary || b.packed || b.shape.size() < 2) return;
+    if (state().stages[id].location.kind != Kind::At || b.scope == loops::Scope::Shared) return;
+    for (const Var var : work_[id].path)
+      if (schedule::is_hardware_index(kinds_[var])) return;
+    if (b.shape.back() * element % 512 == 0) b.shape.back() += 64 / element;
+  }
+
+  bool pipeline(const schedule::Pipeline& s) {
+    const schedule::Pipelining& chosen = s.choices[s.selected];
+    if (chosen.depth < 1 || chosen.depth > schedule::max_pipeline_depth ||
+        (chosen.asynchronous && chosen.depth == 1))
+      return false;
+    if (chosen.depth == 1) return true;
+    const schedule::Stage& consumer = state().stages[s.stage];
+    const std::size_t place = consumer.position(s.iter);
+    if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial)
+      return false;
+    std::int64_t iterations = 1;
+    for (std::size_t p = place + 1; p-- > 0;) {
+      const IterId iter = consumer.order[p];
+      if (consumer.iterators[iter].annotation != LoopKind::Serial) break;
+      if (plan_->info[s.stage].live) iterations *= work_[s.stage].extent[iter];
+    }
+    const std::int64_t stages = std::min<std::int64_t>(chosen.depth, iterations);
+    for (TensorId id = 0; id < plan_->stages.size(); ++id) {
+      const schedule::Location& at = state().stages[id].location;
+      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer || at.kind != Kind::At || at.stage != s.stage ||
+          at.iter != s.iter || state().stages[id].op->has_reduction())
+        continue;
+      OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+      if (b.scope != loops::Scope::Shared) continue;
+      b.stages = static_cast<std::uint32_t>(stages);
+      b.asynchronous = chosen.asynchronous && stages > 1;
+    }
+    return true;
+  }
+
+  OutlineWork& all_;
+};
+
+}  // namespace tunewright::drafts

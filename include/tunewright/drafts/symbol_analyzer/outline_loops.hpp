@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
+
+namespace tunewright::drafts {
+
+/// Loops and statements in program order, as `loops::detail::Emission` writes them.
+class OutlineLoops : OutlinePass {
+ public:
+  explicit OutlineLoops(OutlineWork& all) : OutlinePass(all) {}
+
+  void run() {
+    for (const TensorId id : state().order) {
+      if (!runs_at_root(id)) continue;
+      const loops::BufferId buffer = plan_->buffer_of[id];
+      if (outline_.buffers[buffer].role == loops::BufferRole::Temporary)
+        add(Outline::Event::Allocate, buffer);
+    }
+    for (const TensorId id : state().order)
+      if (runs_at_root(id)) emit_stage(id);
+  }
+
+ private:
+  [[nodiscard]] bool runs_at_root(TensorId id) const {
+    return plan_->info[id].live && state().stages[id].location.kind != Kind::At;
+  }
+
+  void add(Outline::Event event, std::size_t of = 0) {
+    outline_.add(event, of);
+    if (event == Outline::Event::Enter) ++depth_;
+    if (event == Outline::Event::Leave) --depth_;
+    end_tree();
+  }
+  void end_tree() {
+    if (depth_ > 0) return;
+    outline_.add(Outline::Event::Next);
+    ++outline_.kernels;
+  }
+
+  void emit_stage(TensorId id) {
+    const schedule::Stage& stage = state().stages[id];
+    const Work& w = work_[id];
+    std::size_t initialised = stage.order.size() + 1;  // never
+    if (plan_->info[id].op->has_reduction()) {
+      initialised = stage.order.size();
+      std::size_t first_listed = stage.order.size();
+      for (std::size_t place = stage.order.size(); place-- > 0;) {
+        const IterId iter = stage.order[place];
+        if (stage.iterators[iter].kind != program::AxisKind::Reduction) continue;
+        first_listed = place;
+        if (runs(w, iter)) initialised = place;
+      }
+      if (initialised == stage.order.size()) initialised = first_listed;
+    }
+    emit_loops(id, initialised);
+  }
+
+  [[nodiscard]] static bool runs(const Work& w, IterId iter) {
+    return w.var[iter] != no_var || rebinding_of(w, iter) != nullptr;
+  }
+  [[nodiscard]] static const Rebinding* rebinding_of(const Work& w, IterId iter) {
+    for (const Rebinding& r : w.rebound)
+      if (r.iter == iter) return &r;
+    return nullptr;
+  }
+
+  void emit_loops(TensorId id, std::size_t initialised) {
+    const schedule::Stage& stage = state().stages[id];
+    const loops::detail::StageInfo& info = plan_->info[id];
+    const Work& w = work_[id];
+    std::size_t opened = 0;
+    bool outermost = true;  // no loop or branch of this stage yet
+    for (std::size_t place = 0;; ++place) {
+      if (place == initialised) emit_initialisation(stage, w, place);
+      if (place == stage.order.size()) break;
+      const IterId iter = stage.order[place];
+      const Rebinding* rebound = rebinding_of(w, iter);
+      if (rebound != nullptr) {
+        if (rebound->extent != extent_of(rebound->index)) outermost = false;
+      } else if (w.var[iter] != no_var) {
+        enter(w, iter, outermost ? stage.unroll_limit : 0,
+              stage.iterators[iter].kind == program::AxisKind::Reduction);
+        ++opened;
+        outermost = false;
+      }
+      for (const loops::detail::Attached& child : info.attached)
+        if (child.place == place) add(Outline::Event::Allocate, plan_->buffer_of[child.stage]);
+      for (const loops::detail::Attached& child : info.attached)
+        if (child.place == place) emit_stage(child.stage);
+    }
+    const SchedulePlan::StagePlan& plan = plan_->stages[id];
+    const auto statement = outline_.statements.size();
+    outline_.statements.push_back(
+        {info.op->has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
+         plan_->buffer_of[id], plan.operations, plan.loads, w.axis_values});
+    add(Outline::Event::Run, statement);
+    for (; opened > 0; --opened) add(Outline::Event::Leave);
+  }
+
+  void enter(const Work& w, IterId iter, std::int64_t unroll_limit, bool reduction) {
+    const auto var = static_cast<Var>(w.var[iter]);
+    const std::size_t loop = outline_.loops.size();
+    outline_.loops.push_back({var, extent_of(var), kinds_[var], reduction, unroll_limit});
+    add(Outline::Event::Enter, loop);
+  }
+
+  void emit_initialisation(const schedule::Stage& stage, const Work& w, std::size_t place) {
+    std::size_t opened = 0;
+    for (std::size_t p = place; p < stage.order.size(); ++p) {
+      const IterId iter = stage.order[p];
+      if (stage.iterators[iter].kind == program::AxisKind::Reduction || w.var[iter] == no_var ||
+          rebinding_of(w, iter) != nullptr)
+        continue;
+      enter(w, iter, 0, false);
+      ++opened;
+    }
+    if (opened == 0) end_tree();  // of a single element
+    for (; opened > 0; --opened) add(Outline::Event::Leave);
+  }
+
+  std::size_t depth_ = 0;
+};
+
+}  // namespace tunewright::drafts
