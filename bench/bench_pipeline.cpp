@@ -5,8 +5,12 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/llvm.hpp"
@@ -18,9 +22,9 @@
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/session.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
-#include "tunewright/tuner.hpp"
 
 namespace {
 
@@ -60,14 +64,26 @@ void candidates(benchmark::State& state) {
 
   std::vector<float> score(population);
   std::size_t count = 0;
+  constexpr std::size_t block = 64;  // as a session ranks them
+  features::per_statement::Describer describer;
+  FeatureBatch x(features::per_statement::columns);
   for (auto _ : state) {
     std::vector<schedule::Schedule> children;
     for (const schedule::Schedule& parent : parents) {
       auto child = space.mutate(task, parent, rng);
       children.push_back(child ? *std::move(child) : parent);
     }
-    const FeatureBatch x = featurizer.extract(space, task, children);
-    model.predict(x, score);
+    for (std::size_t begin = 0; begin < population; begin += block) {
+      x.clear();
+      for (std::size_t i = begin; i < begin + block; ++i) {
+        try {
+          describer.describe(space.lower(task, children[i]), task, x);
+        } catch (const schedule::ScheduleError&) {
+          x.close_program();
+        }
+      }
+      model.predict(x, std::span(score).subspan(begin, block));
+    }
     benchmark::DoNotOptimize(score.data());
     count += children.size();
   }
@@ -96,19 +112,48 @@ void compile(benchmark::State& state) {
 BENCHMARK(compile)->Name("pipeline/compile")->Unit(benchmark::kMillisecond)->Iterations(64);
 
 /// A whole tuning run of a kernel that takes less than 2 ms: sampling, learning, compiling, checking and timing.
+/// Seconds by phase: ask (explore, lower, featurize, predict, choose), compile (lower, compile), run (link, check, time)
+/// and tell (learn). Repeats a trial tell how calm the machine was: five when nothing disturbs.
 void trials(benchmark::State& state) {
   constexpr std::size_t budget = 256;
+  constexpr std::size_t batch_size = 64;
+  using Recipe = recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>;
   const Task task = convolution();
-  double seconds = 0;
+  Parts<Recipe> parts{.seed = 1, .threads = task.target.threads};
+  using Clock = std::chrono::steady_clock;
+  Seconds ask{0};
+  Seconds compiling{0};
+  Seconds running{0};
+  Seconds tell{0};
+  std::size_t repeats = 0;
   std::size_t measured = 0;
-  Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>> tuner{
-      {.seed = 1, .threads = task.target.threads}};
   for (auto _ : state) {
-    const auto run = tuner.run(task, {.trials = budget});
-    seconds += run.status.elapsed.count();
-    measured += run.status.trials;
+    Session<Recipe> session(parts, task);
+    while (session.history().size() < budget) {
+      const auto start = Clock::now();
+      const auto batch = session.ask(std::min(batch_size, budget - session.history().size()));
+      const auto asked = Clock::now();
+      const std::vector<Outcome> outcomes = session.measure(batch);
+      const auto told = Clock::now();
+      session.tell(batch, outcomes);
+      tell += Clock::now() - told;
+      ask += asked - start;
+      compiling += told - asked;
+      for (const Outcome& outcome : outcomes) {
+        running += outcome.run_time;
+        compiling -= outcome.run_time;
+        if (const Timing* timing = outcome.timing()) repeats += timing->repeats.size();
+      }
+    }
+    measured += session.history().size();
   }
-  state.counters["trials_per_s"] = static_cast<double>(measured) / seconds;
+  const auto count = static_cast<double>(measured);
+  state.counters["trials_per_s"] = count / (ask + compiling + running + tell).count();
+  state.counters["ask_s"] = ask.count();
+  state.counters["compile_s"] = compiling.count();
+  state.counters["run_s"] = running.count();
+  state.counters["tell_s"] = tell.count();
+  state.counters["repeats"] = static_cast<double>(repeats) / count;
 }
 BENCHMARK(trials)->Name("pipeline/trials")->Unit(benchmark::kSecond)->Iterations(1);
 

@@ -82,7 +82,9 @@ struct OrcJit {
   ReferenceData reference = {};
   std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
   unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
-  std::size_t turn = 16;  ///< candidates compiled before they are run, without free processors
+  /// Candidates compiled before they are run, without free processors. Many, since at the end of a turn all threads wait
+  /// for the one that compiles longest.
+  std::size_t turn = 64;
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
 
   // Run-time state; copies of a measurer share it.
