@@ -114,13 +114,13 @@ struct FragmentWork {
       refuse(read, "whose rows and columns are both apart");
     o.pitch = o.by_columns ? *across : *down;
     o.first = at_first(nest, offset, work.loops);
-    constexpr std::int64_t row_bytes = 16, first_elements = 16;
+    constexpr std::int64_t row_bytes = 16;
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
+    // Where it is known which thread reads what, each row tells where it is.
+    const std::int64_t first_elements = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
     if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
-      refuse(
-          read,
-          "whose fragments do not begin at every 16th element, their rows at multiples of 16 bytes; pad the "
-          "product and its copy");
+      refuse(read, "whose fragments do not begin at every " + std::to_string(first_elements) +
+                       "th element, their rows at multiples of 16 bytes; pad the product and its copy");
     if (nest.buffers[o.buffer].scope != Scope::Shared)
       refuse(read, "which is not in shared memory; cache_read it there");
     if (loop.intrinsic->layout_is_known && size == 1 && o.by_columns == is_a)
