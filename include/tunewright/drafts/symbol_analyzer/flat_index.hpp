@@ -40,13 +40,13 @@ struct FlatIndex {
   FlatIndex() noexcept {}  // NOLINT: terms beyond `count` are never read
   explicit FlatIndex(std::int64_t value) noexcept : constant(value) {}
   FlatIndex(const FlatIndex& other) noexcept : constant(other.constant), count(other.count) {
-    std::copy_n(other.terms_.begin(), count, terms_.begin());
+    copy_terms(other);
   }
   FlatIndex& operator=(const FlatIndex& other) noexcept {
     if (this == &other) return *this;
     constant = other.constant;
     count = other.count;
-    std::copy_n(other.terms_.begin(), count, terms_.begin());
+    copy_terms(other);
     return *this;
   }
   ~FlatIndex() = default;
@@ -80,6 +80,10 @@ struct FlatIndex {
   }
 
  private:
+  void copy_terms(const FlatIndex& other) noexcept {
+    for (std::size_t t = 0; t < count; ++t) terms_[t] = other.terms_[t];
+  }
+
   std::array<Term, max_terms> terms_;
 };
 

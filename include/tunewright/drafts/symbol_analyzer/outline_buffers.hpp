@@ -157,6 +157,7 @@ class OutlineBuffers : OutlinePass {
 
   /// False for what is no arrangement.
   [[nodiscard]] bool arrange(const schedule::Arrange& s) {
+    if (s.order >= s.orders.size() || s.padding >= s.paddings.size()) return false;
     const std::vector<std::uint32_t>& order = s.orders[s.order];
     const std::int64_t padding = s.paddings[s.padding];
     std::uint64_t named = 0;
@@ -187,6 +188,7 @@ class OutlineBuffers : OutlinePass {
   }
 
   bool pipeline(const schedule::Pipeline& s) {
+    if (s.selected >= s.choices.size()) return false;
     const schedule::Pipelining& chosen = s.choices[s.selected];
     if (chosen.depth < 1 || chosen.depth > schedule::max_pipeline_depth ||
         (chosen.asynchronous && chosen.depth == 1))

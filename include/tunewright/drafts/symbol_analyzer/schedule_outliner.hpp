@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -27,10 +29,9 @@ class ScheduleOutliner {
   /// schedules with tensor instructions and those that lowering would refuse.
   [[nodiscard]] const Outline* outline(const schedule::Schedule& candidate) {
     try {
-      SchedulePlan& plan = *plan_of(candidate);
-      work_.plan = &plan;
-      if (!plan.is_complete || !plan.adopt(candidate)) return nullptr;
-      work_.start(plan, candidate);
+      SchedulePlan* const plan = plan_of(candidate);
+      if (plan == nullptr || !plan->is_complete || !plan->adopt(candidate)) return nullptr;
+      work_.start(*plan, candidate);
       OutlineWindows windows(work_);
       if (!windows.run() || !OutlineBuffers(work_).run()) return nullptr;
       windows.rename();
@@ -43,24 +44,31 @@ class ScheduleOutliner {
   }
 
  private:
+  /// Null for a schedule whose steps choose what they do not have.
   SchedulePlan* plan_of(const schedule::Schedule& candidate) {
-    constexpr std::size_t most = 4096, few = 4;
-    if (count_ <= few && work_.plan != nullptr && work_.plan->fits(candidate)) return work_.plan;
-    std::vector<std::unique_ptr<SchedulePlan>>& known = plans_[SchedulePlan::key(candidate)];
-    for (const auto& plan : known)
-      if (plan->fits(candidate)) return plan.get();
-    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate);
-    if (++count_ > most) {
-      work_.plan = nullptr;
+    constexpr std::size_t most = 4096;
+    if (!SchedulePlan::sign(candidate, signature_)) return nullptr;
+    const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
+    const std::span<const std::uint32_t> words = signature_.all();
+    if (count_ == most) {
       plans_.clear();
-      count_ = 1;
-      return plans_[SchedulePlan::key(candidate)].emplace_back(std::move(made)).get();
+      count_ = 0;
     }
-    return known.emplace_back(std::move(made)).get();
+    std::unique_ptr<SchedulePlan>* place = &plans_[key];
+    for (; *place != nullptr; place = &(*place)->next)
+      if ((*place)->state.graph == candidate.graph &&
+          std::equal(words.begin(), words.end(), (*place)->signature.begin(), (*place)->signature.end()))
+        return place->get();
+    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate);
+    made->signature.assign(words.begin(), words.end());
+    ++count_;
+    *place = std::move(made);
+    return place->get();
   }
 
-  std::unordered_map<std::uint64_t, std::vector<std::unique_ptr<SchedulePlan>>> plans_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature
   std::size_t count_ = 0;
+  SchedulePlan::Signature signature_;
   OutlineWork work_;
 };
 

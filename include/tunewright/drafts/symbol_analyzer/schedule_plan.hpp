@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,8 +44,30 @@ struct SchedulePlan {
     std::size_t relation = 0;
   };
 
+  /// Words that tell all that schedules of one plan have in common, and no other schedule.
+  struct Signature {
+    static constexpr std::size_t most = 2048;
+    std::size_t count = 0;
+    std::array<std::uint32_t, most> words;
+
+    void put(std::uint64_t word) noexcept {
+      if (count < most) words[count] = static_cast<std::uint32_t>(word);
+      ++count;
+    }
+    [[nodiscard]] std::uint64_t hash() const noexcept {
+      std::uint64_t sum = 0;  // of products that do not wait for each other
+      for (std::size_t i = 0; i < count; ++i) sum += (words[i] + 0x9e3779b9U * i) * 0xff51afd7ed558ccdU;
+      return sum ^ sum >> 32;
+    }
+    [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
+      return std::span(words).first(count);
+    }
+  };
+
   schedule::State state;
-  std::vector<schedule::Step> steps;
+  std::vector<std::uint32_t> signature;
+  std::size_t steps = 0;
+  std::unique_ptr<SchedulePlan> next;          ///< another one whose signature has the same hash
   std::vector<loops::detail::StageInfo> info;  ///< as placement leaves it
   std::vector<StagePlan> stages;
   std::vector<loops::BufferId> buffer_of;
@@ -55,31 +78,17 @@ struct SchedulePlan {
   /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
   bool is_complete = false;
 
-  /// Hash of all that schedules of one plan have in common, or nearly: `fits` decides.
-  [[nodiscard]] static std::uint64_t key(const schedule::Schedule& candidate) noexcept {
-    std::uint64_t key = candidate.steps.size() * 0x9e3779b97f4a7c15U;
-    const auto mix = [&key](std::uint64_t value) {
-      key = (key ^ value) * 0xff51afd7ed558ccdU;
-      key ^= key >> 32;
-    };
-    mix(reinterpret_cast<std::uintptr_t>(candidate.graph.get()));
-    bool has_rfactor = false;
-    for (std::size_t i = candidate.steps.size(); i-- > 0;) {
-      const schedule::Step& step = candidate.steps[i];
-      if (const auto* fuse = std::get_if<schedule::Fuse>(&step)) {
-        mix(fuse->count);
-      } else if (const auto* at = std::get_if<schedule::ComputeLocation>(&step)) {
-        mix(at->selected);
-      } else if (const auto* rfactor = std::get_if<schedule::Rfactor>(&step)) {
-        has_rfactor = true;
-        mix(rfactor->iter);
-      } else if (const auto* split = std::get_if<schedule::Split>(&step); split != nullptr && has_rfactor) {
-        for (const std::int64_t factor : split->factors) mix(static_cast<std::uint64_t>(factor));
-      }
+  /// False where a step chooses what it does not have, and for more than a signature has room for.
+  [[nodiscard]] static bool sign(const schedule::Schedule& candidate, Signature& words) {
+    words.count = 0;
+    const std::size_t frozen = frozen_steps(candidate);
+    for (std::size_t i = 0; i < candidate.steps.size(); ++i) {
+      words.put(candidate.steps[i].index());
+      if (!std::visit([&](const auto& step) { return sign(step, i < frozen, words); }, candidate.steps[i]))
+        return false;
     }
-    return key;
+    return words.count <= Signature::most;
   }
-
   /// Throws `schedule::ScheduleError` for steps that do not fit together.
   [[nodiscard]] static std::unique_ptr<SchedulePlan> of(const schedule::Schedule& candidate) {
     auto plan = std::make_unique<SchedulePlan>();
@@ -99,23 +108,6 @@ struct SchedulePlan {
       return &s;
     };
     for (const schedule::Step& step : candidate.steps) __builtin_prefetch(std::visit(list_of, step));
-  }
-
-  /// Whether `candidate` is a schedule of this plan.
-  [[nodiscard]] bool fits(const schedule::Schedule& candidate) const {
-    if (candidate.graph != state.graph || candidate.steps.size() != steps.size()) return false;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      if (steps[i].index() != candidate.steps[i].index()) return false;
-      const bool same = std::visit(
-          [&](const auto& mine) {
-            return same_structure(mine,
-                                  *std::get_if<std::remove_cvref_t<decltype(mine)>>(&candidate.steps[i]),
-                                  made[i].has_value());
-          },
-          steps[i]);
-      if (!same) return false;
-    }
-    return true;
   }
 
   /// Takes the numbers of a schedule of this plan over; false where its steps do not fit together.
@@ -159,15 +151,15 @@ struct SchedulePlan {
 
  private:
   bool make(const schedule::Schedule& candidate) {
-    steps = candidate.steps;
+    steps = candidate.steps.size();
     state = schedule::initial_state(candidate.graph);
-    made.resize(steps.size());
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      schedule::apply(state, steps[i]);
-      std::visit([&](const auto& step) { note(step, i); }, steps[i]);
+    made.resize(steps);
+    for (std::size_t i = 0; i < steps; ++i) {
+      schedule::apply(state, candidate.steps[i]);
+      std::visit([&](const auto& step) { note(step, i); }, candidate.steps[i]);
     }
-    for (std::uint32_t i = 0; i < steps.size(); ++i)
-      if (made[i] || std::holds_alternative<schedule::UnrollLimit>(steps[i])) numbered.push_back(i);
+    for (std::uint32_t i = 0; i < steps; ++i)
+      if (made[i] || std::holds_alternative<schedule::UnrollLimit>(candidate.steps[i])) numbered.push_back(i);
     info.resize(state.stages.size());
     loops::detail::Lowered lowered{state, std::move(info), {}};
     loops::detail::StagePlacement(lowered).run();
@@ -183,9 +175,7 @@ struct SchedulePlan {
                   std::is_same_v<S, FollowFusedSplit>) {
       made[i] = Made{step.stage, state.stages[step.stage].relations.size() - 1};
     } else if constexpr (std::is_same_v<S, schedule::Rfactor>) {
-      // Operators have now been made with the factors so far.
-      for (std::size_t before = i; before-- > 0;)
-        if (made[before] && made[before]->stage == step.stage) freeze(before);
+      std::fill_n(made.begin(), i, std::nullopt);  // operators have now been made with the factors so far
     } else if constexpr (std::is_same_v<S, schedule::Arrange>) {
       arranging.push_back(static_cast<std::uint32_t>(i));
     } else if constexpr (std::is_same_v<S, schedule::Pipeline>) {
@@ -193,37 +183,67 @@ struct SchedulePlan {
     }
   }
 
-  /// The factors of a step are part of the structure, and so are those it follows.
-  void freeze(std::size_t step) {
-    made[step].reset();
-    if (const auto* follow = std::get_if<schedule::FollowSplit>(&steps[step])) freeze(follow->source);
-    if (const auto* fused = std::get_if<schedule::FollowFusedSplit>(&steps[step]))
-      for (const std::uint32_t source : fused->sources) freeze(source);
+  /// Steps up to the last one that makes operators of extents: their factors are part of the structure.
+  [[nodiscard]] static std::size_t frozen_steps(const schedule::Schedule& candidate) noexcept {
+    std::size_t end = candidate.steps.size();
+    while (end > 0 && !std::holds_alternative<schedule::Rfactor>(candidate.steps[end - 1])) --end;
+    return end;
+  }
+
+  template <class... Values>
+  static void put(Signature& words, Values... values) {
+    (words.put(static_cast<std::uint64_t>(values)), ...);
+  }
+  template <class List>
+  static void put_all(Signature& words, const List& list, std::size_t count) {
+    put(words, count);
+    for (std::size_t i = 0; i < count; ++i) put(words, list[i]);
   }
 
   template <class S>
-  static bool same_structure(const S& mine, const S& other, bool factors_may_differ) {
+  static bool sign(const S& s, bool is_frozen, Signature& words) {
     using namespace schedule;
     if constexpr (std::is_same_v<S, Split>) {
-      return mine.stage == other.stage && mine.iter == other.iter &&
-             mine.factors.size() == other.factors.size() &&
-             (factors_may_differ || mine.factors == other.factors);
+      put(words, s.stage, s.iter, s.factors.size());
+      for (std::size_t f = 0; is_frozen && f < s.factors.size(); ++f)
+        put(words, s.factors[f], static_cast<std::uint64_t>(s.factors[f]) >> 32);
+    } else if constexpr (std::is_same_v<S, FollowSplit>) {
+      put(words, s.stage, s.iter, s.source, s.parts);
+    } else if constexpr (std::is_same_v<S, FollowFusedSplit>) {
+      put(words, s.stage, s.iter, s.level);
+      put_all(words, s.sources, s.sources.size());
     } else if constexpr (std::is_same_v<S, Fuse>) {
-      return mine.stage == other.stage && mine.count == other.count && mine.count <= other.iters.size() &&
-             std::equal(mine.iters.begin(), mine.iters.begin() + mine.count, other.iters.begin());
+      if (s.count > s.iters.size()) return false;
+      put(words, s.stage);
+      put_all(words, s.iters, s.count);
+    } else if constexpr (std::is_same_v<S, Reorder>) {
+      put(words, s.stage);
+      put_all(words, s.order, s.order.size());
+    } else if constexpr (std::is_same_v<S, Annotate>) {
+      put(words, s.stage, s.iter, s.kind);
     } else if constexpr (std::is_same_v<S, ComputeLocation>) {
-      return mine.stage == other.stage && other.selected < other.choices.size() &&
-             mine.choices[mine.selected] == other.choices[other.selected];
-    } else if constexpr (std::is_same_v<S, UnrollLimit>) {
-      return mine.stage == other.stage;
-    } else if constexpr (std::is_same_v<S, Arrange>) {
-      return mine.stage == other.stage && other.order < other.orders.size() &&
-             other.padding < other.paddings.size();
-    } else if constexpr (std::is_same_v<S, Pipeline>) {
-      return mine.stage == other.stage && mine.iter == other.iter && other.selected < other.choices.size();
+      if (s.selected >= s.choices.size()) return false;
+      const Location& chosen = s.choices[s.selected];
+      put(words, s.stage, chosen.kind, chosen.stage, chosen.iter);
+    } else if constexpr (std::is_same_v<S, CacheWrite>) {
+      put(words, s.stage, s.scope);
+    } else if constexpr (std::is_same_v<S, CacheRead>) {
+      put(words, s.tensor, s.consumer, s.scope);
+    } else if constexpr (std::is_same_v<S, Pack>) {
+      put(words, s.tensor, s.consumer);
+    } else if constexpr (std::is_same_v<S, Rfactor> || std::is_same_v<S, Pipeline>) {
+      put(words, s.stage, s.iter);
+    } else if constexpr (std::is_same_v<S, UnrollLimit> || std::is_same_v<S, Arrange>) {
+      put(words, s.stage);
+    } else if constexpr (std::is_same_v<S, Tensorize>) {
+      put(words, s.stage, s.iter);
+      put_all(words, s.intrinsic, s.intrinsic.size());
     } else {
-      return mine == other;
+      static_assert(std::is_same_v<S, Pad>);
+      put(words, s.stage);
+      put_all(words, s.multiples, s.multiples.size());
     }
+    return true;
   }
 
   bool describe_buffers() {
