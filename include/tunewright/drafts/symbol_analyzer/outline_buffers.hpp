@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <boost/container/small_vector.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -86,11 +85,8 @@ class OutlineBuffers : OutlinePass {
     return scope;
   }
 
-  struct Piece {
-    std::size_t place;
-    loops::PackedDimension dimension;
-  };
-  using Pieces = boost::container::small_vector<Piece, 16>;
+  using Piece = OutlineWork::Piece;
+  using Pieces = std::vector<Piece>;
 
   /// Only the innermost piece and the number of elements are kept.
   void pack(TensorId id) {
@@ -101,7 +97,8 @@ class OutlineBuffers : OutlinePass {
     for (const IterId iter : state().stages[plan.packed_for].order)
       if (reader.var[iter] != no_var) all_.around.push_back(static_cast<Var>(reader.var[iter]));
     b.elements = 1;
-    Pieces all;
+    Pieces& all = all_.pieces;
+    all.clear();
     for (std::uint32_t d = 0; d < plan.packed_read->indices.size(); ++d) {
       FlatIndex index;
       outline_.indices.substitute(

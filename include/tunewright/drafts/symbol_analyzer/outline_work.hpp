@@ -39,6 +39,12 @@ struct OutlineWork {
     std::vector<std::int64_t> last;  ///< of each iterator, while buffers are made
   };
 
+  /// Part of an index of a packed buffer.
+  struct Piece {
+    std::size_t place = 0;  ///< of its loop
+    loops::PackedDimension dimension{};
+  };
+
   SchedulePlan* plan = nullptr;
   const schedule::Schedule* candidate = nullptr;
   Outline outline;
@@ -46,6 +52,7 @@ struct OutlineWork {
   std::vector<schedule::LoopKind> kinds;  ///< by variable
   std::vector<Renaming> renamed;
   std::vector<char> fixed;  ///< by variable: around the window that is looked for
+  std::vector<Piece> pieces;
   std::vector<Var> around;  ///< loops around the read that a buffer is packed for
 
   void start(SchedulePlan& of, const schedule::Schedule& schedule) {
