@@ -56,21 +56,28 @@ struct Ptx {
   }
   void expect(int vector, std::size_t registers) const { if (vectors.at(vector).size() != registers) wrong(text, "another number of registers"); }
 };
-double number(const std::string& type, const void* p) {
-  if (type == "f16") { _Float16 h; std::memcpy(&h, p, 2); return (double)h; }
-  if (type == "bf16") { unsigned short b; std::memcpy(&b, p, 2); return __uint_as_float((unsigned)b << 16); }
-  if (type == "s8") return *(const signed char*)p;
-  if (type == "u8") return *(const unsigned char*)p;
-  if (type == "f32") { float f; std::memcpy(&f, p, 4); return f; }
-  if (type == "s32") { int i; std::memcpy(&i, p, 4); return i; }
-  wrong(type, "no such type");
+enum Type { f16, bf16, s8, u8, f32, s32 };
+Type type_of(const std::string& name) {
+  int found = 0;
+  for (const char* known : {"f16", "bf16", "s8", "u8", "f32", "s32"}) { if (name == known) return (Type)found; ++found; }
+  wrong(name, "no such type");
 }
-int bytes_of(const std::string& type) { return type == "f16" || type == "bf16" ? 2 : type == "s8" || type == "u8" ? 1 : 4; }
-unsigned as_bits(const std::string& type, double x) {
-  if (type == "f32") return __float_as_uint((float)x);
+double number(Type type, const void* p) {
+  switch (type) {
+    case f16: { _Float16 h; std::memcpy(&h, p, 2); return (double)h; }
+    case bf16: { unsigned short b; std::memcpy(&b, p, 2); return __uint_as_float((unsigned)b << 16); }
+    case s8: return *(const signed char*)p;
+    case u8: return *(const unsigned char*)p;
+    case f32: { float f; std::memcpy(&f, p, 4); return f; }
+    default: { int i; std::memcpy(&i, p, 4); return i; }
+  }
+}
+int bytes_of(Type type) { return type == f16 || type == bf16 ? 2 : type == s8 || type == u8 ? 1 : 4; }
+unsigned as_bits(Type type, double x) {
+  if (type == f32) return __float_as_uint((float)x);
   return (unsigned)(long long)x;
 }
-double element(const Ptx& p, const std::string& type, int lane, int vector, int i) {
+double element(const Ptx& p, Type type, int lane, int vector, int i) {
   const int size = bytes_of(type), each = 4 / size;
   const unsigned word = p.in(lane, vector, i / each);
   return number(type, (const char*)&word + i % each * size);
@@ -100,12 +107,12 @@ At place_in_c(Shape s, int lane, int i) {
 void multiply(const Ptx& p) {
   Shape s;
   if (std::sscanf(p.name.at(3).c_str(), "m%dn%dk%d", &s.m, &s.n, &s.k) != 3) wrong(p.text, "no shape");
-  const std::string sum = p.name.at(6), a = p.name.at(7), b = p.name.at(8);
+  const Type sum = type_of(p.name.at(6)), a = type_of(p.name.at(7)), b = type_of(p.name.at(8));
   const bool bytes = bytes_of(a) == 1;
   const bool large = s.m == 16 && s.n == 8 && s.k == (bytes ? 32 : 16);
-  const bool small = bytes ? s.m == 8 && s.n == 8 && s.k == 16 : s.m == 16 && s.n == 8 && s.k == 8 && a == "f16";
+  const bool small = bytes ? s.m == 8 && s.n == 8 && s.k == 16 : s.m == 16 && s.n == 8 && s.k == 8 && a == f16;
   if ((!large && !small) || (large && __CUDA_ARCH__ < 800)) wrong(p.text, "no such instruction");
-  if (!p.has("row") || !p.has("col") || p.name.at(9) != sum || sum != (bytes ? "s32" : "f32") || (bytes ? bytes_of(b) != 1 : b != a)) wrong(p.text, "no such types");
+  if (!p.has("row") || !p.has("col") || type_of(p.name.at(9)) != sum || sum != (bytes ? s32 : f32) || (bytes ? bytes_of(b) != 1 : b != a)) wrong(p.text, "no such types");
   const int in_a = s.m * s.k / 32, in_b = s.k * s.n / 32, in_c = s.m * s.n / 32;
   p.expect(0, in_c); p.expect(1, in_a * bytes_of(a) / 4); p.expect(2, in_b * bytes_of(b) / 4); p.expect(3, in_c);
   double x[16][32], y[32][8], z[16][8];
@@ -140,16 +147,16 @@ void load_matrices(const Ptx& p) {
 // wmma: lanes hold elements in an order of our own, another for each matrix and way to store it.
 int scrambled(int lane, int slots, int i, int key) { return ((lane * slots + i) * (2 * key + 37) + 5 * key) % 256; }
 int key_of(char matrix, bool by_columns) { return matrix == 'c' ? 1 : matrix == 'a' ? (by_columns ? 2 : 3) : (by_columns ? 4 : 5); }
-int registers_of(const std::string& type) { return type == "f16" ? 8 : type == "bf16" ? 4 : type == "f32" || type == "s32" ? 8 : 2; }
+int registers_of(Type type) { return type == f16 ? 8 : type == bf16 ? 4 : type == f32 || type == s32 ? 8 : 2; }
 void wmma(const Ptx& p) {
   if (!p.has("m16n16k16")) wrong(p.text, "no such shape");
   const std::string what = p.name.at(1);
   if (what == "mma") {
     const bool a_by_columns = p.name.at(4) == "col", b_by_columns = p.name.at(5) == "col";
     const bool halves = p.name.size() == 9;  // types of the sums alone
-    const std::string sum = halves ? p.name.at(7) : p.name.at(7), a = halves ? "f16" : p.name.at(8), b = halves ? "f16" : p.name.at(9);
+    const Type sum = type_of(p.name.at(7)), a = halves ? f16 : type_of(p.name.at(8)), b = halves ? f16 : type_of(p.name.at(9));
     p.expect(0, 8); p.expect(1, registers_of(a)); p.expect(2, registers_of(b)); p.expect(3, 8);
-    if (a != b || p.name.back() != sum) wrong(p.text, "no such types");
+    if (a != b || type_of(p.name.back()) != sum) wrong(p.text, "no such types");
     double x[256], y[256], z[256];
     const int slots = registers_of(a) * 4 / bytes_of(a);
     for (int lane = 0; lane < 32; ++lane) {
@@ -165,7 +172,7 @@ void wmma(const Ptx& p) {
     return;
   }
   const bool loads = what == "load";
-  const std::string type = p.name.back();
+  const Type type = type_of(p.name.back());
   const int memory = loads ? 1 : 0, fragment = loads ? 0 : 1, size = bytes_of(type);
   const bool by_columns = p.has("col");
   p.expect(fragment, registers_of(type));
