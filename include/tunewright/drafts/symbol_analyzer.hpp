@@ -39,7 +39,7 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        a few microseconds a candidate. Schedules are read from their steps, a tenth of the cost of lowering
+/// Cost:        a few microseconds a candidate. Schedules are read from their steps, a sixth of the cost of lowering
 ///              them, by a `ScheduleOutliner` for each thread, whose plans of some kB a sketch are kept.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
