@@ -10,8 +10,9 @@ namespace tunewright::codegen::detail {
 /// Leaves out passes of LLVM's code generator that cost more than they give here; code generated in `context` while
 /// this lives.
 ///
-/// Domain reassignment looks for integers that could live in mask registers, which kernels of floats and addresses
-/// have none of. Its time grows with the square of the addresses in straight-line code: half of all compiling.
+/// Domain reassignment looks for integers that could live in mask registers, which addresses could not. Its time grows
+/// with the square of the addresses in straight-line code, so that it comes to outweigh all else in the kernels that
+/// are unrolled most.
 class PassGate final : public llvm::OptPassGate {
  public:
   explicit PassGate(llvm::LLVMContext& context) { context.setOptPassGate(*this); }
