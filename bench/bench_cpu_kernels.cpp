@@ -11,6 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -72,7 +73,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const std::vector<bench::KernelCase> cases =
       bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
@@ -89,4 +90,7 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
+} catch (const std::exception& error) {
+  std::cerr << "bench_cpu_kernels: " << error.what() << '\n';
+  return 1;
 }

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <iostream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -210,7 +211,7 @@ int run_all(AnyTuner& tuner, const bench::TuningOptions& settings, int argc, cha
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
   const bool random = take_flag(argc, argv, "--random");
   using Space = spaces::MultiLevelTiling;
@@ -223,4 +224,7 @@ int main(int argc, char** argv) {
        .seed = 1,
        .threads = hardware_threads()}};
   return run_all(tuner, settings, argc, argv);
+} catch (const std::exception& error) {
+  std::cerr << "bench_gpu_kernels: " << error.what() << '\n';
+  return 1;
 }

@@ -145,7 +145,7 @@ class Plan {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
     if (count == 1) return shape;
-    if (has_instruction(loop)) return {.instances = 1};
+    if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
     bool moves = false;
     for_each_statement(loop.body,
                        [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
