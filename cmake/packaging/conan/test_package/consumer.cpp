@@ -70,7 +70,7 @@ int main() {
   const auto run = tuner.run({.name = "tiles", .target = {}}, {.trials = 64, .batch = 16});
   bool works = check("core", run.best() != nullptr && run.best()->candidate.config == 48);
 #ifdef CONSUMER_HAS_DATA
-  const Record record{.task = 1, .key = 2, .config = "48"};
+  const Record record{.task = 1, .key = 2, .config = "48", .outcome = pretend({}, 48)};
   works &= check("data", data::from_line(data::to_line(record)).config == "48");
 #endif
 #ifdef CONSUMER_HAS_GZIP
