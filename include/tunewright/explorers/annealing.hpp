@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/archive.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -54,8 +55,7 @@ struct Annealing {
     if (chain.empty()) return {};
     archive.score_added();
 
-    const auto wanted =
-        static_cast<std::size_t>(std::ceil(elite_factor * static_cast<double>(guidance.wanted)));
+    const std::size_t wanted = scaled_count(elite_factor, guidance.wanted);
     std::vector<std::size_t> elite = archive.best(wanted);
     std::size_t barren = 0;
     for (std::size_t step = 0; step < steps && barren < patience_steps; ++step) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -100,14 +101,10 @@ struct DraftSet {
     return left;
   }
 
-  static std::size_t share(double factor, std::size_t wanted) {
-    return static_cast<std::size_t>(std::ceil(factor * static_cast<double>(wanted)));
-  }
-
   template <SearchSpace S>
   void add_random(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
                   KeySet& known, std::vector<config_t<S>>& pool) const {
-    const std::size_t count = share(random_factor, guidance.wanted);
+    const std::size_t count = scaled_count(random_factor, guidance.wanted);
     if (count == 0) return;
     std::vector<config_t<S>> drawn = spaces::draw(space, task, count, known, guidance.threads, rng);
     for (const config_t<S>& config : drawn) known.insert(space.key(config));
@@ -120,7 +117,7 @@ struct DraftSet {
     const std::size_t parents = std::min(guidance.seeds.size(), guidance.wanted);
     if (parents == 0) return;
     std::vector<config_t<S>> bred;
-    for (std::size_t slot = 0; slot < share(bred_factor, guidance.wanted); ++slot) {
+    for (std::size_t slot = 0; slot < scaled_count(bred_factor, guidance.wanted); ++slot) {
       Rng own = rng.split(slot);
       auto child = space.mutate(task, guidance.seeds[own.below(parents)], own);
       if (child && known.insert(space.key(*child)).second) bred.push_back(*std::move(child));

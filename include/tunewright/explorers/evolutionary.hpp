@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/archive.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -48,7 +49,7 @@ struct Evolutionary {
     check_options();
     Archive<S> archive(space, guidance);
     std::vector<std::size_t> current;  // positions in the archive, [population]
-    const auto seeds = std::min(guidance.seeds.size(), share(measured_share, population));
+    const auto seeds = std::min(guidance.seeds.size(), scaled_count(measured_share, population));
     for (std::size_t i = 0; i < seeds; ++i) current.push_back(archive.add(guidance.seeds[i]));
     const std::size_t first_random = archive.size();
     for (auto& config :
@@ -62,10 +63,10 @@ struct Evolutionary {
       archive.score_added();
     }
 
-    std::vector<std::size_t> result = archive.best(share(elite_factor, guidance.wanted));
+    std::vector<std::size_t> result = archive.best(scaled_count(elite_factor, guidance.wanted));
     std::vector<bool> taken(archive.size());
     for (const std::size_t position : result) taken[position] = true;
-    std::size_t unbred = share(unbred_factor, guidance.wanted);
+    std::size_t unbred = scaled_count(unbred_factor, guidance.wanted);
     for (std::size_t i = first_random; i < end_random && unbred > 0; ++i) {
       if (taken[i] || !archive.eligible(i)) continue;
       result.push_back(i);
@@ -109,10 +110,6 @@ struct Evolutionary {
       if (child[slot]) next[slot] = archive.add(*std::move(child[slot]));
     }
     return next;
-  }
-
-  static std::size_t share(double factor, std::size_t count) {
-    return static_cast<std::size_t>(std::ceil(factor * static_cast<double>(count)));
   }
 
   void check_options() const {

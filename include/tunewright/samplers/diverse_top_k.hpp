@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/knobs.hpp"
 #include "tunewright/samplers/pool.hpp"
@@ -33,20 +34,22 @@ namespace tunewright::samplers {
 /// Errors:      `std::invalid_argument` for options out of their range, and for scores or labels that are not one
 ///              a program.
 struct DiverseTopK {
-  double score_weight = 0;       ///< at least 0
-  double knob_weight = 1;        ///< of one new value of one knob, at least 0
+  double score_weight = 0;       ///< at least 0, finite
+  double knob_weight = 1;        ///< of one new value of one knob, at least 0, finite
   double candidates_factor = 2;  ///< candidates considered for each one chosen, at least 1
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
                                                 std::size_t n, Rng&, const Labelled& labelled = {}) const {
     constexpr const char* policy = "DiverseTopK";
-    require(score_weight >= 0, policy, "score_weight", score_weight, "0 or more");
-    require(knob_weight >= 0, policy, "knob_weight", knob_weight, "0 or more");
+    require(std::isfinite(score_weight) && score_weight >= 0, policy, "score_weight", score_weight,
+            "finite and 0 or more");
+    require(std::isfinite(knob_weight) && knob_weight >= 0, policy, "knob_weight", knob_weight,
+            "finite and 0 or more");
     require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
             candidates_factor, "finite and at least 1");
     check_pool(policy, x, score, labelled);
-    const auto considered = static_cast<std::size_t>(std::ceil(candidates_factor * static_cast<double>(n)));
+    const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates =
         largest(described_positions(score), considered, score, score);  // best first
     const KnobTable knobs = knob_table(summed_rows(x, candidates));
@@ -65,7 +68,9 @@ struct DiverseTopK {
     const auto gain = [&](std::size_t i) {
       std::size_t fresh = 0;
       for (std::size_t c = 0; c < knobs.columns; ++c) fresh += tried[c][knobs.at(i, c)] ? 0 : 1;
-      return score_weight * double{score[candidates[i]]} + knob_weight * static_cast<double>(fresh);
+      // A weight of 0 ignores also scores that are infinite.
+      const double of_score = score_weight == 0 ? 0.0 : score_weight * double{score[candidates[i]]};
+      return of_score + knob_weight * static_cast<double>(fresh);
     };
     // Largest gain first, then the place among the candidates, which are sorted by score.
     using Entry = std::pair<double, std::size_t>;
@@ -78,7 +83,7 @@ struct DiverseTopK {
     while (chosen.size() < n && !queue.empty()) {
       const auto [bound, i] = queue.top();
       queue.pop();
-      if (const double now = gain(i); now != bound) {
+      if (const double now = gain(i); now < bound) {
         queue.emplace(now, i);
         continue;
       }

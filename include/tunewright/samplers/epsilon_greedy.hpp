@@ -24,7 +24,8 @@ namespace tunewright::samplers {
 /// Shapes:      score [P]; result [min(n, P)], greedy part first.
 /// Cost:        O(P log P).
 /// Determinism: the generator shuffles the random part only; of equal scores the first in the pool.
-/// Errors:      `std::invalid_argument` for an `epsilon` that is no share.
+/// Errors:      `std::invalid_argument` for an `epsilon` that is no share. The features are not looked at, nor
+///              whether they are as many as the scores.
 /// Deviates:    Ansor draws the random part from its random first population; here it comes from whatever the
 ///              explorer put into the pool beyond the greedy part. A candidate scored -infinity is chosen
 ///              only when nothing else is left.

@@ -18,6 +18,7 @@ namespace tunewright::samplers {
 /// Shapes:      score [P]; result [min(n, P)].
 /// Cost:        O(P).
 /// Determinism: a function of the generator and of which candidates are described.
+/// Errors:      none; the features are not looked at, nor whether they are as many as the scores.
 struct Random {
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,

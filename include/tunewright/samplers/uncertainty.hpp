@@ -44,15 +44,15 @@ enum class Acquisition : std::uint8_t {
 ///              no joint distribution. A batch is the n largest values, without hallucinated results.
 struct Uncertainty {
   Acquisition acquisition = Acquisition::ExpectedImprovement;
-  double kappa = 2;  ///< deviations added by UpperConfidenceBound, at least 0
-  double xi = 0;     ///< improvements up to this do not count, at least 0
+  double kappa = 2;  ///< deviations added by UpperConfidenceBound, at least 0, finite
+  double xi = 0;     ///< improvements up to this do not count, at least 0, finite
 
   template <UncertainCostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
                                                 std::span<const float> score, std::size_t n, Rng& rng,
                                                 const Labelled& labelled = {}) const {
-    require(kappa >= 0, "Uncertainty", "kappa", kappa, "0 or more");
-    require(xi >= 0, "Uncertainty", "xi", xi, "0 or more");
+    require(std::isfinite(kappa) && kappa >= 0, "Uncertainty", "kappa", kappa, "finite and 0 or more");
+    require(std::isfinite(xi) && xi >= 0, "Uncertainty", "xi", xi, "finite and 0 or more");
     check_pool("Uncertainty", x, score, labelled);
     std::vector<float> mean(score.size()), deviation(score.size());  // [P]
     model.predict_with_deviation(x, mean, deviation);

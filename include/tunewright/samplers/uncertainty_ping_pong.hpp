@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/core/scaled_count.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/points.hpp"
 #include "tunewright/samplers/pool.hpp"
@@ -48,7 +49,7 @@ template <CostModel Q>
 struct UncertaintyPingPong {
   Q error_predictor{};            ///< its options; what it has learned is not used
   double candidates_factor = 4;   ///< at least 1
-  double diversity_weight = 0.5;  ///< at least 0
+  double diversity_weight = 0.5;  ///< at least 0, finite
   double least_gain = 0.01;       ///< relative improvement of the best that makes a pong worth it, at least 0
   std::size_t least_errors = 32;  ///< at least 1
   unsigned copies = 5;            ///< of the model, at least 2
@@ -61,7 +62,7 @@ struct UncertaintyPingPong {
     check_pool("UncertaintyPingPong", x, score, labelled);
     std::vector<float> value(score.begin(), score.end());
     if (next_is_ping(labelled)) value = expected_error(model, x, labelled, rng);
-    const auto considered = static_cast<std::size_t>(std::ceil(candidates_factor * static_cast<double>(n)));
+    const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates = largest(described_positions(score), considered, value, score);
     std::vector<std::size_t> chosen = spread(candidates, x, n, labelled);
     fill_up(chosen, score, n);
@@ -201,7 +202,8 @@ struct UncertaintyPingPong {
     constexpr const char* policy = "UncertaintyPingPong";
     require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
             candidates_factor, "finite and at least 1");
-    require(diversity_weight >= 0, policy, "diversity_weight", diversity_weight, "0 or more");
+    require(std::isfinite(diversity_weight) && diversity_weight >= 0, policy, "diversity_weight",
+            diversity_weight, "finite and 0 or more");
     require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
     require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");
     require(copies >= 2, policy, "copies", copies, "at least 2");

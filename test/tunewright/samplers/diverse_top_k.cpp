@@ -68,6 +68,18 @@ TEST_CASE("greedy comes within 1 - 1/e of the best set there is") {
   }
 }
 
+TEST_CASE("an infinite score comes first and ends nothing else") {
+  const FeatureBatch x = toy::programs({{1, 1}, {1, 2}, {2, 2}});
+  const std::vector<float> score{0.9F, std::numeric_limits<float>::infinity(), 0.1F};
+  Rng rng(1);
+  // After (1, 2) either of the others opens one value, and the score decides.
+  for (const double score_weight : {0.0, 1.0}) {
+    const DiverseTopK sampler{.score_weight = score_weight};
+    CHECK(sampler.select(toy::OpenBook{}, x, score, 2, rng) == std::vector<std::size_t>{1, 0});
+    CHECK(sampler.select(toy::OpenBook{}, x, score, 3, rng) == std::vector<std::size_t>{1, 0, 2});
+  }
+}
+
 TEST_CASE("options out of range are refused") {
   Rng rng(1);
   const FeatureBatch x = toy::programs({{1, 1}});
@@ -80,6 +92,12 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(select({.knob_weight = -1}), doctest::Contains("knob_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0.5}), doctest::Contains("candidates_factor is 0.5"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS(select({.candidates_factor = std::numeric_limits<double>::infinity()}),
-                       doctest::Contains("candidates_factor is inf"), std::invalid_argument);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH_AS(select({.score_weight = infinity}), doctest::Contains("score_weight is inf"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.knob_weight = infinity}), doctest::Contains("knob_weight is inf"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.candidates_factor = infinity}), doctest::Contains("candidates_factor is inf"),
+                       std::invalid_argument);
+  CHECK_NOTHROW(select({.candidates_factor = 1e300}));
 }

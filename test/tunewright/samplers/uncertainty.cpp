@@ -90,4 +90,10 @@ TEST_CASE("options out of range are refused") {
                        doctest::Contains("kappa is -1"), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)Uncertainty{.xi = -1}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
                        doctest::Contains("xi is -1"), std::invalid_argument);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH_AS(
+      (void)Uncertainty{.kappa = infinity}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
+      doctest::Contains("kappa is inf"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)Uncertainty{.xi = infinity}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
+                       doctest::Contains("xi is inf"), std::invalid_argument);
 }

@@ -142,6 +142,9 @@ TEST_CASE("options out of range are refused") {
                        doctest::Contains("candidates_factor is inf"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.diversity_weight = -1}), doctest::Contains("diversity_weight"),
                        std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.diversity_weight = std::numeric_limits<double>::infinity()}),
+                       doctest::Contains("diversity_weight is inf"), std::invalid_argument);
+  CHECK_NOTHROW(select({.candidates_factor = 1e300}));
   CHECK_THROWS_WITH_AS(select({.least_gain = -1}), doctest::Contains("least_gain"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.least_errors = 0}), doctest::Contains("least_errors"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.copies = 1}), doctest::Contains("copies is 1"), std::invalid_argument);

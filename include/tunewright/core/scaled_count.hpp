@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace tunewright {
+
+/// ceil(factor * count), and the largest `std::size_t` where that is beyond it: options such as "candidates for each
+/// one wanted" may be as large as one likes. `factor` must be a number of at least 0.
+[[nodiscard]] inline std::size_t scaled_count(double factor, std::size_t count) noexcept {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  const double scaled = std::ceil(factor * static_cast<double>(count));
+  return scaled < static_cast<double>(most) ? static_cast<std::size_t>(scaled) : most;
+}
+
+}  // namespace tunewright
