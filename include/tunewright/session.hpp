@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
@@ -143,8 +144,9 @@ class Session {
   ReasonCounts recall(std::span<const Record> records) {
     auto found = spaces::decode_records(parts_.space, task_, records, compiler_);
     if (!found.batch.empty()) {
-      round_ = found.batch.back().round + 1;
+      const unsigned next_round = found.batch.back().round + 1;
       learn(found.batch, found.outcomes, true);
+      round_ = next_round;
     }
     return std::move(found.unusable);
   }
@@ -207,7 +209,8 @@ class Session {
       ProgramFilterFor<typename Recipe::filter, Space> &&
       (ProgramDraftFor<typename Recipe::draft, Space> ||
        (!has_draft && features::NestFeaturizerFor<typename Recipe::featurizer, Space>));
-  // Rows of so many programs stay in a core's own cache, in memory that is used again and again.
+  // As many programs `rank_programs` describes before it asks the model: their rows stay in a core's own cache, in
+  // memory that is used again and again. `rank_kept` describes its whole part at once.
   static constexpr std::size_t rank_block = 64;
 
   // Scores `configs`; what the filter rejects gets -infinity.
@@ -344,11 +347,8 @@ class Session {
       const std::string who = "Session::tell: candidate " + to_hex(batch[i].key);
       if (history_.contains(batch[i].key) || !told.insert(batch[i].key).second)
         throw std::invalid_argument(who + " was told before; tell each once");
-      const Timing* timing = outcomes[i].timing();
-      if (timing == nullptr) continue;
-      const double median_s = timing->median.count();
-      if (!(median_s > 0) || std::isinf(median_s)) {
-        throw std::invalid_argument(who + " took " + std::to_string(median_s) +
+      if (const auto latency = impossible_latency(outcomes[i])) {
+        throw std::invalid_argument(who + " took " + std::to_string(latency->count()) +
                                     " s; tell a positive latency, or a Failure");
       }
     }

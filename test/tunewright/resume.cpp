@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "support/toy_recipes.hpp"
 #include "tunewright/explorers/draft_set.hpp"
@@ -130,4 +131,42 @@ TEST_CASE("records of another compiler or outside of the space are counted and n
   const auto run = second.run(toy::task(), {.trials = 10, .batch = 10}, memory);
   CHECK(run.status.recalled == 8);
   CHECK(run.status.unusable == ReasonCounts{{"another compiler", 1}, {"not in the search space", 1}});
+}
+
+TEST_CASE("records with a latency that is none are counted, and their candidates may be measured again") {
+  Memory memory;
+  Tuner<toy::Evolution> first{{.seed = 4}};
+  (void)first.run(toy::task(), {.trials = 32, .batch = 16}, memory);
+  const double none[] = {0, -1e-3, static_cast<double>(INFINITY), static_cast<double>(NAN)};
+  for (std::size_t i = 0; i < 4; ++i)
+    memory.records[28 + i].outcome.result = Timing{.repeats = {}, .median = Seconds(none[i])};
+  Tuner<toy::Evolution> second{{.seed = 4}};
+  const auto resumed = second.run(toy::task(), {.trials = 48, .batch = 16}, memory);
+  CHECK(resumed.status.unusable == ReasonCounts{{"a latency that is none", 4}});
+  CHECK(resumed.status.recalled == 28);
+  CHECK(resumed.history.size() == 48);
+}
+
+TEST_CASE("a measurer that answers no time at all for a candidate costs that candidate alone") {
+  struct Instant : toy::Measurer {
+    std::size_t left = 5;  // until one takes no time
+    std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs) {
+      std::vector<Outcome> outcomes;
+      for (const toy::Program& program : programs) {
+        outcomes.push_back(run(task, program));
+        if (left-- == 0) outcomes.back().result = Timing{};
+      }
+      return outcomes;
+    }
+  };
+  struct Recipe : recipes::Random<toy::Space, Instant> {};
+  Memory memory;
+  Tuner<Recipe> first;
+  const auto run = first.run(toy::task(), {.trials = 20, .batch = 10}, memory);
+  CHECK(run.history.size() == 20);
+  REQUIRE(memory.records.size() == 20);
+  REQUIRE(memory.records[5].outcome.failure() != nullptr);
+  CHECK(memory.records[5].outcome.failure()->fault == Fault::Unknown);
+  Tuner<Recipe> second;
+  CHECK(second.run(toy::task(), {.trials = 30, .batch = 10}, memory).status.recalled == 20);
 }

@@ -127,12 +127,25 @@ struct FeaturesOfPrograms : FeaturesOfConfigurations {
   [[nodiscard]] Describer describer() const { return {}; }
 };
 
+/// Knows the most programs it was asked about at once.
+struct Asked : toy::Linear {
+  std::shared_ptr<std::atomic<std::size_t>> most = std::make_shared<std::atomic<std::size_t>>();
+
+  void predict(const FeatureBatch& x, std::span<float> score) const {
+    std::size_t seen = *most;
+    while (seen < x.programs() && !most->compare_exchange_weak(seen, x.programs())) {
+    }
+    toy::Linear::predict(x, score);
+  }
+};
+
 template <class Filter, class Draft, class Featurizer>
 struct OverUnlowerable : toy::Evolution {
   using space = Unlowerable;
   using filter = Filter;
   using draft = Draft;
   using featurizer = Featurizer;
+  using model = Asked;
 };
 
 /// What a search of five rounds came to, and what it lowered for it.
@@ -141,11 +154,12 @@ struct Searched {
   std::vector<float> predicted;
   ReasonCounts rejected;
   int lowered = 0;
+  std::size_t most_at_once = 0;  // programs whose scores the model was asked for
 };
 template <class Recipe>
 Searched searched(unsigned threads) {
   Parts<Recipe> parts{.seed = 3, .threads = threads};
-  parts.explorer.population = 64;
+  parts.explorer.population = 160;
   Session<Recipe> session(parts, toy::task());
   Searched result;
   for (int round = 0; round < 5; ++round) {
@@ -162,12 +176,14 @@ Searched searched(unsigned threads) {
   }
   result.rejected = session.rejected();
   result.lowered = *parts.space.lowered;
+  result.most_at_once = *parts.model.most;
   return result;
 }
 
-/// Both search alike, at any number of threads, and `Once` lowers less for it.
+/// Both search alike, at any number of threads, and `Once` lowers less for it. If it is the model that ranks, `Once` asks
+/// it in blocks and `Twice` for all at once.
 template <class Once, class Twice>
-void check_alike() {
+void check_alike(bool model_ranks) {
   const Searched twice = searched<Twice>(1);
   CHECK(twice.keys.size() == 40);
   CHECK(twice.rejected.at("tile too large") > 0);
@@ -179,6 +195,11 @@ void check_alike() {
     CHECK(once.predicted == twice.predicted);
     CHECK(once.rejected == twice.rejected);
     CHECK(once.lowered < twice.lowered);
+    if (model_ranks && threads == 1) {
+      constexpr std::size_t block = 64;
+      CHECK(twice.most_at_once > block);  // one block does not hold what is ranked
+      CHECK(once.most_at_once == block);
+    }
     CHECK(searched<Twice>(threads).keys == twice.keys);
   }
 }
@@ -291,11 +312,12 @@ TEST_CASE("filters and drafts that are handed the lowered program search as thos
   static_assert(!features::NestFeaturizerFor<FeaturesOfConfigurations, Unlowerable>);
   SUBCASE("a draft ranks") {
     check_alike<OverUnlowerable<StaticLimits, DraftOfPrograms, FeaturesOfConfigurations>,
-                OverUnlowerable<LimitsOfConfigurations, DraftOfConfigurations, FeaturesOfConfigurations>>();
+                OverUnlowerable<LimitsOfConfigurations, DraftOfConfigurations, FeaturesOfConfigurations>>(
+        false);
   }
   SUBCASE("the model ranks") {
     check_alike<OverUnlowerable<StaticLimits, drafts::None, FeaturesOfPrograms>,
-                OverUnlowerable<LimitsOfConfigurations, drafts::None, FeaturesOfConfigurations>>();
+                OverUnlowerable<LimitsOfConfigurations, drafts::None, FeaturesOfConfigurations>>(true);
   }
 }
 
@@ -383,6 +405,19 @@ TEST_CASE(
   CHECK(session.round() == 0);
   session.tell(batch, told);
   CHECK(session.history().size() == 4);
+}
+
+TEST_CASE("a journal that cannot be taken over leaves the session where it was") {
+  Parts<toy::RandomSearch> parts;
+  Session<toy::RandomSearch> session(parts, toy::task());
+  const auto batch = session.ask(4);
+  const auto told = measured(batch);
+  session.tell(batch, told);
+  Record record = session.record(batch[0], told[0]);
+  record.round = 7;
+  CHECK_THROWS_WITH_AS((void)session.recall(std::span(&record, 1)), doctest::Contains("told before"),
+                       std::invalid_argument);
+  CHECK(session.round() == 1);
 }
 
 TEST_CASE("asking for nothing is refused") {

@@ -10,14 +10,15 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::measurers {
 
 /// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
-/// an `InvalidSchedule` and never reaches the measurer. `sink` (may be empty) sees every outcome, as early as
-/// the measurer allows.
+/// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`. `sink`
+/// (may be empty) sees every outcome, as early as the measurer allows.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch,
@@ -41,12 +42,17 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   }
   if (programs.empty()) return outcomes;
 
+  const auto judged = [](Outcome run) {
+    if (const auto latency = impossible_latency(run))
+      run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
+    return run;
+  };
   constexpr bool streams = StreamingMeasurerFor<M, program_t<S>>;
   std::vector<Outcome> runs;  // [L]
   if constexpr (streams) {
-    runs =
-        measurer.measure(task, std::span<const program_t<S>>(programs),
-                         OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), run); }));
+    runs = measurer.measure(
+        task, std::span<const program_t<S>>(programs),
+        OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), judged(run)); }));
   } else {
     runs = measurer.measure(task, std::span<const program_t<S>>(programs));
   }
@@ -55,8 +61,8 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
                            std::to_string(programs.size()) + " programs; it owes one each, in order");
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if constexpr (!streams) report(origin[i], runs[i]);
-    outcomes[origin[i]] = std::move(runs[i]);
+    outcomes[origin[i]] = judged(std::move(runs[i]));
+    if constexpr (!streams) report(origin[i], outcomes[origin[i]]);
   }
   return outcomes;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
@@ -26,7 +27,7 @@ struct DecodedRecords {
 };
 
 /// Reads the configurations of `records` that belong to `task` and were compiled by `compiler`. Of several
-/// records of one candidate the first in the order given counts.
+/// such records of one candidate the first in the order given counts, of those with a latency that can be.
 template <SearchSpace S>
 [[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task,
                                                          std::span<const Record> records,
@@ -40,6 +41,8 @@ template <SearchSpace S>
       ++decoded.unusable["another task"];
     } else if (record.compiler != compiler) {
       ++decoded.unusable["another compiler"];
+    } else if (impossible_latency(record.outcome)) {
+      ++decoded.unusable["a latency that is none"];
     } else if (auto config = space.decode(task, record.config); !config) {
       ++decoded.unusable["not in the search space"];
     } else if (const std::uint64_t key = space.key(*config); !keys.insert(key).second) {

@@ -28,6 +28,32 @@ struct Backwards {  // reports in the order that is least expected
   }
 };
 
+/// Answers 0 s for every program with (1, 1, 1, 1).
+struct Instant : toy::Measurer {
+  static std::vector<Outcome> without_time(std::span<const toy::Program> programs,
+                                           std::vector<Outcome> outcomes) {
+    for (std::size_t i = 0; i < programs.size(); ++i)
+      if (programs[i].tiles == toy::Tiles{1, 1, 1, 1}) outcomes[i].result = Timing{};
+    return outcomes;
+  }
+};
+struct InstantAtOnce : Instant {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs) {
+    std::vector<Outcome> outcomes;
+    for (const toy::Program& program : programs) outcomes.push_back(run(task, program));
+    return without_time(programs, std::move(outcomes));
+  }
+};
+struct InstantStreaming : Instant {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
+                               const OutcomeSink& sink = {}) {
+    auto outcomes = without_time(programs, Backwards{}.measure(task, programs));
+    for (std::size_t i = 0; i < outcomes.size(); ++i)
+      if (sink) sink(i, outcomes[i]);
+    return outcomes;
+  }
+};
+
 struct Forgetful {
   std::vector<Outcome> measure(const Task&, std::span<const toy::Program>) { return {}; }
 };
@@ -52,6 +78,25 @@ TEST_CASE("a candidate that does not lower is an invalid schedule; the others ke
   REQUIRE(seen.size() == 3);
   for (const auto& [slot, outcome] : seen) CHECK(outcome == outcomes[slot]);
   CHECK(seen[1].first == 2);  // as soon as known
+}
+
+TEST_CASE("a latency that is none is a failure, for the sink as for the caller") {
+  const auto check = [](auto measurer) {
+    std::vector<std::pair<std::size_t, Outcome>> seen;
+    const auto outcomes =
+        measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch,
+                                 [&](std::size_t slot, const Outcome& one) { seen.emplace_back(slot, one); });
+    REQUIRE(outcomes.size() == 3);
+    REQUIRE(outcomes[0].failure() != nullptr);
+    CHECK(*outcomes[0].failure() == Failure{Fault::Unknown, "a latency of 0.000000 s"});
+    CHECK(outcomes[2] == toy::outcome({3, 3, 3, 3}));
+    REQUIRE(seen.size() == 3);
+    for (const auto& [slot, outcome] : seen) CHECK(outcome == outcomes[slot]);
+  };
+  static_assert(!StreamingMeasurerFor<InstantAtOnce, toy::Program>);
+  static_assert(StreamingMeasurerFor<InstantStreaming, toy::Program>);
+  check(InstantAtOnce{});
+  check(InstantStreaming{});
 }
 
 TEST_CASE("a measurer that owes outcomes is named") {

@@ -21,18 +21,21 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
   };
   std::vector<Record> records{record("1111", 1, 0), record("2222", 0, 1), record("3333", 0, 0),
                               record("1111", 2, 0), record("9999", 2, 1), record("4444", 2, 2),
-                              record("5555", 2, 3)};
+                              record("5555", 2, 3), record("6666", 0, 2), record("6666", 1, 1)};
   records[5].compiler = "cc 2";
   records[6].task = 1;
+  std::get<Timing>(records[7].outcome.result).median = Seconds(0);  // the next counts instead
   const auto decoded = spaces::decode_records(toy::Space{}, task, records, "cc 1");
-  REQUIRE(decoded.batch.size() == 3);
+  REQUIRE(decoded.batch.size() == 4);
   CHECK(decoded.batch[0].config == toy::Tiles{3, 3, 3, 3});
   CHECK(decoded.batch[1].config == toy::Tiles{2, 2, 2, 2});
   CHECK(decoded.batch[2].config == toy::Tiles{1, 1, 1, 1});
   CHECK(decoded.batch[2].round == 1);
-  CHECK(decoded.outcomes.size() == 3);
+  CHECK(decoded.batch[3].config == toy::Tiles{6, 6, 6, 6});
+  CHECK(decoded.outcomes.size() == 4);
   CHECK(decoded.unusable == ReasonCounts{{"measured twice", 1},
                                          {"not in the search space", 1},
                                          {"another compiler", 1},
-                                         {"another task", 1}});
+                                         {"another task", 1},
+                                         {"a latency that is none", 1}});
 }

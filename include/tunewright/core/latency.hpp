@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cmath>
+#include <optional>
+
+#include "tunewright/core/outcome.hpp"
+
+namespace tunewright {
+
+/// The median of a measured `outcome` that cannot be a latency, because it is not above 0 or not finite; nothing for
+/// latencies that can be, and for failures.
+[[nodiscard]] inline std::optional<Seconds> impossible_latency(const Outcome& outcome) noexcept {
+  const Timing* timing = outcome.timing();
+  if (timing == nullptr || (timing->median > Seconds(0) && std::isfinite(timing->median.count())))
+    return std::nullopt;
+  return timing->median;
+}
+
+}  // namespace tunewright

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/core/latency.hpp"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+using namespace tunewright;
+
+TEST_CASE("a latency is above 0 and finite; a failure has none to be wrong") {
+  const auto measured = [](double seconds) {
+    Outcome outcome;
+    outcome.result = Timing{.repeats = {}, .median = Seconds(seconds)};
+    return outcome;
+  };
+  CHECK_FALSE(impossible_latency(measured(5e-324)));
+  CHECK_FALSE(impossible_latency(measured(std::numeric_limits<double>::max())));
+  CHECK(impossible_latency(measured(0)) == Seconds(0));
+  CHECK(impossible_latency(measured(-1)) == Seconds(-1));
+  CHECK(impossible_latency(measured(std::numeric_limits<double>::infinity())));
+  CHECK(impossible_latency(measured(std::numeric_limits<double>::quiet_NaN())));
+  Outcome failed;
+  failed.result = Failure{Fault::RunError, ""};
+  CHECK_FALSE(impossible_latency(failed));
+}
