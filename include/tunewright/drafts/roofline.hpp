@@ -28,7 +28,8 @@ namespace tunewright::drafts {
 /// Units:       score in 1/s.
 /// Cost:        as `SymbolAnalyzer`.
 /// Determinism: as `SymbolAnalyzer`.
-/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed.
+/// Errors:      `std::invalid_argument` for a GPU target that does not say its speed; programs with indices of more
+///              than 12 terms, or more than 64 nested loops, as `SymbolAnalyzer`.
 /// Deviates:    operations and bytes are those of the schedule, idle rests of tiles included, not those of the
 ///              task: a roof that were the same for all candidates would rank none.
 struct Roofline {

@@ -39,11 +39,16 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        a few microseconds a candidate. Schedules are read from their steps, a sixth of the cost of lowering
-///              them, by a `ScheduleOutliner` for each thread, whose plans of some kB a sketch are kept.
+/// Cost:        a few microseconds a candidate, given its program. A session whose filter reads programs, as
+///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`, where
+///              nothing else asks for programs, reads schedules from their steps, a sixth of the cost of lowering them,
+///              by a `ScheduleOutliner` for each thread. That keeps a plan for each structure and, before an `Rfactor`,
+///              for each size of its tiles: at most 4096 a thread.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
-///              has more threads or shared memory a block than the device, scores -infinity.
+///              has more threads or shared memory a block than the device, or an index that is a sum of more than
+///              `FlatIndex::max_terms`, 12, or more than 64 nested loops, scores -infinity; `latency_s` throws
+///              `NoRoom` and `std::invalid_argument` for the last two.
 /// Deviates:    Levels is ours: the paper's two kinds of time know neither instructions nor shared memory nor
 ///              latency, and rank programs of one task by chance where these decide.
 ///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can

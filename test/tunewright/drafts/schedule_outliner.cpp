@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -181,6 +183,47 @@ TEST_CASE("schedules that do not fit together have no outline and the worst scor
   const std::vector<schedule::Schedule> both{bad, good};
   std::vector<float> score(2);
   SymbolAnalyzer{}.score(space, task, std::span<const schedule::Schedule>(both), score);
+  CHECK(score[0] == -std::numeric_limits<float>::infinity());
+  CHECK(score[1] > 0);
+}
+
+TEST_CASE("a schedule of no program has the worst score") {
+  const Task task =
+      program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
+  const std::vector<schedule::Schedule> nothing{schedule::Schedule{nullptr, {}}};
+  CHECK(ScheduleOutliner().outline(nothing[0]) == nullptr);
+  std::vector<float> score{0};
+  SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing),
+                         score);
+  CHECK(score[0] == -std::numeric_limits<float>::infinity());
+}
+
+TEST_CASE("signatures whose words are swapped or fewer hash differently") {
+  const auto hash = [](std::initializer_list<std::uint64_t> words) {
+    SchedulePlan::Signature signature;
+    for (const std::uint64_t word : words) signature.put(word);
+    return signature.hash();
+  };
+  CHECK(hash({3, 8, 5}) == hash({3, 8, 5}));
+  CHECK(hash({8, 3, 5}) != hash({3, 8, 5}));
+  CHECK(hash({3, 5, 8}) != hash({3, 8, 5}));
+  CHECK(hash({0}) != hash({0, 0}));
+}
+
+TEST_CASE("a loop nest with an index of too many terms is refused by name of both numbers") {
+  const auto graph = program::operators::matmul_graph({.m = 8192, .n = 2, .k = 2});
+  const auto halved = [&](std::size_t times) {
+    schedule::ScheduleBuilder s(graph);
+    (void)s.split(s.stage("matmul"), 0, std::vector<std::int64_t>(times, 2));
+    return s.schedule();
+  };
+  const Task task = program::make_task("t", graph, cpu());
+  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(halved(11)), cpu()) > 0);  // twelve loops
+  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(halved(12)), cpu()),
+                       doctest::Contains("a sum of 13 terms, and drafts read at most 12"), NoRoom);
+  const std::vector<schedule::Schedule> both{halved(12), halved(11)};
+  std::vector<float> score(2);
+  SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(both), score);
   CHECK(score[0] == -std::numeric_limits<float>::infinity());
   CHECK(score[1] > 0);
 }

@@ -5,21 +5,23 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <stdexcept>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "tunewright/program/index_expr.hpp"
 
 namespace tunewright::drafts {
 
-/// More terms or quotients than flat expressions have room for: read the lowered program instead.
+/// More terms than a flat expression has room for.
 class NoRoom : public std::length_error {
  public:
-  NoRoom() : std::length_error("drafts: an index expression is too long to be kept flat") {}
+  NoRoom(std::size_t terms, std::size_t most)
+      : std::length_error("drafts: an index is a sum of " + std::to_string(terms) +
+                          " terms, and drafts read at most " + std::to_string(most) +
+                          "; split its axis into fewer loops") {}
 };
 
 /// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and
@@ -63,7 +65,7 @@ struct FlatIndex {
     terms_[0] = {1, 1, var, Kind::Variable};
   }
   void insert(std::size_t place, const Term& term) {
-    if (count == max_terms) throw NoRoom();
+    if (count == max_terms) throw NoRoom(max_terms + 1, max_terms);
     for (std::size_t i = count; i > place; --i) terms_[i] = terms_[i - 1];
     terms_[place] = term;
     ++count;
@@ -94,9 +96,6 @@ class IndexArena {
  public:
   using Term = FlatIndex::Term;
   using Kind = FlatIndex::Kind;
-  static constexpr std::size_t max_numerators = 1024;
-
-  IndexArena() { numerators_.reserve(max_numerators); }
 
   void clear() noexcept {
     numerators_.clear();
@@ -195,7 +194,6 @@ class IndexArena {
       return;
     }
     if (divide_coarser(rest, divisor, quotient, remainder)) return;
-    if (numerators_.size() == max_numerators) throw NoRoom();
     const auto of = static_cast<std::uint32_t>(numerators_.size());
     numerators_.push_back(rest);
     add(remainder, {1, divisor, of, Kind::Remainder}, 1);
@@ -238,13 +236,12 @@ class IndexArena {
   /// An expression that is in normal form already.
   void copy(const program::IndexExpr& e, FlatIndex& to) {
     to.set(e.constant());
-    if (e.terms().size() > FlatIndex::max_terms) throw NoRoom();
+    if (e.terms().size() > FlatIndex::max_terms) throw NoRoom(e.terms().size(), FlatIndex::max_terms);
     for (const program::IndexExpr::Term& term : e.terms()) {
       Term flat{term.coefficient, term.divisor, term.var, term.kind};
       if (term.kind != Kind::Variable) {
         FlatIndex inner;
         copy(*term.numerator, inner);
-        if (numerators_.size() == max_numerators) throw NoRoom();
         flat.of = static_cast<std::uint32_t>(numerators_.size());
         numerators_.push_back(inner);
       }

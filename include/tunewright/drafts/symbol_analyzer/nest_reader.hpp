@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "tunewright/drafts/symbol_analyzer/outline.hpp"
@@ -89,8 +88,9 @@ class NestReader {
  private:
   void enter(const OutlineLoop& loop, std::int64_t workers) {
     if (open_.size() == 64)
-      throw std::invalid_argument("loop nest '" + outline_->name +
-                                  "' is deeper than the 64 loops drafts can read");
+      throw std::invalid_argument(
+          "drafts: a statement stands in more than the 64 loops that they can read; "
+          "split or tile its axes less deeply");
     depth_of_[loop.var] = static_cast<std::uint8_t>(open_.size());
     of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << open_.size();
     open_.push_back(loop);

@@ -70,7 +70,6 @@ struct Outline {
     std::uint32_t of = 0;
   };
 
-  std::string name = "kernel";
   IndexArena indices;  ///< and the variables
   std::vector<OutlineBuffer> buffers;
   std::vector<OutlineLoop> loops;
@@ -120,7 +119,6 @@ class NestOutliner {
   /// without buffer or loops that are not declared, `NoRoom` for indices beyond what a flat one holds.
   [[nodiscard]] const Outline& outline(const loops::LoopNest& nest) {
     outline_.clear();
-    outline_.name = nest.name;
     loads_.clear();
     values_.clear();
     parts_.clear();

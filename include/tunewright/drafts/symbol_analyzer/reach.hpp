@@ -6,8 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"

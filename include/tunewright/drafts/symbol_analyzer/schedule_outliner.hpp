@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -38,7 +39,7 @@ class ScheduleOutliner {
       OutlineLoops(work_).run();
       return &work_.outline;
     } catch (const NoRoom&) {
-    } catch (const schedule::ScheduleError&) {
+    } catch (const std::invalid_argument&) {  // a schedule of no graph, or whose steps do not fit together
     }
     return nullptr;
   }
@@ -50,20 +51,23 @@ class ScheduleOutliner {
     if (!SchedulePlan::sign(candidate, signature_)) return nullptr;
     const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
     const std::span<const std::uint32_t> words = signature_.all();
+    const auto known = plans_.find(key);
+    for (SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
+         plan = plan->next.get())
+      if (plan->state.graph == candidate.graph &&
+          std::equal(words.begin(), words.end(), plan->signature.begin(), plan->signature.end()))
+        return plan;
+    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate);
+    made->signature.assign(words.begin(), words.end());
     if (count_ == most) {
       plans_.clear();
       count_ = 0;
     }
-    std::unique_ptr<SchedulePlan>* place = &plans_[key];
-    for (; *place != nullptr; place = &(*place)->next)
-      if ((*place)->state.graph == candidate.graph &&
-          std::equal(words.begin(), words.end(), (*place)->signature.begin(), (*place)->signature.end()))
-        return place->get();
-    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate);
-    made->signature.assign(words.begin(), words.end());
+    std::unique_ptr<SchedulePlan>& first = plans_[key];
+    made->next = std::move(first);
+    first = std::move(made);
     ++count_;
-    *place = std::move(made);
-    return place->get();
+    return first.get();
   }
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature

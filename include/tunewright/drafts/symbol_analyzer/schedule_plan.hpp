@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/drafts/symbol_analyzer/outline.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 #include "tunewright/loops/lower/stages.hpp"
@@ -55,9 +56,9 @@ struct SchedulePlan {
       ++count;
     }
     [[nodiscard]] std::uint64_t hash() const noexcept {
-      std::uint64_t sum = 0;  // of products that do not wait for each other
-      for (std::size_t i = 0; i < count; ++i) sum += (words[i] + 0x9e3779b9U * i) * 0xff51afd7ed558ccdU;
-      return sum ^ sum >> 32;
+      std::uint64_t sum = count;  // of terms that do not wait for each other, as those of `StableHash` would
+      for (std::size_t i = 0; i < count; ++i) sum += mix64(words[i] + (std::uint64_t{i} << 32));
+      return sum;
     }
     [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
       return std::span(words).first(count);
@@ -82,6 +83,7 @@ struct SchedulePlan {
   [[nodiscard]] static bool sign(const schedule::Schedule& candidate, Signature& words) {
     words.count = 0;
     const std::size_t frozen = frozen_steps(candidate);
+    words.put(frozen);
     for (std::size_t i = 0; i < candidate.steps.size(); ++i) {
       words.put(candidate.steps[i].index());
       if (!std::visit([&](const auto& step) { return sign(step, i < frozen, words); }, candidate.steps[i]))
@@ -194,6 +196,9 @@ struct SchedulePlan {
   static void put(Signature& words, Values... values) {
     (words.put(static_cast<std::uint64_t>(values)), ...);
   }
+  static void put_whole(Signature& words, std::int64_t value) {
+    put(words, value, static_cast<std::uint64_t>(value) >> 32);
+  }
   template <class List>
   static void put_all(Signature& words, const List& list, std::size_t count) {
     put(words, count);
@@ -206,7 +211,7 @@ struct SchedulePlan {
     if constexpr (std::is_same_v<S, Split>) {
       put(words, s.stage, s.iter, s.factors.size());
       for (std::size_t f = 0; is_frozen && f < s.factors.size(); ++f)
-        put(words, s.factors[f], static_cast<std::uint64_t>(s.factors[f]) >> 32);
+        put_whole(words, s.factors[f]);
     } else if constexpr (std::is_same_v<S, FollowSplit>) {
       put(words, s.stage, s.iter, s.source, s.parts);
     } else if constexpr (std::is_same_v<S, FollowFusedSplit>) {
@@ -241,7 +246,8 @@ struct SchedulePlan {
     } else {
       static_assert(std::is_same_v<S, Pad>);
       put(words, s.stage);
-      put_all(words, s.multiples, s.multiples.size());
+      put(words, s.multiples.size());
+      for (const std::int64_t multiple : s.multiples) put_whole(words, multiple);
     }
     return true;
   }
