@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
 
 namespace tunewright::data {
@@ -136,8 +137,17 @@ inline Fault fault(const std::string& text) {
 }
 
 /// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
-/// `std::runtime_error` when the stream refuses the data.
+/// `std::invalid_argument`, before anything is written, for a latency that no reader takes, because it is not above 0 and
+/// finite, and `std::runtime_error` when the stream refuses the data.
 inline void write_journal(std::ostream& out, std::span<const Record> records) {
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    if (const auto latency = impossible_latency(records[i].outcome)) {
+      throw std::invalid_argument("write_journal: record " + std::to_string(i) + ", candidate " +
+                                  to_hex(records[i].key) + " of task '" + records[i].task_name +
+                                  "', has a latency of " + std::to_string(latency->count()) +
+                                  " s; give a positive one, or a Failure");
+    }
+  }
   for (const Record& record : records) out << to_line(record) << '\n';
   out.flush();
   if (!out)

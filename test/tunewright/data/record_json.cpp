@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <limits>
+#include <sstream>
+#include <vector>
+
 using namespace tunewright;
 
 namespace {
@@ -82,6 +86,21 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   Record failed = timed();
   failed.outcome.result = Failure{Fault::RunError, ""};
   refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");
+}
+
+TEST_CASE("a latency that no reader takes is not written, nor anything with it") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const double seconds : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()}) {
+    std::vector<Record> records{timed(), timed()};
+    std::get<Timing>(records[1].outcome.result).median = Seconds(seconds);
+    std::ostringstream out;
+    const std::string named =
+        "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has a latency of " +
+        std::to_string(seconds);
+    CHECK_THROWS_WITH_AS(data::write_journal(out, records), doctest::Contains(named.c_str()),
+                         std::invalid_argument);
+    CHECK(out.str().empty());
+  }
 }
 
 TEST_CASE("every prefix of a line is refused: a torn line is never taken for a record") {

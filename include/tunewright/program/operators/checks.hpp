@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -88,11 +89,16 @@ inline void require_floating_point(std::string_view who, std::string_view operan
                   ", which loses the fractions in between; cast it to float32 first");
 }
 
-/// Throws unless `value` is a number among those of `t`; an infinity stands for the end of a type of integers.
+/// `value`, or the end of a type of integers that it is beyond.
+[[nodiscard]] inline double within_range_of(double value, ScalarType type) {
+  return std::clamp(value, lowest(type), highest(type));
+}
+
+/// Throws unless `value` is a number among those of `t`, which for integers no infinity is.
 inline void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t) {
-  if (is_float(t.type) || std::trunc(value) == value) return;
+  if (is_float(t.type) || (std::trunc(value) == value && within_range_of(value, t.type) == value)) return;
   refuse(who, std::string(what) + " is " + std::to_string(value) + ", no " + std::string(name(t.type)) +
-                  "; give a whole number, or cast the input to float32 first");
+                  "; give a whole number that the type holds, or cast the input to float32 first");
 }
 
 /// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default

@@ -51,13 +51,15 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
 inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "relu") {
   return map(graph, x, std::move(name), [](const Expr& v) { return max(v, Expr(0.0)); });
 }
-/// min(max(x, low), high), such as ReLU6 with 0 and 6. Throws `std::invalid_argument` when low > high, and for a bound
-/// that is no number of the type of x.
+/// min(max(x, low), high), such as ReLU6 with 0 and 6. Bounds beyond the ends of a type of integers are its ends.
+/// Throws `std::invalid_argument` when low > high, and for a bound that has a fraction among integers.
 inline Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip") {
   if (!(low <= high)) {
     detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
                              " are in the wrong order; give the lower one first");
   }
+  low = detail::within_range_of(low, x.type);
+  high = detail::within_range_of(high, x.type);
   detail::require_number_of(name, "the lower bound", low, x);
   detail::require_number_of(name, "the upper bound", high, x);
   return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });

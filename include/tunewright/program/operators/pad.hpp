@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,8 @@ namespace detail {
 ///
 /// The body is a select whose untaken branch would be out of bounds, so it is never evaluated there. Returns
 /// `x` itself when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of
-/// them, and for a value that is no number of the type of x.
+/// them, and for a value that is no number of the type of x; among integers, and among truth values, an infinity
+/// stands for the end of the type.
 inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options) {
   const std::size_t rank = x.shape.size();
   if (options.before.size() != rank || options.after.size() != rank) {
@@ -55,7 +57,9 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
     unchanged = unchanged && axes[d].extent == x.shape[d];
   }
   if (unchanged) return x;
-  detail::require_number_of(options.name, "the padding value", options.value, x);
+  const double value =
+      std::isinf(options.value) ? detail::within_range_of(options.value, x.type) : options.value;
+  detail::require_number_of(options.name, "the padding value", value, x);
   const std::vector<Axis> padded = axes;
   return graph.compute(options.name, std::move(axes), [&](auto i) {
     Expr inside;
@@ -68,8 +72,7 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
       }
       source.push_back(i[d] - first);
     }
-    return select(inside, x.at(std::move(source)),
-                  cast(constant(options.value, ScalarType::Float64), x.type));
+    return select(inside, x.at(std::move(source)), cast(constant(value, ScalarType::Float64), x.type));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "../../../support/evaluated.hpp"
@@ -148,8 +149,30 @@ TEST_CASE("formulas and numbers with fractions are refused among whole numbers, 
   CHECK_REFUSES("the lower bound is 0.5", op::clip(g, x, 0.5, 6));
   CHECK_REFUSES("the upper bound is 6.5", op::clip(g, x, 0, 6.5));
   CHECK_REFUSES("the padding value is 0.5", op::pad(g, x, {.before = {1, 0}, .after = {0, 0}, .value = 0.5}));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_REFUSES("the factor is inf", op::scale(g, x, infinity));
   CHECK(g.size() == 1);
   op::scale(g, x, 2);  // whole numbers stay what they are
   op::clip(g, x, 0, 6);
   CHECK(g.size() == 3);
+}
+
+TEST_CASE("whole numbers that a type does not hold are refused; bounds beyond its ends are the ends") {
+  ComputeGraph g;
+  const Tensor x = g.input("x", {2}, ScalarType::Int8);
+  const Tensor u = g.input("u", {2}, ScalarType::UInt8);
+  CHECK_REFUSES("the factor is 300.000000, no int8", op::scale(g, x, 300));
+  CHECK_REFUSES("the factor is -1.000000, no uint8", op::scale(g, u, -1));
+  CHECK_REFUSES("the padding value is -1.000000, no uint8",
+                op::pad(g, u, {.before = {1}, .after = {0}, .value = -1}));
+  CHECK(g.size() == 2);
+  op::scale(g, x, -128);
+  op::pad(g, u, {.before = {1}, .after = {0}, .value = 255});
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK(op::clip(g, x, 0, 300).type == ScalarType::Int8);
+  CHECK(g.op(4).body->args[1]->value == 127);
+  op::clip(g, u, -infinity, 7);
+  CHECK(g.op(5).body->args[0]->args[1]->value == 0);
+  op::clip(g, g.input("f", {2}), -infinity, infinity);
+  CHECK(g.op(7).body->args[1]->value == infinity);  // floating point has infinities
 }

@@ -138,6 +138,14 @@ TEST_CASE("padding of whole numbers is the least there is, not an infinity that 
   op::max_pool2d(g, x, {.kernel = 2, .stride = 2, .padding = 1});
   CHECK(g.op(1).body->args[2]->value == -128);
   CHECK(g.op(1).body->args[2]->type == ScalarType::Int8);
+
+  ComputeGraph truth;
+  op::max_pool2d(truth, truth.input("x", {1, 2, 2, 1}, ScalarType::Bool),
+                 {.kernel = 2, .stride = 2, .padding = 1});
+  CHECK(truth.op(1).body->args[2]->value == 0);
+  ComputeGraph real;
+  op::max_pool2d(real, real.input("x", {1, 2, 2, 1}), {.kernel = 2, .stride = 2, .padding = 1});
+  CHECK(real.op(1).body->args[2]->value == static_cast<double>(-INFINITY));
 }
 
 TEST_CASE("formulas with fractions are refused among whole numbers, which would lose them") {
