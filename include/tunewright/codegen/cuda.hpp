@@ -95,9 +95,9 @@ class ProgramText {
   }
 
   [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
-    // Fragments are loaded and stored at multiples of 32 bytes.
-    const bool has_fragments = parts.kernel.staging_bytes > 0;
-    const std::int64_t alignment = has_fragments ? 32 : 16;
+    // Fragments of wmma instructions, which are stored there, are loaded and stored at multiples of 32 bytes.
+    const bool stages_fragments = parts.kernel.staging_bytes > 0;
+    const std::int64_t alignment = stages_fragments ? 32 : 16;
     const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
     std::vector<std::int64_t> offsets;
     std::int64_t bytes = 0;
@@ -107,13 +107,13 @@ class ProgramText {
       bytes += nest_.buffers[id].bytes();
     }
     const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
-    if (has_fragments) bytes = staging + parts.kernel.staging_bytes;
+    if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
     const bool dynamic = bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
     // The same in all kernels of a source, which declare one array.
     if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
-    if (has_fragments) {
+    if (stages_fragments) {
       text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
                       : "  __shared__ " + aligned + "unsigned char staging[" +
                             std::to_string(parts.kernel.staging_bytes) + "];\n";

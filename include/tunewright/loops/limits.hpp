@@ -120,7 +120,7 @@ class LimitCheck {
 
 namespace detail {
 
-/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel.
+/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel, and those of `written_statements`.
 class GpuLimitCheck {
  public:
   GpuLimitCheck(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), limits_(limits) {}

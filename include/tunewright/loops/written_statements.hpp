@@ -14,6 +14,33 @@
 /// How much code a kernel for a GPU comes to.
 namespace tunewright::loops {
 
+/// Statements that nodes come to when all loops are written out; `limit + 1` where there are more. A tensor instruction
+/// is one. Throws `std::invalid_argument` for loops that are not declared.
+[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body,
+                                                std::int64_t limit);
+
+[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit) {
+  if (loop.intrinsic != nullptr) return 1;
+  const std::int64_t inside = statements_of(nest, loop.body, limit);
+  const std::int64_t extent = checked_extent(nest, loop);
+  return inside > limit / extent ? limit + 1 : inside * extent;
+}
+
+[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body,
+                                                std::int64_t limit) {
+  std::int64_t count = 0;
+  for (const Node& node : body) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) count += statements_of(nest, *loop, limit);
+    if (const auto* branch = std::get_if<Branch>(&node.content))
+      count +=
+          std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
+    if (std::holds_alternative<Statement>(node.content) ||
+        std::holds_alternative<CrossThreadReduction>(node.content))
+      ++count;
+  }
+  return std::min(count, limit + 1);
+}
+
 namespace detail {
 
 class WrittenStatements {
@@ -67,29 +94,12 @@ class WrittenStatements {
     Around around{loop.var, std::min(many, nest_.variables[loop.var].extent)};
     around.virtual_threads = loop.kind == LoopKind::VirtualThread;
     around.unrolled = around.virtual_threads || loop.kind == LoopKind::Unrolled ||
-                      loop.kind == LoopKind::Vectorized || (limit > 0 && iterations(loop) <= limit);
+                      loop.kind == LoopKind::Vectorized ||
+                      (limit > 0 && statements_of(nest_, loop, limit) <= limit);
     if (loop.kind == LoopKind::Vectorized) around.copies = program::ceil_div(around.copies, 4);
     around_.push_back(around);
     visit(loop.body, limit);
     around_.pop_back();
-  }
-
-  /// Statements of a loop when all loops in it are written out.
-  [[nodiscard]] std::int64_t iterations(const Loop& loop) const {
-    if (loop.intrinsic != nullptr) return 1;
-    return times(std::min(many, nest_.variables[loop.var].extent), iterations(loop.body));
-  }
-  [[nodiscard]] std::int64_t iterations(std::span<const Node> body) const {
-    std::int64_t sum = 0;
-    for (const Node& node : body) {
-      if (const auto* loop = std::get_if<Loop>(&node.content)) sum += iterations(*loop);
-      if (const auto* branch = std::get_if<Branch>(&node.content))
-        sum += std::max(iterations(branch->then), iterations(branch->otherwise));
-      if (std::holds_alternative<Statement>(node.content) ||
-          std::holds_alternative<CrossThreadReduction>(node.content))
-        ++sum;
-    }
-    return std::min(many, sum);
   }
 
   void add(const Statement* statement) {
@@ -133,7 +143,8 @@ class WrittenStatements {
 /// Statements of a kernel, a node at the top of `nest`, when loops are written out as they are for GPUs: those marked
 /// for it, virtual threads, those that select elements of a thread's own arrays, which are registers only then, and
 /// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one statement.
-/// Of a nest as lowered or in device form. Cost: one walk over the kernel, two where loops have unroll limits.
+/// Of a nest as lowered or in device form. Cost: one walk over
+/// the kernel, and one over each loop in it that has an unroll limit: at most one for each level of nesting.
 [[nodiscard]] inline std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {
   return detail::WrittenStatements(nest).run(kernel);
 }

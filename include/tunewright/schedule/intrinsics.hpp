@@ -34,10 +34,10 @@ struct OperandTypes {
 /// Layouts on CPUs: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where
 /// there is one step also as k rows of n that are interleaved on the way in.
 /// Layouts on GPUs: both operands are in shared memory, by rows or by columns, which are a multiple of 16 bytes apart;
-/// fragments of them begin at multiples of 16 elements. Where the layout of fragments is known, bytes that are multiplied
-/// together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in `Scope::Accumulator`,
-/// a fragment of m x n elements for each of them, which the 32 threads of a warp hold together: see
-/// `loops/device/fragments.hpp`.
+/// fragments of them begin at multiples of 16 elements, of 16 bytes where their layout is known. There, bytes that are
+/// multiplied together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in
+/// `Scope::Accumulator`, a fragment of m x n elements for each of them, which the 32 threads of a warp hold together:
+/// see `loops/device/fragments.hpp`.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;

@@ -18,6 +18,7 @@
 #include "tunewright/codegen/cuda/reduction_text.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/written_statements.hpp"
 
 namespace tunewright::codegen::cuda {
 
@@ -94,7 +95,7 @@ class KernelText : public ReductionText {
     declare_variable(loop.var);
     if (emit_fragments(loop)) return;
     if (loop.kind == LoopKind::Vectorized && emit_vectorized(loop)) return;
-    const bool small = unroll_limit > 0 && statements_of(nest_, loop, unroll_limit) <= unroll_limit;
+    const bool small = unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit;
     if (loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized || small) line("#pragma unroll");
     block(loop_head(loop.var, 1), [&] {
       ++loop_depth_;

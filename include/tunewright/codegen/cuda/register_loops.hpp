@@ -21,34 +21,6 @@ namespace tunewright::codegen::cuda {
          nest.buffers[id].scope != loops::Scope::Shared;
 }
 
-/// Statements that nodes come to when all loops are written out; `limit + 1` where there are more.
-[[nodiscard]] inline std::int64_t statements_of(const loops::LoopNest& nest,
-                                                std::span<const loops::Node> body, std::int64_t limit);
-
-[[nodiscard]] inline std::int64_t statements_of(const loops::LoopNest& nest, const loops::Loop& loop,
-                                                std::int64_t limit) {
-  if (loop.intrinsic != nullptr) return 1;  // one instruction
-  const std::int64_t inside = statements_of(nest, loop.body, limit);
-  const std::int64_t extent = loops::checked_extent(nest, loop);
-  return inside > limit / extent ? limit + 1 : inside * extent;
-}
-
-[[nodiscard]] inline std::int64_t statements_of(const loops::LoopNest& nest,
-                                                std::span<const loops::Node> body, std::int64_t limit) {
-  std::int64_t count = 0;
-  for (const loops::Node& node : body) {
-    if (const auto* loop = std::get_if<loops::Loop>(&node.content))
-      count += statements_of(nest, *loop, limit);
-    if (const auto* branch = std::get_if<loops::Branch>(&node.content))
-      count +=
-          std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
-    if (std::holds_alternative<loops::Statement>(node.content) ||
-        std::holds_alternative<loops::CrossThreadReduction>(node.content))
-      ++count;
-  }
-  return std::min(count, limit + 1);
-}
-
 /// Statements that nodes come to when the loops that are marked for it are written out; `limit + 1` where there
 /// are more. Other loops stay loops.
 [[nodiscard]] inline std::int64_t unrolled_statements(const loops::LoopNest& nest,

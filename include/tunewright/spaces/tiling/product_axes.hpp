@@ -76,35 +76,6 @@ enum class LeftOver {
   return multiples;
 }
 
-namespace detail {
-
-[[nodiscard]] inline bool uses_axis(const program::ExprNode& read, program::Var axis) {
-  return std::any_of(read.indices.begin(), read.indices.end(),
-                     [axis](const program::IndexExpr& index) { return index.uses(axis); });
-}
-
-/// The dimension that `axis` alone counts.
-[[nodiscard]] inline std::optional<IterId> dimension_of(const program::ExprNode& read, program::Var axis) {
-  for (std::size_t d = 0; d < read.indices.size(); ++d) {
-    if (read.indices[d].as_variable() == std::optional(axis)) return static_cast<IterId>(d);
-  }
-  return std::nullopt;
-}
-
-/// Share of the work of whole instructions that is not padding.
-[[nodiscard]] inline double share_not_padded(const program::Operator& op,
-                                             const std::vector<std::int64_t>& multiples) {
-  double share = 1;
-  for (std::size_t a = 0; a < multiples.size(); ++a) {
-    const std::int64_t extent = op.axes[a].extent;
-    share *= static_cast<double>(extent) /
-             static_cast<double>(program::ceil_div(extent, multiples[a]) * multiples[a]);
-  }
-  return share;
-}
-
-}  // namespace detail
-
 /// Nothing unless the last spatial axis and some reduction axis are long enough, and for an instruction of several rows
 /// some other spatial axis as well, one factor does not depend on the last, and elements of that factor along the
 /// reduction axis are neighbours. Padded axes are long enough where at least a quarter of the work is not padding.
@@ -116,7 +87,6 @@ namespace detail {
   if (!schedule::multiplies(intrinsic, op) || op.rank() == 0) return std::nullopt;
   const schedule::Product product = *schedule::product_of(op);
   const auto column = static_cast<program::Var>(op.rank() - 1);
-  using detail::uses_axis;
   const program::ExprNode* rows = product.first;
   const program::ExprNode* columns = product.second;
   if (uses_axis(*rows, column)) std::swap(rows, columns);
@@ -138,7 +108,7 @@ namespace detail {
     }
     if (axes.m == 1) return std::nullopt;
   }
-  axes.column_dimension = detail::dimension_of(*columns, column);
+  axes.column_dimension = dimension_of(columns->indices, column);
   axes.columns_are_neighbours =
       axes.column_dimension && *axes.column_dimension + 1 == columns->indices.size();
   for (auto depth = static_cast<program::Var>(op.rank()); depth < op.axes.size(); ++depth) {
@@ -150,14 +120,14 @@ namespace detail {
     const std::int64_t sums = padded ? program::ceil_div(extent, intrinsic.k) : extent / intrinsic.k;
     axes.steps = intrinsic.steps > 1 ? share(sums, intrinsic.steps) : 1;
     axes.depth = depth;
-    axes.depth_dimension = detail::dimension_of(*columns, depth);
+    axes.depth_dimension = dimension_of(columns->indices, depth);
     if (sums == 0 || (intrinsic.steps > 1 && axes.steps <= 1)) continue;
     if (!padded) return axes;
     // Zeros beyond the terms that there are need a dimension of their own in both factors.
     const std::vector<std::int64_t> multiples = padded_multiples(op, intrinsic, axes);
     const bool zeros = extent % multiples[depth] == 0 ||
-                       (axes.depth_dimension && detail::dimension_of(*rows, depth).has_value());
-    if (zeros && detail::share_not_padded(op, multiples) >= least_used) return axes;
+                       (axes.depth_dimension && dimension_of(rows->indices, depth).has_value());
+    if (zeros && share_not_padded(op, multiples) >= least_used) return axes;
   }
   return std::nullopt;
 }

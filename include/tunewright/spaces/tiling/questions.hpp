@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <variant>
 #include <vector>
 
@@ -235,6 +236,33 @@ enum class Answer : std::uint8_t {
     }
   }
   return choices;
+}
+
+/// Whether an index of `read` depends on `axis`.
+[[nodiscard]] inline bool uses_axis(const program::ExprNode& read, program::Var axis) {
+  return std::any_of(read.indices.begin(), read.indices.end(),
+                     [axis](const program::IndexExpr& index) { return index.uses(axis); });
+}
+
+/// The dimension that `axis` alone counts.
+[[nodiscard]] inline std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access,
+                                                        program::Var axis) {
+  for (std::size_t d = 0; d < access.size(); ++d) {
+    if (access[d].as_variable() == std::optional(axis)) return static_cast<IterId>(d);
+  }
+  return std::nullopt;
+}
+
+/// Share of the work that is not padding where each axis is rounded up to its multiple.
+[[nodiscard]] inline double share_not_padded(const program::Operator& op,
+                                             std::span<const std::int64_t> multiples) {
+  double share = 1;
+  for (std::size_t a = 0; a < multiples.size(); ++a) {
+    const std::int64_t extent = op.axes[a].extent;
+    share *= static_cast<double>(extent) /
+             static_cast<double>(program::ceil_div(extent, multiples[a]) * multiples[a]);
+  }
+  return share;
 }
 
 /// True when neighbouring values of the last spatial axis are neighbours in memory in every read that uses

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,12 +34,6 @@ struct CoreProduct {
 
 namespace detail {
 
-/// Share of whole instructions' work along an axis that is not padding.
-[[nodiscard]] inline double used_share(std::int64_t extent, std::int64_t instruction) {
-  return static_cast<double>(extent) /
-         static_cast<double>(program::ceil_div(extent, instruction) * instruction);
-}
-
 /// Whether `read` is stored by rows or by columns of a matrix: neighbours differ in one of the axes alone, and some
 /// dimension is the depth alone, so that what lies beyond can be zero.
 [[nodiscard]] inline bool is_matrix(const program::ExprNode& read, IterId along, IterId depth) {
@@ -53,9 +48,14 @@ namespace detail {
                      [&](const program::IndexExpr& index) { return is_alone(index, depth); });
 }
 
-[[nodiscard]] inline bool uses(const program::ExprNode& read, IterId axis) {
-  return std::any_of(read.indices.begin(), read.indices.end(),
-                     [axis](const program::IndexExpr& index) { return index.uses(axis); });
+/// What each axis is rounded up to a multiple of.
+[[nodiscard]] inline std::vector<std::int64_t> multiples_of(const program::Operator& op,
+                                                            const CoreProduct& product) {
+  std::vector<std::int64_t> multiples(op.axes.size(), 1);
+  multiples[product.row] = product.intrinsic->m;
+  multiples[product.column] = product.intrinsic->n;
+  multiples[product.depth] = product.intrinsic->k;
+  return multiples;
 }
 
 }  // namespace detail
@@ -70,10 +70,9 @@ namespace detail {
   const std::optional<schedule::Product> product = schedule::product_of(op);
   if (product->first->tensor == product->second->tensor) return std::nullopt;
   CoreProduct found;
-  found.intrinsic = &intrinsic;
   const program::ExprNode *a = product->first, *b = product->second;
   const auto only_by = [&](const program::ExprNode* one, const program::ExprNode* other, IterId axis) {
-    return detail::uses(*one, axis) && !detail::uses(*other, axis);
+    return uses_axis(*one, axis) && !uses_axis(*other, axis);
   };
   const auto rank = static_cast<IterId>(op.rank());
   IterId column = rank;
@@ -87,12 +86,11 @@ namespace detail {
     if (!only_by(a, b, row)) continue;
     for (IterId depth = rank; depth < op.axes.size(); ++depth) {
       if (!detail::is_matrix(*a, row, depth) || !detail::is_matrix(*b, column, depth)) continue;
-      const double used = detail::used_share(op.axes[row].extent, found.intrinsic->m) *
-                          detail::used_share(op.axes[column].extent, found.intrinsic->n) *
-                          detail::used_share(op.axes[depth].extent, found.intrinsic->k);
+      const CoreProduct here{&intrinsic, row, column, depth, a->tensor, b->tensor};
+      const double used = share_not_padded(op, detail::multiples_of(op, here));
       if (used < std::max(best, least_used)) continue;
       best = used;
-      found = {found.intrinsic, row, column, depth, a->tensor, b->tensor};
+      found = here;
     }
   }
   return best > 0 ? std::optional(found) : std::nullopt;
@@ -152,10 +150,7 @@ struct TensorizeProducts {
 
   static void pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product) {
     const program::Operator& op = *s.state().stages[sums].op;
-    std::vector<std::int64_t> multiples(op.axes.size(), 1);
-    multiples[product.row] = product.intrinsic->m;
-    multiples[product.column] = product.intrinsic->n;
-    multiples[product.depth] = product.intrinsic->k;
+    std::vector<std::int64_t> multiples = detail::multiples_of(op, product);
     bool divides = true;
     for (std::size_t a = 0; a < multiples.size(); ++a)
       divides = divides && op.axes[a].extent % multiples[a] == 0;
@@ -261,12 +256,11 @@ struct TensorizeProducts {
                                         const CoreProduct& product) {
     for (const program::Reads& reads : program::reads_of(*s.state().stages[sums].op)) {
       if (reads.tensor != copy) continue;
-      const std::vector<program::IndexExpr>& read = reads.accesses.front();
-      for (std::size_t d = read.size(); d-- > 0;) {
-        if (read[d].as_variable() == std::optional<program::Var>(product.depth)) return d;
-      }
+      if (const std::optional<IterId> found = dimension_of(reads.accesses.front(), product.depth))
+        return *found;
     }
-    return 0;
+    throw std::logic_error("tensorized product: no dimension of '" + s.state().stages[copy].op->name +
+                           "' counts the terms alone, though `core_product` found one");
   }
 };
 

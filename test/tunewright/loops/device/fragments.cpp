@@ -142,6 +142,25 @@ TEST_CASE("products of odd shapes, stored by rows and by columns, compute what p
         outputs(loops::lower(schedule::Schedule{pairs, {}}), plain));
 }
 
+TEST_CASE("where layouts are known rows are any multiple of 16 bytes apart, and fragments begin there") {
+  const auto graph = product(40, 35, 37, ScalarType::Float16);
+  CHECK(outputs(device(test::tensorized_matmul(graph, "mma_fp16", {{2, 1}, {1, 2}, 2, 8})), simt) ==
+        outputs(loops::lower(schedule::Schedule{graph, {}}), plain));
+  for (const char* instruction : {"mma_fp16", "wmma_fp16"}) {
+    LoopNest nest = device(test::tensorized_matmul(graph, instruction, {{2, 1}, {1, 2}, 2}));
+    loops::device::visit_nodes<loops::Statement>(nest.body, [](loops::Statement& s) {
+      if (s.kind == loops::Statement::Kind::Update) s.axis_values[2] = s.axis_values[2] + 8;  // terms
+    });
+    INFO(instruction);
+    if (schedule::find_intrinsic(instruction)->layout_is_known) {
+      CHECK_NOTHROW((void)marked(nest));
+    } else {
+      CHECK_THROWS_WITH_AS((void)marked(nest), doctest::Contains("do not begin at every 16th element"),
+                           loops::DeviceFormError);
+    }
+  }
+}
+
 TEST_CASE("operands that run ahead of tensor instructions, through registers and asynchronously") {
   // Five steps of the reduction, the last of them partly padding.
   const auto graph = product(40, 35, 75, ScalarType::Float16);
