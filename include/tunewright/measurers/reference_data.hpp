@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
@@ -33,13 +34,24 @@ struct ReferenceData {
   unsigned threads = 1;         ///< does not change the data
 };
 
+/// Of all that decides about the data.
+[[nodiscard]] inline std::uint64_t stable_hash(const ReferenceData& options) {
+  return StableHash()
+      .add(options.seed)
+      .add(options.full_below_flops)
+      .add(static_cast<std::uint64_t>(options.sampled_elements))
+      .add(options.sampled_flops)
+      .add(options.tolerance_factor)
+      .value();
+}
+
 /// Random inputs and the values of every output of `task`.
 ///
 /// Sampled elements are the corners, edges, neighbours of tile borders and random ones
 /// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
 /// `std::invalid_argument` for a task without graph and for options out of their range. Cost: up to a second of
 /// evaluation, once a task.
-/// Determinism: a function of the graph and the seed.
+/// Determinism: a function of the graph and of the options but `threads`.
 [[nodiscard]] inline TaskData make_task_data(const Task& task, const ReferenceData& options = {}) {
   if (!task.graph) {
     throw std::invalid_argument("task '" + task.name +

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 
@@ -17,11 +18,11 @@ namespace tunewright::measurers {
 template <class Data>
 class TaskCache {
  public:
-  /// The data of `task`, made when they are not here. Whatever was not asked for longest goes while all together
+  /// The data of `task` as `options` want them, made when they are not here. Whatever was not asked for longest goes while all together
   /// take more than `limit_bytes`; the last one stays.
   [[nodiscard]] std::shared_ptr<const Data> data_of(const Task& task, const ReferenceData& options,
                                                     std::size_t limit_bytes) {
-    const std::uint64_t key = stable_hash(task);
+    const std::uint64_t key = StableHash().add(stable_hash(task)).add(stable_hash(options)).value();
     auto known =
         std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
     if (known == entries_.end()) {

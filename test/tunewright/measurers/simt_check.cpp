@@ -141,6 +141,21 @@ TEST_CASE("data of tasks are kept up to a limit, those that were not asked for l
   CHECK(data(5) != five);
 }
 
+TEST_CASE("copies that share what is kept get data of their own options") {
+  const auto data = [](const measurers::SimtCheck& check) {
+    return check.tasks->data_of(task(), check.reference, check.task_cache_bytes);
+  };
+  const measurers::SimtCheck check;
+  measurers::SimtCheck other = check;
+  other.reference.threads = 2;  // does not change the data
+  CHECK(data(other) == data(check));
+  other.reference.seed = 1;
+  CHECK(data(other)->inputs[0].bytes != data(check)->inputs[0].bytes);
+  other = check;
+  other.reference.tolerance_factor = 4;
+  CHECK(data(other)->outputs[0].relative_tolerance == 4 * data(check)->outputs[0].relative_tolerance);
+}
+
 TEST_CASE("references nobody can compare with are refused") {
   const auto refused = [](const measurers::ReferenceData& options, const char* why) {
     CHECK_THROWS_WITH_AS((void)measurers::make_task_data(task(), options), doctest::Contains(why),
