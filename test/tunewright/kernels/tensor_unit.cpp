@@ -138,6 +138,18 @@ std::vector<Graph> odd_tile_products() {
           rounded_product()};
 }
 
+schedule::Schedule mutated(const Space& space, const Task& task, const schedule::Schedule& config, Rng& rng) {
+  auto mutant = space.mutate(task, config, rng);
+  return mutant && space.feasible(task, *mutant) ? *mutant : config;
+}
+
+/// The host with the tile registers alone, which it need not have.
+Target emulating_tiles(const Target& host) {
+  Target runs = host.with_threads(1);
+  runs.tensor_units = with_tiles().tensor_units & ~std::uint32_t{3};
+  return runs;
+}
+
 bool is_padded(const schedule::Schedule& config) {
   return std::any_of(config.steps.begin(), config.steps.end(),
                      [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
@@ -259,8 +271,7 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
     for (int draw = 0; draw < 16; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
-      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
-        config = mutant;
+      config = mutated(space, task, *config, rng);
       with_instruction += is_tensorized(*config);
       const loops::LoopNest nest = loops::lower(*config);
       const codegen::Kernel kernel = compiler.compile(nest);
@@ -278,8 +289,7 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
     MESSAGE("skipped: no AVX-512");
     return;
   }
-  Target runs = host.with_threads(1);
-  runs.tensor_units = with_tiles().tensor_units & ~std::uint32_t{3};
+  const Target runs = emulating_tiles(host);
   std::size_t checked = 0;
   for (const Graph& graph : tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
@@ -290,8 +300,7 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
     for (int draw = 0; draw < 5; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
-      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
-        config = mutant;
+      config = mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
     }
@@ -308,8 +317,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
     MESSAGE("skipped: no AVX-512");
     return;
   }
-  Target runs = host.with_threads(1);
-  runs.tensor_units = with_tiles().tensor_units & ~std::uint32_t{3};
+  const Target runs = emulating_tiles(host);
   std::size_t checked = 0;
   for (const Graph& graph : odd_tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
@@ -321,8 +329,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
       auto config = space.sample(task, rng);
       REQUIRE(config);
       if (!is_padded(*config)) continue;
-      if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
-        config = mutant;
+      config = mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       test::registers = {};
       checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);

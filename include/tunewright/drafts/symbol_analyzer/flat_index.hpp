@@ -176,20 +176,8 @@ class IndexArena {
       quotient = e;
       return;
     }
-    quotient.set(program::floor_div(e.constant, divisor));
-    FlatIndex rest(program::floor_mod(e.constant, divisor));
-    for (const Term& term : e.terms()) {
-      const std::int64_t exact = program::floor_div(term.coefficient, divisor);
-      if (exact * divisor == term.coefficient)
-        add(quotient, term, exact);
-      else
-        add(rest, term, term.coefficient);
-    }
-    const program::Range r = range(rest);
-    const std::int64_t low = program::floor_div(r.min, divisor);
-    if (low == program::floor_div(r.max, divisor)) {
-      quotient.constant += low;
-      rest.constant -= low * divisor;
+    FlatIndex rest;
+    if (split(e, divisor, quotient, rest)) {
       remainder = rest;
       return;
     }
@@ -297,6 +285,25 @@ class IndexArena {
     }
   }
 
+  /// `e` = divisor * `high` + `low`, terms that are multiples of the divisor above. True where `low` stays within the
+  /// divisor, as it then cannot carry.
+  bool split(const FlatIndex& e, std::int64_t divisor, FlatIndex& high, FlatIndex& low) {
+    high.set(program::floor_div(e.constant, divisor));
+    low.set(program::floor_mod(e.constant, divisor));
+    for (const Term& term : e.terms()) {
+      if (term.coefficient % divisor == 0)
+        add(high, term, term.coefficient / divisor);
+      else
+        add(low, term, term.coefficient);
+    }
+    const program::Range r = range(low);
+    const std::int64_t carry = program::floor_div(r.min, divisor);
+    if (carry != program::floor_div(r.max, divisor)) return false;
+    high.constant += carry;
+    low.constant -= carry * divisor;
+    return true;
+  }
+
   /// As `IndexExpr` divides where some terms are multiples of a g that divides the divisor and the others cannot
   /// carry. `quotient` is added to.
   bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
@@ -308,18 +315,8 @@ class IndexArena {
         if (common < limit) g = std::max(g, common);
       }
       if (g == 1) return false;
-      FlatIndex high(program::floor_div(e.constant, g)), low(program::floor_mod(e.constant, g));
-      for (const Term& term : e.terms()) {
-        if (term.coefficient % g == 0)
-          add(high, term, term.coefficient / g);
-        else
-          add(low, term, term.coefficient);
-      }
-      const program::Range r = range(low);
-      const std::int64_t carry = program::floor_div(r.min, g);
-      if (carry == program::floor_div(r.max, g)) {
-        high.constant += carry;
-        low.constant -= carry * g;
+      FlatIndex high, low;
+      if (split(e, g, high, low)) {
         FlatIndex above;
         divide(high, divisor / g, above, remainder);
         remainder.scale(g);
