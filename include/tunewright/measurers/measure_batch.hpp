@@ -18,7 +18,8 @@ namespace tunewright::measurers {
 
 /// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
 /// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`. `sink`
-/// (may be empty) sees every outcome, as early as the measurer allows.
+/// (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the measurer gives
+/// another number of outcomes than there are programs, to a streaming one's sink included.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch,
@@ -42,27 +43,30 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   }
   if (programs.empty()) return outcomes;
 
-  const auto judged = [](Outcome run) {
+  std::size_t known = 0;
+  const auto take = [&](std::size_t i, Outcome run) {
     if (const auto latency = impossible_latency(run))
       run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
-    return run;
+    Outcome& outcome = outcomes[origin.at(i)];
+    outcome = std::move(run);
+    ++known;
+    report(origin[i], outcome);
   };
-  constexpr bool streams = StreamingMeasurerFor<M, program_t<S>>;
-  std::vector<Outcome> runs;  // [L]
-  if constexpr (streams) {
-    runs = measurer.measure(
-        task, std::span<const program_t<S>>(programs),
-        OutcomeSink([&](std::size_t i, const Outcome& run) { report(origin.at(i), judged(run)); }));
+  const auto require_all = [&](std::size_t given, const char* verb) {
+    if (given == programs.size()) return;
+    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) +
+                           " outcomes for " + std::to_string(programs.size()) +
+                           " programs; it owes one each, in order");
+  };
+  const std::span<const program_t<S>> all(programs);
+  if constexpr (StreamingMeasurerFor<M, program_t<S>>) {
+    const std::vector<Outcome> runs = measurer.measure(task, all, OutcomeSink(take));  // [L], as reported
+    require_all(runs.size(), "returned");
+    require_all(known, "reported");
   } else {
-    runs = measurer.measure(task, std::span<const program_t<S>>(programs));
-  }
-  if (runs.size() != programs.size()) {
-    throw std::logic_error("the measurer returned " + std::to_string(runs.size()) + " outcomes for " +
-                           std::to_string(programs.size()) + " programs; it owes one each, in order");
-  }
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    outcomes[origin[i]] = judged(std::move(runs[i]));
-    if constexpr (!streams) report(origin[i], outcomes[origin[i]]);
+    std::vector<Outcome> runs = measurer.measure(task, all);  // [L]
+    require_all(runs.size(), "returned");
+    for (std::size_t i = 0; i < runs.size(); ++i) take(i, std::move(runs[i]));
   }
   return outcomes;
 }

@@ -58,6 +58,15 @@ struct Forgetful {
   std::vector<Outcome> measure(const Task&, std::span<const toy::Program>) { return {}; }
 };
 
+struct Silent {  // reports the first outcome only
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
+                               const OutcomeSink& sink = {}) {
+    auto outcomes = Backwards{}.measure(task, programs);
+    if (sink) sink(0, outcomes[0]);
+    return outcomes;
+  }
+};
+
 const std::vector<Candidate<toy::Tiles>> batch{{.config = {1, 1, 1, 1}, .key = 1},
                                                {.config = {0, 1, 1, 1}, .key = 2},
                                                {.config = {3, 3, 3, 3}, .key = 3}};
@@ -102,5 +111,11 @@ TEST_CASE("a latency that is none is a failure, for the sink as for the caller")
 TEST_CASE("a measurer that owes outcomes is named") {
   Forgetful measurer;
   CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch, {}),
-                       doctest::Contains("0 outcomes for 3 programs"), std::logic_error);
+                       doctest::Contains("returned 0 outcomes for 3 programs"), std::logic_error);
+}
+
+TEST_CASE("a measurer that keeps outcomes from the sink is named") {
+  Silent measurer;
+  CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch, {}),
+                       doctest::Contains("reported 1 outcomes for 3 programs"), std::logic_error);
 }
