@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "tunewright/core/hash.hpp"
-#include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
+#include "tunewright/data/json/writer.hpp"
 
 namespace tunewright::data {
 
@@ -77,10 +77,41 @@ inline std::uint64_t from_hex(const nlohmann::json& json, const char* field) {
   return value;
 }
 
+/// Whether a line may hold `time`. Latencies are above 0 as well.
+inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
+
 inline Seconds seconds(const nlohmann::json& json, const char* field) {
-  const double value = json.at(field).get<double>();
-  if (!(value >= 0)) throw std::runtime_error(std::string("'") + field + "' is negative");
-  return Seconds(value);
+  const Seconds time(json.get<double>());
+  if (!is_duration(time)) throw std::runtime_error(std::string("'") + field + "' is negative");
+  return time;
+}
+inline Seconds seconds_at(const nlohmann::json& json, const char* field) {
+  return seconds(json.at(field), field);
+}
+
+/// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
+[[nodiscard]] inline std::string refused_number(const Record& record) {
+  std::string found;
+  const auto check = [&](const std::string& field, Seconds time, bool taken, const char* instead) {
+    if (!found.empty() || taken) return;
+    found = "'" + field + "' = ";
+    json::write(found, time.count());
+    found += std::string("; give ") + instead;
+  };
+  const auto check_duration = [&](const std::string& field, Seconds time) {
+    check(field, time, is_duration(time), "a finite number of seconds, 0 or more");
+  };
+  check_duration("time", record.timestamp);
+  check_duration("compile_s", record.outcome.compile_time);
+  check_duration("run_s", record.outcome.run_time);
+  if (const Timing* timing = record.outcome.timing()) {
+    check("median_s", timing->median, is_duration(timing->median) && timing->median > Seconds(0),
+          "a latency that is finite and above 0, or a Failure");
+    check_duration("mad_s", timing->median_absolute_deviation);
+    for (std::size_t i = 0; i < timing->repeats.size(); ++i)
+      check_duration("repeats_s[" + std::to_string(i) + "]", timing->repeats[i]);
+  }
+  return found;
 }
 
 inline StopReason stop_reason(const std::string& text) {
@@ -117,35 +148,35 @@ inline Fault fault(const std::string& text) {
   json.at("seed").get_to(record.seed);
   json.at("round").get_to(record.round);
   json.at("slot").get_to(record.slot);
-  record.timestamp = record_json::seconds(json, "time");
-  record.outcome.compile_time = record_json::seconds(json, "compile_s");
-  record.outcome.run_time = record_json::seconds(json, "run_s");
+  record.timestamp = record_json::seconds_at(json, "time");
+  record.outcome.compile_time = record_json::seconds_at(json, "compile_s");
+  record.outcome.run_time = record_json::seconds_at(json, "run_s");
   if (json.contains("fault")) {
     record.outcome.result = Failure{record_json::fault(json.at("fault").get<std::string>()),
                                     json.at("detail").get<std::string>()};
     return record;
   }
   Timing timing;
-  timing.median = record_json::seconds(json, "median_s");
+  timing.median = record_json::seconds_at(json, "median_s");
   if (timing.median == Seconds(0)) throw std::runtime_error("'median_s' is 0; a latency is above 0");
-  timing.median_absolute_deviation = record_json::seconds(json, "mad_s");
+  timing.median_absolute_deviation = record_json::seconds_at(json, "mad_s");
   timing.stopped = record_json::stop_reason(json.at("stopped").get<std::string>());
   json.at("calls").get_to(timing.calls_per_repeat);
-  for (const nlohmann::json& repeat : json.at("repeats_s")) timing.repeats.emplace_back(repeat.get<double>());
+  for (const nlohmann::json& repeat : json.at("repeats_s"))
+    timing.repeats.push_back(record_json::seconds(repeat, "repeats_s"));
   record.outcome.result = std::move(timing);
   return record;
 }
 
 /// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
-/// `std::invalid_argument`, before anything is written, for a latency that no reader takes, because it is not above 0 and
-/// finite, and `std::runtime_error` when the stream refuses the data.
+/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above 0,
+/// any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
 inline void write_journal(std::ostream& out, std::span<const Record> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
-    if (const auto latency = impossible_latency(records[i].outcome)) {
+    if (const std::string refused = record_json::refused_number(records[i]); !refused.empty()) {
       throw std::invalid_argument("write_journal: record " + std::to_string(i) + ", candidate " +
-                                  to_hex(records[i].key) + " of task '" + records[i].task_name +
-                                  "', has a latency of " + std::to_string(latency->count()) +
-                                  " s; give a positive one, or a Failure");
+                                  to_hex(records[i].key) + " of task '" + records[i].task_name + "', has " +
+                                  refused);
     }
   }
   for (const Record& record : records) out << to_line(record) << '\n';

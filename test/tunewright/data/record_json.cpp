@@ -88,19 +88,45 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");
 }
 
-TEST_CASE("a latency that no reader takes is not written, nor anything with it") {
+TEST_CASE("a number that no reader takes is not written, nor anything with it") {
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  for (const double seconds : {0.0, -1.0, infinity, std::numeric_limits<double>::quiet_NaN()}) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto refused = [](const std::string& number, auto change) {
     std::vector<Record> records{timed(), timed()};
-    std::get<Timing>(records[1].outcome.result).median = Seconds(seconds);
+    change(records[1], std::get<Timing>(records[1].outcome.result));
     std::ostringstream out;
     const std::string named =
-        "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has a latency of " +
-        std::to_string(seconds);
+        "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has " + number + "; give a";
     CHECK_THROWS_WITH_AS(data::write_journal(out, records), doctest::Contains(named.c_str()),
                          std::invalid_argument);
     CHECK(out.str().empty());
-  }
+    // The line itself is what a reader refuses.
+    CHECK_THROWS_AS((void)data::from_line(data::to_line(records[1])), std::exception);
+  };
+  refused("'median_s' = 0", [](Record&, Timing& t) { t.median = Seconds(0); });
+  refused("'median_s' = -1e-09", [](Record&, Timing& t) { t.median = Seconds(-1e-9); });
+  refused("'median_s' = Infinity", [=](Record&, Timing& t) { t.median = Seconds(infinity); });
+  refused("'median_s' = NaN", [=](Record&, Timing& t) { t.median = Seconds(nan); });
+  refused("'mad_s' = NaN", [=](Record&, Timing& t) { t.median_absolute_deviation = Seconds(nan); });
+  refused("'repeats_s[1]' = Infinity", [=](Record&, Timing& t) {
+    t.repeats = {Seconds(1), Seconds(infinity)};
+  });
+  refused("'repeats_s[0]' = -2", [](Record&, Timing& t) { t.repeats = {Seconds(-2), Seconds(1)}; });
+  refused("'time' = -Infinity", [=](Record& r, Timing&) { r.timestamp = Seconds(-infinity); });
+  refused("'compile_s' = -0.5", [](Record& r, Timing&) { r.outcome.compile_time = Seconds(-0.5); });
+  refused("'run_s' = NaN", [=](Record& r, Timing&) { r.outcome.run_time = Seconds(nan); });
+}
+
+TEST_CASE("times of failures are checked too, and times of 0 are none to refuse") {
+  Record failed = timed();
+  failed.outcome.result = Failure{Fault::RunError, ""};
+  failed.timestamp = failed.outcome.compile_time = failed.outcome.run_time = Seconds(0);
+  std::ostringstream out;
+  data::write_journal(out, std::vector{failed});
+  CHECK(out.str() == data::to_line(failed) + "\n");
+  failed.outcome.run_time = Seconds(-1);
+  CHECK_THROWS_WITH_AS(data::write_journal(out, std::vector{failed}), doctest::Contains("'run_s' = -1"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("every prefix of a line is refused: a torn line is never taken for a record") {
