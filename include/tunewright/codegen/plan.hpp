@@ -105,7 +105,7 @@ class Plan {
     std::int64_t instances = 0;  ///< statements, or tensor instructions, emitted
     std::int64_t targets = 1;    ///< vectors that one statement writes, at most
     bool straight = true;        ///< no loop is left
-    bool guarded = false;        ///< some statement is under conditions
+    bool guarded = false;        ///< some statement is under conditions, be it those of terms to skip
   };
 
   /// Fixes the kinds of all loops in `body`, innermost first. `unroll_limit` is what loops around allow.
@@ -123,6 +123,7 @@ class Plan {
       } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
         add(settle(branch->then, unroll_limit, inside_parallel));
         add(settle(branch->otherwise, unroll_limit, inside_parallel));
+        total.guarded = total.guarded || !branch->conditions.empty();
       } else if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
         ++total.instances;
         total.guarded = total.guarded || !s->guards.empty();
@@ -154,7 +155,8 @@ class Plan {
       if (moves) shape.targets *= times;
       return shape;
     };
-    // Boundaries run seldom, and blocks under conditions are what takes longest to compile.
+    // Boundaries run seldom, and blocks under conditions are what takes longest to compile. Terms to be skipped are unrolled
+    // below, where that decides their conditions.
     if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded &&
         shape.instances * count <= unroll_limit)
       loop.kind = LoopKind::Unrolled;
