@@ -175,4 +175,12 @@ TEST_CASE("whole numbers that a type does not hold are refused; bounds beyond it
   CHECK(g.op(5).body->args[0]->args[1]->value == 0);
   op::clip(g, g.input("f", {2}), -infinity, infinity);
   CHECK(g.op(7).body->args[1]->value == infinity);  // floating point has infinities
+  const auto clipped = [](double low, double high) {
+    ComputeGraph one;
+    op::clip(one, one.input("x", {2}, ScalarType::Int8), low, high);
+    return stable_hash(one);
+  };
+  CHECK(clipped(-1000, 300) == clipped(-128, 127));  // one task
+  CHECK(clipped(-infinity, infinity) == clipped(-128, 127));
+  CHECK(clipped(-127, 127) != clipped(-128, 127));
 }
