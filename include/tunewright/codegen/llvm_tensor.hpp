@@ -147,9 +147,11 @@ class TensorEmitter : public TileEmitter {
     if ((!whole && !(p.clamp && decided_at_first(*s, p.column, intrinsic.n, rank))) ||
         !decided_at_first(*s, p.depth, intrinsic.k, 0))
       return std::nullopt;
+    // Nothing is run where a guard fails, so all that is read is there.
+    const bool meets_guards = !p.clamp || s->guards.empty();
     const auto stride_of = [&](const program::ExprNode* read, loops::Var var) -> std::optional<std::int64_t> {
       const Access& read_at = access(p, read);
-      if (!(read_at.inside && whole) && !within_memory(read_at)) return std::nullopt;
+      if (!(whole && (read_at.inside || meets_guards)) && !within_memory(read_at)) return std::nullopt;
       return stride(read_at.offset, var);
     };
     // The factor that is the same in all lanes is the row.

@@ -41,6 +41,32 @@ namespace tunewright::loops {
 
 namespace detail {
 
+/// The factors of a product, looking through conversions.
+inline void add_factors(const program::Expr& e, std::vector<program::Expr>& factors) {
+  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) {
+    factors.push_back(e);
+    return;
+  }
+  for (const program::Expr& arg : e->args) add_factors(arg, factors);
+}
+
+/// A product with what `paddings`, factors of it, pad in their place.
+[[nodiscard]] inline program::Expr unpadded(const program::Expr& e,
+                                            const std::vector<const program::ExprNode*>& paddings) {
+  if (std::find(paddings.begin(), paddings.end(), e.get()) != paddings.end()) return e->args[1];
+  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) return e;
+  program::ExprNode node = *e;
+  for (program::Expr& arg : node.args) arg = unpadded(arg, paddings);
+  return program::make_expr(std::move(node));
+}
+
+[[nodiscard]] inline std::shared_ptr<const program::Operator> without_padding(
+    const program::Operator& op, const std::vector<const program::ExprNode*>& paddings) {
+  auto copy = std::make_shared<program::Operator>(op);
+  copy->body = unpadded(op.body, paddings);
+  return copy;
+}
+
 class ZeroSkipping {
  public:
   explicit ZeroSkipping(LoopNest& nest) : nest_(nest) {}
@@ -62,25 +88,13 @@ class ZeroSkipping {
   }
 
  private:
-  using Expr = program::Expr;
-  using Op = program::Op;
-
-  /// The factors of a product, looking through conversions.
-  static void add_factors(const Expr& e, std::vector<Expr>& factors) {
-    if (e->op != Op::Multiply && e->op != Op::Cast) {
-      factors.push_back(e);
-      return;
-    }
-    for (const Expr& arg : e->args) add_factors(arg, factors);
-  }
-
   void skip(Statement& s) {
     if (s.kind != Statement::Kind::Update || s.op->combiner != program::Combiner::Sum) return;
-    std::vector<Expr> factors;
+    std::vector<program::Expr> factors;
     add_factors(s.op->body, factors);
     std::vector<const program::ExprNode*> paddings;
     std::vector<Guard> guards;
-    for (const Expr& factor : factors) {
+    for (const program::Expr& factor : factors) {
       const auto conditions = padding_conditions(factor);
       if (!conditions) continue;
       std::vector<Guard> own;
@@ -98,27 +112,13 @@ class ZeroSkipping {
         s.guards.push_back(std::move(guard));
     }
     std::shared_ptr<const program::Operator>& op = without_[{s.op, paddings}];
-    if (op == nullptr) op = without(*s.op, paddings);
+    if (op == nullptr) op = without_padding(*s.op, paddings);
     s.op = op;
   }
 
   [[nodiscard]] bool differs_between_lanes(const Guard& guard) const {
     return std::any_of(lane_variables_.begin(), lane_variables_.end(),
                        [&](Var v) { return guard.value.uses(v); });
-  }
-
-  [[nodiscard]] static std::shared_ptr<const program::Operator> without(
-      const program::Operator& op, const std::vector<const program::ExprNode*>& paddings) {
-    auto copy = std::make_shared<program::Operator>(op);
-    copy->body = unpadded(op.body, paddings);
-    return copy;
-  }
-  [[nodiscard]] static Expr unpadded(const Expr& e, const std::vector<const program::ExprNode*>& paddings) {
-    if (std::find(paddings.begin(), paddings.end(), e.get()) != paddings.end()) return e->args[1];
-    if (e->op != Op::Multiply && e->op != Op::Cast) return e;
-    program::ExprNode node = *e;
-    for (Expr& arg : node.args) arg = unpadded(arg, paddings);
-    return program::make_expr(std::move(node));
   }
 
   LoopNest& nest_;
@@ -129,6 +129,17 @@ class ZeroSkipping {
 };
 
 }  // namespace detail
+
+/// A sum of products as it is where no factor is padding, whatever guards that takes.
+[[nodiscard]] inline std::shared_ptr<const program::Operator> without_padding(const program::Operator& op) {
+  std::vector<program::Expr> factors;
+  detail::add_factors(op.body, factors);
+  std::vector<const program::ExprNode*> paddings;
+  for (const program::Expr& factor : factors) {
+    if (padding_conditions(factor)) paddings.push_back(factor.get());
+  }
+  return detail::without_padding(op, paddings);
+}
 
 /// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity or
 /// a NaN counts as zero.

@@ -59,19 +59,26 @@ struct MayInline {
 };
 
 /// Padding with zeros may disappear into sums of products: terms with a zero are then left out (`loops::skip_zeros`), and
-/// neither is the padded tensor stored. Not in Ansor.
+/// neither is the padded tensor stored. An instruction for several rows needs it stored, since not all of its rows lack
+/// the same terms. Not in Ansor.
 struct MayInlinePadding {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
     const State& state = d.builder.state();
     if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
     const std::vector<TensorId> all = readers(state, id);
     return std::all_of(all.begin(), all.end(),
-                       [&](TensorId reader) { return sums_products_of(*state.stages[reader].op, id); })
+                       [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
                ? Answer::Apply
                : Answer::Skip;
   }
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
+  }
+
+ private:
+  static bool may_leave_out(const Stage& reader, TensorId padding) {
+    const schedule::TensorIntrinsic* intrinsic = reader.tensorized.intrinsic;
+    return sums_products_of(*reader.op, padding) && (intrinsic == nullptr || intrinsic->m == 1);
   }
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -37,9 +38,9 @@ namespace op = program::operators;
 
 using Space = spaces::SketchSpace<spaces::RuleSketches<
     spaces::tiling::SkipSource, spaces::tiling::SkipScheduled, spaces::tiling::AlwaysInline,
-    spaces::tiling::MayInline, spaces::tiling::TensorizeProducts, spaces::tiling::AddCacheWrite,
-    spaces::tiling::MultiLevelTilingWithFusion, spaces::tiling::MultiLevelTiling,
-    spaces::tiling::ScheduleSimply>>;
+    spaces::tiling::MayInline, spaces::tiling::MayInlinePadding, spaces::tiling::TensorizeProducts,
+    spaces::tiling::AddCacheWrite, spaces::tiling::MultiLevelTilingWithFusion,
+    spaces::tiling::MultiLevelTiling, spaces::tiling::ScheduleSimply>>;
 
 /// A machine with all units, whether this one has them or not.
 Target equipped() {
@@ -89,6 +90,38 @@ std::vector<Graph> products() {
           op::dense_graph({.batch = 4, .in = 16, .out = 32, .type = ScalarType::Int8}),
           quantised_layer(),
           rounded_product()};
+}
+
+/// Convolutions of padded images whose sums instructions for one row compute, in tiles that divide and that do not.
+std::vector<Graph> padded_convolutions() {
+  op::Conv2dShape bytes{
+      .height = 7, .width = 9, .in_channels = 8, .out_channels = 32, .kernel = 3, .padding = 1};
+  bytes.type = ScalarType::UInt8;
+  bytes.weight_type = ScalarType::Int8;
+  op::Conv2dShape strided = bytes;
+  strided.stride = 2;
+  strided.padding = 2;
+  strided.type = ScalarType::Int8;
+  op::Conv2dShape pairs = bytes;
+  pairs.type = ScalarType::BFloat16;
+  pairs.weight_type.reset();
+  op::Conv2dShape dilated = pairs;
+  dilated.out_channels = 40;
+  dilated.in_channels = 5;
+  dilated.padding = 3;
+  dilated.dilation = 2;
+  return {op::conv2d_graph(bytes), op::conv2d_graph(strided), op::conv2d_graph(pairs),
+          op::conv2d_graph(dilated), quantised_layer()};
+}
+
+/// Whether the stage of a padded image disappears into what reads it.
+bool leaves_padding_out(const schedule::Schedule& config) {
+  return std::any_of(config.steps.begin(), config.steps.end(), [&](const schedule::Step& step) {
+    const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+    return location != nullptr && location->stage < config.graph->size() &&
+           location->choices[location->selected].kind == schedule::Location::Kind::Inline &&
+           config.graph->op(location->stage).body->op == program::Op::Select;
+  });
 }
 
 /// A machine with tile registers, whether this one has them or not.
@@ -280,6 +313,57 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
     CHECK_MESSAGE(with_instruction > 0, program::to_text(*graph));
   }
   CHECK(checked == 7 * 16);
+}
+
+TEST_CASE("padding is left out of the sums of an instruction for one row, not of those for several") {
+  const Space space;
+  for (const Graph& graph : padded_convolutions()) {
+    std::size_t without = 0;
+    for (const schedule::Schedule& sketch : space.sketches(program::make_task("test", graph, equipped())))
+      without += is_tensorized(sketch) && leaves_padding_out(sketch);
+    CHECK_MESSAGE(without > 0, program::to_text(*graph));
+  }
+  const Graph tiles = tile_products()[5];
+  const auto& sketches = space.sketches(program::make_task("test", tiles, with_tiles()));
+  REQUIRE(std::any_of(sketches.begin(), sketches.end(), [](const auto& s) { return uses(s, "amx_bf16"); }));
+  for (const schedule::Schedule& sketch : sketches)
+    CHECK_FALSE((uses(sketch, "amx_bf16") && leaves_padding_out(sketch)));
+}
+
+TEST_CASE(
+    "random schedules that leave padding out of an instruction's sums compute what the reference does") {
+  const Space space;
+  const Target host = host_target().with_threads(2);
+  const Target runs = host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
+  codegen::LlvmCompiler compiler(runs);
+  codegen::LlvmCompiler to_text(equipped());
+  const std::vector<std::int64_t> odd_weights{3, 3, 5, 40};
+  std::size_t checked = 0;
+  for (const Graph& graph : padded_convolutions()) {
+    const Task task = program::make_task("test", graph, equipped());
+    Rng rng(29);
+    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    std::size_t found = 0;
+    for (int draw = 0; draw < 500 && found < 12; ++draw) {
+      auto config = space.sample(task, rng);
+      REQUIRE(config);
+      if (!is_tensorized(*config) || !leaves_padding_out(*config)) continue;
+      config = mutated(space, task, *config, rng);
+      const loops::LoopNest nest = loops::lower(*config);
+      checked += check_outputs(*graph, compiler.compile(nest), inputs, expected, nest);
+      const std::string assembly = to_text.to_assembly(nest);
+      const auto has = [&](const char* instruction) {
+        return assembly.find(instruction) != std::string::npos;
+      };
+      // Loops, which convert and multiply elements, are left only where channels do not fill instructions.
+      const bool whole = (has("vpdpbusd") || has("vdpbf16ps")) && !has("vpmovsxb") && !has("vfmadd");
+      CHECK_MESSAGE((whole || graph->op(1).shape() == odd_weights), loops::to_string(nest));
+      ++found;
+    }
+    CHECK_MESSAGE(found == 12, program::to_text(*graph));
+  }
+  CHECK(checked == 5 * 12);
 }
 
 TEST_CASE("random schedules with tile registers compute what the reference does") {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/loops/lower/pass.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 
 namespace tunewright::loops::detail {
 
@@ -42,7 +43,7 @@ class Emission : Pass {
     const Stage& stage = state_.stages[id];
     const bool replaced = stage.tensorized.intrinsic != nullptr &&
                           (stage.position(stage.tensorized.iter) == stage.order.size() ||
-                           !schedule::multiplies(*stage.tensorized.intrinsic, *info_[id].op));
+                           !multiplies(*stage.tensorized.intrinsic, *info_[id].op));
     if (replaced) refuse_instruction(stage);  // by a later split, or by inlining what it reads
     // All threads take part in filling shared memory, whether or not their own part is outside.
     std::vector<Guard> outside = fills_shared_memory(id) ? std::vector<Guard>{} : conditions_to_run(id);
@@ -61,6 +62,14 @@ class Emission : Pass {
     } else {
       into.push_back(Branch{std::move(outside), std::move(own), {}});
     }
+  }
+
+  /// Whether `intrinsic` still multiplies what `op` does once its producers are inlined. Padding may be among them where the
+  /// instruction is for one row, whose terms are left out together.
+  [[nodiscard]] static bool multiplies(const schedule::TensorIntrinsic& intrinsic,
+                                       const program::Operator& op) {
+    return schedule::multiplies(intrinsic, op) ||
+           (intrinsic.m == 1 && schedule::multiplies(intrinsic, *loops::without_padding(op)));
   }
 
   /// Whether a stage inside the loops of `id` is kept in shared memory.

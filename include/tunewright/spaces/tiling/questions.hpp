@@ -112,18 +112,20 @@ enum class Answer : std::uint8_t {
   return all[0];
 }
 
-/// True for an operator of floating-point numbers that is its operand or, outside of ranges of it, zero, such that
-/// `loops::skip_zeros` can leave the zeros out of sums.
+/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::skip_zeros` can leave
+/// the zeros out of sums.
 [[nodiscard]] inline bool pads_with_zeros(const program::Operator& op) {
   if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
-  return program::is_float(op.type) && op.body->args[1]->op == program::Op::Load &&
-         loops::padding_conditions(op.body).has_value();
+  return op.body->args[1]->op == program::Op::Load && loops::padding_conditions(op.body).has_value();
 }
 
-/// True for a sum over products, or over elements, of `id`.
+/// True for a sum over products, or over elements, of `id`, converted or not.
 [[nodiscard]] inline bool sums_products_of(const program::Operator& op, TensorId id) {
   if (op.combiner != program::Combiner::Sum) return false;
-  const auto is_read = [&](const program::Expr& e) { return e->op == program::Op::Load && e->tensor == id; };
+  const auto is_read = [&](const program::Expr& e) {
+    const program::ExprNode& node = e->op == program::Op::Cast ? *e->args[0] : *e;
+    return node.op == program::Op::Load && node.tensor == id;
+  };
   const program::Expr& body = op.body;
   return is_read(body) ||
          (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
