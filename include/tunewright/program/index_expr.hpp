@@ -14,33 +14,13 @@
 
 #include "tunewright/core/function_ref.hpp"
 #include "tunewright/core/hash.hpp"
+#include "tunewright/program/range.hpp"
 
 namespace tunewright::program {
 
 /// Number of an integer variable: an axis of an operator, or a loop of a loop nest. Each context numbers its
 /// own.
 using Var = std::uint32_t;
-
-/// Closed interval of integers.
-struct Range {
-  std::int64_t min = 0;
-  std::int64_t max = 0;
-  [[nodiscard]] std::int64_t extent() const noexcept { return max - min + 1; }
-  bool operator==(const Range&) const = default;
-};
-
-[[nodiscard]] constexpr std::int64_t floor_div(std::int64_t a, std::int64_t b) noexcept {
-  // Nearly all numbers here are small, and dividing those takes a fraction of the time.
-  constexpr auto is_small = [](std::int64_t x) { return static_cast<std::uint64_t>(x) >> 32 == 0; };
-  if (is_small(a) && is_small(b)) return static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b);
-  return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
-}
-[[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
-  return a - floor_div(a, b) * b;
-}
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
-  return -floor_div(-a, b);
-}
 
 /// Quasi-affine integer expression: constant + sum of coefficient * atom, where an atom is a variable, or the
 /// floor quotient or remainder of another expression by a positive constant.
@@ -171,8 +151,7 @@ class IndexExpr {
         sum += t.coefficient * value_of(t.var);
       } else {
         const std::int64_t x = t.numerator->evaluate(value_of);
-        sum += t.coefficient *
-               (t.kind == Kind::Quotient ? floor_div_value(x, t.divisor) : floor_mod_value(x, t.divisor));
+        sum += t.coefficient * (t.kind == Kind::Quotient ? floor_div(x, t.divisor) : floor_mod(x, t.divisor));
       }
     }
     return sum;
@@ -241,13 +220,6 @@ class IndexExpr {
   }
 
  private:
-  static std::int64_t floor_div_value(std::int64_t a, std::int64_t b) noexcept {
-    return program::floor_div(a, b);
-  }
-  static std::int64_t floor_mod_value(std::int64_t a, std::int64_t b) noexcept {
-    return program::floor_mod(a, b);
-  }
-
   static int compare(const IndexExpr& a, const IndexExpr& b) {
     if (a.constant_ != b.constant_) return a.constant_ < b.constant_ ? -1 : 1;
     if (a.terms_.size() != b.terms_.size()) return a.terms_.size() < b.terms_.size() ? -1 : 1;
@@ -312,7 +284,7 @@ class IndexExpr {
   static Range atom_range(const Term& t, RangeOf range_of) {
     if (t.kind == Kind::Variable) return range_of(t.var);
     const Range inner = t.numerator->range(range_of);
-    const Range quotients{floor_div_value(inner.min, t.divisor), floor_div_value(inner.max, t.divisor)};
+    const Range quotients{floor_div(inner.min, t.divisor), floor_div(inner.max, t.divisor)};
     if (t.kind == Kind::Quotient) return quotients;
     if (quotients.min == quotients.max) {
       return {inner.min - quotients.min * t.divisor, inner.max - quotients.min * t.divisor};
@@ -326,10 +298,10 @@ class IndexExpr {
                                   std::to_string(divisor));
     }
     if (divisor == 1) return {e, IndexExpr(0)};
-    IndexExpr whole(floor_div_value(e.constant_, divisor));
-    IndexExpr rest(floor_mod_value(e.constant_, divisor));
+    IndexExpr whole(floor_div(e.constant_, divisor));
+    IndexExpr rest(floor_mod(e.constant_, divisor));
     for (const Term& t : e.terms_) {
-      const std::int64_t exact = floor_div_value(t.coefficient, divisor);
+      const std::int64_t exact = floor_div(t.coefficient, divisor);
       if (exact * divisor == t.coefficient) {
         whole.add_term(t, exact);
       } else {
@@ -337,8 +309,8 @@ class IndexExpr {
       }
     }
     const Range r = rest.range(range_of);
-    const std::int64_t low = floor_div_value(r.min, divisor);
-    if (low == floor_div_value(r.max, divisor)) {
+    const std::int64_t low = floor_div(r.min, divisor);
+    if (low == floor_div(r.max, divisor)) {
       whole.constant_ += low;
       rest.constant_ -= low * divisor;
       return {std::move(whole), std::move(rest)};
@@ -368,8 +340,8 @@ class IndexExpr {
         if (common < limit) g = std::max(g, common);
       }
       if (g == 1) return std::nullopt;
-      IndexExpr high(floor_div_value(e.constant_, g));
-      IndexExpr low(floor_mod_value(e.constant_, g));
+      IndexExpr high(floor_div(e.constant_, g));
+      IndexExpr low(floor_mod(e.constant_, g));
       for (const Term& t : e.terms_) {
         if (t.coefficient % g == 0) {
           high.add_term(t, t.coefficient / g);
@@ -378,8 +350,8 @@ class IndexExpr {
         }
       }
       const Range r = low.range(range_of);
-      const std::int64_t carry = floor_div_value(r.min, g);
-      if (carry == floor_div_value(r.max, g)) {
+      const std::int64_t carry = floor_div(r.min, g);
+      if (carry == floor_div(r.max, g)) {
         high.constant_ += carry;
         low.constant_ -= carry * g;
         auto [quotient, remainder] = divide(high, divisor / g, range_of);

@@ -65,18 +65,6 @@ void for_each_point(const std::array<std::int64_t, 3>& extents, const F& f) {
 
 }  // namespace
 
-TEST_CASE("floor division rounds down on both sides of zero") {
-  using tunewright::program::ceil_div;
-  using tunewright::program::floor_div;
-  using tunewright::program::floor_mod;
-  CHECK(floor_div(7, 3) == 2);
-  CHECK(floor_div(-7, 3) == -3);
-  CHECK(floor_div(-6, 3) == -2);
-  CHECK(floor_mod(-7, 3) == 2);
-  CHECK(ceil_div(7, 3) == 3);
-  CHECK(ceil_div(-7, 3) == -2);
-}
-
 TEST_CASE("sums are normalised: equal atoms merge, zeros vanish, order does not matter") {
   CHECK(text(i * 4 + j - 1) == "4*i + j - 1");
   CHECK(j - 1 + 4 * i == i * 4 + j - 1);

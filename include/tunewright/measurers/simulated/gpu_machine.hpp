@@ -2,11 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <variant>
 #include <vector>
@@ -15,30 +13,11 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
+#include "tunewright/measurers/simulated/gpu_kernel_time.hpp"
+#include "tunewright/measurers/simulated/gpu_prices.hpp"
 #include "tunewright/measurers/simulated/warp.hpp"
 
 namespace tunewright::measurers::simulated {
-
-/// Prices of a multiprocessor with four schedulers, of one instruction of a warp unless said otherwise. The
-/// rates of arithmetic and of memory are the target's.
-struct GpuPrices {
-  Ticks cycle = 16;
-  double frequency_hz = 1.5e9;  ///< nominal: peaks of the target are divided by it
-  Ticks issue = 4;
-  std::int64_t division = 8;  ///< instructions of a division or square root
-  Ticks function = 64;        ///< exp, tanh, ..
-  Ticks bank_step = 16;       ///< of 32 words in distinct banks of shared memory
-  Ticks sector = 8;           ///< of 32 bytes between a multiprocessor and its second cache
-  Ticks barrier = 16 * 30;    ///< of a block
-  Ticks loop_step = 12;       ///< of a loop that is not unrolled
-  Ticks arithmetic_latency = 16 * 4;
-  Ticks shared_latency = 16 * 25;
-  Ticks global_latency = 16 * 450;
-  Ticks launch = 16 * 4500;      ///< of a kernel
-  std::int64_t cache_speed = 3;  ///< bandwidth of the second cache, in bandwidths of device memory
-  std::int64_t unrolled = 64;    ///< instances of innermost loops that a compiler unrolls unasked
-  std::int64_t registers_for_addresses = 24;  ///< a thread, besides accumulators and operands
-};
 
 /// Adds up what the kernels of a GPU nest, as `loops::lower` gives it, cost on one target.
 class GpuMachine {
@@ -55,16 +34,16 @@ class GpuMachine {
         workspace_[allocate->buffer] = true;
         continue;
       }
-      kernel_ = Kernel{};
+      kernel_ = KernelWork{};
       kernel_.requested.assign(nest_.buffers.size(), 0);
       find_threads(node);
       visit(std::span(&node, 1), 0);
-      total = std::min(total, never) + duration();
+      total = std::min(total, never) + GpuKernelTime(nest_, target_, prices_, kernel_).duration();
     }
     return std::min(total, never);
   }
 
-  static constexpr Ticks never = std::numeric_limits<Ticks>::max() / 64;
+  static constexpr Ticks never = GpuKernelTime::never;
 
  private:
   struct OpenLoop {
@@ -73,23 +52,6 @@ class GpuMachine {
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
     bool fetches = false;  ///< fills shared memory anew at each iteration
-  };
-  /// What the statements of a kernel add up to, for one block unless said otherwise.
-  struct Kernel {
-    std::int64_t blocks = 1;
-    std::array<ThreadLoop, 3> threads{};
-    std::int64_t shared_bytes = 0;
-    std::int64_t accumulators = 0;  ///< registers of a thread
-    std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
-    Ticks issue = 0, arithmetic = 0, banks = 0, transfers = 0;
-    Ticks latency = 0;                    ///< of a warp that runs alone
-    Ticks ahead = 0;                      ///< of its fetches that run ahead of that, a tile's share of each
-    std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
-
-    [[nodiscard]] std::int64_t block_threads() const {
-      return threads[0].extent * threads[1].extent * threads[2].extent;
-    }
-    [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
   };
 
   static bool is_block(loops::LoopKind kind) {
@@ -372,80 +334,12 @@ class GpuMachine {
     return std::max<Ticks>(warp_size * prices_.cycle / lanes, 1);
   }
 
-  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit.
-  [[nodiscard]] std::int64_t resident_blocks() const {
-    const std::int64_t threads = kernel_.warps() * warp_size;
-    std::int64_t blocks = target_.max_blocks_per_multiprocessor;
-    const auto at_most = [&](std::uint64_t available, std::int64_t used) {
-      if (used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
-    };
-    at_most(target_.max_threads_per_multiprocessor, threads);
-    at_most(target_.registers_per_multiprocessor,
-            threads * std::min(wanted_registers(), registers_of_thread()));
-    at_most(target_.shared_memory_per_multiprocessor_bytes, kernel_.shared_bytes);
-    return blocks;
-  }
-  [[nodiscard]] std::int64_t wanted_registers() const {
-    return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
-  }
-  /// That a thread can have: so many that one block fits. What it wants beyond is spilled.
-  [[nodiscard]] std::int64_t registers_of_thread() const {
-    std::int64_t most = target_.max_registers_per_thread;
-    if (target_.registers_per_multiprocessor > 0) {
-      most = std::min(most, static_cast<std::int64_t>(target_.registers_per_multiprocessor) /
-                                (kernel_.warps() * warp_size));
-    }
-    return std::max<std::int64_t>(most, 1);
-  }
-
-  [[nodiscard]] static Ticks overlapped(std::span<const Ticks> parts) {
-    Ticks longest = 0, all = 0;
-    for (const Ticks part : parts) {
-      longest = std::max(longest, part);
-      all += part;
-    }
-    return longest + (all - longest) / 4;
-  }
-
-  /// Blocks run in waves; in each, a multiprocessor is busy for the instructions of its blocks or, where these
-  /// are too few to hide it, for the latency of one. Memory moves meanwhile.
-  [[nodiscard]] Ticks duration() const {
-    const std::int64_t resident = resident_blocks();
-    if (resident < 1) return never;
-    const std::int64_t spilled = std::max<std::int64_t>(wanted_registers() - registers_of_thread(), 0);
-    const auto with_spills = [&](Ticks ticks) {
-      return ticks + times(ticks, 4 * spilled) / registers_of_thread();
-    };
-    const std::array<Ticks, 4> pipes{kernel_.issue, kernel_.arithmetic, kernel_.banks, kernel_.transfers};
-    const Ticks block = with_spills(overlapped(pipes)),
-                alone = with_spills(std::max(kernel_.latency, kernel_.ahead));
-    const auto wave = [&](std::int64_t blocks) { return std::max(times(blocks, block), alone); };
-    const auto width = std::max<std::int64_t>(target_.multiprocessors, 1);
-    const std::int64_t full = kernel_.blocks / (width * resident), rest = kernel_.blocks % (width * resident);
-    Ticks computing = times(full, wave(resident));
-    if (rest > 0) computing += wave(program::ceil_div(rest, width));
-
-    std::int64_t from_memory = 0, from_cache = 0;
-    for (loops::BufferId id = 0; id < kernel_.requested.size(); ++id) {
-      const std::int64_t requested = kernel_.requested[id];
-      const std::int64_t distinct = std::min(requested, nest_.buffers[id].bytes());
-      const bool kept = distinct <= static_cast<std::int64_t>(target_.l2_bytes);
-      from_cache += requested;
-      from_memory += kept ? distinct : distinct + (requested - distinct) / 4;
-    }
-    const double per_cycle = target_.peak_gb_per_s * 1e9 / prices_.frequency_hz;
-    const auto rate = std::max<std::int64_t>(std::llround(per_cycle * 1024), 1);  // bytes in 1024 cycles
-    const std::array<Ticks, 3> parts{computing, times(from_memory, 1024 * prices_.cycle) / rate,
-                                     times(from_cache, 1024 * prices_.cycle) / (prices_.cache_speed * rate)};
-    return prices_.launch + overlapped(parts);
-  }
-
   const loops::LoopNest& nest_;
   const Target& target_;
   const GpuPrices& prices_;
   std::vector<bool> workspace_;  // by buffer: between kernels, so in global memory whatever its scope
   std::vector<OpenLoop> open_;
-  Kernel kernel_;
+  KernelWork kernel_;
 };
 
 }  // namespace tunewright::measurers::simulated

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/simulated/accesses.hpp"
+#include "tunewright/measurers/simulated/gpu_prices.hpp"
+#include "tunewright/measurers/simulated/warp.hpp"
+
+namespace tunewright::measurers::simulated {
+
+/// What the statements of a kernel add up to, for one block unless said otherwise.
+struct KernelWork {
+  std::int64_t blocks = 1;
+  std::array<ThreadLoop, 3> threads{};
+  std::int64_t shared_bytes = 0;
+  std::int64_t accumulators = 0;  ///< registers of a thread
+  std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
+  Ticks issue = 0, arithmetic = 0, banks = 0, transfers = 0;
+  Ticks latency = 0;                    ///< of a warp that runs alone
+  Ticks ahead = 0;                      ///< of its fetches that run ahead of that, a tile's share of each
+  std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
+
+  [[nodiscard]] std::int64_t block_threads() const {
+    return threads[0].extent * threads[1].extent * threads[2].extent;
+  }
+  [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
+};
+
+/// From the work of a kernel to the time it takes on a device, whose multiprocessors run as many blocks at a time as fit.
+class GpuKernelTime {
+ public:
+  GpuKernelTime(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices,
+                const KernelWork& kernel)
+      : nest_(nest), target_(target), prices_(prices), kernel_(kernel) {}
+
+  /// The time of a kernel that does not fit the device.
+  static constexpr Ticks never = std::numeric_limits<Ticks>::max() / 64;
+
+  /// Blocks run in waves; in each, a multiprocessor is busy for the instructions of its blocks or, where these
+  /// are too few to hide it, for the latency of one. Memory moves meanwhile.
+  [[nodiscard]] Ticks duration() const {
+    const std::int64_t resident = resident_blocks();
+    if (resident < 1) return never;
+    const std::int64_t spilled = std::max<std::int64_t>(wanted_registers() - registers_of_thread(), 0);
+    const auto with_spills = [&](Ticks ticks) {
+      return ticks + times(ticks, 4 * spilled) / registers_of_thread();
+    };
+    const std::array<Ticks, 4> pipes{kernel_.issue, kernel_.arithmetic, kernel_.banks, kernel_.transfers};
+    const Ticks block = with_spills(overlapped(pipes)),
+                alone = with_spills(std::max(kernel_.latency, kernel_.ahead));
+    const auto wave = [&](std::int64_t blocks) { return std::max(times(blocks, block), alone); };
+    const auto width = std::max<std::int64_t>(target_.multiprocessors, 1);
+    const std::int64_t full = kernel_.blocks / (width * resident), rest = kernel_.blocks % (width * resident);
+    Ticks computing = times(full, wave(resident));
+    if (rest > 0) computing += wave(program::ceil_div(rest, width));
+
+    std::int64_t from_memory = 0, from_cache = 0;
+    for (loops::BufferId id = 0; id < kernel_.requested.size(); ++id) {
+      const std::int64_t requested = kernel_.requested[id];
+      const std::int64_t distinct = std::min(requested, nest_.buffers[id].bytes());
+      const bool kept = distinct <= static_cast<std::int64_t>(target_.l2_bytes);
+      from_cache += requested;
+      from_memory += kept ? distinct : distinct + (requested - distinct) / 4;
+    }
+    const double per_cycle = target_.peak_gb_per_s * 1e9 / prices_.frequency_hz;
+    const auto rate = std::max<std::int64_t>(std::llround(per_cycle * 1024), 1);  // bytes in 1024 cycles
+    const std::array<Ticks, 3> parts{computing, times(from_memory, 1024 * prices_.cycle) / rate,
+                                     times(from_cache, 1024 * prices_.cycle) / (prices_.cache_speed * rate)};
+    return prices_.launch + overlapped(parts);
+  }
+
+ private:
+  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit.
+  [[nodiscard]] std::int64_t resident_blocks() const {
+    const std::int64_t threads = kernel_.warps() * warp_size;
+    std::int64_t blocks = target_.max_blocks_per_multiprocessor;
+    const auto at_most = [&](std::uint64_t available, std::int64_t used) {
+      if (used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
+    };
+    at_most(target_.max_threads_per_multiprocessor, threads);
+    at_most(target_.registers_per_multiprocessor,
+            threads * std::min(wanted_registers(), registers_of_thread()));
+    at_most(target_.shared_memory_per_multiprocessor_bytes, kernel_.shared_bytes);
+    return blocks;
+  }
+  [[nodiscard]] std::int64_t wanted_registers() const {
+    return kernel_.accumulators + kernel_.operands + prices_.registers_for_addresses;
+  }
+  /// That a thread can have: so many that one block fits. What it wants beyond is spilled.
+  [[nodiscard]] std::int64_t registers_of_thread() const {
+    std::int64_t most = target_.max_registers_per_thread;
+    if (target_.registers_per_multiprocessor > 0) {
+      most = std::min(most, static_cast<std::int64_t>(target_.registers_per_multiprocessor) /
+                                (kernel_.warps() * warp_size));
+    }
+    return std::max<std::int64_t>(most, 1);
+  }
+
+  [[nodiscard]] static Ticks overlapped(std::span<const Ticks> parts) {
+    Ticks longest = 0, all = 0;
+    for (const Ticks part : parts) {
+      longest = std::max(longest, part);
+      all += part;
+    }
+    return longest + (all - longest) / 4;
+  }
+
+  const loops::LoopNest& nest_;
+  const Target& target_;
+  const GpuPrices& prices_;
+  const KernelWork& kernel_;
+};
+
+}  // namespace tunewright::measurers::simulated

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/schedule/state.hpp"
+
+/// What the steps mean that make stages, and move them.
+namespace tunewright::schedule::detail {
+
+inline void apply_step(State& state, const ComputeLocation& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  if (s.selected >= s.choices.size()) {
+    throw ScheduleError(ScheduleFault::BadChoice, "location " + std::to_string(s.selected) + " of stage '" +
+                                                      stage.op->name + "' is not one of its choices");
+  }
+  const Location& location = s.choices[s.selected];
+  const bool is_output = s.stage < state.graph->size() && !state.graph->is_read(s.stage);
+  if (location.kind != Location::Kind::Root && is_output) {
+    throw ScheduleError(ScheduleFault::BadLocation,
+                        "'" + stage.op->name + "' is an output and must stay at the root");
+  }
+  if (location.kind == Location::Kind::Inline && stage.op->has_reduction()) {
+    throw ScheduleError(ScheduleFault::NotInlineable,
+                        "'" + stage.op->name + "' reduces and cannot be inlined");
+  }
+  if (location.kind == Location::Kind::At) {
+    live_position(computed_stage(state, location.stage), location.iter);
+    TensorId up = location.stage;  // following attachments from the target must not lead back here
+    for (std::size_t hops = 0; hops <= state.stages.size(); ++hops) {
+      if (up == s.stage) {
+        throw ScheduleError(ScheduleFault::BadLocation,
+                            "'" + stage.op->name + "' cannot be computed inside itself");
+      }
+      if (state.stages[up].location.kind != Location::Kind::At) break;
+      up = state.stages[up].location.stage;
+    }
+  }
+  stage.location = location;
+}
+
+inline void require_untouched(const Stage& stage, std::string_view what) {
+  if (!stage.is_untouched()) {
+    throw ScheduleError(ScheduleFault::AlreadyScheduled, std::string(what) + " of '" + stage.op->name +
+                                                             "' must come before other steps on that stage");
+  }
+}
+
+inline void apply_step(State& state, const CacheWrite& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  require_untouched(stage, "cache_write");
+  Operator cached = *stage.op;
+  cached.name += "." + std::string(schedule::name(s.scope));
+  const std::shared_ptr<const Operator> original = stage.op;
+  const TensorId cache =
+      add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
+  Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
+  copy.op = std::make_shared<const Operator>(copy_operator(original->name, *original, cache));
+  reset_iterators(copy);
+}
+
+inline void apply_step(State& state, const CacheRead& s) {
+  Stage& consumer = computed_stage(state, s.consumer);
+  const Stage& source = state.stage(s.tensor);
+  bool reads = false;
+  const auto cache = static_cast<TensorId>(state.stages.size());
+  Operator redirected = *consumer.op;
+  redirected.body = program::rewrite(consumer.op->body, [&](const program::Expr& node) -> program::Expr {
+    if (node->op != program::Op::Load || node->tensor != s.tensor) return {};
+    reads = true;
+    return program::load(cache, node->type, node->indices);
+  });
+  if (!reads) {
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" +
+                                                         source.op->name + "', so there is nothing to cache");
+  }
+  consumer.op = std::make_shared<const Operator>(std::move(redirected));
+  Operator copy =
+      copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
+  add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
+}
+
+inline void apply_step(State& state, const Rfactor& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  if (stage.iterators[s.iter].kind != AxisKind::Reduction) {
+    throw ScheduleError(ScheduleFault::NotReduction,
+                        describe_iterator(stage, s.iter) + " is spatial; rfactor takes a reduction iterator");
+  }
+  const std::shared_ptr<const Operator> op = stage.op;
+  const std::size_t rank = op->rank();
+  std::vector<std::int64_t> extent(stage.iterators.size(), 1);
+  for (std::size_t a = 0; a < op->axes.size(); ++a) extent[a] = op->axes[a].extent;
+  propagate_extents(stage, extent);
+
+  Operator partial;  // [spatial axes.., factored iterator | other reduction iterators..]
+  partial.name = op->name + ".rf";
+  partial.type = op->type;
+  partial.combiner = op->combiner;
+  partial.axes.assign(op->axes.begin(), op->axes.begin() + static_cast<std::ptrdiff_t>(rank));
+  std::vector<IndexExpr> value(stage.iterators.size());
+  const auto add_axis = [&](IterId iter, AxisKind kind) {
+    value[iter] = IndexExpr::variable(static_cast<program::Var>(partial.axes.size()));
+    partial.axes.push_back({iterator_name(stage, iter), extent[iter], kind});
+  };
+  for (program::Var a = 0; a < rank; ++a) {
+    if (stage.position(a) == stage.order.size()) {
+      throw ScheduleError(ScheduleFault::AlreadyScheduled,
+                          "rfactor of '" + op->name + "' must come before its spatial axes are split");
+    }
+    value[a] = IndexExpr::variable(a);
+  }
+  add_axis(s.iter, AxisKind::Spatial);
+  for (const IterId iter : stage.order) {
+    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter)
+      add_axis(iter, AxisKind::Reduction);
+  }
+  const auto range_of = [&](program::Var v) { return program::Range{0, partial.axes[v].extent - 1}; };
+  propagate_values(stage, extent, value, range_of);
+  partial.body = program::substitute_indices(
+      op->body, [&](program::Var axis) -> const IndexExpr& { return value[axis]; }, range_of);
+  // What a split leaves idle past the end of its parent must not count, neither beyond an axis nor a second
+  // time.
+  for (const Relation& relation : stage.relations) {
+    const IterId parent = relation.parents[0];
+    if (relation.parents.size() > 1 || value[parent].range(range_of).max < extent[parent]) continue;
+    partial.body = program::select(program::in_bounds(value[parent], extent[parent]), partial.body,
+                                   program::constant(program::identity(op->combiner, op->type), op->type));
+  }
+  if (partial.axes.size() == rank + 1) partial.combiner = program::Combiner::None;
+
+  Operator final_op = *op;
+  final_op.axes.resize(rank);
+  final_op.axes.push_back({iterator_name(stage, s.iter), extent[s.iter], AxisKind::Reduction});
+  const TensorId rf =
+      add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
+  final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
+  Stage& reduced = state.stages[s.stage];
+  reduced.op = std::make_shared<const Operator>(std::move(final_op));
+  reset_iterators(reduced);
+}
+
+}  // namespace tunewright::schedule::detail

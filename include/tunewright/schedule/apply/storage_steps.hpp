@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/order.hpp"
+#include "tunewright/schedule/state.hpp"
+
+/// What the steps mean that say how tensors lie in memory, and when copies of them are made.
+namespace tunewright::schedule::detail {
+
+/// Idle elements behind a row, at most.
+inline constexpr std::int64_t max_padding = 1024;
+
+inline void apply_step(State& state, const Pack& s) {
+  computed_stage(state, s.consumer);
+  const Stage& source = state.stage(s.tensor);
+  if (source.op->role != program::Role::Constant && source.op->role != program::Role::Computed) {
+    throw ScheduleError(
+        ScheduleFault::NotPackable,
+        "'" + source.op->name + "' is an input and arrives as it is; pack a constant, or a cache_read of it");
+  }
+  state.packs.push_back(s);
+}
+
+inline void apply_step(State& state, const Arrange& s) {
+  const Stage& stage = computed_stage(state, s.stage);
+  if (s.order >= s.orders.size() || s.padding >= s.paddings.size() || s.paddings[s.padding] < 0 ||
+      s.paddings[s.padding] > max_padding) {
+    throw ScheduleError(ScheduleFault::BadChoice, "order " + std::to_string(s.order) + " with padding " +
+                                                      std::to_string(s.padding) + " of '" + stage.op->name +
+                                                      "' is not one of its choices");
+  }
+  std::vector<std::uint32_t> sorted = s.orders[s.order];
+  sort_few(sorted);
+  bool all = sorted.size() == stage.op->rank();
+  for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
+  if (!all) {
+    throw ScheduleError(ScheduleFault::BadOrder, "an arrangement of '" + stage.op->name +
+                                                     "' must name each of its " +
+                                                     std::to_string(stage.op->rank()) + " dimensions once");
+  }
+  state.arrangements.push_back(s);
+}
+
+inline void apply_step(State& state, const Pipeline& s) {
+  const Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  if (s.selected >= s.choices.size()) {
+    throw ScheduleError(ScheduleFault::BadChoice, "pipelining " + std::to_string(s.selected) + " of stage '" +
+                                                      stage.op->name + "' is not one of its choices");
+  }
+  const Pipelining& chosen = s.choices[s.selected];
+  if (chosen.depth < 1 || chosen.depth > max_pipeline_depth || (chosen.asynchronous && chosen.depth == 1)) {
+    throw ScheduleError(
+        ScheduleFault::BadChoice,
+        "copies in stage '" + stage.op->name + "' cannot be pipelined " + std::to_string(chosen.depth) +
+            (chosen.asynchronous ? " deep and asynchronous" : " deep") + "; give 1 to " +
+            std::to_string(max_pipeline_depth) + " tiles, at least 2 for asynchronous copies");
+  }
+  state.pipelines.push_back(s);
+}
+
+}  // namespace tunewright::schedule::detail

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tunewright/schedule/apply/stage_steps.hpp"
+#include "tunewright/schedule/apply/storage_steps.hpp"
+
+/// What the steps mean that hand products to tensor units.
+namespace tunewright::schedule::detail {
+
+/// Lets `operand` reach as far as `reader`, whose axes have grown, reads it; zero beyond what there is.
+inline void pad_operand(State& state, const Operator& reader, const program::ExprNode& read) {
+  Stage& operand = computed_stage(state, read.tensor);
+  require_untouched(operand, "padding");
+  if (operand.op->has_reduction()) {
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "'" + operand.op->name + "' reduces and is not padded; cache_read it first");
+  }
+  const auto range_of = [&](program::Var v) { return program::Range{0, reader.axes[v].extent - 1}; };
+  Operator larger = *operand.op;
+  program::Expr inside;
+  for (program::Var d = 0; d < larger.rank(); ++d) {
+    const std::int64_t reach = read.indices[d].range(range_of).max + 1;
+    if (reach <= larger.axes[d].extent) continue;
+    const program::Expr here = program::in_bounds(IndexExpr::variable(d), larger.axes[d].extent);
+    inside = inside ? inside && here : here;
+    larger.axes[d].extent = reach;
+  }
+  if (!inside) return;
+  larger.body = program::select(inside, larger.body, program::constant(0, larger.type));
+  operand.op = std::make_shared<const Operator>(std::move(larger));
+}
+
+inline void apply_step(State& state, const Pad& s) {
+  const std::shared_ptr<const Operator> op = computed_stage(state, s.stage).op;
+  require_untouched(state.stages[s.stage], "padding");
+  const std::optional<Product> product = product_of(*op);
+  const bool is_output = s.stage < state.graph->size() && !state.graph->is_read(s.stage);
+  if (!product || is_output || product->first->tensor == product->second->tensor) {
+    throw ScheduleError(
+        ScheduleFault::Unsupported,
+        "'" + op->name +
+            "' is no sum of products of two tensors that others read; pad what cache_write made");
+  }
+  Operator padded = *op;
+  bool legal = s.multiples.size() == padded.axes.size();
+  for (program::Var a = 0; legal && a < padded.axes.size(); ++a) {
+    program::Axis& axis = padded.axes[a];
+    legal = s.multiples[a] >= 1 && s.multiples[a] <= max_padding;
+    if (!legal || axis.extent % s.multiples[a] == 0) continue;
+    axis.extent = program::ceil_div(axis.extent, s.multiples[a]) * s.multiples[a];
+    if (axis.kind == AxisKind::Spatial) continue;
+    for (const program::ExprNode* read : {product->first, product->second}) {
+      if (std::none_of(read->indices.begin(), read->indices.end(),
+                       [a](const IndexExpr& index) { return index.as_variable() == std::optional(a); })) {
+        throw ScheduleError(ScheduleFault::Unsupported,
+                            "axis '" + axis.name + "' of '" + op->name +
+                                "' cannot be padded: an operand has other elements, not zeros, beyond it");
+      }
+    }
+  }
+  if (!legal) {
+    throw ScheduleError(ScheduleFault::BadFactor, "padding of '" + op->name +
+                                                      "' must name a multiple of 1 to " +
+                                                      std::to_string(max_padding) + " for each of its " +
+                                                      std::to_string(padded.axes.size()) + " axes");
+  }
+  pad_operand(state, padded, *product->first);
+  pad_operand(state, padded, *product->second);
+  Stage& stage = state.stages[s.stage];
+  stage.op = std::make_shared<const Operator>(std::move(padded));
+  stage.multiples = s.multiples;
+}
+
+inline void apply_step(State& state, const Tensorize& s) {
+  Stage& stage = computed_stage(state, s.stage);
+  live_position(stage, s.iter);
+  const TensorIntrinsic* intrinsic = find_intrinsic(s.intrinsic);
+  if (intrinsic == nullptr) {
+    std::string known;
+    for (const TensorIntrinsic& one : tensor_intrinsics)
+      known += (known.empty() ? "" : ", ") + std::string(one.name);
+    throw ScheduleError(ScheduleFault::Unsupported,
+                        "no tensor instruction is named '" + s.intrinsic + "'; there are " + known);
+  }
+  if (!multiplies(*intrinsic, *stage.op)) {
+    throw ScheduleError(
+        ScheduleFault::Unsupported,
+        "'" + stage.op->name + "' is no sum of products of the types that " + s.intrinsic + " multiplies");
+  }
+  stage.tensorized = {intrinsic, s.iter};
+}
+
+}  // namespace tunewright::schedule::detail

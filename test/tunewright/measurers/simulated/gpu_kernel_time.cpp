@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/simulated/gpu_kernel_time.hpp"
+
+#include <doctest/doctest.h>
+
+#include "tunewright/loops/nest.hpp"
+
+namespace {
+
+using namespace tunewright;
+using namespace tunewright::measurers::simulated;
+
+/// Two multiprocessors of 1024 threads and 64 Ki registers; memory moves 1000 bytes a cycle.
+Target device() {
+  Target target;
+  target.multiprocessors = 2;
+  target.max_blocks_per_multiprocessor = 4;
+  target.max_threads_per_multiprocessor = 1024;
+  target.registers_per_multiprocessor = 65536;
+  target.max_registers_per_thread = 255;
+  target.shared_memory_per_multiprocessor_bytes = 48 << 10;
+  target.peak_gb_per_s = 1500;
+  return target;
+}
+
+/// A kernel of blocks of 512 threads, of which a multiprocessor runs two at a time; each issues 1600 ticks.
+KernelWork work(std::int64_t blocks) {
+  KernelWork kernel;
+  kernel.blocks = blocks;
+  kernel.threads[0].extent = 512;
+  kernel.issue = 1600;
+  return kernel;
+}
+
+const GpuPrices prices;
+
+/// Without the launch.
+Ticks busy(const KernelWork& kernel, const Target& target = device(), const loops::LoopNest& nest = {}) {
+  return GpuKernelTime(nest, target, prices, kernel).duration() - prices.launch;
+}
+
+TEST_CASE("blocks run in waves of as many as fit, the last of which may be smaller") {
+  CHECK(busy(work(4)) == 2 * 1600);
+  CHECK(busy(work(5)) == 2 * 1600 + 1600);
+  CHECK(busy(work(8)) == 2 * 2 * 1600);
+}
+
+TEST_CASE("blocks that are too few to hide latency wait for it; what runs at once overlaps") {
+  KernelWork kernel = work(4);
+  kernel.latency = 10000;
+  CHECK(busy(kernel) == 10000);
+  kernel.latency = 100;
+  kernel.banks = 400;  // a quarter of it is seen
+  CHECK(busy(kernel) == 2 * (1600 + 100));
+}
+
+TEST_CASE("registers that a thread cannot have are spilled") {
+  KernelWork kernel = work(2);
+  kernel.accumulators = 136;  // 160 with those for addresses; a block of 512 leaves 128: 32 are spilled
+  CHECK(busy(kernel) == 1600 + 1600 * 4 * 32 / 128);
+}
+
+TEST_CASE("a block that does not fit never ends") {
+  KernelWork kernel = work(1);
+  kernel.shared_bytes = 48 << 10;
+  CHECK(busy(kernel) == 1600);
+  ++kernel.shared_bytes;
+  CHECK(busy(kernel) == GpuKernelTime::never - prices.launch);
+}
+
+TEST_CASE("what the second cache does not keep comes from memory again, in part") {
+  loops::LoopNest nest;
+  nest.buffers.emplace_back().shape = {256};  // floats
+  KernelWork kernel = work(4);
+  kernel.requested = {4096};
+  Target target = device();
+  // 1024 bytes from memory, and 4096 from the cache, which is three times as fast: 16 and 21 ticks, a quarter seen.
+  target.l2_bytes = 1024;
+  CHECK(busy(kernel, target, nest) == 3200 + (16 + 21) / 4);
+  // A quarter of the other 3072 bytes as well: 28 ticks.
+  target.l2_bytes = 1023;
+  CHECK(busy(kernel, target, nest) == 3200 + (28 + 21) / 4);
+}
+
+}  // namespace
