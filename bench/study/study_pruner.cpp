@@ -2,11 +2,13 @@
 // How soon drafting first reaches what Ansor's search ends with.
 //
 //   study_pruner [--machine=simulated|real] [--seeds=N --first_seed=N --tasks=N --trials=N] [--trial_ms=N] [--threads=N]
-//                [--least_steps=N --steps=N --renewal_percent=N --growth_percent=N] [--population=N] [--bred=N]
+//                [--least_steps=N --batch_programs=N --epochs=N --rate_e6=N] [--steps=N --renewal_percent=N --growth_percent=N]
+//                [--population=N] [--bred=N]
 //
 // Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10. Trees are
-// trained anew whenever data grew by a fifth; the network at doublings, in at least `--least_steps` steps (100), and
-// `--steps` (20) after other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (0)
+// trained anew whenever data grew by a fifth; the network at doublings, in at least `--least_steps` mini-batches (60) of
+// `--batch_programs` (16), `--epochs` (4) at least, at a rate of `--rate_e6` (1000) millionths, and `--steps` (20) after
+// other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (20)
 // mutations of the fastest programs for each one measured. Recipes: pruner, whose draft is the
 // analyser by levels; pruner_released and pruner_printed with Pruner's own forms, on GPU tasks; random_draft with the
 // network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this machine's CPU,
@@ -67,10 +69,10 @@ struct Settings {
   std::size_t trials = 200;
   Seconds trial{1.0};
   unsigned threads = 1;
-  unsigned least_steps = 100;
+  nn::Training training = recipes::quickly_trained_network().training;
   adaptations::Continued continued{};
   std::size_t population = 1536;  ///< of the draft
-  double bred_factor = 0;
+  double bred_factor = 20;
 };
 
 /// A measurer that tells the seconds spent in it.
@@ -124,7 +126,7 @@ Course course(Parts<Recipe> parts, const Task& task, std::uint64_t seed, const S
   parts.threads = settings.threads;
   parts.model.threads = settings.threads;
   if constexpr (requires { parts.model.training; }) {
-    parts.model.training.least_steps = settings.least_steps;
+    parts.model.training = settings.training;
     parts.adaptation = settings.continued;
   } else {
     parts.adaptation.min_growth = 0.2;
@@ -277,12 +279,15 @@ int main(int argc, char** argv) {
     Settings settings{.trials = options.number("trials", 200),
                       .trial = Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3),
                       .threads = count("threads", 1),
-                      .least_steps = count("least_steps", 100),
                       .continued = {.steps = count("steps", 20),
                                     .renewal_factor = share("renewal_percent", 200),
                                     .min_growth = share("growth_percent", 10)},
                       .population = options.number("population", 1536),
-                      .bred_factor = static_cast<double>(options.number("bred", 0))};
+                      .bred_factor = static_cast<double>(options.number("bred", 20))};
+    settings.training.least_steps = count("least_steps", settings.training.least_steps);
+    settings.training.batch_programs = options.number("batch_programs", settings.training.batch_programs);
+    settings.training.epochs = count("epochs", settings.training.epochs);
+    settings.training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) * 1e-6F;
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
       add_studies<measurers::Simulated>(options, settings,

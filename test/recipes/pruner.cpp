@@ -4,7 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "recipes/pretrained.hpp"
@@ -34,6 +38,58 @@ TEST_CASE("Pruner: same seed, same history, with one and with two threads") {
   CHECK(one.size() == 16);
   CHECK(one == test::searched_trace(small<Pruner>(5, 2), task));
   CHECK(one != test::searched_trace(small<Pruner>(6, 1), task));
+}
+
+/// What the parts of a search were told, in order: candidates known at each training and the last of them, and what a
+/// learning filter saw.
+struct Told {
+  std::vector<std::pair<std::size_t, float>> trainings;
+  std::vector<std::uint64_t> learned;
+  bool operator==(const Told&) const = default;
+};
+
+struct NotingTrainings : adaptations::Continued {
+  std::shared_ptr<Told> told{};
+  template <class M>
+  void update(M& model, const FeatureBatch& x, std::span<const float> y,
+              std::span<const std::uint32_t> group) {
+    told->trainings.emplace_back(y.size(), y.back());
+    Continued::update(model, x, y, group);
+  }
+};
+struct NotingFilter : filters::StaticLimits {
+  std::shared_ptr<Told> told{};
+  template <SearchSpace S>
+  void learn(const S& space, const Task&, std::span<const config_t<S>> configs,
+             std::span<const Outcome> outcomes) {
+    for (const config_t<S>& config : configs) told->learned.push_back(space.key(config));
+    told->learned.push_back(outcomes.size());
+  }
+};
+struct NotingPruner : Pruner {
+  using adaptation = NotingTrainings;
+  using filter = NotingFilter;
+};
+
+TEST_CASE("Pruner tells its parts the same and rejects the same, with one and with three threads") {
+  const auto searched = [](unsigned threads) {
+    Parts<NotingPruner> parts = small<NotingPruner>(7, threads);
+    parts.model = recipes::quickly_trained_network();
+    parts.model.hidden = 16;
+    parts.model.threads = threads;
+    parts.explorer.bred_factor = 4;
+    const auto told = std::make_shared<Told>();
+    parts.adaptation.told = parts.filter.told = told;
+    const auto run =
+        Tuner<NotingPruner>(std::move(parts)).run(test::small_conv2d(), {.trials = 24, .batch = 8});
+    return std::tuple(test::trace(run), *told, run.status.rejected);
+  };
+  const auto one = searched(1);
+  CHECK(std::get<0>(one).size() == 24);
+  REQUIRE(std::get<1>(one).trainings.size() == 3);
+  CHECK(std::get<1>(one).trainings[1].first == 16);
+  CHECK(std::get<1>(one).learned.size() == 24 + 3);
+  CHECK(one == searched(3));
 }
 
 TEST_CASE("Pruner's first batch is what its draft thinks best, far ahead of a random one") {

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 
 namespace tunewright::loops {
 
@@ -12,10 +16,34 @@ struct BodyOperations {
   double functions = 0;       ///< exp, tanh, ..
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
   bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
+  /// Of the simple ones, those that pad factors of a sum's terms with zeros: `skip_zeros` leaves them out where lanes do
+  /// not differ in what is padded.
+  double padding = 0;
+  std::uint64_t padding_axes = 0;  ///< that decide what is padded, by bit; those from the 64th on by the last
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
   /// The simple ones where a multiply-add is one.
   [[nodiscard]] double simple_fused() const noexcept { return simple - (multiply_add ? 1 : 0); }
 };
+
+namespace detail {
+
+inline void count_padding(const program::Expr& body, BodyOperations& count) {
+  std::vector<program::Expr> factors;
+  add_factors(body, factors);
+  for (const program::Expr& factor : factors) {
+    const auto conditions = padding_conditions(factor);
+    if (!conditions) continue;
+    count.padding +=
+        2 * static_cast<double>(conditions->size());  // comparisons, what joins them, and the choice
+    for (const program::IndexExpr& condition : *conditions) {
+      program::for_each_variable(condition, [&](program::Var axis) {
+        count.padding_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63);
+      });
+    }
+  }
+}
+
+}  // namespace detail
 
 [[nodiscard]] inline BodyOperations operations(const Statement& statement) {
   using program::Op;
@@ -45,6 +73,7 @@ struct BodyOperations {
     const bool sum = op.combiner == program::Combiner::Sum;
     if ((sum || op.combiner == program::Combiner::Product) && program::is_float(op.type)) ++count.arithmetic;
     count.multiply_add = sum && op.body->op == Op::Multiply;
+    if (sum) detail::count_padding(op.body, count);
   }
   return count;
 }

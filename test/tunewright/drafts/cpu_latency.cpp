@@ -10,6 +10,7 @@
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
 
 using namespace tunewright;
 using namespace tunewright::drafts;
@@ -45,11 +46,16 @@ double cycles(const loops::LoopNest& nest, const Target& target) {
 }  // namespace
 
 TEST_CASE("one elementwise loop by hand") {
-  const loops::LoopNest nest =
-      scheduled(plus_one(1024), [](ScheduleBuilder& s) { s.vectorize(1, s.split(1, 0, {8})[1]); });
-  // 128 times a vector: addition and load at half a cycle, a store; 8192 bytes from each level; 128 steps.
-  const double pipes = 128 * (0.5 + 0.5 + 1), l1 = 8192 / 32.0, l2 = 8192 / 16.0, memory = 8192 / 8.0;
-  CHECK(cycles(nest, core()) == doctest::Approx(memory + (pipes + l1 + l2) / 4 + 128 * 2));
+  const auto vectorized = [](std::int64_t elements) {
+    return scheduled(plus_one(elements), [](ScheduleBuilder& s) { s.vectorize(1, s.split(1, 0, {8})[1]); });
+  };
+  // For each vector: addition and load at half a cycle, a store, a step; 8 MB come from each level.
+  const double vectors = 1 << 17, pipes = vectors * (0.5 + 0.5 + 1), bytes = 1 << 23;
+  CHECK(cycles(vectorized(1 << 20), core()) ==
+        doctest::Approx(bytes / 8 + (pipes + bytes / 32 + bytes / 16) / 4 + vectors * 2));
+  // 8 KB are in L1 since the last run, 80 KB in L2.
+  CHECK(cycles(vectorized(1024), core()) == doctest::Approx(128 * 2 + 128 * 2));
+  CHECK(cycles(vectorized(10240), core()) == doctest::Approx(1280 * 2 + 1280 * 2 + 81920 / 32.0 / 4));
 }
 
 TEST_CASE("a register tile by hand") {
@@ -59,9 +65,61 @@ TEST_CASE("a register tile by hand") {
     s.unroll(2, 0);
     s.vectorize(2, 1);
   });
-  // 8 accumulators: 8 multiply-adds, 4 elements of A and 2 vectors of B are loaded, nothing is stored.
-  const double pipes = 256 * (8 / 2.0 + 6 / 2.0), bytes = 4.0 * (4 * 256 + 256 * 16 + 4 * 16);
-  CHECK(cycles(nest, core()) == doctest::Approx(bytes / 8 + (pipes + bytes / 32 + bytes / 16) / 4 + 256 * 2));
+  // 8 accumulators: 8 multiply-adds, 4 elements of A and 2 vectors of B are loaded; all 8 are loaded and stored once.
+  CHECK(cycles(nest, core()) == doctest::Approx(256 * (8 / 2.0 + 6 / 2.0) + (8 / 2.0 + 8) + 256 * 2));
+}
+
+TEST_CASE("accumulators are loaded and stored each time the loops that keep them are entered") {
+  const auto graph = program::operators::matmul_graph({.m = 4, .n = 16, .k = 256});
+  const auto nest = [&](std::int64_t inner) {
+    return scheduled(graph, [&](ScheduleBuilder& s) {
+      const auto columns = s.split(2, 1, {8});
+      const auto k = s.split(2, 2, {inner});
+      s.reorder(2, {k[0], columns[0], k[1], 0, columns[1]});
+      s.unroll(2, 0);
+      s.vectorize(2, columns[1]);
+    });
+  };
+  // 4 accumulators, for two halves of the columns: 4 multiply-adds, 4 elements of A and a vector of B; filling takes 2 steps.
+  const auto expected = [](double entries, double steps) {
+    return 512 * (4 / 2.0 + 5 / 2.0) + entries * (4 / 2.0 + 4) + steps * 2;
+  };
+  CHECK(cycles(nest(64), core()) == doctest::Approx(expected(4 * 2, 2 + 4 + 8 + 512)));
+  CHECK(cycles(nest(4), core()) == doctest::Approx(expected(64 * 2, 2 + 64 + 128 + 512)));
+}
+
+TEST_CASE("padding that all lanes share costs nothing, padding that differs between them does") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {64});
+  const auto w = graph->input("w", {3, 8});
+  const auto padded = program::operators::pad(*graph, x, {.before = {1}, .after = {1}, .name = "padded"});
+  graph->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 3}}, program::Combiner::Sum,
+                [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
+  const auto nest = [&](bool along_channels) {
+    return scheduled(graph, [&](ScheduleBuilder& s) {
+      s.compute_inline(2);
+      const auto places = s.split(3, 0, {8});
+      if (along_channels) {
+        s.reorder(3, {places[0], places[1], 2, 1});
+        s.vectorize(3, 1);
+      } else {
+        s.reorder(3, {places[0], 1, 2, places[1]});
+        s.vectorize(3, places[1]);
+      }
+    });
+  };
+  // 192 vectors of multiply-adds that take 0.5 cycles and load an element of x and a vector of w, and 64 accumulators;
+  // the chain of a single accumulator takes 4 cycles a vector.
+  const double steps = 8 + 64 + 192;
+  CHECK(cycles(nest(true), core()) == doctest::Approx(192 * 4.0 + steps * 2));
+  // Along places, two comparisons, a conjunction and a choice take 2 cycles more, and 8 elements are stored one by one.
+  CpuCore patient;
+  patient.update_latency_cycles = 0;
+  const auto patiently = [&](bool along_channels) {
+    return CpuAnalysis().cycles(nest(along_channels), core(), patient);
+  };
+  CHECK(patiently(true) == doctest::Approx(192 * (0.5 + 2 / 2.0) + 64 * 1.5 + steps * 2));
+  CHECK(patiently(false) == doctest::Approx(192 * (0.5 + 2 + 2 / 2.0) + 64 * 8 * 1.5 + steps * 2));
 }
 
 TEST_CASE("what does not fit a cache is fetched again") {

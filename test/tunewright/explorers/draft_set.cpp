@@ -123,6 +123,12 @@ TEST_CASE("options out of range") {
   for (explorers::DraftSet<> bad :
        {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
         explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1},
-        explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.bred_factor = infinity}})
+        explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.bred_factor = infinity},
+        explorers::DraftSet<>{.random_factor = 1e300}, explorers::DraftSet<>{.bred_factor = 1e300},
+        explorers::DraftSet<>{.bred_factor = 10001}})
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
+  explorers::DraftSet<> absurd{.random_factor = 20000};
+  CHECK_THROWS_WITH_AS((void)explored(absurd, measured, 8, ranked, 0),
+                       "DraftSet: random_factor is 20000.000000; give 0 to 10000 for each candidate wanted",
+                       std::invalid_argument);
 }

@@ -40,7 +40,8 @@ struct CpuSymbols {
   double loaded_vectors = 0;       ///< it reads, each once
   double chained_updates = 1;      ///< of one accumulator in the tile
   bool fits = true;                ///< accumulators and two operands in the registers
-  bool stays = false;              ///< accumulators are the same for the next run of the tile
+  double runs_in_registers = 1;    ///< of the tile, from loading its accumulators to storing them
+  double operations = 1;           ///< simple ones of an element, multiply-adds as one
   std::array<double, 3> bytes{};   ///< fetched into L1, L2 and the last level
 };
 
@@ -53,8 +54,11 @@ struct Roof {
 /// Pruner's idea on a CPU: no model of a pipeline, but symbols of a statement at each level of the machine, what
 /// each level makes of them, and the longest of these.
 ///
-///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits
-///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered
+///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
+///               accumulators are loaded and stored each time the loops around it are entered that do not move them
+///   operations  those of the body, without the padding that `loops::skip_zeros` leaves out of sums
+///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all buffers
+///               fit together, since a program is run again and again on the same ones
 ///   workers     the longest share of a parallel loop
 ///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
@@ -67,6 +71,8 @@ class CpuAnalysis {
     target_ = &target;
     core_ = &core;
     total_ = 0;
+    buffers_bytes_ = 0;
+    for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes_ += static_cast<double>(buffer.bytes());
     reader_.read(
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
         [this](const OutlineStatement& statement) { total_ += cost(symbols(statement), statement); },
@@ -86,7 +92,8 @@ class CpuAnalysis {
         [&](const OutlineStatement& statement) {
           const CpuSymbols s = symbols(statement);
           const loops::BodyOperations& ops = statement.operations;
-          found.vector_operations += s.tile_runs * s.tile_vectors * (ops.all() - (ops.multiply_add ? 1 : 0));
+          found.vector_operations +=
+              s.tile_runs * s.tile_vectors * (s.operations + ops.divisions + ops.functions);
           found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
         },
         std::max(1U, target.threads));
@@ -136,12 +143,23 @@ class CpuAnalysis {
     }
     s.accumulator_vectors = vectors(store, tile);
     s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
-    s.stays = statement.kind == loops::Statement::Kind::Update && s.fits && tile > 0 &&
-              (store.moved_by >> (tile - 1) & 1U) == 0;
+    if (statement.kind == loops::Statement::Kind::Update && s.fits) {
+      for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
+        s.runs_in_registers *= static_cast<double>(open[l].extent);
+    }
+    s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
     for (const StatementReach::Access& a : reach_.accesses().subspan(1))
       s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
     find_traffic(s);
     return s;
+  }
+
+  /// Those that pad with zeros, which code for CPUs does without where all lanes of a vector are padded alike.
+  [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const {
+    LoopSet moved_by = 0;
+    for (std::size_t axis = 0; axis < reach_.axes(); ++axis)
+      if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= reach_.moved_by(axis);
+    return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.padding : 0;
   }
 
   /// Instructions that bring what the tile reaches of an access into registers.
@@ -157,12 +175,15 @@ class CpuAnalysis {
     return count;
   }
 
+  [[nodiscard]] std::array<double, 3> capacities() const {
+    return {static_cast<double>(target_->l1_bytes), static_cast<double>(target_->l2_bytes),
+            static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
+  }
+
   void find_traffic(CpuSymbols& s) {
     const std::span<const OutlineLoop> open = reader_.open();
     const double line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-    const std::array<double, 3> capacity{static_cast<double>(target_->l1_bytes),
-                                         static_cast<double>(target_->l2_bytes),
-                                         static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
+    const std::array<double, 3> capacity = capacities();
     double outside = s.tile_runs;  // iterations of the loops outside depth
     for (std::size_t l = open.size(); l-- > 0 && in_tile(open[l].kind);)
       outside *= static_cast<double>(open[l].extent);
@@ -191,20 +212,19 @@ class CpuAnalysis {
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
     const loops::BodyOperations& ops = statement.operations;
     const bool update = statement.kind == loops::Statement::Kind::Update;
-    const double vector_ops = ops.simple_fused();
     double tile =
-        s.tile_vectors * (vector_ops / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
+        s.tile_vectors * (s.operations / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
                           ops.functions * core_->function_cycles);
     tile += s.loaded_vectors / core_->loads_per_cycle;
-    if (!s.stays) {
-      tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) *
-              (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
-    }
+    tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
+            (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
     if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
     if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
     double longest = s.tile_runs * tile;
     double all = longest;
+    const std::array<double, 3> capacity = capacities();
     for (std::size_t level = 0; level < s.bytes.size(); ++level) {
+      if (buffers_bytes_ <= capacity[level]) break;  // there since the last run, and beyond nothing moves
       double moving = s.bytes[level] / core_->bytes_per_cycle[level];
       if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
       all += moving;
@@ -216,6 +236,7 @@ class CpuAnalysis {
   const Target* target_ = nullptr;
   const CpuCore* core_ = nullptr;
   double total_ = 0;
+  double buffers_bytes_ = 0;
   NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;

@@ -64,6 +64,9 @@ class StatementReach {
   }
 
   [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
+  /// Loops that move an axis of the statement's operator.
+  [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return axes_[axis].moved_by; }
+  [[nodiscard]] std::size_t axes() const noexcept { return axes_.size(); }
   [[nodiscard]] const OutlineBuffer& buffer(const Access& a) const {
     return reader_->outline().buffers[a.buffer];
   }

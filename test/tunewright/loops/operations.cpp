@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/loops/operations.hpp"
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+/// Of the last statement that adds up.
+loops::BodyOperations operations_of_sum(const loops::LoopNest& nest) {
+  loops::BodyOperations found;
+  const std::function<void(const loops::Body&)> visit = [&](const loops::Body& body) {
+    for (const loops::Node& node : body) {
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) visit(loop->body);
+      const auto* statement = std::get_if<loops::Statement>(&node.content);
+      if (statement != nullptr && statement->kind == loops::Statement::Kind::Update)
+        found = loops::operations(*statement);
+    }
+  };
+  visit(nest.body);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("a product is one multiply-add and pads nothing") {
+  const auto graph = program::operators::matmul_graph({.m = 4, .n = 4, .k = 4});
+  const loops::BodyOperations found =
+      operations_of_sum(loops::lower(schedule::ScheduleBuilder(graph).schedule()));
+  CHECK(found.simple == 2);
+  CHECK(found.simple_fused() == 1);
+  CHECK(found.arithmetic == 2);
+  CHECK(found.padding == 0);
+  CHECK(found.padding_axes == 0);
+}
+
+TEST_CASE(
+    "padding of a factor: comparisons, what joins them, and the choice, decided by the place and the tap") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {64});
+  const auto w = graph->input("w", {3, 8});
+  const auto padded = program::operators::pad(*graph, x, {.before = {1}, .after = {1}, .name = "padded"});
+  graph->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 3}}, program::Combiner::Sum,
+                [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
+  schedule::ScheduleBuilder s(graph);
+  s.compute_inline(2);
+  const loops::BodyOperations found = operations_of_sum(loops::lower(s.schedule()));
+  CHECK(found.simple == 6);
+  CHECK(found.padding == 4);
+  CHECK(found.padding_axes == 0b101);  // axes i, c, r
+}
