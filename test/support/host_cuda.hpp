@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "support/host_ptx.hpp"
+#include "support/host_wgmma.hpp"
 #include "support/temporary_folder.hpp"
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
@@ -35,7 +37,6 @@ inline constexpr const char* host_cuda_prelude = R"(
 #define __global__
 #define __device__
 #define __forceinline__ inline
-#define __shared__ static
 #define __launch_bounds__(n)
 #define __align__(n) __attribute__((aligned(n)))
 struct Index3 { unsigned x, y, z; };
@@ -55,6 +56,8 @@ static long long min(long long a, long long b) { return a < b ? a : b; }
 struct half { unsigned short bits; };
 static float to_float(half x) { _Float16 h; std::memcpy(&h, &x, 2); return (float)h; }
 static half to_half(float x) { half y; const _Float16 h = (_Float16)x; std::memcpy(&y, &h, 2); return y; }
+)";
+inline constexpr const char* host_threads_prelude = R"(
 namespace {
 struct Copy { char* to; const char* from; int bytes, used, group; };
 struct Fiber { ucontext_t context; std::vector<char> stack; bool done = false, waits = false; Index3 index; std::vector<Copy> copies; int groups = 0; };
@@ -88,6 +91,7 @@ template <class Do> void at_barrier_of_warp(const Do& what) {
 static void __syncthreads() {
   if (++arrived < fibers.size()) return wait();
   arrived = 0;
+  async_proxy.barrier(number_in_block(block_size));
   for (Fiber& f : fibers) f.waits = false;
 }
 static void __syncwarp() { at_barrier_of_warp([] {}); }
@@ -120,10 +124,11 @@ template <int under_way> void wait_for_copies() {
     if (c.group + under_way >= current->groups) { later.push_back(c); continue; }
     std::memset(c.to, 0, c.bytes);
     std::memcpy(c.to, c.from, c.used);
+    async_proxy.note(number_in_block(block_size), c.to, c.bytes);
   }
   current->copies.swap(later);
 }
-static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 grid, Index3 block) {
+static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 grid, Index3 block, bool by_warp_groups) {
   const unsigned threads = block.x * block.y * block.z;
   entry = kernel; arguments = pointers; block_size = block;
   fibers.resize(threads);
@@ -139,6 +144,7 @@ static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 g
       makecontext(&f.context, run_fiber, 0);
     }
     arrived = 0;
+    async_proxy.start(by_warp_groups, threads);
     of_warp.assign((threads + 31) / 32, 0);
     for (unsigned done = 0; done < threads;) {
       bool moved = false;
@@ -149,6 +155,7 @@ static void launch(void (*kernel)(void* const*), void* const* pointers, Index3 g
         moved = true;
         current = &fibers[t]; threadIdx = current->index;
         swapcontext(&scheduler, &current->context);
+        async_proxy.note(t);
         done += current->done;
       }
       if (!moved && done != threads) std::abort();  // some threads wait for others that do not come
@@ -170,9 +177,19 @@ class HostCuda {
     drop("struct half {", "return y;\n}\n\n", "");
     const std::string copies(codegen::cuda::asynchronous_copy_definition);
     drop(copies, copies, "");
-    const std::string dynamic = "extern __shared__ __align__(32) unsigned char shared_memory[];";
-    for (std::size_t at = 0; (at = source.find(dynamic)) != std::string::npos;)
-      source.replace(at, dynamic.size(), "static __align__(32) unsigned char shared_memory[262144];");
+    // The shared memory of a program is a section of its own, so that it has few addresses.
+    std::int64_t dynamic_bytes = 0;
+    for (const codegen::DeviceLaunch& launch : program.launches)
+      dynamic_bytes = std::max(dynamic_bytes, launch.dynamic_shared_bytes);
+    const auto replace_all = [&](const std::string& from, const std::string& with) {
+      for (std::size_t at = 0; (at = source.find(from, at)) != std::string::npos; at += with.size())
+        source.replace(at, from.size(), with);
+    };
+    replace_all(
+        "extern __shared__ __align__(32) unsigned char shared_memory[];",
+        "__shared__ __align__(32) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
+    const std::string section = "shared_of_" + program.name;
+    replace_all("__shared__", "static __attribute__((section(\"" + section + "\")))");
     source = with_interpreted_assembly(source);
     // Definitions are the same wherever they occur, but may occur once only.
     text_ += "namespace program_" + program.name + " {\n" + source;
@@ -183,13 +200,16 @@ class HostCuda {
       }
       text_ += "); }\n";
     }
-    text_ += "extern \"C\" void run_" + program.name + "(void* const* p) {\n";
+    for (const char* end : {"start", "stop"})
+      text_ += "extern \"C\" __attribute__((weak)) char __" + std::string(end) + "_" + section + "[];\n";
+    text_ += "extern \"C\" void run_" + program.name + "(void* const* p) {\n  shared_window = __start_" +
+             section + ", shared_window_end = __stop_" + section + ";\n";
     const auto three = [](const std::array<std::int64_t, 3>& v) {
       return "{" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "}";
     };
     for (const codegen::DeviceLaunch& launch : program.launches)
       text_ += "  launch(call_" + launch.symbol + ", p, " + three(launch.grid) + ", " + three(launch.block) +
-               ");\n";
+               (program.multiplies_by_warp_groups ? ", true);\n" : ", false);\n");
     text_ += "}\n}\n";
   }
 
@@ -198,7 +218,8 @@ class HostCuda {
     const std::string at = folder_.path();
     std::ofstream(at + "/programs.cpp")
         << "#define __CUDA_ARCH__ " << architecture_ << "0\n"
-        << host_cuda_prelude << host_ptx_prelude
+        << host_cuda_prelude << host_async_proxy_prelude << host_threads_prelude << host_ptx_prelude
+        << host_wgmma_prelude
         << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
         << text_;
     const std::string command =

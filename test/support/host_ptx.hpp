@@ -17,12 +17,11 @@ inline constexpr const char* host_ptx_prelude = R"(
 #include <cstdio>
 #include <string>
 // Shared memory has addresses of 32 bits.
-alignas(4096) static char shared_window[4096];
 static std::size_t __cvta_generic_to_shared(const void* p) { return (std::size_t)((const char*)p - shared_window); }
 namespace {
 struct Operand { void* place; std::uint64_t value; };
 template <class T> Operand ptx_out(T& x) { static_assert(sizeof x == 4); return {&x, 0}; }
-template <class T> Operand ptx_in(const T& x) { static_assert(sizeof x == 4); Operand o{nullptr, 0}; std::memcpy(&o.value, &x, 4); return o; }
+template <class T> Operand ptx_in(const T& x) { static_assert(sizeof x == 4 || sizeof x == 8); Operand o{nullptr, 0}; std::memcpy(&o.value, &x, sizeof x); return o; }
 unsigned bits_of(const Operand& o) { unsigned u; std::memcpy(&u, o.place ? o.place : &o.value, 4); return u; }
 void put(const Operand& o, unsigned u) { if (!o.place) std::abort(); std::memcpy(o.place, &u, 4); }
 [[noreturn]] void wrong(const std::string& text, const char* why) { std::fprintf(stderr, "%s: %s\n", text.c_str(), why); std::abort(); }
@@ -220,7 +219,7 @@ void run_ptx(const char* text, std::initializer_list<Operand> operands) {
 }
 )";
 
-/// `source` with its statements of assembly as calls of `run_ptx`.
+/// `source` with its statements of assembly as calls of `run_ptx`, or, for warp groups, of `run_wgmma`.
 inline std::string with_interpreted_assembly(const std::string& source) {
   std::string result;
   std::size_t at = 0;
@@ -263,7 +262,10 @@ inline std::string with_interpreted_assembly(const std::string& source) {
       }
     }
     ++at;
-    result += "run_ptx(\"" + text + "\", {" + operands + "})";
+    const bool of_warp_group =
+        text.find("wgmma.") != std::string::npos || text.find("fence.proxy.") != std::string::npos;
+    if (!text.empty())
+      result += (of_warp_group ? "run_wgmma(\"" : "run_ptx(\"") + text + "\", {" + operands + "})";
   }
 }
 

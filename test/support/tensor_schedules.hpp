@@ -14,8 +14,8 @@
 
 namespace tunewright::test {
 
-/// How a matrix product is tiled for tensor instructions: by warps of a block, and fragments of a warp, along rows and
-/// columns; instructions along the reduction that are in shared memory at a time.
+/// How a matrix product is tiled for tensor instructions: by warps of a block (warp groups, where these run them), and
+/// fragments of a warp, along rows and columns; instructions along the reduction that are in shared memory at a time.
 struct WarpTiles {
   std::array<std::int64_t, 2> warps{1, 1};
   std::array<std::int64_t, 2> fragments{1, 1};
@@ -31,7 +31,7 @@ inline bool reduction_is_last(const program::Operator& op, program::TensorId ten
   return false;
 }
 
-/// The product "matmul" of "A" and "B" by hand: sums in fragments of a warp, operands in shared memory.
+/// The product "matmul" of "A" and "B" by hand: sums in fragments of a warp or group, operands in shared memory.
 inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program::ComputeGraph> graph,
                                                    const std::string& instruction, const WarpTiles& tiles) {
   using schedule::IterId;
@@ -42,13 +42,14 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
   const schedule::TensorId sums = s.cache_write(result, Scope::Accumulator);
   const std::array copies{s.cache_read(a, sums, Scope::Shared), s.cache_read(b, sums, Scope::Shared)};
   const schedule::TensorIntrinsic& intrinsic = *schedule::find_intrinsic(instruction);
-  s.pad(sums, {16, 16, intrinsic.k});
+  const std::array extents{intrinsic.m, intrinsic.n, intrinsic.k};
+  s.pad(sums, {extents[0], extents[1], extents[2]});
 
   std::vector<std::vector<IterId>> parts;  // rows, columns, terms: of tiles and within
   std::vector<std::uint32_t> steps;
   std::vector<IterId> inside;
   for (IterId axis = 0; axis < 3; ++axis) {
-    const std::vector<IterId> instructions = s.split(sums, axis, {axis < 2 ? 16 : intrinsic.k});
+    const std::vector<IterId> instructions = s.split(sums, axis, {extents[axis]});
     inside.push_back(instructions[1]);
     steps.push_back(s.next_step());
     parts.push_back(axis < 2 ? s.split(sums, instructions[0], {tiles.warps[axis], tiles.fragments[axis]})
@@ -62,7 +63,7 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
   std::vector<IterId> order, last;
   std::array<std::vector<IterId>, 2> of_result;
   for (IterId axis = 0; axis < 2; ++axis) {
-    const std::vector<IterId> instructions = s.split(result, axis, {16});
+    const std::vector<IterId> instructions = s.split(result, axis, {extents[axis]});
     of_result[axis] = s.follow_split(result, instructions[0], steps[axis], 2);
     last.push_back(instructions[1]);
   }
@@ -85,7 +86,7 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
     const bool swapped = intrinsic.layout_is_known && of_bytes && !terms_last;
     s.choose_arrangement(copy, {swapped ? std::vector{1U, 0U} : std::vector{0U, 1U}}, {tiles.padding});
     const std::vector<IterId> vector = s.split(copy, 1, {8});
-    const std::vector<IterId> lanes = s.split(copy, s.fuse(copy, {0, vector[0]}), {32});
+    const std::vector<IterId> lanes = s.split(copy, s.fuse(copy, {0, vector[0]}), {intrinsic.threads});
     const std::vector<IterId> warps = s.follow_fused_split(copy, lanes[0], {steps[0], steps[1]}, 0);
     s.reorder(copy, {warps[1], lanes[1], warps[0]});
     s.bind(copy, warps[1], LoopKind::ThreadY);

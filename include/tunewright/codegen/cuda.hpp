@@ -55,6 +55,7 @@ class ProgramText {
     for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
     program_.source = definitions() + kernels;
     program_.min_compute_capability = context_.min_compute_capability;
+    program_.multiplies_by_warp_groups = context_.multiplies_by_warp_groups;
     return std::move(program_);
   }
 
@@ -141,8 +142,8 @@ class ProgramText {
     if (context_.index.uses_floor()) text += floor_definition;
     if (!context_.helpers.empty()) {
       text +=
-          "// What the 32 threads of a warp do together with fragments of 16 x 16 elements, which tensor "
-          "units work on.\n";
+          "// What the threads of a warp, or of four, do together with fragments, which tensor units work "
+          "on.\n";
       for (const auto& [name, definition] : context_.helpers) text += definition;
       text += "\n";
     }

@@ -184,6 +184,12 @@ inline void check_architecture(const std::string& architecture) {
                        std::to_string(program.min_compute_capability % 10) + "; " + options.architecture +
                        " is older: compile for a newer device, or schedule without what it lacks"};
   }
+  if (program.multiplies_by_warp_groups && options.architecture != Target::warp_group_architecture) {
+    return Failure{Fault::DeviceCompileError,
+                   "'" + program.name + "' multiplies by warp groups, for which there is code for " +
+                       std::string(Target::warp_group_architecture) + " alone, not for " +
+                       options.architecture + ": compile for that, or schedule without wgmma"};
+  }
   const auto start = std::chrono::steady_clock::now();
   const bool cubin = options.format == DeviceFormat::Cubin;
   std::vector<std::string> flags{

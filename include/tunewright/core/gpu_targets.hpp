@@ -96,6 +96,14 @@ template <class Table, class Matches>
   return device_name.find("GeForce") != std::string_view::npos ? whole / 2 : whole;
 }
 
+/// What code for devices of a compute capability, times ten, is compiled for: where devices have instructions that newer
+/// ones do not keep, the architecture that has them too.
+[[nodiscard]] inline std::string architecture_of(unsigned compute_capability) {
+  std::string plain = "sm_" + std::to_string(compute_capability);
+  const std::string_view special = Target::warp_group_architecture;
+  return special.substr(0, special.size() - 1) == plain ? std::string(special) : plain;
+}
+
 /// The model of that name; null if there is none.
 [[nodiscard]] constexpr const GpuModel* find_gpu_model(std::string_view name) noexcept {
   return detail::first_where(gpu_models, [&](const GpuModel& model) { return model.name == name; });
@@ -137,7 +145,7 @@ template <class Table, class Matches>
   target.multiprocessors = model->multiprocessors;
   target.peak_fp32_gflops = model->peak_fp32_gflops;
   target.peak_gb_per_s = model->peak_gb_per_s;
-  target.architecture = "sm_" + std::to_string(limits.version);
+  target.architecture = architecture_of(limits.version);
   target.peak_tensor_gflops = model->peak_tensor_gflops;
   if (model->peak_tensor_gflops > 0) target.tensor_units = tensor_cores_of(limits.version);
   return target;

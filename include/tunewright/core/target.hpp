@@ -82,7 +82,7 @@ struct Target {
   unsigned multiprocessors = 0;
   double peak_fp32_gflops = 0;  ///< multiply-add is two; without tensor units
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
-  std::string architecture{};   ///< compute capability, e.g. "sm_90"; on CPUs empty
+  std::string architecture{};   ///< compute capability, e.g. "sm_80" or "sm_90a"; on CPUs empty
   /// Of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
   double peak_tensor_gflops = 0;
 
@@ -113,6 +113,13 @@ struct Target {
   static constexpr unsigned asynchronous_copies_since = 80;
   [[nodiscard]] bool copies_asynchronously() const noexcept {
     return compute_capability() >= asynchronous_copies_since;
+  }
+
+  /// Devices of compute capability 9.0 alone have products by warp groups (`wgmma`), in code for this architecture, which
+  /// runs on no other device. "sm_90" names the same device without them.
+  static constexpr std::string_view warp_group_architecture = "sm_90a";
+  [[nodiscard]] bool multiplies_by_warp_groups() const noexcept {
+    return architecture == warp_group_architecture;
   }
 
   /// Shared memory a block can have at most.

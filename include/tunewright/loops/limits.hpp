@@ -40,6 +40,7 @@ struct GpuLimits {
   bool asynchronous_copies = true;
   std::uint32_t tensor_units = ~std::uint32_t{0};  ///< bits of `TensorUnit`
   unsigned compute_capability = ~0U;               ///< times ten; decides on instructions of those units
+  bool warp_groups = true;                         ///< whether four warps multiply together
 
   /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
   /// take twice the registers of a thread, beyond which they hardly pay.
@@ -55,6 +56,7 @@ struct GpuLimits {
     limits.asynchronous_copies = target.copies_asynchronously();
     limits.tensor_units = target.tensor_units;
     limits.compute_capability = target.compute_capability();
+    limits.warp_groups = target.multiplies_by_warp_groups();
     return limits;
   }
 };
@@ -145,7 +147,10 @@ class GpuLimitCheck {
         kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
-      if (kernel_.local_bytes > limits_.max_local_bytes) return "local buffers too large";
+      // The threads of a warp, or of a warp group, hold accumulators together.
+      if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.threads_together >
+          limits_.max_local_bytes)
+        return "local buffers too large";
       if (!exceeded_.empty()) return exceeded_;
       if (written_statements(nest_, node) > limits_.max_kernel_statements) return "too much code";
     }
@@ -165,6 +170,8 @@ class GpuLimitCheck {
     std::array<std::int64_t, 3> block{1, 1, 1};
     std::int64_t shared_bytes = 0;
     std::int64_t local_bytes = 0;
+    std::int64_t accumulator_bytes = 0;
+    std::int64_t threads_together = schedule::TensorIntrinsic{}.threads;
     std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
     bool combines_beyond_x = false;
     bool stages_fragments = false;  ///< takes them out through shared memory
@@ -192,7 +199,7 @@ class GpuLimitCheck {
         if (buffer.asynchronous && !limits_.asynchronous_copies)
           exceeded_ = "asynchronous copies before compute capability 8.0";
       } else if (buffer.scope == Scope::Accumulator) {
-        kernel_.local_bytes += buffer.bytes() / 32;  // the threads of a warp hold it together
+        kernel_.accumulator_bytes += buffer.bytes();
       } else {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }
@@ -217,8 +224,9 @@ class GpuLimitCheck {
     if (loop.intrinsic != nullptr) {
       const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
       if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
-          limits_.compute_capability < intrinsic.since)
+          limits_.compute_capability < intrinsic.since || (intrinsic.by_warp_group() && !limits_.warp_groups))
         exceeded_ = "tensor instruction the device lacks";
+      kernel_.threads_together = std::max(kernel_.threads_together, intrinsic.threads);
       if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
     }
     if (schedule::is_thread_index(loop.kind)) {

@@ -281,7 +281,7 @@ class Simt : public LoopState {
     for (const Step& step : steps) {
       switch (step.kind) {
         case Step::Kind::Loop:
-          if (step.by_warp && thread_ % lanes_of_warp != 0) break;  // the first thread stands for its warp
+          if (step.by_warp && thread_ % lanes() != 0) break;  // the first thread stands for its warp
           by_warp_ = by_warp_ || step.by_warp;
           active_.push_back(step.var);
           for (std::int64_t i = 0; i < step.extent; ++i) {
@@ -335,7 +335,7 @@ class Simt : public LoopState {
   /// An allocation: nothing in it has been written. Shared memory is allocated by the first thread for all.
   void forget(BufferId id) {
     Storage& s = storage_[id];
-    if ((s.of_block && thread_ > 0) || (s.of_warps && thread_ % lanes_of_warp != 0)) return;
+    if ((s.of_block && thread_ > 0) || (s.of_warps && thread_ % lanes() != 0)) return;
     const auto first = s.written.begin() + static_cast<std::ptrdiff_t>(owner(s) * s.elements);
     std::fill(first, first + static_cast<std::ptrdiff_t>(s.elements), 0);
   }
@@ -385,18 +385,18 @@ class Simt : public LoopState {
   }
   /// Which of the copies of a buffer the current thread has.
   [[nodiscard]] std::size_t owner(const Storage& s) const noexcept {
-    return s.of_threads ? thread_ : s.of_warps ? thread_ / lanes_of_warp : 0;
+    return s.of_threads ? thread_ : s.of_warps ? thread_ / lanes() : 0;
   }
-  static constexpr auto lanes_of_warp = static_cast<std::size_t>(device::warp_size);
-  [[nodiscard]] std::size_t warps() const noexcept {
-    return (threads_.size() + lanes_of_warp - 1) / lanes_of_warp;
+  /// Threads that hold fragments together, and how many times there are so many; of a kernel that has fragments.
+  [[nodiscard]] std::size_t lanes() const noexcept {
+    return static_cast<std::size_t>(kernel_shape_->block[0]);
   }
+  [[nodiscard]] std::size_t warps() const noexcept { return threads_.size() / lanes(); }
 
   /// Time and thread as they count for a buffer: no barrier orders the threads of different blocks. What a warp does
   /// as a whole may be done by any of its threads, so it counts as done by one that is none of them.
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> moment(const Storage& s) const {
-    const auto thread =
-        static_cast<std::uint32_t>(by_warp_ ? threads_.size() + thread_ / lanes_of_warp : thread_);
+    const auto thread = static_cast<std::uint32_t>(by_warp_ ? threads_.size() + thread_ / lanes() : thread_);
     if (s.of_block) return {time_, thread};
     return {
         kernel_,
@@ -407,11 +407,12 @@ class Simt : public LoopState {
                          const char* verb, const char* other, std::uint32_t by) const {
     const Storage& s = storage_[memory_of(nest_, place.buffer)];
     const auto threads = static_cast<std::uint32_t>(threads_.size());
+    const std::string held_by = kernel_shape_->block[0] > device::warp_size ? "warp group " : "warp ";
     fail(AccessFault::Race, op,
          std::string(verb) + " element " + std::to_string(offset) + " of '" +
              nest_.buffers[place.buffer].name + "' which " +
              (by == LastTouch::many         ? "other threads have"
-              : s.of_block && by >= threads ? "warp " + std::to_string(by - threads) + " has"
+              : s.of_block && by >= threads ? held_by + std::to_string(by - threads) + " has"
                                             : "thread " + std::to_string(by) + " has") +
              " " + other + " since the last barrier");
   }

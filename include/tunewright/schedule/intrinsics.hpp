@@ -36,8 +36,10 @@ struct OperandTypes {
 /// Layouts on GPUs: both operands are in shared memory, by rows or by columns, which are a multiple of 16 bytes apart;
 /// fragments of them begin at multiples of 16 elements, of 16 bytes where their layout is known. There, bytes that are
 /// multiplied together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in
-/// `Scope::Accumulator`, a fragment of m x n elements for each of them, which the 32 threads of a warp hold together:
+/// `Scope::Accumulator`, a fragment of m x n elements for each of them, which `threads` threads, a warp, hold together:
 /// see `loops/device/fragments.hpp`.
+/// Four warps, a warp group, hold the fragments of instructions that read whole matrices by their descriptors. Operands of
+/// these are laid out for them (`loops/device/core_matrices.hpp`), bytes with neighbouring terms.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
@@ -55,14 +57,42 @@ struct TensorIntrinsic {
   unsigned since = 0;
   /// Which thread of a warp holds which element of a fragment is known: sums leave fragments from registers.
   bool layout_is_known = false;
+  std::int64_t threads = 32;  ///< of a GPU, that run it together
 
+  [[nodiscard]] constexpr bool by_warp_group() const noexcept { return threads > 32; }
+  /// Elements of a fragment of sums that each of its threads holds.
+  [[nodiscard]] constexpr std::int64_t sums_of_thread() const noexcept { return m * n / threads; }
   [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept {
     return {types.data(), type_count};
   }
 };
 
+/// `wgmma.mma_async` of 64 rows, for compute capability 9.0 (`Target::multiplies_by_warp_groups`).
+[[nodiscard]] constexpr TensorIntrinsic warp_group_product(std::string_view name, std::int64_t columns,
+                                                           TensorUnit unit) noexcept {
+  TensorIntrinsic product{.name = name,
+                          .m = 64,
+                          .n = columns,
+                          .k = unit == TensorUnit::TensorCoreInt8 ? 32 : 16,
+                          .unit = unit,
+                          .since = 90,
+                          .layout_is_known = true,
+                          .threads = 128};
+  if (unit == TensorUnit::TensorCoreInt8) {
+    product.types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32},
+                      {ScalarType::Int8, ScalarType::Int8, ScalarType::Int32},
+                      {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}};
+    product.type_count = 3;
+  } else {
+    const ScalarType factors =
+        unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16 : ScalarType::Float16;
+    product.types = {{{factors, factors, ScalarType::Float32}}};
+  }
+  return product;
+}
+
 /// All instructions there are descriptors for. Adding one is adding a row, and its emission where it is to run fast.
-inline constexpr std::array<TensorIntrinsic, 10> tensor_intrinsics{{
+inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
     {.name = "avx512_vnni",
      .n = 16,
      .k = 4,
@@ -142,6 +172,15 @@ inline constexpr std::array<TensorIntrinsic, 10> tensor_intrinsics{{
      .type_count = 3,
      .since = 75,
      .layout_is_known = true},
+    warp_group_product("wgmma_fp16_n64", 64, TensorUnit::TensorCoreFp16),
+    warp_group_product("wgmma_bf16_n64", 64, TensorUnit::TensorCoreBf16),
+    warp_group_product("wgmma_int8_n64", 64, TensorUnit::TensorCoreInt8),
+    warp_group_product("wgmma_fp16_n128", 128, TensorUnit::TensorCoreFp16),
+    warp_group_product("wgmma_bf16_n128", 128, TensorUnit::TensorCoreBf16),
+    warp_group_product("wgmma_int8_n128", 128, TensorUnit::TensorCoreInt8),
+    warp_group_product("wgmma_fp16_n256", 256, TensorUnit::TensorCoreFp16),
+    warp_group_product("wgmma_bf16_n256", 256, TensorUnit::TensorCoreBf16),
+    warp_group_product("wgmma_int8_n256", 256, TensorUnit::TensorCoreInt8),
 }};
 
 /// The descriptor of that name, or null.
@@ -150,6 +189,13 @@ inline constexpr std::array<TensorIntrinsic, 10> tensor_intrinsics{{
     if (intrinsic.name == name) return &intrinsic;
   }
   return nullptr;
+}
+
+/// Whether GPUs like `target` have it.
+[[nodiscard]] inline bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept {
+  return is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit) &&
+         target.compute_capability() >= intrinsic.since &&
+         (!intrinsic.by_warp_group() || target.multiplies_by_warp_groups());
 }
 
 /// The two reads of a body that is a product of elements, each cast or not.

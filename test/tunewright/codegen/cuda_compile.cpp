@@ -280,6 +280,56 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
   }
 }
 
+TEST_CASE("products by warp groups compile for sm_90a, without spills, and are refused for anything else") {
+  using program::ScalarType;
+  struct Case {
+    ScalarType type;
+    bool transposed;
+    std::string instruction;
+  };
+  const spaces::MultiLevelTiling space;
+  for (const Case& c :
+       {Case{ScalarType::Float16, false, "wgmma_fp16_n64"},
+        Case{ScalarType::Float16, true, "wgmma_fp16_n256"},
+        Case{ScalarType::BFloat16, false, "wgmma_bf16_n128"},
+        Case{ScalarType::Int8, false, "wgmma_int8_n128"}, Case{ScalarType::UInt8, true, "wgmma_int8_n64"}}) {
+    const Task task = program::make_task("product",
+                                         program::operators::matmul_graph({.m = 2000,
+                                                                           .n = 2048,
+                                                                           .k = 250,
+                                                                           .transpose_a = c.transposed,
+                                                                           .transpose_b = c.transposed,
+                                                                           .type = c.type}),
+                                         gpu_target("H100"));
+    Rng rng(3);
+    loops::LoopNest nest;
+    const auto is_wanted = [&](const schedule::Step& step) {
+      const auto* by = std::get_if<schedule::Tensorize>(&step);
+      return by != nullptr && by->intrinsic == c.instruction;
+    };
+    for (int draw = 0; draw < 200 && nest.buffers.empty(); ++draw) {
+      const auto config = space.sample(task, rng);
+      if (config && std::any_of(config->steps.begin(), config->steps.end(), is_wanted))
+        nest = loops::lower(*config);
+    }
+    REQUIRE_FALSE(nest.buffers.empty());
+    const DeviceCode code = compiled(codegen::to_cuda(nest), {.architecture = task.target.architecture});
+    CAPTURE(code.program.source);
+    CHECK(code.log.empty());
+    CHECK(code.resources.at(0).registers > 0);
+    CHECK(code.resources.at(0).spill_store_bytes == 0);
+    for (const char* other : {"sm_90", "sm_100a"}) {
+      const auto refused = codegen::compile_cuda(code.program, {.architecture = other});
+      REQUIRE(std::get_if<Failure>(&refused) != nullptr);
+      CHECK(std::get<Failure>(refused).fault == Fault::DeviceCompileError);
+      CHECK(std::get<Failure>(refused).detail.find(
+                "multiplies by warp groups, for which there is code for sm_90a "
+                "alone, not for " +
+                std::string(other)) != std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("an exported program is source, machine code and a launcher that needs nothing but the driver") {
   if (std::system("cc --version > /dev/null 2>&1") != 0) return;
   const support::TemporaryFolder folder;

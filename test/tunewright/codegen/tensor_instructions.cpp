@@ -180,7 +180,8 @@ TEST_CASE("loops that are not what the instruction computes are refused") {
   CHECK(refusal(unknown) ==
         "unsupported: step 4: unsupported: no tensor instruction is named 'avx1024'; there are avx512_vnni, "
         "avx512_bf16, amx_int8, amx_bf16, wmma_fp16, wmma_bf16, wmma_int8, "
-        "mma_fp16, mma_bf16, mma_int8");
+        "mma_fp16, mma_bf16, mma_int8, wgmma_fp16_n64, wgmma_bf16_n64, wgmma_int8_n64, wgmma_fp16_n128, "
+        "wgmma_bf16_n128, wgmma_int8_n128, wgmma_fp16_n256, wgmma_bf16_n256, wgmma_int8_n256");
   Case floats = fits;
   floats.shape.type = ScalarType::Float32;
   floats.shape.type_b.reset();

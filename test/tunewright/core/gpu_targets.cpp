@@ -54,6 +54,20 @@ TEST_CASE("the key of a target follows what changes code or speed, not the name"
   CHECK(!changed(&Target::name, std::string("another H100")));
 }
 
+TEST_CASE("devices of compute capability 9.0 alone multiply by warp groups, in code for them") {
+  for (const GpuModel& model : gpu_models) {
+    const Target target = gpu_target(model.name);
+    CHECK(target.compute_capability() == model.compute_capability);
+    CHECK(target.multiplies_by_warp_groups() == (model.compute_capability == 90));
+  }
+  CHECK(gpu_target("H200").architecture == "sm_90a");
+  CHECK(architecture_of(90) == "sm_90a");
+  CHECK(architecture_of(100) == "sm_100");
+  Target plain = gpu_target("H100");
+  plain.architecture = "sm_90";
+  CHECK_FALSE(plain.multiplies_by_warp_groups());
+}
+
 TEST_CASE("peaks of tensor units are about what a cycle of a multiprocessor does") {
   // 108 multiprocessors at 1.41 GHz, 2048 operations a cycle: 312 TFLOP/s. 40 at 1.59 GHz, 1024: 65.
   CHECK(108 * 1.41 * tensor_operations_per_cycle(80) == doctest::Approx(312000).epsilon(0.01));

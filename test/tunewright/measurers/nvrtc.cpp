@@ -178,7 +178,7 @@ TEST_CASE("the device describes itself as a target") {
   const Target target = measurer.target();
   CHECK(target.kind == DeviceKind::Gpu);
   CHECK(target.name == "Paper GPU");
-  CHECK(target.architecture == "sm_90");
+  CHECK(target.architecture == "sm_90a");
   CHECK(target.multiprocessors == 132);
   CHECK(target.shared_memory_per_block_bytes == 48 * 1024);
   CHECK(target.shared_memory_limit_bytes() == 232448);
@@ -191,7 +191,7 @@ TEST_CASE("the device describes itself as a target") {
   CHECK(target.peak_tensor_gflops == doctest::Approx(1070530.56));
   CHECK(target.has(TensorUnit::TensorCoreBf16));
   CHECK(target.max_threads_per_block == 1024);
-  CHECK(measurer.identity().find("Paper GPU, sm_90, driver 13.0, 1980/3201 MHz") != std::string::npos);
+  CHECK(measurer.identity().find("Paper GPU, sm_90a, driver 13.0, 1980/3201 MHz") != std::string::npos);
 }
 
 TEST_CASE("caches are flushed before each repeat where the protocol says so") {
@@ -209,7 +209,7 @@ TEST_CASE("what a device cannot run is not run") {
   const Outcome another =
       measurer.measure(doubling_task("sm_80"), std::vector<LoopNest>{nest("twice")}).front();
   CHECK(fault_of(another) == "device_compile_error");
-  CHECK(detail_of(another) == "code for sm_80 does not run on 'Paper GPU'; compile for sm_90");
+  CHECK(detail_of(another) == "code for sm_80 does not run on 'Paper GPU'; compile for sm_90a");
 
   Task small = doubling_task("sm_90");
   small.target.max_threads_per_block = 64;

@@ -63,11 +63,19 @@ TEST_CASE(
       found.push_back(name);
     }
     std::sort(found.begin(), found.end());
+    // Without tensor units there may be several, which split the reduction or not.
+    found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
   };
   using Names = std::vector<std::string>;
   CHECK(names(product(512, 512, 512, ScalarType::Float16), "A100") == Names{"mma_fp16", "none", "wmma_fp16"});
   CHECK(names(product(512, 512, 512, ScalarType::Float16), "V100") == Names{"none", "wmma_fp16"});
+  CHECK(names(product(512, 512, 512, ScalarType::Float16), "H100") ==
+        Names{"mma_fp16", "none", "wgmma_fp16_n128", "wgmma_fp16_n256", "wgmma_fp16_n64", "wmma_fp16"});
+  // A quarter of the work at least: 20 of 64 rows with 96 columns of 128 are less.
+  CHECK(names(product(20, 96, 512, ScalarType::BFloat16), "H200") == Names{"mma_bf16", "none", "wmma_bf16"});
+  CHECK(names(product(40, 96, 512, ScalarType::BFloat16), "H200") ==
+        Names{"mma_bf16", "none", "wgmma_bf16_n128", "wgmma_bf16_n64", "wmma_bf16"});
   CHECK(names(product(512, 512, 512, ScalarType::Int8), "T4") == Names{"mma_int8", "none", "wmma_int8"});
   // wmma multiplies no bytes with a sign by others.
   auto mixed = std::make_shared<program::ComputeGraph>();
@@ -123,6 +131,35 @@ TEST_CASE(
   }
   CHECK(core_products(conv(32, 16)->op(2), device).at(0).row == 0);  // 32 images fill them
   CHECK(core_products(conv(1, 5)->op(2), device).empty());           // 3 of 16
+}
+
+TEST_CASE("rows of core matrices follow one another: not those of a convolution that steps over some") {
+  const auto conv = [](std::int64_t stride) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {1, 16, 130, 64}, ScalarType::Float16);
+    ops::conv2d(*g, x, g->constant("w", {3, 3, 64, 64}, ScalarType::Float16), {.stride = stride});
+    return g;
+  };
+  const auto by_warp_groups = [&](std::int64_t stride) {
+    const auto products = core_products(conv(stride)->op(2), gpu_target("H100"));
+    return std::count_if(products.begin(), products.end(),
+                         [](const auto& product) { return product.intrinsic->by_warp_group(); });
+  };
+  CHECK(by_warp_groups(1) == 3);
+  CHECK(by_warp_groups(2) == 0);
+}
+
+TEST_CASE("candidates of warp groups have registers for their sums: half the columns, a thread") {
+  using spaces::decisions::max_fragments;
+  using spaces::decisions::max_warps;
+  const Target device = gpu_target("H100");
+  const auto& narrow = *schedule::find_intrinsic("wgmma_fp16_n64");
+  const auto& wide = *schedule::find_intrinsic("wgmma_fp16_n256");
+  CHECK(max_warps(narrow, device) == 4);         // of 16 warps
+  CHECK(max_warps(wide, device) == 2);           // 65536 / (3 * 128) is 170, five eighths of which are no 128
+  CHECK(max_fragments(narrow, device, 1) == 4);  // five eighths of 255 are 159
+  CHECK(max_fragments(narrow, device, 4) == 2);  // five eighths of 128 are 80
+  CHECK(max_fragments(wide, device, 2) == 1);
 }
 
 TEST_CASE("candidates keep to the warps and registers of the target, and mutate") {

@@ -12,15 +12,71 @@
 #include "tunewright/codegen/cuda/matrix_helpers.hpp"
 #include "tunewright/codegen/cuda/statement_text.hpp"
 #include "tunewright/codegen/cuda/tensor_text.hpp"
+#include "tunewright/codegen/cuda/warp_group_helpers.hpp"
 
 namespace tunewright::codegen::cuda {
 
-/// Writes what a warp does as a whole with fragments, which tensor units work on.
+/// Writes what a warp or warp group does as a whole with fragments, which tensor units work on.
 class FragmentText : public StatementText {
  public:
   using StatementText::StatementText;
 
  protected:
+  /// The instruction that computes an accumulator. Throws `Unsupported` if there is none.
+  [[nodiscard]] const schedule::TensorIntrinsic& intrinsic_of(BufferId id) const {
+    const schedule::TensorIntrinsic* found = nullptr;
+    loops::device::visit_nodes<loops::Loop>(kernel_.body, [&](const loops::Loop& loop) {
+      if (loop.intrinsic == nullptr) return;
+      loops::device::visit_nodes<loops::Statement>(loop.body, [&](const loops::Statement& s) {
+        if (s.target == id) found = loop.intrinsic;
+      });
+    });
+    if (found == nullptr)
+      throw Unsupported("no tensor instruction computes '" + nest_.buffers[id].name +
+                        "'; keep it in another scope");
+    return *found;
+  }
+  [[nodiscard]] std::int64_t fragments_in(BufferId id) const {
+    const schedule::TensorIntrinsic& intrinsic = intrinsic_of(id);
+    return nest_.buffers[id].elements() / (intrinsic.m * intrinsic.n);
+  }
+  [[nodiscard]] bool multiplies_by_warp_groups() const {
+    bool found = false;
+    loops::device::visit_nodes<loops::Loop>(kernel_.body, [&](const loops::Loop& loop) {
+      found = found || (loop.intrinsic != nullptr && loop.intrinsic->by_warp_group());
+    });
+    return found;
+  }
+  [[nodiscard]] std::string helper(const TensorHelper& function) {
+    context_.helpers.emplace(function.name, function.definition);
+    context_.require(function.since);
+    return function.name;
+  }
+
+  /// The products of a warp group that make up all of `loop`, which then run on while the threads start others; nothing
+  /// if something else is in it, or around it are more of them.
+  [[nodiscard]] std::optional<FragmentTile> products_in(const loops::Loop& loop) const {
+    if (products_started_) return std::nullopt;
+    const loops::Loop* inner = &loop;
+    while (inner != nullptr) {
+      std::optional<FragmentTile> tile = fragment_tile(nest_, *inner);
+      if (tile) return tile->product->intrinsic->by_warp_group() ? std::move(tile) : std::nullopt;
+      if (inner->intrinsic != nullptr || inner->body.size() != 1) break;
+      inner = std::get_if<loops::Loop>(&inner->body[0].content);
+    }
+    return std::nullopt;
+  }
+  void begin_products(const FragmentTile& tile) {
+    products_started_ = true;
+    keep_sums(tile);
+    line(helper(begin_products_helper()) + "();");
+  }
+  void finish_products(const FragmentTile& tile) {
+    products_started_ = false;
+    line(helper(finish_products_helper()) + "();");
+    keep_sums(tile);
+  }
+
   /// What a warp does as a whole. False where `loop` begins nothing of the kind.
   bool emit_fragments(const loops::Loop& loop) {
     const std::optional<FragmentTile> tile = fragment_tile(nest_, loop);
@@ -31,7 +87,8 @@ class FragmentText : public StatementText {
       for (const loops::Var var : work.loops) declare_variable(var);
       if (work.statement->kind == loops::Statement::Kind::Initialise) {
         line("#pragma unroll");
-        line("for (int element = 0; element < " + std::to_string(registers_of_sums) + "; ++element) " +
+        line("for (int element = 0; element < " + std::to_string(loop.intrinsic->sums_of_thread()) +
+             "; ++element) " +
              fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
              "[element] = " + identity(*work.statement) + ";");
       } else {
@@ -48,11 +105,6 @@ class FragmentText : public StatementText {
     const IndexExpr number = loops::device::fragment_number(nest_, *marked.intrinsic, work, offset);
     return context_.buffers[id] + "[" + context_.index(number).text + "]";
   }
-  [[nodiscard]] std::string helper(const TensorHelper& function) {
-    context_.helpers.emplace(function.name, function.definition);
-    context_.require(function.since);
-    return function.name;
-  }
   template <class Inside>
   void unrolled(const std::vector<loops::Var>& loops, const Inside& inside, std::size_t next = 0) {
     if (next == loops.size()) {
@@ -64,7 +116,40 @@ class FragmentText : public StatementText {
     block(loop_head(loops[next], 1), [&] { unrolled(loops, inside, next + 1); });
   }
 
+  void keep_sums(const FragmentTile& tile) {
+    const BufferId sums = tile.work.statement->target;
+    line("#pragma unroll");
+    line("for (int fragment = 0; fragment < " + std::to_string(fragments_in(sums)) + "; ++fragment) " +
+         helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) +
+         "(" + context_.buffers[sums] + "[fragment]);");
+  }
+
+  /// Products of matrices that the instruction finds in shared memory by itself.
+  void emit_described_products(const FragmentTile& tile) {
+    context_.multiplies_by_warp_groups = true;
+    const loops::Statement& s = *tile.work.statement;
+    const auto describe = [&](const loops::device::FragmentOperand& o) {
+      const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[o.buffer].type));
+      return helper(describe_matrix_helper()) + "(&" + context_.element(o.buffer, o.first) + ", " +
+             std::to_string(o.matrices.along_terms * size) + ", " +
+             std::to_string(o.matrices.along_lines * size) + ")";
+    };
+    for (const loops::Var var : tile.work.loops) declare_variable(var);
+    for (const loops::Var var : tile.around) declare_variable(var);
+    const std::string guards = condition(s.guards);
+    block(guards.empty() ? "" : "if (" + guards + ")", [&] {
+      unrolled(tile.around, [&] {
+        const loops::device::FragmentOperand &a = tile.work.a, &b = tile.work.b;
+        line(helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
+                                              fragment_type(b.read->type), a.by_columns, b.by_columns)) +
+             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) +
+             ", " + describe(b) + ");");
+      });
+    });
+  }
+
   void emit_products(const FragmentTile& tile) {
+    if (tile.product->intrinsic->by_warp_group()) return emit_described_products(tile);
     const loops::Statement& s = *tile.work.statement;
     const FragmentType& type = fragment_type(tile.work.a.read->type);
     const bool known = tile.product->intrinsic->layout_is_known;
@@ -127,11 +212,13 @@ class FragmentText : public StatementText {
     const Taken from = taken(*work.statement);
     const std::string sums = fragment(marked, work, from.sums, from.offset);
     if (marked.intrinsic->layout_is_known) {
-      const SumPlace place = place_of_sum("(int)threadIdx.x", "part");
+      const schedule::TensorIntrinsic& intrinsic = *marked.intrinsic;
+      const SumPlace place = place_of_sum("(int)threadIdx.x", "part", intrinsic.by_warp_group());
       const bool pairs = stores_pairs(work);
       line("#pragma unroll");
-      block("for (int part = 0; part < 8; " + std::string(pairs ? "part += 2" : "++part") + ")", [&] {
-        declare_place(work, {place.row, place.column});
+      const std::string parts = std::to_string(intrinsic.sums_of_thread());
+      block("for (int part = 0; part < " + parts + "; " + (pairs ? "part += 2" : "++part") + ")", [&] {
+        declare_place(work, intrinsic, {place.row, place.column});
         if (pairs) {
           store_pair(work, from, sums);
         } else {
@@ -139,12 +226,13 @@ class FragmentText : public StatementText {
         }
       });
     } else {
-      take_out_through_shared_memory(work, from, sums);
+      take_out_through_shared_memory(work, *marked.intrinsic, from, sums);
     }
   }
   /// From shared memory of the warp each thread takes elements that are neighbours of those that other threads take at
   /// the same time.
-  void take_out_through_shared_memory(const loops::device::FragmentWork& work, const Taken& from,
+  void take_out_through_shared_memory(const loops::device::FragmentWork& work,
+                                      const schedule::TensorIntrinsic& intrinsic, const Taken& from,
                                       const std::string& sums) {
     const FragmentType& type = fragments_of_sums(nest_.buffers[from.sums].type);
     const std::string number = warp_number();
@@ -157,19 +245,20 @@ class FragmentText : public StatementText {
       // A number of iterations that is known, so that they can be written out.
       block("for (int part = 0; part < 8; ++part)", [&] {
         line("const int element = (int)threadIdx.x + 32 * part;");
-        declare_place(work, {"element / 16", "element % 16"});
+        declare_place(work, intrinsic, {"element / 16", "element % 16"});
         store_element(work, from, "staged[element]");
       });
       line("__syncwarp();");
     });
   }
   /// Names the row and column of a fragment that a thread is at; leaves out what is beyond.
-  void declare_place(const loops::device::FragmentWork& work, const std::array<std::string, 2>& place) {
+  void declare_place(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
+                     const std::array<std::string, 2>& place) {
     for (std::size_t l = 0; l < 2; ++l) {
       const loops::Var var = work.loops[l];
       line("const int " + context_.variables[var] + " = " + place[l] + ";");
       const std::int64_t extent = nest_.variables[var].extent;
-      if (extent < 16)
+      if (extent < (l == 0 ? intrinsic.m : intrinsic.n))
         line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
     }
   }
@@ -225,6 +314,8 @@ class FragmentText : public StatementText {
     if (kernel_.block[2] == 1) return "(int)threadIdx.y";
     return "((int)threadIdx.y + " + std::to_string(kernel_.block[1]) + " * (int)threadIdx.z)";
   }
+
+  bool products_started_ = false;
 };
 
 }  // namespace tunewright::codegen::cuda

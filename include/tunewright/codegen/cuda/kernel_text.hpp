@@ -57,6 +57,7 @@ class KernelText : public ReductionText {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
+              if (multiplies_by_warp_groups()) line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;
@@ -77,10 +78,10 @@ class KernelText : public ReductionText {
     if (buffer.scope == loops::Scope::Shared) return;  // declared at the start of the kernel
     if (context_.buffers[id].empty()) context_.buffers[id] = context_.names.unique(buffer.name);
     if (buffer.scope == loops::Scope::Accumulator) {
-      const std::int64_t fragments = buffer.elements() / (registers_of_sums * loops::device::threads_of_warp);
+      const schedule::TensorIntrinsic& intrinsic = intrinsic_of(id);
       line(std::string(fragments_of_sums(buffer.type).spelling) + " " + context_.buffers[id] + "[" +
-           std::to_string(fragments) + "][" + std::to_string(registers_of_sums) +
-           "];  // fragments, of the warp");
+           std::to_string(fragments_in(id)) + "][" + std::to_string(intrinsic.sums_of_thread()) +
+           "];  // fragments, of the warp" + (intrinsic.by_warp_group() ? " group" : ""));
       return;
     }
     const std::string declaration =
@@ -93,6 +94,12 @@ class KernelText : public ReductionText {
   void emit_loop(const loops::Loop& loop, std::int64_t unroll_limit) {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     declare_variable(loop.var);
+    const std::optional<FragmentTile> products = products_in(loop);
+    if (products) begin_products(*products);
+    emit_loop_itself(loop, unroll_limit);
+    if (products) finish_products(*products);
+  }
+  void emit_loop_itself(const loops::Loop& loop, std::int64_t unroll_limit) {
     if (emit_fragments(loop)) return;
     if (loop.kind == LoopKind::Vectorized && emit_vectorized(loop)) return;
     const bool small = unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit;

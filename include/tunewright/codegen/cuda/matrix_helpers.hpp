@@ -17,14 +17,17 @@ namespace tunewright::codegen::cuda {
 /// Registers of 32 bits, a thread, of a factor.
 inline constexpr unsigned matrix_registers = 4;
 
-/// Row and column, in a fragment of sums, of what lane `lane` has as element `part` of 8. Both are C expressions.
+/// Row and column, in a fragment of sums, of what thread `thread` of those that hold it has as element `part`: of 8 where
+/// they are a warp; in a warp group each warp has the next 16 rows. Both are C expressions.
 struct SumPlace {
   std::string row;
   std::string column;
 };
-[[nodiscard]] inline SumPlace place_of_sum(const std::string& lane, const std::string& part) {
-  return {lane + " / 4 + " + part + " / 2 % 2 * 8",
-          lane + " % 4 * 2 + " + part + " % 2 + " + part + " / 4 * 8"};
+[[nodiscard]] inline SumPlace place_of_sum(const std::string& thread, const std::string& part,
+                                           bool of_warp_group) {
+  return {(of_warp_group ? thread + " / 32 * 16 + " + thread + " % 32" : thread) + " / 4 + " + part +
+              " / 2 % 2 * 8",
+          thread + " % 4 * 2 + " + part + " % 2 + " + part + " / 4 * 8"};
 }
 
 /// `name(fragment, address, pitch)` loads a factor from shared memory: of matrix `matrix`, "a" or "b". Terms that are

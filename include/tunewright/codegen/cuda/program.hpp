@@ -41,6 +41,8 @@ struct DeviceProgram {
   std::vector<DeviceLaunch> launches;
   /// Least compute capability of a device that can run it, times ten: 80 for 8.0; 0: any.
   unsigned min_compute_capability = 0;
+  /// Whether it has instructions that only code for `Target::warp_group_architecture` can have.
+  bool multiplies_by_warp_groups = false;
 };
 
 }  // namespace tunewright::codegen

@@ -40,6 +40,7 @@ struct SourceContext {
   bool uses_bfloat16 = false;
   bool uses_vectors = false;
   bool copies_asynchronously = false;
+  bool multiplies_by_warp_groups = false;
   std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
   unsigned min_compute_capability = 0;           ///< times ten; of all instructions that are used
 

@@ -78,6 +78,7 @@ class GpuLevels {
  private:
   struct Kernel {
     bool used = false;
+    const schedule::TensorIntrinsic* of_groups = nullptr;  // an instruction that warp groups run
     double blocks = 1, threads = 1, shared_bytes = 0;
     double accumulators = 0, operands = 0;                        // registers of a thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
@@ -127,7 +128,8 @@ class GpuLevels {
                        });
   }
 
-  /// Products of fragments, or fragments that are taken out.
+  /// Products of fragments, or fragments that are taken out. Warps stand for warp groups where these run instructions, which
+  /// read each factor from shared memory once.
   void add_fragments(const OutlineStatement& s, Kernel& k) {
     constexpr double elements = 16 * 16, registers = 8;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -135,9 +137,13 @@ class GpuLevels {
     const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
     const StatementReach::Access store = reach_.accesses()[0];
     const double warps = reader_.iterations(threads);
+    for (const OutlineLoop& loop : reader_.open()) {
+      if (loop.intrinsic != nullptr && loop.intrinsic->by_warp_group()) k.of_groups = loop.intrinsic;
+    }
+    const double together = k.of_groups == nullptr ? warp() : static_cast<double>(k.of_groups->threads);
     k.used = true;
     k.blocks = std::max(k.blocks, reader_.iterations(blocks));
-    k.threads = std::max(k.threads, warps * warp());
+    k.threads = std::max(k.threads, warps * together);
     if (s.kind != loops::Statement::Kind::Update) {
       const double taken = warps * reader_.iterations(own);
       const loops::BodyOperations& ops = s.operations;
@@ -153,13 +159,19 @@ class GpuLevels {
     }
     if (!counted_[store.buffer]) {
       counted_[store.buffer] = true;
-      k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / warp();
+      k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / together;
     }
     const double terms = reader_.iterations(own), products = terms / (elements * 16);
     double loads = 0, operands = 0, bytes = 1;
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (reader_.scope_of(a.buffer) == loops::Scope::Accumulator) continue;
       bytes = reach_.element_bytes(a);
+      if (k.of_groups != nullptr) {
+        const std::size_t rows = reader_.open().size() - 3;  // the innermost are rows, columns and terms
+        const std::int64_t shared_by = (a.moved_by >> rows & 1U) != 0 ? k.of_groups->n : k.of_groups->m;
+        k.shared += warps * terms / static_cast<double>(shared_by) * bytes / m_->shared_bytes_per_cycle;
+        continue;
+      }
       const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
       loads += fragments;
       operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);

@@ -54,6 +54,7 @@ struct OutlineLoop {
   loops::LoopKind kind = loops::LoopKind::Serial;
   bool reduction = false;
   std::int64_t unroll_limit = 0;
+  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< that computes it
 };
 
 /// In program order. Memory is kept from one program to the next.
@@ -161,8 +162,8 @@ class NestOutliner {
     };
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
       outline_.add(Outline::Event::Enter, outline_.loops.size());
-      outline_.loops.push_back(
-          {loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction, loop->unroll_limit});
+      outline_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
+                                loop->unroll_limit, loop->intrinsic});
       add_all(loop->body);
       outline_.add(Outline::Event::Leave);
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {

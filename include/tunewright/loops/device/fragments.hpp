@@ -12,21 +12,21 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/loops/device/core_matrices.hpp"
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
 /// Tensor instructions in kernels. A buffer in `Scope::Accumulator` belongs to a warp, whose 32 threads hold it
-/// together, fragment by fragment; no thread has an address for an element. Whatever touches one is done by the warp
-/// as a whole, once, and stands in loops over one fragment, the outermost of which is marked:
+/// together, or to a warp group of four, by what computes it; fragment by fragment, and no thread has an address for an
+/// element. Whatever touches one is done by the warp or group as a whole, once, and stands in loops over one fragment, the
+/// outermost of which is marked:
 ///
 ///   fill        for i in 0..16 by wmma_fp16: for j in 0..16:                    C[i, j] = 0
 ///   multiply    for i in 0..16 by wmma_fp16: for j in 0..16: for k in 0..16:    C[i, j] += A[i, k] * B[k, j]
 ///   take out    for i in 0..16 by wmma_fp16: for j in 0..16:                    D[i, j] = f(C[i, j])
 ///
-/// ThreadX numbers the threads of a warp, the other thread indices the warps.
+/// ThreadX numbers the threads of a warp or group, the other thread indices the warps or groups.
 namespace tunewright::loops::device {
-
-inline constexpr std::int64_t threads_of_warp = 32;
 
 /// An offset that a loop counts up: how far apart its iterations are; nothing where that varies.
 [[nodiscard]] inline std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var) {
@@ -64,6 +64,7 @@ struct FragmentOperand {
   IndexExpr first;          ///< offset of its first element
   bool by_columns = false;  ///< neighbours in memory are of one column, else of one row
   std::int64_t pitch = 0;   ///< elements from one row, or column, to the next
+  CoreMatrices matrices{};  ///< instead of it, for warp groups
 };
 
 /// What the loops of a marked loop do.
@@ -110,19 +111,30 @@ struct FragmentWork {
     const std::optional<std::int64_t> down = distance_along(offset, is_a ? row : term),
                                       across = distance_along(offset, is_a ? term : column);
     o.by_columns = across != 1;
-    if (!down || !across || (o.by_columns ? *down : *across) != 1)
-      refuse(read, "whose rows and columns are both apart");
-    o.pitch = o.by_columns ? *across : *down;
     o.first = at_first(nest, offset, work.loops);
     constexpr std::int64_t row_bytes = 16;
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
-    // Where it is known which thread reads what, each row tells where it is.
-    const std::int64_t first_elements = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
-    if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
-      refuse(read, "whose fragments do not begin at every " + std::to_string(first_elements) +
-                       "th element, their rows at multiples of 16 bytes; pad the product and its copy");
     if (nest.buffers[o.buffer].scope != Scope::Shared)
       refuse(read, "which is not in shared memory; cache_read it there");
+    if (loop.intrinsic->by_warp_group()) {
+      const std::optional<CoreMatrices> matrices =
+          core_matrices(nest, offset, is_a ? row : column, term, row_bytes / size);
+      if (!matrices || !is_multiple_of(o.first, row_bytes / size))
+        refuse(read,
+               "which is not in matrices of 8 x 16 bytes; arrange its copy so that rows or columns and terms "
+               "are its last two dimensions");
+      o.matrices = *matrices;
+      o.by_columns = matrices->terms_are_neighbours != is_a;
+    } else {
+      if (!down || !across || (o.by_columns ? *down : *across) != 1)
+        refuse(read, "whose rows and columns are both apart");
+      o.pitch = o.by_columns ? *across : *down;
+      // Where it is known which thread reads what, each row tells where it is.
+      const std::int64_t first_elements = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
+      if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
+        refuse(read, "whose fragments do not begin at every " + std::to_string(first_elements) +
+                         "th element, their rows at multiples of 16 bytes; pad the product and its copy");
+    }
     if (loop.intrinsic->layout_is_known && size == 1 && o.by_columns == is_a)
       refuse(read, "whose neighbours are not multiplied together; swap the dimensions of its copy");
     return o;
@@ -146,19 +158,21 @@ class Fragments {
  public:
   Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
 
-  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads of a warp where there
-  /// are fragments.
+  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads that hold fragments
+  /// together, where there are any.
   void prepare(const Body& body) {
     visit_nodes<Allocate>(body, [this](const Allocate& a) { any_ = any_ || is_accumulator(a.buffer); });
     if (!any_) return;
-    visit_nodes<Loop>(body, [this](const Loop& loop) {
-      if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > threads_of_warp) {
+    const std::int64_t together = threads_together(body);
+    visit_nodes<Loop>(body, [&](const Loop& loop) {
+      if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > together) {
         throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) +
-                              " has more threads than a warp, which holds fragments; bind warps to thread_y");
+                              " has more than the " + std::to_string(together) +
+                              " threads that hold fragments together; bind what is beyond to thread_y");
       }
     });
-    nest_.variables.push_back({"lane", threads_of_warp});
-    threads_.x_y_z[0] = {static_cast<Var>(nest_.variables.size() - 1), threads_of_warp};
+    nest_.variables.push_back({"lane", together});
+    threads_.x_y_z[0] = {static_cast<Var>(nest_.variables.size() - 1), together};
   }
 
   /// Whether there are any, once prepared.
@@ -179,6 +193,18 @@ class Fragments {
  private:
   [[nodiscard]] bool is_accumulator(BufferId id) const {
     return nest_.buffers.at(id).scope == Scope::Accumulator;
+  }
+
+  /// Those of a warp, or of a warp group, by the instructions in a kernel.
+  [[nodiscard]] std::int64_t threads_together(const Body& body) const {
+    std::optional<std::int64_t> threads;
+    visit_nodes<Loop>(body, [&](const Loop& loop) {
+      if (loop.intrinsic == nullptr) return;
+      if (threads && *threads != loop.intrinsic->threads)
+        throw DeviceFormError("kernel '" + nest_.name + "' has instructions of warps and of warp groups");
+      threads = loop.intrinsic->threads;
+    });
+    return threads.value_or(schedule::TensorIntrinsic{}.threads);
   }
 
   [[noreturn]] void refuse(const Statement& s, const std::string& why) const {

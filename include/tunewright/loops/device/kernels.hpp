@@ -115,9 +115,10 @@ class KernelReader {
         const Buffer& buffer = nest_.buffers.at(allocate->buffer);
         const bool shared = buffer.scope == Scope::Shared;
         (shared ? kernel_.shared : kernel_.local).push_back(allocate->buffer);
-        const bool of_warp = buffer.scope == Scope::Accumulator;
+        // ThreadX numbers the threads that hold an accumulator together.
+        const bool together = buffer.scope == Scope::Accumulator;
         (shared ? kernel_.shared_bytes : kernel_.local_bytes) +=
-            of_warp ? buffer.bytes() / warp_size : buffer.bytes();
+            together ? buffer.bytes() / kernel_.block[0] : buffer.bytes();
       } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
         if (stays_in_warp(kernel_, *reduction)) continue;
         const auto element =

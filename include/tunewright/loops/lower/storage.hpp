@@ -24,6 +24,7 @@ class StoragePlan : Pass {
     make_buffers();
     pack_buffers();
     arrange_buffers();
+    store_core_matrices();
     keep_rows_apart();
     pipeline_buffers();
     store_by_fragments();
@@ -161,6 +162,36 @@ class StoragePlan : Pass {
       if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) continue;
       for (const std::uint32_t d : order) buffer.packing.push_back({d, 1, buffer.shape[d]});
       buffer.packing.back().extent += padding;
+    }
+  }
+
+  /// Operands of warp groups: the dimension that varies fastest is cut into pieces of 16 bytes, and pieces with the same
+  /// number are stored one after the other, along the dimension that varies next fastest, so that eight of them are a
+  /// core matrix. What was to keep rows apart keeps the columns of pieces apart.
+  void store_core_matrices() {
+    constexpr std::int64_t piece_bytes = 16;
+    for (TensorId id = 0; id < state_.stages.size(); ++id) {
+      const schedule::TensorIntrinsic* intrinsic = state_.stages[id].tensorized.intrinsic;
+      if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group())
+        continue;
+      for (const TensorId read : info_[id].reads) {
+        Buffer& buffer = nest_.buffers[nest_.buffer_of[read]];
+        // Whole dimensions, each in one piece so far.
+        if (buffer.scope != Scope::Shared || buffer.shape.size() < 2 ||
+            buffer.packing.size() > buffer.shape.size())
+          continue;
+        for (std::uint32_t d = 0; buffer.packing.size() < buffer.shape.size(); ++d)
+          buffer.packing.push_back({d, 1, buffer.shape[d]});
+        const auto size = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+        const std::int64_t piece = piece_bytes / size;
+        PackedDimension fastest = buffer.packing.back();
+        buffer.packing.pop_back();
+        const std::int64_t inside = buffer.shape[fastest.dimension];
+        buffer.packing.back().extent += program::ceil_div(fastest.extent - inside, piece);
+        buffer.packing.insert(buffer.packing.end() - 1,
+                              {fastest.dimension, piece, program::ceil_div(inside, piece)});
+        buffer.packing.push_back({fastest.dimension, 1, piece});
+      }
     }
   }
 

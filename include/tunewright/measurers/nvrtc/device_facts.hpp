@@ -34,8 +34,10 @@ struct DeviceFacts {
   std::int32_t memory_bus_bits = 0;
   std::uint64_t memory_bytes = 0;
 
-  [[nodiscard]] std::string architecture() const { return "sm_" + std::to_string(major * 10 + minor); }
-  /// E.g. "NVIDIA H200, sm_90, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
+  [[nodiscard]] std::string architecture() const {
+    return architecture_of(static_cast<unsigned>(major * 10 + minor));
+  }
+  /// E.g. "NVIDIA H200, sm_90a, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
   [[nodiscard]] std::string identity() const {
     char text[256];
     std::snprintf(text, sizeof text, "%s, %s, driver %d.%d, %d/%d MHz", name.data(), architecture().c_str(),

@@ -69,6 +69,7 @@ class GpuMachine {
     }
     const auto* loop = std::get_if<loops::Loop>(&node.content);
     if (loop == nullptr) return;
+    if (loop->intrinsic != nullptr && loop->intrinsic->by_warp_group()) kernel_.of_groups = loop->intrinsic;
     const std::int64_t extent = nest_.variables[loop->var].extent;
     if (is_block(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
     if (is_thread(loop->kind)) {
@@ -97,7 +98,7 @@ class GpuMachine {
         ahead = ahead || (shared && buffer.stages > 1);
         if (shared && !open_.empty()) open_.back().fetches = true;
         if (shared) kernel_.shared_bytes += buffer.bytes();
-        const std::int64_t holders = buffer.scope == loops::Scope::Accumulator ? warp_size : 1;
+        const std::int64_t holders = buffer.scope == loops::Scope::Accumulator ? kernel_.holders() : 1;
         kernel_.accumulators += shared ? registers_of_fetch(buffer)
                                        : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
       }
@@ -188,7 +189,8 @@ class GpuMachine {
   }
 
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out through shared memory. A warp does one
-  /// at a time; factors are loaded once for all unrolled loops that they do not depend on.
+  /// at a time; factors are loaded once for all unrolled loops that they do not depend on. Warp groups count as four warps,
+  /// whose instructions read each factor from shared memory once.
   void add_fragments(const loops::Statement& s) {
     const Access target = store_of(nest_, s);
     constexpr std::int64_t elements = 16 * 16, registers = 8, words_of_bank_step = 32;
@@ -197,7 +199,7 @@ class GpuMachine {
       if (!is_bound(loop.kind)) points = times(points, loop.extent);
       if (loop.kind == loops::LoopKind::Unrolled) tile = times(tile, loop.extent);
     }
-    const std::int64_t warps = kernel_.warps();
+    const std::int64_t warps = program::ceil_div(kernel_.block_threads(), kernel_.holders());
     const auto banks = [&](std::int64_t bytes) {
       kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
     };
@@ -227,6 +229,10 @@ class GpuMachine {
           shared_by = times(shared_by, loop.extent);
       }
       size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
+      if (kernel_.of_groups != nullptr) {
+        banks(times(times(warps, points / shared_by_instruction(load)), size));
+        continue;
+      }
       const std::int64_t fragments = times(warps, products / shared_by);
       kernel_.issue += times(fragments, 2 * prices_.issue);
       banks(times(fragments, elements * size));
@@ -238,6 +244,13 @@ class GpuMachine {
     kernel_.operands = std::max(kernel_.operands, operands);
     kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
                        times(products, product);
+  }
+
+  /// Products of elements that share one of `load` in an instruction of warp groups.
+  [[nodiscard]] std::int64_t shared_by_instruction(const Access& load) const {
+    const schedule::TensorIntrinsic& intrinsic = *kernel_.of_groups;
+    const OpenLoop& rows = *(open_.end() - 3);  // the innermost are rows, columns and terms
+    return load.moved_by(rows.var) ? intrinsic.n : intrinsic.m;
   }
 
   /// Of one product of fragments by the tensor units of a multiprocessor, or by its other units where it has none.

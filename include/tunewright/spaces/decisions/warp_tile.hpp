@@ -10,10 +10,11 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions where
+/// Sizes of products by tensor units of GPUs. Where instructions are of warp groups, these stand for warps below. Splits of one stage make up a tile: its axes, counted in instructions where
 /// these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in shared
 /// memory at a time].
 namespace tunewright::spaces::decisions {
@@ -28,6 +29,8 @@ struct WarpTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
   std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
+  /// What computes it; of a tile without one, the smallest.
+  const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic("wmma_fp16");
 
   /// Product of one part over the axes.
   [[nodiscard]] std::int64_t product(WarpPart part) const {
@@ -46,6 +49,8 @@ struct WarpTile {
   WarpTile tile;
   tile.tiles_kept = tiles_kept(steps, stage);
   for (Step& step : steps) {
+    const auto* by = std::get_if<schedule::Tensorize>(&step);
+    if (by != nullptr && by->stage == stage) tile.intrinsic = schedule::find_intrinsic(by->intrinsic);
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
     (is_warp_axis(*split) ? tile.axes : tile.reductions).push_back(split);
@@ -53,37 +58,50 @@ struct WarpTile {
   return tile;
 }
 
-/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads.
-[[nodiscard]] inline std::int64_t max_warps(const Target& target) {
-  return std::clamp<std::int64_t>(target.max_threads_per_block / std::max(target.warp_size, 1U), 1, 16);
-}
-/// Fragments of sums that a warp may have in a block of so many: five eighths of the registers of its threads, which
-/// hold eight of each. Limits that the target does not state are those of recent devices.
-[[nodiscard]] inline std::int64_t max_fragments(const Target& target, std::int64_t warps) {
-  constexpr std::int64_t registers_of_fragment = 8, warp = 32;
+/// Fragments of sums that five eighths of the registers of a warp have room for, in a block of so many warps; its threads
+/// hold a share of each. Limits that the target does not state are those of recent devices.
+[[nodiscard]] inline std::int64_t fragments_in_registers(const schedule::TensorIntrinsic& intrinsic,
+                                                         const Target& target, std::int64_t warps) {
   const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
   const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
-  const std::int64_t registers = std::min(a_thread, a_block / (warp * std::max<std::int64_t>(warps, 1)));
-  return std::max<std::int64_t>(registers * 5 / 8 / registers_of_fragment, 1);
+  const std::int64_t registers =
+      std::min(a_thread, a_block / (intrinsic.threads * std::max<std::int64_t>(warps, 1)));
+  return registers * 5 / 8 / intrinsic.sums_of_thread();
+}
+/// Fragments of sums that a warp may have in a block of so many.
+[[nodiscard]] inline std::int64_t max_fragments(const schedule::TensorIntrinsic& intrinsic,
+                                                const Target& target, std::int64_t warps) {
+  return std::max<std::int64_t>(fragments_in_registers(intrinsic, target, warps), 1);
+}
+/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads. No more than have registers for
+/// one fragment each.
+[[nodiscard]] inline std::int64_t max_warps(const schedule::TensorIntrinsic& intrinsic,
+                                            const Target& target) {
+  constexpr std::int64_t most_threads = 16 * 32;
+  std::int64_t warps = std::min<std::int64_t>(target.max_threads_per_block, most_threads) / intrinsic.threads;
+  while (warps > 1 && fragments_in_registers(intrinsic, target, warps) == 0) --warps;
+  return std::max<std::int64_t>(warps, 1);
 }
 
 [[nodiscard]] inline bool fits(const WarpTile& tile, const Target& target) {
   const std::int64_t warps = tile.product(Warps);
-  return warps <= max_warps(target) && tile.product(Fragments) <= max_fragments(target, warps);
+  return warps <= max_warps(*tile.intrinsic, target) &&
+         tile.product(Fragments) <= max_fragments(*tile.intrinsic, target, warps);
 }
 
 /// Instructions along the reduction whose operands fit into shared memory at once, going by a matrix product of 16 bits
 /// whose columns are the axis that leaves the least.
 [[nodiscard]] inline std::int64_t max_instructions_deep(const WarpTile& tile, const Target& target) {
-  constexpr std::int64_t bytes_of_fragment = 16 * 16 * 2;
-  const std::int64_t all = tile.product(Warps) * tile.product(Fragments);
-  std::int64_t rows_and_columns = all + 1;
+  constexpr std::int64_t bytes_of_terms = 16 * 2;  // of one row or column, in one instruction
+  const std::int64_t all = tile.product(Warps) * tile.product(Fragments), rows = tile.intrinsic->m,
+                     columns = tile.intrinsic->n;
+  std::int64_t rows_and_columns = all * rows + columns;
   for (const Split* axis : tile.axes) {
-    const std::int64_t columns = product_of(axis->factors);
-    rows_and_columns = std::min(rows_and_columns, columns + all / columns);
+    const std::int64_t across = product_of(axis->factors);
+    rows_and_columns = std::min(rows_and_columns, across * columns + all / across * rows);
   }
   return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_limit_bytes()) /
-                                    (bytes_of_fragment * rows_and_columns * tile.tiles_kept),
+                                    (bytes_of_terms * rows_and_columns * tile.tiles_kept),
                                 1);
 }
 
@@ -109,8 +127,8 @@ inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng)
   constexpr unsigned tries = 8;
   for (unsigned attempt = 0; attempt < tries; ++attempt) {
     std::int64_t warps = 1;
-    while (2 * warps <= max_warps(target) && rng.uniform() < 0.7) warps *= 2;
-    std::int64_t fragments = max_fragments(target, warps);
+    while (2 * warps <= max_warps(*tile.intrinsic, target) && rng.uniform() < 0.7) warps *= 2;
+    std::int64_t fragments = max_fragments(*tile.intrinsic, target, warps);
     std::vector<Split*> order = tile.axes;
     rng.shuffle(std::span(order));
     for (Split* axis : order) draw_warp_axis(*axis, warps, fragments, rng);
@@ -131,8 +149,9 @@ inline bool mutate_warp_split(const WarpTile& tile, Split& split, const Target& 
       move_factor(split, rng);
     } else if (is_warp_axis(split)) {
       split.factors.assign(warp_parts, 1);
-      std::int64_t warps = max_warps(target) / tile.product(Warps);
-      std::int64_t fragments = max_fragments(target, tile.product(Warps)) / tile.product(Fragments);
+      std::int64_t warps = max_warps(*tile.intrinsic, target) / tile.product(Warps);
+      std::int64_t fragments =
+          max_fragments(*tile.intrinsic, target, tile.product(Warps)) / tile.product(Fragments);
       draw_warp_axis(split, warps, fragments, rng);
     } else {
       std::fill(split.factors.begin(), split.factors.end(), 1);

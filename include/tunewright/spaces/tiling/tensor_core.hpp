@@ -48,6 +48,25 @@ namespace detail {
                      [&](const program::IndexExpr& index) { return is_alone(index, depth); });
 }
 
+/// The dimension of `read` that alone follows `axis`, and each step of it by one; nothing if there are several or none.
+[[nodiscard]] inline std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read,
+                                                                       IterId axis) {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t d = 0; d < read.indices.size(); ++d) {
+    if (!read.indices[d].uses(axis)) continue;
+    if (found || !read.indices[d].is_affine() || read.indices[d].coefficient(axis) != 1) return std::nullopt;
+    found = d;
+  }
+  return found;
+}
+
+/// Whether the matrix can be stored in core matrices: each of its axes goes along one dimension, by another.
+[[nodiscard]] inline bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth) {
+  const std::optional<std::uint32_t> lines = only_dimension_along(read, along),
+                                     terms = only_dimension_along(read, depth);
+  return lines && terms && *lines != *terms;
+}
+
 /// What each axis is rounded up to a multiple of.
 [[nodiscard]] inline std::vector<std::int64_t> multiples_of(const program::Operator& op,
                                                             const CoreProduct& product) {
@@ -86,6 +105,9 @@ namespace detail {
     if (!only_by(a, b, row)) continue;
     for (IterId depth = rank; depth < op.axes.size(); ++depth) {
       if (!detail::is_matrix(*a, row, depth) || !detail::is_matrix(*b, column, depth)) continue;
+      if (intrinsic.by_warp_group() &&
+          !(detail::fits_core_matrices(*a, row, depth) && detail::fits_core_matrices(*b, column, depth)))
+        continue;
       const CoreProduct here{&intrinsic, row, column, depth, a->tensor, b->tensor};
       const double used = share_not_padded(op, detail::multiples_of(op, here));
       if (used < std::max(best, least_used)) continue;
@@ -101,16 +123,14 @@ namespace detail {
                                                             const Target& target) {
   std::vector<CoreProduct> found;
   for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
-    if (!is_tensor_core(intrinsic.unit) || !target.has(intrinsic.unit) ||
-        target.compute_capability() < intrinsic.since)
-      continue;
+    if (!schedule::is_on(intrinsic, target)) continue;
     if (const std::optional<CoreProduct> product = core_product(op, intrinsic)) found.push_back(*product);
   }
   return found;
 }
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
-/// the fragments of a warp, with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
+/// the fragments of a warp (or groups of warps, and theirs), with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
 /// elementwise reader, if there is one, takes them. Extents that instructions do not divide are padded with zeros in
 /// shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
@@ -227,40 +247,57 @@ struct TensorizeProducts {
   /// width is a choice, and so is how far rows are apart.
   static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product,
                     const Tile& tiled) {
-    constexpr std::int64_t lanes = 32;
     const program::Operator& op = *s.state().stages[copy].op;
     const auto rank = static_cast<std::uint32_t>(op.rank());
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
     s.compute_at(copy, sums, tiled.reduction.back()[0]);
-    std::vector<std::uint32_t> order(rank);
-    for (std::uint32_t d = 0; d < rank; ++d) order[d] = d;
-    // Bytes that one thread multiplies together are neighbours: terms vary fastest.
-    if (size == 1 && product.intrinsic->layout_is_known)
-      std::swap(order[dimension_of_terms(s, sums, copy, product)], order.back());
-    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart.
+    std::vector<std::uint32_t> order = order_of(s, sums, copy, product);
+    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart; so
+    // do, of core matrices, pieces of one row that are stored.
     const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
     s.choose_arrangement(copy, {std::move(order)}, {0, padding});
     std::vector<IterId> iters = axes_between(0, rank);
     const std::vector<IterId> vector =
         s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
     iters.back() = vector[0];
-    const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {lanes});
+    const std::vector<IterId> of_warp =
+        s.split(copy, fuse_all(s, copy, std::move(iters)), {product.intrinsic->threads});
     const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);
     s.reorder(copy, {of_block[1], of_warp[1], of_block[0]});
     s.bind(copy, of_block[1], LoopKind::ThreadY);
     s.bind(copy, of_warp[1], LoopKind::ThreadX);
     s.vectorize(copy, vector[1]);
   }
-  /// The dimension of a factor that the terms alone count.
-  static std::size_t dimension_of_terms(const ScheduleBuilder& s, TensorId sums, TensorId copy,
-                                        const CoreProduct& product) {
+  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary fastest.
+  /// Core matrices have both their dimensions last.
+  static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
+                                             const CoreProduct& product) {
+    const program::Operator& op = *s.state().stages[copy].op;
+    std::vector<std::uint32_t> order(op.rank());
+    for (std::uint32_t d = 0; d < order.size(); ++d) order[d] = d;
+    const bool of_bytes = program::size_in_bytes(op.type) == 1;
+    if (of_bytes && product.intrinsic->layout_is_known)
+      std::swap(order[dimension_along(s, sums, copy, product.depth)], order.back());
+    if (!product.intrinsic->by_warp_group()) return order;
+    const std::uint32_t terms = dimension_along(s, sums, copy, product.depth),
+                        lines =
+                            dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
+    const std::uint32_t other = order.back() == terms ? lines : terms;
+    order.erase(std::find(order.begin(), order.end(), other));
+    order.insert(order.end() - 1, other);
+    return order;
+  }
+  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms.
+  static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis) {
     for (const program::Reads& reads : program::reads_of(*s.state().stages[sums].op)) {
       if (reads.tensor != copy) continue;
-      if (const std::optional<IterId> found = dimension_of(reads.accesses.front(), product.depth))
-        return *found;
+      if (const std::optional<IterId> alone = dimension_of(reads.accesses.front(), axis)) return *alone;
+      for (std::uint32_t d = 0; d < reads.accesses.front().size(); ++d) {
+        if (reads.accesses.front()[d].uses(axis)) return d;
+      }
     }
     throw std::logic_error("tensorized product: no dimension of '" + s.state().stages[copy].op->name +
-                           "' counts the terms alone, though `core_product` found one");
+                           "' goes along one of its axes, though `core_product` found one");
   }
 };
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/host_cuda.hpp"
+#include "support/cuda_comparison.hpp"
 #include "support/tensor_schedules.hpp"
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/core/gpu_targets.hpp"
@@ -33,51 +33,7 @@ using codegen::DeviceProgram;
 using loops::LoopNest;
 using program::ScalarType;
 using Graph = std::shared_ptr<const program::ComputeGraph>;
-using Numbers = std::vector<std::vector<double>>;
-
-/// Small integers, so that sums are exact in any order; another sequence for each argument, all of both signs where the
-/// type has them.
-Numbers arguments_of(const LoopNest& nest) {
-  Numbers arguments;
-  int next = 1;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    const int lowest = nest.buffers[id].type == ScalarType::UInt8 ? 120 : -6;
-    for (double& value : arguments.back()) value = (next = (next * 137 + 71) % 8191) % 13 + lowest;
-  }
-  return arguments;
-}
-
-/// Programs that are compiled together and must compute what unscheduled loops do.
-struct Comparison {
-  explicit Comparison(unsigned architecture) : host(architecture) {}
-  const DeviceProgram& add(const Graph& graph, LoopNest nest) {
-    nest.name = "program" + std::to_string(entries.size());
-    entries.push_back({loops::lower(schedule::Schedule{graph, {}}), codegen::to_cuda(nest)});
-    host.add(entries.back().program);
-    return entries.back().program;
-  }
-  void check() {
-    host.build();
-    for (const Entry& entry : entries) {
-      CAPTURE(entry.program.source);
-      CHECK(error_of(entry) == 0);
-    }
-  }
-  struct Entry {
-    LoopNest plain;
-    DeviceProgram program;
-  };
-  [[nodiscard]] double error_of(const Entry& entry) const {
-    Numbers got = arguments_of(entry.plain);
-    Numbers want = got;
-    loops::interpret(entry.plain, want);
-    host.run(entry.program, got);
-    return test::largest_error(got, want);
-  }
-  test::HostCuda host;
-  std::vector<Entry> entries;
-};
+using test::Comparison;
 
 Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose_a, bool transpose_b) {
   return ops::matmul_graph({.m = m_n_k[0],
@@ -176,22 +132,12 @@ TEST_CASE(
            Mutant{"wmma_fp16", "wmma.load.b.sync.aligned.row", "wmma.load.b.sync.aligned.col"},
            Mutant{"wmma_fp16", "wmma.mma.sync.aligned.row.row", "wmma.mma.sync.aligned.row.col"},
        }) {
-    LoopNest nest =
-        loops::lower(test::tensorized_matmul(graph, mutant.instruction, {{1, 2}, {2, 1}, 1}).schedule());
-    nest.name = "mutant" + std::to_string(comparison.entries.size());
-    DeviceProgram program = codegen::to_cuda(nest);
-    const std::size_t at = program.source.find(mutant.from);
-    CAPTURE(mutant.from);
-    REQUIRE(at != std::string::npos);
-    program.source.replace(at, std::string(mutant.from).size(), mutant.to);
-    comparison.host.add(program);
-    comparison.entries.push_back({loops::lower(schedule::Schedule{graph, {}}), program});
+    comparison.add_mutant(
+        graph,
+        loops::lower(test::tensorized_matmul(graph, mutant.instruction, {{1, 2}, {2, 1}, 1}).schedule()),
+        mutant.from, mutant.to);
   }
-  comparison.host.build();
-  for (const Comparison::Entry& entry : comparison.entries) {
-    CAPTURE(entry.program.name);
-    CHECK(comparison.error_of(entry) > 0);
-  }
+  comparison.check_all_wrong();
 }
 
 TEST_CASE("random schedules of products, batches and convolutions of odd shapes with what follows them") {

@@ -179,6 +179,74 @@ TEST_CASE("operands that run ahead of tensor instructions, through registers and
   }
 }
 
+TEST_CASE("descriptors of warp groups: 64 rows, 32 bytes of terms, for compute capability 9.0 alone") {
+  for (const std::int64_t columns : {64, 128, 256}) {
+    for (const auto& [type, name] : std::vector<std::pair<ScalarType, std::string>>{
+             {ScalarType::Float16, "fp16"}, {ScalarType::BFloat16, "bf16"}, {ScalarType::UInt8, "int8"}}) {
+      const std::string instruction = "wgmma_" + name + "_n" + std::to_string(columns);
+      const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic(instruction);
+      REQUIRE(intrinsic != nullptr);
+      CHECK(intrinsic->m == 64);
+      CHECK(intrinsic->n == columns);
+      CHECK(intrinsic->k * static_cast<std::int64_t>(program::size_in_bytes(type)) == 32);
+      CHECK(intrinsic->threads == 128);
+      CHECK(intrinsic->sums_of_thread() == columns / 2);
+      const LoopNest nest =
+          loops::lower(test::tensorized_matmul(product(64, 256, 64, type), instruction, {}).schedule());
+      Target plain = gpu_target("H100");
+      CHECK(loops::exceeded_limit(nest, plain).empty());
+      CHECK(schedule::is_on(*intrinsic, plain));
+      plain.architecture = "sm_90";
+      CHECK_FALSE(schedule::is_on(*intrinsic, plain));
+      CHECK(loops::exceeded_limit(nest, plain) == "tensor instruction the device lacks");
+      CHECK(loops::exceeded_limit(nest, gpu_target("A100")) == "tensor instruction the device lacks");
+    }
+  }
+}
+
+TEST_CASE("warp groups hold fragments, and operands lie in matrices of 8 x 16 bytes") {
+  const LoopNest nest = device(test::tensorized_matmul(product(128, 128, 64, ScalarType::Float16),
+                                                       "wgmma_fp16_n64", {{2, 1}, {1, 2}, 2, 8}));
+  const loops::DeviceKernel kernel = loops::device_kernels(nest).at(0);
+  CHECK(kernel.block == std::array<std::int64_t, 3>{128, 2, 1});
+  CHECK(kernel.staging_bytes == 0);
+  CHECK(kernel.local_bytes == 2 * 32 * 4);  // two fragments of 64 x 64, of which a thread has 32 sums each
+  // 128 rows of 32 terms are 4 x 129 pieces of 16 bytes, 32 terms of 128 columns 16 x 33: one more piece each time.
+  CHECK(kernel.shared_bytes == 16 * (4 * 129 + 16 * 33));
+  std::size_t products = 0;
+  loops::device::visit_nodes<loops::Loop>(nest.body, [&](const loops::Loop& loop) {
+    if (loop.intrinsic == nullptr) return;
+    const loops::device::FragmentWork work = loops::device::fragment_work(nest, loop);
+    if (work.statement->kind != loops::Statement::Kind::Update) return;
+    ++products;
+    CHECK_FALSE(work.a.by_columns);
+    CHECK(work.a.matrices.terms_are_neighbours);
+    CHECK(work.a.matrices.along_lines == 8 * 8);
+    CHECK(work.a.matrices.along_terms == 129 * 8);
+    CHECK_FALSE(work.b.by_columns);
+    CHECK_FALSE(work.b.matrices.terms_are_neighbours);
+    CHECK(work.b.matrices.along_lines == 33 * 8);
+    CHECK(work.b.matrices.along_terms == 8 * 8);
+  });
+  CHECK(products == 1);
+}
+
+TEST_CASE("products of odd shapes by warp groups compute what plain loops do, copies ahead of them or not") {
+  for (const auto& [a, b] :
+       std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}, {true, true}}) {
+    for (const ScalarType type : {ScalarType::Float16, ScalarType::Int8}) {
+      const auto graph = product(70, 75, 77, type, a, b);
+      const auto expected = outputs(loops::lower(schedule::Schedule{graph, {}}), plain);
+      const char* instruction = type == ScalarType::Int8 ? "wgmma_int8_n64" : "wgmma_fp16_n64";
+      ScheduleBuilder s = test::tensorized_matmul(graph, instruction, {{2, 1}, {1, 2}, 1});
+      CHECK(outputs(device(s), simt) == expected);
+      const schedule::TensorId sums = s.stage("matmul.accumulator"), copy = s.stage("A.shared");
+      s.pipeline(sums, s.state().stages[copy].location.iter, {3, true});
+      CHECK(outputs(device(s), simt) == expected);
+    }
+  }
+}
+
 TEST_CASE("a missing barrier is found, also within one warp") {
   LoopNest nest = device(
       test::tensorized_matmul(product(32, 32, 32, ScalarType::Float16), "wmma_fp16", {{1, 1}, {2, 2}, 1}));
@@ -237,6 +305,26 @@ TEST_CASE("bad input") {
   }
   CHECK_THROWS_WITH_AS((void)loops::to_device(loops::lower(as_it_is)),
                        doctest::Contains("'B.shared', whose neighbours are not multiplied together"),
+                       loops::DeviceFormError);
+  // What warp groups read has rows and terms last, terms of bytes as neighbours.
+  const auto arranged = [&](ScalarType type, const char* instruction) {
+    schedule::Schedule swapped =
+        test::tensorized_matmul(product(64, 64, 64, type), instruction, {}).schedule();
+    for (schedule::Step& step : swapped.steps) {
+      if (auto* arrange = std::get_if<schedule::Arrange>(&step)) arrange->orders = {{0, 1}};
+    }
+    return loops::lower(swapped);
+  };
+  CHECK_NOTHROW((void)loops::to_device(arranged(ScalarType::Float16, "wgmma_fp16_n64")));
+  CHECK_THROWS_WITH_AS((void)loops::to_device(arranged(ScalarType::Int8, "wgmma_int8_n64")),
+                       doctest::Contains("'B.shared', whose neighbours are not multiplied together"),
+                       loops::DeviceFormError);
+  LoopNest packed = arranged(ScalarType::Float16, "wgmma_fp16_n64");
+  for (loops::Buffer& buffer : packed.buffers) {
+    if (buffer.name == "B.shared") buffer.packing.clear();
+  }
+  CHECK_THROWS_WITH_AS((void)loops::to_device(packed),
+                       doctest::Contains("'B.shared', which is not in matrices of 8 x 16 bytes"),
                        loops::DeviceFormError);
   // Fragments that nothing computes: no instruction was asked for.
   ScheduleBuilder scalar(graph);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "tunewright/loops/device/pass.hpp"
+
+/// Operands as instructions of warp groups find them in shared memory, by a descriptor of where the matrix begins and how
+/// far its parts are apart, without swizzling.
+///
+/// A part, a core matrix, is eight pieces of 16 bytes that follow one another. A piece is 16 bytes of terms of one line, a
+/// row of `a` or a column of `b`, and a core matrix eight such lines; or, of numbers of 16 bits, a piece is eight lines at
+/// one term, and a core matrix eight such terms. Core matrices are any one multiple of 16 bytes apart along lines, and any
+/// other along terms.
+namespace tunewright::loops::device {
+
+struct CoreMatrices {
+  bool terms_are_neighbours = false;  ///< in memory; else lines are
+  std::int64_t along_lines = 0;       ///< elements from one core matrix to the next
+  std::int64_t along_terms = 0;
+};
+
+/// How elements at `offset` lie, of which `line` counts the lines and `term` the terms; nothing if not in core matrices
+/// whose pieces have `piece` elements. Cost: a substitution for each line and each term.
+[[nodiscard]] inline std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset,
+                                                               Var line, Var term, std::int64_t piece) {
+  constexpr std::int64_t pieces = 8;
+  const auto uses = [](const IndexExpr::Term& t, Var v) {
+    return t.kind == IndexExpr::Kind::Variable ? t.var == v : t.numerator->uses(v);
+  };
+  // Lines and terms then add up, so that it is enough to look at either.
+  const bool apart = std::none_of(offset.terms().begin(), offset.terms().end(),
+                                  [&](const IndexExpr::Term& t) { return uses(t, line) && uses(t, term); });
+  if (!apart) return std::nullopt;
+  const auto at = [&](std::int64_t l, std::int64_t t) {
+    return offset.substitute(
+        [&](Var v) { return v == line   ? IndexExpr(l)
+                            : v == term ? IndexExpr(t)
+                                        : IndexExpr::variable(v); },
+        [&](Var v) { return nest.range_of(v); });
+  };
+  const IndexExpr first = at(0, 0);
+  const auto distance = [&](std::int64_t l, std::int64_t t) -> std::optional<std::int64_t> {
+    const IndexExpr difference = at(l, t) - first;
+    return difference.is_constant() ? std::optional(difference.constant()) : std::nullopt;
+  };
+  CoreMatrices found;
+  found.terms_are_neighbours = distance(0, 1) == 1;
+  const std::int64_t lines = found.terms_are_neighbours ? pieces : piece,
+                     terms = found.terms_are_neighbours ? piece : pieces;
+  const auto runs = [&](std::int64_t extent, std::int64_t inside, bool are_neighbours, std::int64_t& apart_by,
+                        const auto& distance_of) {
+    apart_by = distance_of(inside).value_or(0);
+    for (std::int64_t i = 0; i < extent; ++i) {
+      if (distance_of(i) != i % inside * (are_neighbours ? 1 : piece) + i / inside * apart_by) return false;
+    }
+    return apart_by % piece == 0;
+  };
+  const bool whole = runs(nest.variables[line].extent, lines, !found.terms_are_neighbours, found.along_lines,
+                          [&](std::int64_t l) { return distance(l, 0); }) &&
+                     runs(nest.variables[term].extent, terms, found.terms_are_neighbours, found.along_terms,
+                          [&](std::int64_t t) { return distance(0, t); });
+  return whole ? std::optional(found) : std::nullopt;
+}
+
+}  // namespace tunewright::loops::device

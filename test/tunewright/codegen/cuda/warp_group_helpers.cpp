@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by warp groups, run on the host: their inline PTX is interpreted as the instruction set has it.
+#include "tunewright/codegen/cuda/warp_group_helpers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "support/cuda_comparison.hpp"
+#include "support/tensor_schedules.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+using program::ScalarType;
+using test::Comparison;
+using Graph = std::shared_ptr<const program::ComputeGraph>;
+
+constexpr unsigned sm_90 = 90;
+
+Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose_a = false,
+              bool transpose_b = false) {
+  return program::operators::matmul_graph({.m = m_n_k[0],
+                                           .n = m_n_k[1],
+                                           .k = m_n_k[2],
+                                           .transpose_a = transpose_a,
+                                           .transpose_b = transpose_b,
+                                           .type = type});
+}
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a descriptor has 14 bits each of where a matrix begins and how far its parts are apart") {
+  const std::string text = codegen::cuda::describe_matrix_helper().definition;
+  CHECK(contains(text, "(place & 0x3ffff) >> 4)"));
+  CHECK(contains(text, "((along_terms & 0x3ffff) >> 4) << 16"));
+  CHECK(contains(text, "((along_lines & 0x3ffff) >> 4) << 32"));
+}
+
+TEST_CASE("products of odd shapes by every instruction, stored by rows and by columns") {
+  struct Instruction {
+    const char* name;
+    ScalarType type;
+    std::string begin, end;  // of its text, around numbers of registers
+  };
+  Comparison comparison(sm_90);
+  for (const Instruction& i : {
+           Instruction{"wgmma_fp16_n64", ScalarType::Float16, "m64n64k16.f32.f16.f16 {%0",
+                       "%33, adds, 1, 1, "},
+           {"wgmma_fp16_n128", ScalarType::Float16, "m64n128k16.f32.f16.f16 {%0", "%65, adds, 1, 1, "},
+           {"wgmma_fp16_n256", ScalarType::Float16, "m64n256k16.f32.f16.f16 {%0", "%129, adds, 1, 1, "},
+           {"wgmma_bf16_n64", ScalarType::BFloat16, "m64n64k16.f32.bf16.bf16 {%0", "%33, adds, 1, 1, "},
+           {"wgmma_bf16_n128", ScalarType::BFloat16, "m64n128k16.f32.bf16.bf16 {%0", "%65, adds, 1, 1, "},
+           {"wgmma_bf16_n256", ScalarType::BFloat16, "m64n256k16.f32.bf16.bf16 {%0", "%129, adds, 1, 1, "},
+           {"wgmma_int8_n64", ScalarType::Int8, "m64n64k32.s32.s8.s8 {%0", "%33, adds; }"},
+           {"wgmma_int8_n128", ScalarType::UInt8, "m64n128k32.s32.u8.u8 {%0", "%65, adds; }"},
+           {"wgmma_int8_n256", ScalarType::Int8, "m64n256k32.s32.s8.s8 {%0", "%129, adds; }"},
+       }) {
+    for (const auto& [a, b] :
+         std::array<std::pair<bool, bool>, 4>{{{false, false}, {true, false}, {false, true}, {true, true}}}) {
+      const Graph graph = product({100, 75, 75}, i.type, a, b);
+      const std::int64_t two = std::string(i.name).ends_with("n64") ? 2 : 1;
+      const auto s = test::tensorized_matmul(graph, i.name, {{2, 1}, {1, two}, 2});
+      const codegen::DeviceProgram& program = comparison.add(graph, loops::lower(s.schedule()));
+      CAPTURE(program.source);
+      CHECK(contains(program.source, "wgmma.mma_async.sync.aligned." + i.begin));
+      const bool bytes = program::size_in_bytes(i.type) == 1;
+      const std::string transposed = bytes ? "" : std::string(a ? "1" : "0") + ", " + (b ? "0" : "1") + "; }";
+      CHECK(contains(program.source, i.end + transposed));
+      CHECK(program.multiplies_by_warp_groups);
+      CHECK(program.min_compute_capability == 90);
+      CHECK(program.launches.at(0).block == std::array<std::int64_t, 3>{128, 2, 1});
+    }
+  }
+  comparison.check();
+}
+
+TEST_CASE("wrong texts are found: offsets, transposition, registers, fences and waits that are not there") {
+  struct Mutant {
+    std::string from, to;
+  };
+  const auto without = [](const std::string& text) { return Mutant{"asm volatile(\"" + text + "\"", "//"}; };
+  const Graph graph = product({64, 128, 64}, ScalarType::Float16);
+  const auto nest = [&](unsigned depth, bool asynchronous) {
+    schedule::ScheduleBuilder s = test::tensorized_matmul(graph, "wgmma_fp16_n64", {{1, 1}, {1, 2}, 2});
+    if (depth > 1)
+      s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
+                 {depth, asynchronous});
+    return loops::lower(s.schedule());
+  };
+  const std::string shows = "show_stores_to_tensor_units();\n";
+  Comparison right(sm_90), wrong(sm_90);
+  for (const bool asynchronous : {false, true}) right.add(graph, nest(2, asynchronous));
+  right.add(graph, nest(1, false));
+  right.check();
+  for (const Mutant& mutant : {
+           Mutant{"int along_terms, int along_lines", "int along_lines, int along_terms"},
+           Mutant{"(place & 0x3ffff) >> 4", "(place & 0x3ffff) >> 5"},
+           Mutant{"adds, 1, 1, 0, 1;", "adds, 1, 1, 0, 0;"},
+           Mutant{"adds, 1, 1, 0, 1;", "adds, 1, 1, 1, 1;"},
+           Mutant{"\"+f\"(sums[1]), \"+f\"(sums[2])", "\"+f\"(sums[2]), \"+f\"(sums[1])"},
+           Mutant{"part / 2 % 2 * 8", "part / 2 % 2 * 4"},
+           Mutant{"threadIdx.x / 32 * 16", "threadIdx.x / 32 * 8"},
+           without("wgmma.fence.sync.aligned;"),
+           without("wgmma.commit_group.sync.aligned;"),
+           without("wgmma.wait_group.sync.aligned 0;"),
+           Mutant{"wait_group.sync.aligned 0", "wait_group.sync.aligned 1"},
+           without("fence.proxy.async.shared::cta;"),
+           Mutant{shows + "    __syncthreads();", "__syncthreads();\n    " + shows},
+       })
+    wrong.add_mutant(graph, nest(1, false), mutant.from, mutant.to);
+  // Behind the wait for copies nobody has shown them.
+  const std::string waits = "wait_for_copies<0>();\n    ";
+  wrong.add_mutant(graph, nest(2, true), shows, "\n");
+  wrong.add_mutant(graph, nest(2, true), waits + shows, shows + waits);
+  wrong.check_all_wrong();
+}
+
+TEST_CASE("random schedules of products, batches and convolutions of odd shapes with what follows them") {
+  namespace ops = program::operators;
+  const auto workload = [](std::size_t number, ScalarType type, Rng& rng) {
+    const auto dim = [&](std::int64_t least) { return least + static_cast<std::int64_t>(rng.below(8)); };
+    auto g = std::make_shared<program::ComputeGraph>();
+    const std::int64_t m = dim(50), n = dim(57), k = dim(25);
+    program::Tensor y;
+    if (number == 0) {
+      y = ops::matmul(*g, g->input("A", {m, k}, type), g->input("B", {k, n}, type));
+    } else if (number == 1) {
+      y = ops::batch_matmul(*g, g->input("A", {2, m, k}, type), g->input("B", {2, k, n}, type));
+    } else {
+      y = ops::conv2d(*g, g->input("x", {1, 2, m, k}, type), g->constant("w", {3, 3, k, n}, type),
+                      {.padding = 1});
+    }
+    y = ops::relu(*g, ops::bias_add(*g, y, g->constant("bias", {n}, y.type)));
+    if (program::is_float(type)) ops::cast(*g, y, type);
+    return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+  };
+  const spaces::MultiLevelTiling space;
+  Comparison comparison(sm_90);
+  std::size_t ahead = 0;
+  Rng rng(20);
+  for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8}) {
+    for (std::size_t number = 0; number < 3; ++number) {
+      const Graph graph = workload(number, type, rng);
+      const Task task = program::make_task("product", graph, gpu_target("H100"));
+      std::size_t found = 0;
+      for (int draw = 0; found < 2 && draw < 400; ++draw) {
+        const auto config = space.sample(task, rng);
+        REQUIRE(config);
+        const loops::LoopNest nest = loops::lower(*config);
+        const codegen::DeviceProgram program = codegen::to_cuda(nest);
+        if (!program.multiplies_by_warp_groups) continue;
+        ++found;
+        ahead += contains(program.source, "wait_for_copies");
+        comparison.add(graph, nest);
+      }
+      CAPTURE(number);
+      CHECK(found == 2);
+    }
+  }
+  CHECK(ahead >= 3);
+  comparison.check();
+}
