@@ -308,10 +308,10 @@ TEST_CASE("timing follows the protocol") {
     CHECK(ratio > 10);
     CHECK(ratio < 2000);  // even where other programs take most of the machine
   }
-  SUBCASE("a kernel far slower than the best is not repeated") {
+  SUBCASE("a kernel far slower than the best is repeated seldom") {
     const Timing timing = timing_of(slow_add, Seconds(1e-9));
     CHECK(timing.stopped == StopReason::FarSlower);
-    CHECK(timing.repeats.size() == 1);
+    CHECK(timing.repeats.size() <= Protocol::far_slower_repeats);
   }
   SUBCASE("any spread will do") {
     protocol.wanted_spread = protocol.noisy_spread = 1e9;

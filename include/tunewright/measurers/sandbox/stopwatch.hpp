@@ -49,6 +49,15 @@ struct Series {
   }
 };
 
+/// Whether all `repeats`, which took `total` seconds, are far slower than the best and there have been enough of them. A
+/// repeat during which other programs had the processor for a time slice of some milliseconds is far slower, too.
+[[nodiscard]] inline bool is_far_slower(const Protocol& protocol, double best_seconds,
+                                        std::span<const double> repeats, double total) {
+  const std::size_t enough = std::min(Protocol::far_slower_repeats, protocol.repeats_min);
+  if (repeats.size() < enough && total < protocol.budget_seconds / Protocol::far_slower_repeats) return false;
+  return *std::min_element(repeats.begin(), repeats.end()) > protocol.far_slower_factor * best_seconds;
+}
+
 /// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
 template <class Call, class Flush>
 [[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate,
@@ -69,7 +78,7 @@ template <class Call, class Flush>
     }
     series.repeats.push_back(each);
     const auto taken = series.repeats.size();
-    if (taken == 1 && best_seconds > 0 && each > protocol.far_slower_factor * best_seconds) {
+    if (best_seconds > 0 && is_far_slower(protocol, best_seconds, series.repeats, total)) {
       series.stopped = StopReason::FarSlower;
       return series;
     }

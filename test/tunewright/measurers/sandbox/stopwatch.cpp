@@ -92,6 +92,30 @@ TEST_CASE("a kernel that is hopelessly slow is called no second time") {
   CHECK(calls > 0);
 }
 
+TEST_CASE(
+    "repeats that other programs disturb do not make a kernel far slower, as many as are asked for do") {
+  struct Disturbed {
+    int disturbed = 0;     ///< repeats
+    double longer = 8e-3;  ///< seconds a call
+    int& asked;
+    [[nodiscard]] double seconds(unsigned calls) const {
+      return calls * (asked++ > 0 && asked <= disturbed + 1 ? longer : 1e-3);  // the first is the warm-up
+    }
+  };
+  const auto timed = [](int disturbed, double longer) {
+    int asked = 0;
+    return time_kernel(Protocol{}, 1e-3, 1e-3, Disturbed{disturbed, longer, asked}, [] {});
+  };
+  const Series twice = timed(2, 8e-3);
+  CHECK(twice.stopped == StopReason::Precise);
+  CHECK(stats::median(twice.repeats) == doctest::Approx(1e-3));  // of 8, 8, 1, 1 and 1 ms
+  CHECK(timed(3, 8e-3).stopped == StopReason::FarSlower);
+  CHECK(timed(100, 8e-3).repeats.size() == 3);
+  CHECK(timed(100, 3e-3).stopped == StopReason::Precise);  // slower, not far slower
+  CHECK(timed(100, 60e-3).repeats.size() == 1);  // two calls of 60 ms are more than a third of 150 ms
+  CHECK(timed(1, 60e-3).stopped == StopReason::FarSlower);
+}
+
 TEST_CASE("raw repeats and their summary") {
   const std::vector<double> repeats{3, 1, 2};
   const Timing timing = timing_of(repeats, 7, StopReason::Precise);
