@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/program/expr.hpp"
+#include "tunewright/loops/thread_arrays.hpp"
 
 /// How much code a kernel for a GPU comes to.
 namespace tunewright::loops {
@@ -45,7 +45,8 @@ namespace detail {
 
 class WrittenStatements {
  public:
-  explicit WrittenStatements(const LoopNest& nest) : nest_(nest), of_thread_(nest.buffers.size(), false) {}
+  explicit WrittenStatements(const LoopNest& nest)
+      : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
 
   std::int64_t run(const Node& kernel) {
     visit(kernel, 0);
@@ -56,9 +57,7 @@ class WrittenStatements {
   static constexpr std::int64_t many = std::int64_t{1} << 20;  ///< more are not told apart
 
   struct Around {
-    Var var = 0;
     std::int64_t copies = 1;
-    bool unrolled = false;         ///< whatever stands in it
     bool virtual_threads = false;  ///< which fetch together
   };
 
@@ -73,9 +72,6 @@ class WrittenStatements {
     } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
       visit(branch->then, limit);
       visit(branch->otherwise, limit);
-    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-      const Scope scope = nest_.buffers[allocate->buffer].scope;
-      of_thread_[allocate->buffer] = scope != Scope::Shared && scope != Scope::Accumulator;
     } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
       add(statement);
     } else if (std::holds_alternative<CrossThreadReduction>(node.content)) {
@@ -91,11 +87,14 @@ class WrittenStatements {
       visit(loop.body, limit);
       return;
     }
-    Around around{loop.var, std::min(many, nest_.variables[loop.var].extent)};
-    around.virtual_threads = loop.kind == LoopKind::VirtualThread;
-    around.unrolled = around.virtual_threads || loop.kind == LoopKind::Unrolled ||
-                      loop.kind == LoopKind::Vectorized ||
-                      (limit > 0 && statements_of(nest_, loop, limit) <= limit);
+    Around around{std::min(many, nest_.variables[loop.var].extent), loop.kind == LoopKind::VirtualThread};
+    const bool written =
+        around.virtual_threads || loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized ||
+        (limit > 0 && statements_of(nest_, loop, limit) <= limit) || arrays_.selected_by(loop.var, loop.body);
+    if (!written) {
+      visit(loop.body, limit);
+      return;
+    }
     if (loop.kind == LoopKind::Vectorized) around.copies = program::ceil_div(around.copies, 4);
     around_.push_back(around);
     visit(loop.body, limit);
@@ -106,35 +105,14 @@ class WrittenStatements {
     const bool fetches = statement != nullptr && nest_.buffers[statement->target].scope == Scope::Shared;
     std::int64_t copies = 1;
     for (const Around& loop : around_) {
-      const bool written = loop.unrolled ? !(loop.virtual_threads && fetches)
-                                         : statement != nullptr && selects_element(*statement, loop.var);
-      if (written) copies = times(copies, loop.copies);
+      if (!(loop.virtual_threads && fetches)) copies = times(copies, loop.copies);
     }
     total_ = std::min(many, total_ + copies);
   }
 
-  /// Whether `var` decides which element of a thread's own array the statement takes or stores.
-  [[nodiscard]] bool selects_element(const Statement& s, Var var) const {
-    const auto moves = [&](program::Var axis) { return s.axis_values[axis].uses(var); };
-    if (is_of_thread(s.target)) {
-      for (program::Var axis = 0; axis < s.op->rank(); ++axis) {
-        if (moves(axis)) return true;
-      }
-    }
-    if (s.kind == Statement::Kind::Initialise) return false;
-    bool found = false;
-    program::visit(s.op->body, [&](const program::ExprNode& e) {
-      if (found || e.op != program::Op::Load || !is_of_thread(nest_.buffer_of[e.tensor])) return;
-      for (const IndexExpr& index : e.indices)
-        program::for_each_variable(index, [&](program::Var axis) { found = found || moves(axis); });
-    });
-    return found;
-  }
-  [[nodiscard]] bool is_of_thread(BufferId id) const { return id < of_thread_.size() && of_thread_[id]; }
-
   const LoopNest& nest_;
-  std::vector<bool> of_thread_;
-  std::vector<Around> around_;  ///< from the outside in
+  ThreadArrays arrays_;
+  std::vector<Around> around_;  ///< loops that are written out, from the outside in
   std::int64_t total_ = 0;
 };
 
@@ -143,8 +121,8 @@ class WrittenStatements {
 /// Statements of a kernel, a node at the top of `nest`, when loops are written out as they are for GPUs: those marked
 /// for it, virtual threads, those that select elements of a thread's own arrays, which are registers only then, and
 /// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one statement.
-/// Of a nest as lowered or in device form. Cost: one walk over
-/// the kernel, and one over each loop in it that has an unroll limit: at most one for each level of nesting.
+/// Of a nest as lowered or in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most
+/// two for each level of nesting.
 [[nodiscard]] inline std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {
   return detail::WrittenStatements(nest).run(kernel);
 }

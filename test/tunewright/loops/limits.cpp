@@ -107,28 +107,13 @@ TEST_CASE("virtual threads are unrolled") {
   CHECK(exceeded_on_gpu(s, {.max_unrolled_statements = 3}) == "too much unrolling");
 }
 
-TEST_CASE("the code of a kernel is what is written out: vectors, virtual threads, registers, small loops") {
+TEST_CASE("a kernel comes to so many statements, written out") {
   ScheduleBuilder s = tiled();
-  const auto written = [&] {
-    const loops::LoopNest nest = loops::lower(s.schedule());
-    return loops::written_statements(nest, nest.body.at(0));
-  };
-  // Two virtual threads of two columns start, add up and store sums; a vector of each operand is fetched in a loop.
-  CHECK(written() == 2 * 2 + 1 + 1 + 2 * 2 + 2 * 2);
-  // Four by four of the reduction, 32 statements with the columns, are no more than 64; nor are the two vectors of B.
   s.choose_unroll_limit(s.stage("matmul.local"), {64});
-  CHECK(written() == 2 * 2 + 1 + 2 + 2 * 2 * 4 * 4 + 2 * 2);
   const loops::LoopNest nest = loops::lower(s.schedule());
+  CHECK(loops::written_statements(nest, nest.body.at(0)) == 75);
   CHECK(loops::exceeded_limit(nest, {.max_kernel_statements = 75}).empty());
   CHECK(loops::exceeded_limit(nest, {.max_kernel_statements = 74}) == "too much code");
-  // Two by two fragments are filled, added to and stored, each by one instruction; vectors of two operands, eight elements
-  // each, are fetched.
-  const loops::LoopNest units = loops::lower(
-      test::tensorized_matmul(
-          program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}),
-          "wmma_fp16", {.fragments = {2, 2}})
-          .schedule());
-  CHECK(loops::written_statements(units, units.body.at(0)) == 3 * 2 * 2 + 2 * 2);
 }
 
 TEST_CASE("threads that reduce together beyond a warp need shared memory") {
