@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "support/mutated.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "support/workloads.hpp"
@@ -63,11 +64,9 @@ Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed
       const reference::Tensors expected = reference::evaluate(*task.graph, inputs);
       codegen::LlvmCompiler compiler(task.target);
       for (std::size_t s = 0; s < schedules; ++s) {
-        auto config = space.sample(task, rng);
+        const auto config = space.sample(task, rng);
         if (!config) continue;
-        if (auto mutant = space.mutate(task, *config, rng); mutant && space.feasible(task, *mutant))
-          config = std::move(mutant);
-        check(task, *config, inputs, expected, compiler, tally);
+        check(task, test::mutated(space, task, *config, rng), inputs, expected, compiler, tally);
       }
     }
   }

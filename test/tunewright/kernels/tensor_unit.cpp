@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/emulated_tiles.hpp"
+#include "support/mutated.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
@@ -171,11 +172,6 @@ std::vector<Graph> odd_tile_products() {
           rounded_product()};
 }
 
-schedule::Schedule mutated(const Space& space, const Task& task, const schedule::Schedule& config, Rng& rng) {
-  auto mutant = space.mutate(task, config, rng);
-  return mutant && space.feasible(task, *mutant) ? *mutant : config;
-}
-
 /// The host with the tile registers alone, which it need not have.
 Target emulating_tiles(const Target& host) {
   Target runs = host.with_threads(1);
@@ -304,7 +300,7 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
     for (int draw = 0; draw < 16; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
-      config = mutated(space, task, *config, rng);
+      config = test::mutated(space, task, *config, rng);
       with_instruction += is_tensorized(*config);
       const loops::LoopNest nest = loops::lower(*config);
       const codegen::Kernel kernel = compiler.compile(nest);
@@ -349,7 +345,7 @@ TEST_CASE(
       auto config = space.sample(task, rng);
       REQUIRE(config);
       if (!is_tensorized(*config) || !leaves_padding_out(*config)) continue;
-      config = mutated(space, task, *config, rng);
+      config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       checked += check_outputs(*graph, compiler.compile(nest), inputs, expected, nest);
       const std::string assembly = to_text.to_assembly(nest);
@@ -384,7 +380,7 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
     for (int draw = 0; draw < 5; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
-      config = mutated(space, task, *config, rng);
+      config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
     }
@@ -413,7 +409,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
       auto config = space.sample(task, rng);
       REQUIRE(config);
       if (!is_padded(*config)) continue;
-      config = mutated(space, task, *config, rng);
+      config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       test::registers = {};
       checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);

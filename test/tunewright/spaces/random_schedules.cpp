@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "support/mutated.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/gpu_targets.hpp"
@@ -84,10 +85,7 @@ TEST_CASE("random schedules of every operator") {
       const Task task = program::make_task(workload.name, graph, target);
       auto config = space.sample(task, rng);
       if (!config) continue;
-      for (int step = 0; step < 3; ++step) {
-        const auto changed = space.mutate(task, *config, rng);
-        if (changed && space.feasible(task, *changed)) config = changed;
-      }
+      for (int step = 0; step < 3; ++step) config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       const reference::Tensors inputs = reference::random_inputs(*graph, rng);
       const reference::Tensors expected = reference::evaluate(*graph, inputs);
@@ -267,10 +265,7 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
       auto config = space.sample(task, rng);
       REQUIRE_MESSAGE(config.has_value(), workload.name, " ", seed);
       if (!is_tensorized(*config)) continue;
-      for (int step = 0; step < 3; ++step) {
-        const auto changed = space.mutate(task, *config, rng);
-        if (changed && space.feasible(task, *changed)) config = changed;
-      }
+      for (int step = 0; step < 3; ++step) config = test::mutated(space, task, *config, rng);
       const reference::Tensors inputs = reference::random_inputs(*graph, rng);
       const reference::Tensors expected = reference::evaluate(*graph, inputs);
       const loops::LoopNest nest = loops::lower(*config);
