@@ -18,9 +18,9 @@ namespace tunewright::recipes {
 /// Pruner's choice of a batch: one in ten at random.
 [[nodiscard]] inline samplers::EpsilonGreedy pruner_sampler() { return {.epsilon = 0.1}; }
 
-/// Pruner's network, trained in a third of the time on the hundred programs that a CPU measures in some seconds: 60
-/// mini-batches of 16 programs at 1e-3, where TenSet's training, the default of `models::PatternAware`, takes 300 of
-/// all of them at 7e-4.
+/// Pruner's network for CPUs, which measure a hundred programs in some seconds. It trains on mini-batches of 16 programs
+/// at 1e-3, 60 or four epochs of them, whichever are more, where TenSet's training, the default of
+/// `models::PatternAware`, takes at least 300 mini-batches of up to 512 at 7e-4.
 [[nodiscard]] inline models::PatternAware quickly_trained_network() {
   models::PatternAware network;
   network.training.epochs = 4;
@@ -42,15 +42,21 @@ namespace tunewright::recipes {
 ///       {.draft = {.form = drafts::SymbolAnalyzer::Form::Released}, .sampler = recipes::pruner_sampler()}};
 ///   tuner.run(task, {.trials = 2000, .batch = 10});
 ///
+/// Where measuring is quick, as on CPUs, training takes much of a search. Settings for that, with a network that also
+/// ranks mutations of the fastest programs:
+///
+///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.model = recipes::quickly_trained_network(),
+///                                                  .explorer = {.bred_factor = 20},
+///                                                  .sampler = recipes::pruner_sampler()}};
+///
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
 ///           ASPLOS 2025, doi:10.1145/3676641.3716269.
 /// Deviates: the analyser's default form is ours, the released one is an option. The network is trained anew at
 ///           doublings of the data and a few steps in between, since measuring takes a hundredth of the paper's time
-///           here; `pruner_training()` is the paper's. `quickly_trained_network()` and `DraftSet::bred_factor` go
-///           further, for CPUs. As `drafts::SymbolAnalyzer`,
-///           `features::Dataflow`, `explorers::DraftSet` and `models::PatternAware`. Rows of statements have
-///           164 columns, without the ten flags on the text of the computation. On CPUs, which the paper does
-///           not treat, all of it by analogy.
+///           here; `pruner_training()` is the paper's. `quickly_trained_network()` and `DraftSet::bred_factor` are
+///           ours. As `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
+///           `models::PatternAware`. Rows of statements have 164 columns, without the ten flags on the text of the
+///           computation. On CPUs, which the paper does not treat, all of it by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Pruner {
   using space = Space;
