@@ -58,10 +58,8 @@ struct DraftSet {
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
-    require(random_factor >= 0 && random_factor <= max_factor, "DraftSet", "random_factor", random_factor,
-            "0 to 10000 for each candidate wanted");
-    require(bred_factor >= 0 && bred_factor <= max_factor, "DraftSet", "bred_factor", bred_factor,
-            "0 to 10000 for each candidate wanted");
+    check_factor("random_factor", random_factor);
+    check_factor("bred_factor", bred_factor);
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
@@ -82,6 +80,12 @@ struct DraftSet {
   }
 
  private:
+  static void check_factor(const char* option, double factor) {
+    static_assert(max_factor == 10000, "the message names it");
+    require(factor >= 0 && factor <= max_factor, "DraftSet", option, factor,
+            "0 to 10000 for each candidate wanted");
+  }
+
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
       return {

@@ -120,11 +120,13 @@ TEST_CASE("options out of range") {
   const KeySet measured;
   std::size_t ranked = 0;
   const double infinity = std::numeric_limits<double>::infinity();
+  const double nan = std::numeric_limits<double>::quiet_NaN();
   for (explorers::DraftSet<> bad :
        {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
         explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1},
         explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.bred_factor = infinity},
         explorers::DraftSet<>{.random_factor = 1e300}, explorers::DraftSet<>{.bred_factor = 1e300},
+        explorers::DraftSet<>{.random_factor = nan}, explorers::DraftSet<>{.bred_factor = nan},
         explorers::DraftSet<>{.bred_factor = 10001}})
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
   explorers::DraftSet<> absurd{.random_factor = 20000};
