@@ -8,11 +8,11 @@
 // Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10. Trees are
 // trained anew whenever data grew by a fifth; the network at doublings, in at least `--least_steps` mini-batches (60) of
 // `--batch_programs` (16), `--epochs` (4) at least, at a rate of `--rate_e6` (1000) millionths, and `--steps` (20) after
-// other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (20)
-// mutations of the fastest programs for each one measured. Recipes: pruner, whose draft is the
-// analyser by levels; pruner_released and pruner_printed with Pruner's own forms, on GPU tasks; random_draft with the
-// network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this machine's CPU,
-// compiled and run. Ansor is searched first for even seeds and last for odd ones.
+// other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (20) mutations of the fastest
+// programs for each one measured. Recipes: pruner, whose draft is the analyser by levels; pruner_released and
+// pruner_printed with Pruner's own forms, on GPU tasks; random_draft with the network but sets drawn at random. Tasks for
+// two cores and for two GPUs; with --machine=real those for this machine's CPU, compiled and run. Ansor is searched first
+// for even seeds and last for odd ones.
 //
 // Time: on the simulated machine, `--trial_ms` (1000: compiling and measuring a candidate) a trial, and the processor time
 // the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall time, and
@@ -287,7 +287,7 @@ int main(int argc, char** argv) {
     settings.training.least_steps = count("least_steps", settings.training.least_steps);
     settings.training.batch_programs = options.number("batch_programs", settings.training.batch_programs);
     settings.training.epochs = count("epochs", settings.training.epochs);
-    settings.training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) * 1e-6F;
+    settings.training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) / 1e6F;
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
       add_studies<measurers::Simulated>(options, settings,
