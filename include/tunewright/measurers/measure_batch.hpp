@@ -18,8 +18,8 @@ namespace tunewright::measurers {
 
 /// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
 /// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`. `sink`
-/// (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the measurer gives
-/// another number of outcomes than there are programs, to a streaming one's sink included.
+/// (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the measurer does
+/// not give one outcome for each program, to a streaming one's sink included.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch,
@@ -44,10 +44,17 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   if (programs.empty()) return outcomes;
 
   std::size_t known = 0;
+  std::vector<char> is_known(programs.size());  // [L]
   const auto take = [&](std::size_t i, Outcome run) {
+    if (i >= programs.size() || is_known[i]) {
+      throw std::logic_error("the measurer reported outcome " + std::to_string(i) +
+                             (i < programs.size() ? " twice" : "") + " for " +
+                             std::to_string(programs.size()) + " programs; it owes one each, counted from 0");
+    }
+    is_known[i] = true;
     if (const auto latency = impossible_latency(run))
       run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
-    Outcome& outcome = outcomes[origin.at(i)];
+    Outcome& outcome = outcomes[origin[i]];
     outcome = std::move(run);
     ++known;
     report(origin[i], outcome);

@@ -67,6 +67,17 @@ struct Silent {  // reports the first outcome only
   }
 };
 
+struct Misplacing {  // reports all outcomes as that of one program
+  std::size_t place = 0;
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
+                               const OutcomeSink& sink = {}) {
+    auto outcomes = Backwards{}.measure(task, programs);
+    for (const Outcome& outcome : outcomes)
+      if (sink) sink(place, outcome);
+    return outcomes;
+  }
+};
+
 const std::vector<Candidate<toy::Tiles>> batch{{.config = {1, 1, 1, 1}, .key = 1},
                                                {.config = {0, 1, 1, 1}, .key = 2},
                                                {.config = {3, 3, 3, 3}, .key = 3}};
@@ -118,4 +129,19 @@ TEST_CASE("a measurer that keeps outcomes from the sink is named") {
   Silent measurer;
   CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch, {}),
                        doctest::Contains("reported 1 outcomes for 3 programs"), std::logic_error);
+}
+
+TEST_CASE("a measurer that reports an outcome twice, or for no program, is named") {
+  const auto measured = [](std::size_t place) {
+    Misplacing measurer{place};
+    std::size_t seen = 0;
+    CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch,
+                                                        [&](std::size_t, const Outcome&) { ++seen; }),
+                         doctest::Contains(place < 3 ? "reported outcome 1 twice for 3 programs"
+                                                     : "reported outcome 3 for 3 programs"),
+                         std::logic_error);
+    return seen;
+  };
+  CHECK(measured(1) == 1);
+  CHECK(measured(3) == 0);
 }
