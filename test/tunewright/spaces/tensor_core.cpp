@@ -162,6 +162,16 @@ TEST_CASE("candidates of warp groups have registers for their sums: half the col
   CHECK(max_fragments(wide, device, 2) == 1);
 }
 
+TEST_CASE("the instruction of a tile is its stage's, if that is one of GPUs") {
+  const auto instruction = [](const char* name, schedule::TensorId stage) {
+    std::vector<schedule::Step> steps{schedule::Tensorize{.stage = stage, .iter = 0, .intrinsic = name}};
+    return spaces::decisions::warp_tile_of(steps, 1).intrinsic->name;
+  };
+  CHECK(instruction("wgmma_fp16_n128", 1) == "wgmma_fp16_n128");
+  for (const char* other : {"avx512_vnni", "no_instruction"}) CHECK(instruction(other, 1) == "wmma_fp16");
+  CHECK(instruction("wgmma_fp16_n128", 2) == "wmma_fp16");
+}
+
 TEST_CASE("candidates keep to the warps and registers of the target, and mutate") {
   const spaces::MultiLevelTiling space;
   const Graph graph = product(1024, 768, 512, ScalarType::Float16);

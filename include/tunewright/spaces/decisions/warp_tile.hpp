@@ -14,9 +14,9 @@
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Sizes of products by tensor units of GPUs. Where instructions are of warp groups, these stand for warps below. Splits of one stage make up a tile: its axes, counted in instructions where
+/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions where
 /// these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in shared
-/// memory at a time].
+/// memory at a time]. Where instructions are of warp groups, warps below are warp groups.
 namespace tunewright::spaces::decisions {
 
 using schedule::Split;
@@ -29,7 +29,7 @@ struct WarpTile {
   std::vector<Split*> axes;
   std::vector<Split*> reductions;
   std::int64_t tiles_kept = 1;  ///< of each operand in shared memory
-  /// What computes it; of a tile without one, the smallest.
+  /// What computes it; of a tile that no instruction of GPUs computes, the smallest.
   const schedule::TensorIntrinsic* intrinsic = schedule::find_intrinsic("wmma_fp16");
 
   /// Product of one part over the axes.
@@ -50,7 +50,10 @@ struct WarpTile {
   tile.tiles_kept = tiles_kept(steps, stage);
   for (Step& step : steps) {
     const auto* by = std::get_if<schedule::Tensorize>(&step);
-    if (by != nullptr && by->stage == stage) tile.intrinsic = schedule::find_intrinsic(by->intrinsic);
+    if (by != nullptr && by->stage == stage) {
+      const schedule::TensorIntrinsic* named = schedule::find_intrinsic(by->intrinsic);
+      if (named != nullptr && is_tensor_core(named->unit)) tile.intrinsic = named;
+    }
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
     (is_warp_axis(*split) ? tile.axes : tile.reductions).push_back(split);

@@ -130,9 +130,9 @@ namespace detail {
 }
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
-/// the fragments of a warp (or groups of warps, and theirs), with R1 of the reduction in shared memory at a time. Sums stay in fragments, from which the
-/// elementwise reader, if there is one, takes them. Extents that instructions do not divide are padded with zeros in
-/// shared memory. How far the copies run ahead of the instructions is a choice.
+/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay in
+/// fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not divide are
+/// padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
     return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
