@@ -120,6 +120,8 @@ TEST_CASE("padding that all lanes share costs nothing, padding that differs betw
   };
   CHECK(patiently(true) == doctest::Approx(192 * (0.5 + 2 / 2.0) + 64 * 1.5 + steps * 2));
   CHECK(patiently(false) == doctest::Approx(192 * (0.5 + 2 + 2 / 2.0) + 64 * 8 * 1.5 + steps * 2));
+  CHECK(CpuAnalysis().roof(nest(true), core()).vector_operations == 192);
+  CHECK(CpuAnalysis().roof(nest(false), core()).vector_operations == 192 * (1 + 4));
 }
 
 TEST_CASE("what does not fit a cache is fetched again") {

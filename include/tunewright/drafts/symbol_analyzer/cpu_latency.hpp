@@ -47,7 +47,7 @@ struct CpuSymbols {
 
 /// What a program computes and moves at least.
 struct Roof {
-  double vector_operations = 0;  ///< of the worker that has most
+  double vector_operations = 0;  ///< of the worker that has most, without padding that sums do without
   double memory_bytes = 0;       ///< of all workers
 };
 
