@@ -108,9 +108,6 @@ struct FragmentWork {
     o.read = &read;
     o.buffer = nest.buffer_of.at(read.tensor);
     const IndexExpr offset = load_offset(nest, *work.statement, read);
-    const std::optional<std::int64_t> down = distance_along(offset, is_a ? row : term),
-                                      across = distance_along(offset, is_a ? term : column);
-    o.by_columns = across != 1;
     o.first = at_first(nest, offset, work.loops);
     constexpr std::int64_t row_bytes = 16;
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest.buffers[o.buffer].type));
@@ -126,6 +123,9 @@ struct FragmentWork {
       o.matrices = *matrices;
       o.by_columns = matrices->terms_are_neighbours != is_a;
     } else {
+      const std::optional<std::int64_t> down = distance_along(offset, is_a ? row : term),
+                                        across = distance_along(offset, is_a ? term : column);
+      o.by_columns = across != 1;
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;

@@ -326,6 +326,24 @@ TEST_CASE("bad input") {
   CHECK_THROWS_WITH_AS((void)loops::to_device(packed),
                        doctest::Contains("'B.shared', which is not in matrices of 8 x 16 bytes"),
                        loops::DeviceFormError);
+  // Fragments of warps and of warp groups in one kernel, and more threads than those that hold them.
+  const auto changed = [&](const auto& change) {
+    LoopNest nest = loops::lower(test::tensorized_matmul(graph, "mma_fp16", {{1, 1}, {1, 1}, 1}).schedule());
+    loops::device::visit_nodes<loops::Loop>(nest.body, [&](loops::Loop& loop) { change(nest, loop); });
+    return nest;
+  };
+  const LoopNest mixed = changed([](LoopNest&, loops::Loop& loop) {
+    if (loop.kind == loops::LoopKind::Vectorized) loop.intrinsic = schedule::find_intrinsic("wgmma_fp16_n64");
+  });
+  CHECK_THROWS_WITH_AS((void)loops::to_device(mixed),
+                       doctest::Contains("has instructions of warps and of warp groups"),
+                       loops::DeviceFormError);
+  const LoopNest wide = changed([](LoopNest& nest, loops::Loop& loop) {
+    if (loop.kind == loops::LoopKind::ThreadX) nest.variables[loop.var].extent = 64;
+  });
+  CHECK_THROWS_WITH_AS((void)loops::to_device(wide),
+                       doctest::Contains("more than the 32 threads that hold fragments together"),
+                       loops::DeviceFormError);
   // Fragments that nothing computes: no instruction was asked for.
   ScheduleBuilder scalar(graph);
   const schedule::TensorId sums = scalar.cache_write(scalar.stage("matmul"), Scope::Accumulator);
