@@ -3,16 +3,16 @@
 //
 //   study_pruner [--machine=simulated|real] [--seeds=N --first_seed=N --tasks=N --trials=N] [--trial_ms=N] [--threads=N]
 //                [--least_steps=N --batch_programs=N --epochs=N --rate_e6=N] [--steps=N --renewal_percent=N --growth_percent=N]
-//                [--population=N] [--bred=N]
+//                [--hidden=N] [--population=N] [--bred=N]
 //
-// Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10. Trees are
-// trained anew whenever data grew by a fifth; the network at doublings, in at least `--least_steps` mini-batches (60) of
-// `--batch_programs` (16), `--epochs` (4) at least, at a rate of `--rate_e6` (1000) millionths, and `--steps` (20) after
-// other batches; --renewal_percent=100 trains it always anew. The network also ranks `--bred` (20) mutations of the fastest
-// programs for each one measured. Recipes: pruner, whose draft is the analyser by levels; pruner_released and
-// pruner_printed with Pruner's own forms, on GPU tasks; random_draft with the network but sets drawn at random. Tasks for
-// two cores and for two GPUs; with --machine=real those for this machine's CPU, compiled and run. Ansor is searched first
-// for even seeds and last for odd ones.
+// Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10.
+// Trees are trained anew whenever data grew by a fifth; the network, `--hidden` (128) wide, at doublings, in at least
+// `--least_steps` mini-batches (60) of `--batch_programs` (16), `--epochs` (4) at least, at a rate of `--rate_e6`
+// (1000) millionths, and `--steps` (20) after other batches; --renewal_percent=100 trains it always anew. The network
+// also ranks `--bred` (20) mutations of the fastest programs for each one measured. Recipes: pruner, whose draft is
+// the analyser by levels; pruner_released and pruner_printed with Pruner's own forms, on GPU tasks; random_draft with
+// the network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this
+// machine's CPU, compiled and run. Ansor is searched first for even seeds and last for odd ones.
 //
 // Time: on the simulated machine, `--trial_ms` (1000: compiling and measuring a candidate) a trial, and the processor time
 // the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall time, and
@@ -51,6 +51,7 @@
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
+#include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
@@ -69,7 +70,7 @@ struct Settings {
   std::size_t trials = 200;
   Seconds trial{1.0};
   unsigned threads = 1;
-  nn::Training training = recipes::quickly_trained_network().training;
+  models::PatternAware network = recipes::quickly_trained_network();
   adaptations::Continued continued{};
   std::size_t population = 1536;  ///< of the draft
   double bred_factor = 20;
@@ -126,7 +127,8 @@ Course course(Parts<Recipe> parts, const Task& task, std::uint64_t seed, const S
   parts.threads = settings.threads;
   parts.model.threads = settings.threads;
   if constexpr (requires { parts.model.training; }) {
-    parts.model.training = settings.training;
+    parts.model.hidden = settings.network.hidden;
+    parts.model.training = settings.network.training;
     parts.adaptation = settings.continued;
   } else {
     parts.adaptation.min_growth = 0.2;
@@ -284,10 +286,12 @@ int main(int argc, char** argv) {
                                     .min_growth = share("growth_percent", 10)},
                       .population = options.number("population", 1536),
                       .bred_factor = static_cast<double>(options.number("bred", 20))};
-    settings.training.least_steps = count("least_steps", settings.training.least_steps);
-    settings.training.batch_programs = options.number("batch_programs", settings.training.batch_programs);
-    settings.training.epochs = count("epochs", settings.training.epochs);
-    settings.training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) / 1e6F;
+    settings.network.hidden = options.number("hidden", settings.network.hidden);
+    nn::Training& training = settings.network.training;
+    training.least_steps = count("least_steps", training.least_steps);
+    training.batch_programs = options.number("batch_programs", training.batch_programs);
+    training.epochs = count("epochs", training.epochs);
+    training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) / 1e6F;
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
       add_studies<measurers::Simulated>(options, settings,

@@ -21,7 +21,8 @@ namespace tunewright::drafts {
 ///
 ///   L = max(operations / peak, bytes / bandwidth),   score = 1 / L
 ///
-/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache.
+/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache of a run that finds it empty:
+/// where all buffers stay in it from one run to the next, later runs can take less.
 ///
 /// Paper:       Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
