@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,10 @@
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 
 namespace tunewright::test {
 
@@ -30,6 +35,26 @@ inline Numbers arguments_of(const loops::LoopNest& nest) {
     for (double& value : arguments.back()) value = (next = (next * 137 + 71) % 8191) % 13 + lowest;
   }
   return arguments;
+}
+
+/// A matrix product (0), a batch of them (1) or a convolution (2) of `m` rows, `n` columns and `k` terms, with a bias, a
+/// rectifier and, for floats, a conversion behind it.
+inline Graph product_and_what_follows(std::size_t number, std::int64_t m, std::int64_t n, std::int64_t k,
+                                      program::ScalarType type) {
+  namespace ops = program::operators;
+  auto g = std::make_shared<program::ComputeGraph>();
+  program::Tensor y;
+  if (number == 0) {
+    y = ops::matmul(*g, g->input("A", {m, k}, type), g->input("B", {k, n}, type));
+  } else if (number == 1) {
+    y = ops::batch_matmul(*g, g->input("A", {2, m, k}, type), g->input("B", {2, k, n}, type));
+  } else {
+    y = ops::conv2d(*g, g->input("x", {1, 2, m, k}, type), g->constant("w", {3, 3, k, n}, type),
+                    {.padding = 1});
+  }
+  y = ops::relu(*g, ops::bias_add(*g, y, g->constant("bias", {n}, y.type)));
+  if (program::is_float(type)) ops::cast(*g, y, type);
+  return g;
 }
 
 /// Programs that are compiled together and must compute what unscheduled loops do.

@@ -13,9 +13,6 @@
 #include "support/cuda_comparison.hpp"
 #include "support/tensor_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
-#include "tunewright/program/operators/batch_matmul.hpp"
-#include "tunewright/program/operators/conv.hpp"
-#include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -131,23 +128,10 @@ TEST_CASE("wrong texts are found: offsets, transposition, registers, fences and 
 }
 
 TEST_CASE("random schedules of products, batches and convolutions of odd shapes with what follows them") {
-  namespace ops = program::operators;
   const auto workload = [](std::size_t number, ScalarType type, Rng& rng) {
     const auto dim = [&](std::int64_t least) { return least + static_cast<std::int64_t>(rng.below(8)); };
-    auto g = std::make_shared<program::ComputeGraph>();
     const std::int64_t m = dim(50), n = dim(57), k = dim(25);
-    program::Tensor y;
-    if (number == 0) {
-      y = ops::matmul(*g, g->input("A", {m, k}, type), g->input("B", {k, n}, type));
-    } else if (number == 1) {
-      y = ops::batch_matmul(*g, g->input("A", {2, m, k}, type), g->input("B", {2, k, n}, type));
-    } else {
-      y = ops::conv2d(*g, g->input("x", {1, 2, m, k}, type), g->constant("w", {3, 3, k, n}, type),
-                      {.padding = 1});
-    }
-    y = ops::relu(*g, ops::bias_add(*g, y, g->constant("bias", {n}, y.type)));
-    if (program::is_float(type)) ops::cast(*g, y, type);
-    return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+    return test::product_and_what_follows(number, m, n, k, type);
   };
   const spaces::MultiLevelTiling space;
   Comparison comparison(sm_90);
