@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=<repository> -P conventions.cmake: licence lines, include guards, and the walls around external libraries.
+# cmake -DROOT=<repository> -P conventions.cmake: licence lines, include guards, the walls around external libraries, and a page
+# for each policy.
 
 set(faults "")
 
@@ -42,6 +43,24 @@ foreach(header IN LISTS headers)
       endif()
     endforeach()
   endif()
+endforeach()
+
+# A header whose docstring names the contract it models is a policy. A page of its family describes it and names the header.
+foreach(family IN ITEMS spaces features models drafts explorers samplers filters adaptations measurers)
+  set(manual "")
+  file(GLOB pages "${ROOT}/docs/policies/${family}/*.md")
+  foreach(page IN LISTS pages)
+    file(READ "${page}" text)
+    string(APPEND manual "${text}")
+  endforeach()
+  file(GLOB headers RELATIVE "${ROOT}/include/tunewright/${family}" "${ROOT}/include/tunewright/${family}/*.hpp")
+  foreach(header IN LISTS headers)
+    file(STRINGS "${ROOT}/include/tunewright/${family}/${header}" models REGEX "^/// Models: " LIMIT_COUNT 1)
+    string(FIND "${manual}" "${header}`" found)
+    if(models AND found LESS 0)
+      string(APPEND faults "  ${family}/${header}: no page in docs/policies/${family}/ names it\n")
+    endif()
+  endforeach()
 endforeach()
 
 foreach(folder IN ITEMS include test examples bench)

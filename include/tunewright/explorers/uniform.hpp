@@ -8,6 +8,7 @@ namespace tunewright::explorers {
 
 /// Considers random candidates and looks at no score: the pool of random search and of active learning.
 ///
+/// Models:      ExplorerFor<S> for every SearchSpace S.
 /// Shapes:      pool [max(wanted, `pool`)], fewer only if the space gives no more.
 /// Cost:        one `sample` a candidate.
 /// Determinism: same generator, same pool, at any number of threads.

@@ -41,10 +41,11 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 ///   reuse          innermost loop that rests, else innermost loop under which several statements use the
 ///   buffer curve          operations a byte touched, linear between the loops
 ///
-/// Shapes: one program a configuration, as many rows as stored buffers, 164 columns.
-/// Units: of each column, see the schema. Line size comes from the target.
+/// Models:      FeaturizerFor<S> for every space whose program is a loops::LoopNest.
+/// Shapes:      one program a configuration, as many rows as stored buffers, 164 columns.
+/// Units:       of each column, see the schema. Line size comes from the target.
 /// Determinism: a pure function of program and target, whatever `threads` is. All values are finite.
-/// Cost: about (accesses * dimensions * loops) additions a statement; microseconds a program.
+/// Cost:        about (accesses * dimensions * loops) additions a statement; microseconds a program.
 ///
 /// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions
 /// are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the region

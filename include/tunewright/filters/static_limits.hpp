@@ -13,7 +13,9 @@ namespace tunewright::filters {
 /// registers, stack and shared memory bytes, threads a block, unrolled statements.
 ///
 /// Counts by `space.why_infeasible(task, config)` where the space has it, else under "infeasible".
-/// Cost: one `why_infeasible` or `feasible` a candidate.
+///
+/// Models:      FilterFor<S> for every SearchSpace S.
+/// Cost:        one `why_infeasible` or `feasible` a candidate.
 struct StaticLimits {
   template <SearchSpace S>
   [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
