@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/written_statements.hpp"
 
@@ -148,7 +149,7 @@ class GpuLimitCheck {
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
       // The threads of a warp, or of a warp group, hold accumulators together.
-      if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.threads_together >
+      if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.instructions.threads_together() >
           limits_.max_local_bytes)
         return "local buffers too large";
       if (!exceeded_.empty()) return exceeded_;
@@ -163,7 +164,7 @@ class GpuLimitCheck {
     std::int64_t copies = 1;
     std::int64_t virtual_threads = 1;
     bool reduces_by_threads = false;
-    bool by_instruction = false;  ///< a tensor unit's: counts as one statement
+    const schedule::TensorIntrinsic* instruction = nullptr;  ///< counts as one statement
   };
   struct Kernel {
     std::array<std::int64_t, 3> grid{1, 1, 1};
@@ -171,7 +172,7 @@ class GpuLimitCheck {
     std::int64_t shared_bytes = 0;
     std::int64_t local_bytes = 0;
     std::int64_t accumulator_bytes = 0;
-    std::int64_t threads_together = schedule::TensorIntrinsic{}.threads;
+    FragmentInstructions instructions;
     std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
     bool combines_beyond_x = false;
     bool stages_fragments = false;  ///< takes them out through shared memory
@@ -204,7 +205,9 @@ class GpuLimitCheck {
         kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
       }
     } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-      if (around.copies > limits_.max_unrolled_statements && !around.by_instruction)
+      if (around.instruction != nullptr)
+        kernel_.instructions.add(*around.instruction, statement->target);
+      else if (around.copies > limits_.max_unrolled_statements)
         exceeded_ = "too much unrolling";
       if (around.reduces_by_threads && statement->kind == Statement::Kind::Update)
         note_combined(statement->target);
@@ -220,13 +223,12 @@ class GpuLimitCheck {
 
   void check(const Loop& loop, Around around) {
     const std::int64_t extent = nest_.variables[loop.var].extent;
-    around.by_instruction = around.by_instruction || loop.intrinsic != nullptr;
     if (loop.intrinsic != nullptr) {
+      around.instruction = loop.intrinsic;
       const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
       if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
           limits_.compute_capability < intrinsic.since || (intrinsic.by_warp_group() && !limits_.warp_groups))
         exceeded_ = "tensor instruction the device lacks";
-      kernel_.threads_together = std::max(kernel_.threads_together, intrinsic.threads);
       if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
     }
     if (schedule::is_thread_index(loop.kind)) {

@@ -24,13 +24,7 @@ class FragmentText : public StatementText {
  protected:
   /// The instruction that computes an accumulator. Throws `Unsupported` if there is none.
   [[nodiscard]] const schedule::TensorIntrinsic& intrinsic_of(BufferId id) const {
-    const schedule::TensorIntrinsic* found = nullptr;
-    loops::device::visit_nodes<loops::Loop>(kernel_.body, [&](const loops::Loop& loop) {
-      if (loop.intrinsic == nullptr) return;
-      loops::device::visit_nodes<loops::Statement>(loop.body, [&](const loops::Statement& s) {
-        if (s.target == id) found = loop.intrinsic;
-      });
-    });
+    const schedule::TensorIntrinsic* found = kernel_.instructions.storing_to(id);
     if (found == nullptr)
       throw Unsupported("no tensor instruction computes '" + nest_.buffers[id].name +
                         "'; keep it in another scope");
@@ -39,13 +33,6 @@ class FragmentText : public StatementText {
   [[nodiscard]] std::int64_t fragments_in(BufferId id) const {
     const schedule::TensorIntrinsic& intrinsic = intrinsic_of(id);
     return nest_.buffers[id].elements() / (intrinsic.m * intrinsic.n);
-  }
-  [[nodiscard]] bool multiplies_by_warp_groups() const {
-    bool found = false;
-    loops::device::visit_nodes<loops::Loop>(kernel_.body, [&](const loops::Loop& loop) {
-      found = found || (loop.intrinsic != nullptr && loop.intrinsic->by_warp_group());
-    });
-    return found;
   }
   [[nodiscard]] std::string helper(const TensorHelper& function) {
     context_.helpers.emplace(function.name, function.definition);

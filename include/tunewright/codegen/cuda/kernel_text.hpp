@@ -57,7 +57,7 @@ class KernelText : public ReductionText {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
-              if (multiplies_by_warp_groups()) line(helper(show_stores_helper()) + "();");
+              if (kernel_.instructions.by_warp_groups()) line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;

@@ -15,6 +15,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
 
 namespace tunewright::drafts {
 
@@ -78,7 +79,7 @@ class GpuLevels {
  private:
   struct Kernel {
     bool used = false;
-    const schedule::TensorIntrinsic* of_groups = nullptr;  // an instruction that warp groups run
+    loops::FragmentInstructions instructions;  // of tensor units
     double blocks = 1, threads = 1, shared_bytes = 0;
     double accumulators = 0, operands = 0;                        // registers of a thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
@@ -137,10 +138,12 @@ class GpuLevels {
     const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
     const StatementReach::Access store = reach_.accesses()[0];
     const double warps = reader_.iterations(threads);
-    for (const OutlineLoop& loop : reader_.open()) {
-      if (loop.intrinsic != nullptr && loop.intrinsic->by_warp_group()) k.of_groups = loop.intrinsic;
-    }
-    const double together = k.of_groups == nullptr ? warp() : static_cast<double>(k.of_groups->threads);
+    const std::span<const OutlineLoop> open = reader_.open();
+    // Rows, the outermost of the loops that one instruction does; none around what is taken out.
+    const auto rows = std::find_if(open.begin(), open.end(),
+                                   [](const OutlineLoop& loop) { return loop.intrinsic != nullptr; });
+    if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
+    const auto together = static_cast<double>(k.instructions.threads_together());
     k.used = true;
     k.blocks = std::max(k.blocks, reader_.iterations(blocks));
     k.threads = std::max(k.threads, warps * together);
@@ -166,9 +169,9 @@ class GpuLevels {
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (reader_.scope_of(a.buffer) == loops::Scope::Accumulator) continue;
       bytes = reach_.element_bytes(a);
-      if (k.of_groups != nullptr) {
-        const std::size_t rows = reader_.open().size() - 3;  // the innermost are rows, columns and terms
-        const std::int64_t shared_by = (a.moved_by >> rows & 1U) != 0 ? k.of_groups->n : k.of_groups->m;
+      if (rows != open.end() && rows->intrinsic->by_warp_group()) {
+        const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
+        const std::int64_t shared_by = is_a ? rows->intrinsic->n : rows->intrinsic->m;
         k.shared += warps * terms / static_cast<double>(shared_by) * bytes / m_->shared_bytes_per_cycle;
         continue;
       }

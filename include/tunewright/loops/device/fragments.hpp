@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +13,7 @@
 
 #include "tunewright/loops/device/core_matrices.hpp"
 #include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
 /// Tensor instructions in kernels. A buffer in `Scope::Accumulator` belongs to a warp, whose 32 threads hold it
@@ -163,7 +163,10 @@ class Fragments {
   void prepare(const Body& body) {
     visit_nodes<Allocate>(body, [this](const Allocate& a) { any_ = any_ || is_accumulator(a.buffer); });
     if (!any_) return;
-    const std::int64_t together = threads_together(body);
+    const FragmentInstructions instructions(body);
+    if (instructions.mix_warps_and_groups())
+      throw DeviceFormError("kernel '" + nest_.name + "' has instructions of warps and of warp groups");
+    const std::int64_t together = instructions.threads_together();
     visit_nodes<Loop>(body, [&](const Loop& loop) {
       if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > together) {
         throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) +
@@ -181,11 +184,7 @@ class Fragments {
   /// Once there are no loops over threads any more.
   void mark(Body& body) {
     if (!any_) return;
-    visit_nodes<Loop>(body, [this](const Loop& loop) {
-      if (loop.intrinsic == nullptr) return;
-      visit_nodes<Statement>(loop.body,
-                             [&](const Statement& s) { intrinsic_of_[s.target] = loop.intrinsic; });
-    });
+    instructions_ = FragmentInstructions(body);
     std::vector<Loop*> around;
     mark(body, around, false);
   }
@@ -193,18 +192,6 @@ class Fragments {
  private:
   [[nodiscard]] bool is_accumulator(BufferId id) const {
     return nest_.buffers.at(id).scope == Scope::Accumulator;
-  }
-
-  /// Those of a warp, or of a warp group, by the instructions in a kernel.
-  [[nodiscard]] std::int64_t threads_together(const Body& body) const {
-    std::optional<std::int64_t> threads;
-    visit_nodes<Loop>(body, [&](const Loop& loop) {
-      if (loop.intrinsic == nullptr) return;
-      if (threads && *threads != loop.intrinsic->threads)
-        throw DeviceFormError("kernel '" + nest_.name + "' has instructions of warps and of warp groups");
-      threads = loop.intrinsic->threads;
-    });
-    return threads.value_or(schedule::TensorIntrinsic{}.threads);
   }
 
   [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
@@ -239,10 +226,10 @@ class Fragments {
     if (accumulators.empty()) return;
     if (divided || uses_lane_anywhere || of_thread)
       refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
-    const auto found = intrinsic_of_.find(accumulators.front().buffer);
-    if (found == intrinsic_of_.end())
+    const schedule::TensorIntrinsic* found = instructions_.storing_to(accumulators.front().buffer);
+    if (found == nullptr)
       refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
-    const schedule::TensorIntrinsic& intrinsic = *found->second;
+    const schedule::TensorIntrinsic& intrinsic = *found;
     if (!is_tensor_core(intrinsic.unit))
       refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
     const std::size_t depth = s.kind == Statement::Kind::Update ? 3 : 2;
@@ -304,7 +291,7 @@ class Fragments {
   LoopNest& nest_;
   ThreadIndices& threads_;
   bool any_ = false;
-  std::map<BufferId, const schedule::TensorIntrinsic*> intrinsic_of_;
+  FragmentInstructions instructions_;
 };
 
 }  // namespace tunewright::loops::device

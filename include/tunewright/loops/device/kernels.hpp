@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
 
 /// The kernels of a nest in device form, for those that generate, limit or run them.
 namespace tunewright::loops {
@@ -31,7 +32,8 @@ struct DeviceKernel {
   /// Shared bytes that combinations across threads need at most: one element a thread, as they follow one
   /// another. None where they stay within warps.
   std::int64_t combination_bytes = 0;
-  std::int64_t staging_bytes = 0;  ///< shared bytes to take fragments out through, one a warp
+  std::int64_t staging_bytes = 0;     ///< shared bytes to take fragments out through, one a warp
+  FragmentInstructions instructions;  ///< of tensor units
 
   [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
   [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
@@ -63,6 +65,7 @@ class KernelReader {
       kernel_.body = loop->body;
     }
     visit(kernel_.body);
+    kernel_.instructions = FragmentInstructions(kernel_.body);
   }
 
  private:

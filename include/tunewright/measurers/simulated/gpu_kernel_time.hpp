@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
 #include "tunewright/measurers/simulated/gpu_prices.hpp"
@@ -21,7 +22,7 @@ namespace tunewright::measurers::simulated {
 struct KernelWork {
   std::int64_t blocks = 1;
   std::array<ThreadLoop, 3> threads{};
-  const schedule::TensorIntrinsic* of_groups = nullptr;  ///< an instruction that warp groups run
+  loops::FragmentInstructions instructions;  ///< of tensor units
   std::int64_t shared_bytes = 0;
   std::int64_t accumulators = 0;  ///< registers of a thread
   std::int64_t operands = 0;      ///< registers of a thread, the most that a statement keeps
@@ -34,8 +35,6 @@ struct KernelWork {
     return threads[0].extent * threads[1].extent * threads[2].extent;
   }
   [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
-  /// Threads that hold fragments together.
-  [[nodiscard]] std::int64_t holders() const { return of_groups == nullptr ? warp_size : of_groups->threads; }
 };
 
 /// From the work of a kernel to the time it takes on a device, whose multiprocessors run as many blocks at a time as fit.

@@ -36,6 +36,7 @@ class GpuMachine {
       }
       kernel_ = KernelWork{};
       kernel_.requested.assign(nest_.buffers.size(), 0);
+      kernel_.instructions = loops::FragmentInstructions(std::span(&node, 1));
       find_threads(node);
       visit(std::span(&node, 1), 0);
       total = std::min(total, never) + GpuKernelTime(nest_, target_, prices_, kernel_).duration();
@@ -51,7 +52,8 @@ class GpuMachine {
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
-    bool fetches = false;  ///< fills shared memory anew at each iteration
+    const schedule::TensorIntrinsic* instruction = nullptr;  ///< that does all of it, one row after the other
+    bool fetches = false;                                    ///< fills shared memory anew at each iteration
   };
 
   static bool is_block(loops::LoopKind kind) {
@@ -69,7 +71,6 @@ class GpuMachine {
     }
     const auto* loop = std::get_if<loops::Loop>(&node.content);
     if (loop == nullptr) return;
-    if (loop->intrinsic != nullptr && loop->intrinsic->by_warp_group()) kernel_.of_groups = loop->intrinsic;
     const std::int64_t extent = nest_.variables[loop->var].extent;
     if (is_block(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
     if (is_thread(loop->kind)) {
@@ -84,7 +85,8 @@ class GpuMachine {
     bool fetches = false, ahead = false;
     for (const loops::Node& node : body) {
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, false});
+        open_.push_back(
+            {loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, loop->intrinsic});
         visit(loop->body, std::max(unroll_limit, loop->unroll_limit));
         open_.pop_back();
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
@@ -98,7 +100,8 @@ class GpuMachine {
         ahead = ahead || (shared && buffer.stages > 1);
         if (shared && !open_.empty()) open_.back().fetches = true;
         if (shared) kernel_.shared_bytes += buffer.bytes();
-        const std::int64_t holders = buffer.scope == loops::Scope::Accumulator ? kernel_.holders() : 1;
+        const std::int64_t holders =
+            buffer.scope == loops::Scope::Accumulator ? kernel_.instructions.threads_together() : 1;
         kernel_.accumulators += shared ? registers_of_fetch(buffer)
                                        : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
       }
@@ -199,7 +202,8 @@ class GpuMachine {
       if (!is_bound(loop.kind)) points = times(points, loop.extent);
       if (loop.kind == loops::LoopKind::Unrolled) tile = times(tile, loop.extent);
     }
-    const std::int64_t warps = program::ceil_div(kernel_.block_threads(), kernel_.holders());
+    const std::int64_t warps =
+        program::ceil_div(kernel_.block_threads(), kernel_.instructions.threads_together());
     const auto banks = [&](std::int64_t bytes) {
       kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
     };
@@ -219,6 +223,9 @@ class GpuMachine {
       kernel_.latency += prices_.shared_latency;
       return;
     }
+    // Rows are the outermost of the loops that one instruction does.
+    const auto rows = std::find_if(open_.begin(), open_.end(),
+                                   [](const OpenLoop& loop) { return loop.instruction != nullptr; });
     const std::int64_t products = points / (elements * 16);
     std::int64_t operands = 0, size = 1;
     for (const Access& load : loads_of(nest_, s)) {
@@ -229,8 +236,10 @@ class GpuMachine {
           shared_by = times(shared_by, loop.extent);
       }
       size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
-      if (kernel_.of_groups != nullptr) {
-        banks(times(times(warps, points / shared_by_instruction(load)), size));
+      if (rows != open_.end() && rows->instruction->by_warp_group()) {
+        const std::int64_t shared_by_instruction =
+            load.moved_by(rows->var) ? rows->instruction->n : rows->instruction->m;
+        banks(times(times(warps, points / shared_by_instruction), size));
         continue;
       }
       const std::int64_t fragments = times(warps, products / shared_by);
@@ -244,13 +253,6 @@ class GpuMachine {
     kernel_.operands = std::max(kernel_.operands, operands);
     kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
                        times(products, product);
-  }
-
-  /// Products of elements that share one of `load` in an instruction of warp groups.
-  [[nodiscard]] std::int64_t shared_by_instruction(const Access& load) const {
-    const schedule::TensorIntrinsic& intrinsic = *kernel_.of_groups;
-    const OpenLoop& rows = *(open_.end() - 3);  // the innermost are rows, columns and terms
-    return load.moved_by(rows.var) ? intrinsic.n : intrinsic.m;
   }
 
   /// Of one product of fragments by the tensor units of a multiprocessor, or by its other units where it has none.
