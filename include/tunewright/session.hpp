@@ -2,15 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
-#include <limits>
-#include <mutex>
-#include <new>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -21,12 +15,12 @@
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
-#include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/measurers/measure_batch.hpp"
 #include "tunewright/recipe.hpp"
+#include "tunewright/session/candidate_ranking.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/spaces/draw.hpp"
 
@@ -77,39 +71,25 @@ class Session {
   [[nodiscard]] Batch ask(std::size_t n) {
     if (n == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
-    const bool guided =
-        has_draft || model_has_learned();  // a model without data would only dress up random choice
-    std::vector<Config> pool;
-    if (guided) {
-      const auto rank = [this](std::span<const Config> configs, std::span<float> score) {
-        rank_all(configs, score);
-      };
-      const std::vector<Config> seeds = history_.fastest(max_seeds);
-      Rng explore_rng = rng.split(explore_stream);
-      pool = keep(explorer_.explore(parts_.space, task_,
-                                    Guidance<Config>{.rank = rank,
-                                                     .seeds = seeds,
-                                                     .measured = history_.keys(),
-                                                     .wanted = n,
-                                                     .threads = parts_.threads},
-                                    explore_rng));
-    }
+    // A model without data would only dress up random choice.
+    const bool guided = has_draft || model_has_learned();
+    std::vector<Config> pool;  // [P]
+    if (guided) pool = explore(n, rng.split(explore_stream));
     if (pool.size() < n) draw_into(pool, n, rng.split(draw_stream));
     if (pool.empty() && history_.size() == 0) {
       throw std::invalid_argument(
           "the search space gave no feasible configuration for task '" + task_.name +
           "'; check its shapes against the space, or loosen the limits of the target");
     }
-    std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));
-    std::vector<float> score(pool.size());  // [P]
+    std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
+    std::vector<float> score(pool.size());                                  // [P]
     if (guided) {
       const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, pool);  // (R, D) in P programs
       if (model_has_learned())
         parts_.model.predict(x, score);
       else
-        rank_all(pool, score);
-      Rng select_rng = rng.split(select_stream);
-      chosen = select(x, score, n, select_rng);  // [B]
+        rank(pool, score);
+      chosen = select(x, score, n, rng.split(select_stream));
       samplers::check_selection(chosen, pool.size(), n);
     }
     Batch batch;
@@ -167,7 +147,7 @@ class Session {
 
  private:
   enum Stream : std::uint64_t { explore_stream, draw_stream, select_stream };  // generators of a round
-  static constexpr bool has_draft = !std::same_as<typename Recipe::draft, drafts::None>;
+  static constexpr bool has_draft = CandidateRanking<Recipe>::has_draft;
   static constexpr std::size_t max_seeds = 512;  // more than any explorer starts from
 
   [[nodiscard]] bool model_has_learned() const {
@@ -179,8 +159,28 @@ class Session {
       return history_.valid() > 0;
   }
 
+  // What the explorer finds and the filter keeps.
+  [[nodiscard]] std::vector<Config> explore(std::size_t n, Rng rng) {
+    const auto rank_for_explorer = [this](std::span<const Config> configs, std::span<float> score) {
+      rank(configs, score);
+    };
+    const std::vector<Config> seeds = history_.fastest(max_seeds);
+    return keep(explorer_.explore(parts_.space, task_,
+                                  Guidance<Config>{.rank = rank_for_explorer,
+                                                   .seeds = seeds,
+                                                   .measured = history_.keys(),
+                                                   .wanted = n,
+                                                   .threads = parts_.threads},
+                                  rng));
+  }
+
+  // Scores `configs` by the draft, or else the model, and counts what the filter rejects.
+  void rank(std::span<const Config> configs, std::span<float> score) {
+    add_counts(rejected_, CandidateRanking<Recipe>(parts_, task_).rank(configs, score));
+  }
+
   [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng& rng) {
+                                                std::size_t n, Rng rng) {
     const auto& model = std::as_const(parts_.model);
     if constexpr (LabelAwareSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
       const TrainingSet::Data known = parts_.training.assemble();
@@ -197,105 +197,9 @@ class Session {
     }
   }
 
-  void rate(std::span<const Config> configs, std::span<float> score) const {
-    if constexpr (has_draft)
-      parts_.draft.score(parts_.space, task_, configs, score);
-    else
-      std::as_const(parts_.model).predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
-  }
-
-  // Filter and ranking both read programs: each candidate is lowered once for the two of them.
-  static constexpr bool ranks_programs =
-      ProgramFilterFor<typename Recipe::filter, Space> &&
-      (ProgramDraftFor<typename Recipe::draft, Space> ||
-       (!has_draft && features::NestFeaturizerFor<typename Recipe::featurizer, Space>));
-  // As many programs `rank_programs` describes before it asks the model: their rows stay in a core's own cache, in
-  // memory that is used again and again. `rank_kept` describes its whole part at once.
-  static constexpr std::size_t rank_block = 64;
-
-  // Scores `configs`; what the filter rejects gets -infinity.
-  void rank_all(std::span<const Config> configs, std::span<float> score) {
-    std::mutex counting;
-    parallel_parts(parts_.threads, configs.size(), [&](std::size_t begin, std::size_t end) {
-      const std::span<const Config> part = configs.subspan(begin, end - begin);
-      ReasonCounts rejected;
-      if constexpr (ranks_programs)
-        rank_programs(part, score.subspan(begin, part.size()), rejected);
-      else
-        rank_kept(part, score.subspan(begin, part.size()), rejected);
-      const std::lock_guard lock(counting);
-      for (const auto& [reason, count] : rejected) rejected_[reason] += count;
-    });
-  }
-
-  void rank_kept(std::span<const Config> configs, std::span<float> score, ReasonCounts& rejected) const {
-    Kept kept = parts_.filter.keep(parts_.space, task_, configs);
-    rejected = std::move(kept.rejected);
-    if (kept.indices.size() == configs.size()) return rate(configs, score);
-    std::vector<Config> left;
-    for (const std::size_t index : kept.indices) left.push_back(configs[index]);
-    std::vector<float> left_score(left.size());
-    rate(left, left_score);
-    std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
-    for (std::size_t i = 0; i < left.size(); ++i) score[kept.indices[i]] = left_score[i];
-  }
-
-  void rank_programs(std::span<const Config> configs, std::span<float> score, ReasonCounts& rejected) const {
-    // Calls rate(position, program) for what the filter keeps.
-    const auto each_kept = [&](const auto& rate_program) {
-      for (std::size_t i = 0; i < configs.size(); ++i) {
-        std::optional<program_t<Space>> program;
-        try {
-          program.emplace(parts_.space.lower(task_, configs[i]));
-        } catch (const std::bad_alloc&) {
-          throw;                           // says nothing about the candidate
-        } catch (const std::exception&) {  // the filter knows the reason
-          const Kept kept = parts_.filter.keep(parts_.space, task_, configs.subspan(i, 1));
-          for (const auto& [reason, count] : kept.rejected) rejected[reason] += count;
-          continue;
-        }
-        const std::string reason(std::string_view(parts_.filter.why_rejected(parts_.space, task_, *program)));
-        if (reason.empty())
-          rate_program(i, *program);
-        else
-          ++rejected[reason];
-      }
-    };
-    std::fill(score.begin(), score.end(), -std::numeric_limits<float>::infinity());
-    if constexpr (has_draft) {
-      auto score_of = parts_.draft.score_of(task_);
-      each_kept([&](std::size_t i, const program_t<Space>& program) { score[i] = score_of(program); });
-    } else {
-      auto describer = parts_.featurizer.describer();
-      FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
-      std::vector<std::size_t> described;
-      std::vector<float> found;
-      const auto predict = [&] {
-        if (described.empty()) return;
-        found.resize(described.size());
-        std::as_const(parts_.model).predict(x, found);
-        for (std::size_t i = 0; i < described.size(); ++i) score[described[i]] = found[i];
-        described.clear();
-        x.clear();
-      };
-      each_kept([&](std::size_t i, const program_t<Space>& program) {
-        described.push_back(i);
-        try {
-          describer.describe(program, task_, x);
-        } catch (const std::bad_alloc&) {
-          throw;
-        } catch (const std::exception&) {
-          x.close_program();
-        }
-        if (described.size() == rank_block) predict();
-      });
-      predict();
-    }
-  }
-
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {
     const Kept kept = parts_.filter.keep(parts_.space, task_, std::span<const Config>(pool));
-    for (const auto& [reason, count] : kept.rejected) rejected_[reason] += count;
+    add_counts(rejected_, kept.rejected);
     std::vector<Config> left;
     for (const std::size_t index : kept.indices) left.push_back(std::move(pool[index]));
     return left;

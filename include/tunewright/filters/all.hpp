@@ -37,7 +37,7 @@ struct All {
         left = copies;
       }
       const Kept next = filter.keep(space, task, left);
-      for (const auto& [reason, count] : next.rejected) kept.rejected[reason] += count;
+      add_counts(kept.rejected, next.rejected);
       std::vector<std::size_t> indices;
       for (const std::size_t i : next.indices) indices.push_back(kept.indices[i]);
       kept.indices = std::move(indices);

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/parallel.hpp"
+#include "tunewright/core/reason_counts.hpp"
+#include "tunewright/recipe.hpp"
+
+namespace tunewright {
+
+/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind its
+/// featurizer where there is none.
+///
+/// Where filter and draft, or featurizer, can all read programs, each candidate is lowered once for both; otherwise each
+/// part is given configurations.
+///
+/// Refers to `parts` and `task`, which must outlive it.
+/// Determinism: the same scores and counts at any number of threads.
+template <class Recipe>
+class CandidateRanking {
+ public:
+  using Space = typename Recipe::space;
+  using Config = config_t<Space>;
+
+  static constexpr bool has_draft = !std::same_as<typename Recipe::draft, drafts::None>;
+
+  CandidateRanking(const Parts<Recipe>& parts, const Task& task) : parts_(parts), task_(task) {}
+
+  /// Writes a score for each of `configs`, larger is better, on `Parts::threads` threads; what the filter rejects gets
+  /// -infinity. Returns how many that were, by reason.
+  ReasonCounts rank(std::span<const Config> configs, std::span<float> score) const {
+    ReasonCounts rejected;
+    std::mutex counting;
+    parallel_parts(parts_.threads, configs.size(), [&](std::size_t begin, std::size_t end) {
+      const std::span<const Config> part = configs.subspan(begin, end - begin);
+      const std::span<float> part_score = score.subspan(begin, part.size());
+      ReasonCounts of_part;
+      if constexpr (reads_programs)
+        of_part = rank_programs(part, part_score);
+      else
+        of_part = rank_configs(part, part_score);
+      const std::lock_guard lock(counting);
+      add_counts(rejected, of_part);
+    });
+    return rejected;
+  }
+
+ private:
+  static constexpr bool reads_programs =
+      ProgramFilterFor<typename Recipe::filter, Space> &&
+      (ProgramDraftFor<typename Recipe::draft, Space> ||
+       (!has_draft && features::NestFeaturizerFor<typename Recipe::featurizer, Space>));
+  // As many programs `predict_programs` describes before it asks the model: their rows stay in a core's own cache, in
+  // memory that is used again and again.
+  static constexpr std::size_t block = 64;
+  static constexpr float worst = -std::numeric_limits<float>::infinity();
+
+  ReasonCounts rank_configs(std::span<const Config> configs, std::span<float> score) const {
+    Kept kept = parts_.filter.keep(parts_.space, task_, configs);
+    if (kept.indices.size() == configs.size()) {
+      score_configs(configs, score);
+      return std::move(kept.rejected);
+    }
+    std::vector<Config> left;
+    for (const std::size_t index : kept.indices) left.push_back(configs[index]);
+    std::vector<float> left_score(left.size());
+    score_configs(left, left_score);
+    std::fill(score.begin(), score.end(), worst);
+    for (std::size_t i = 0; i < left.size(); ++i) score[kept.indices[i]] = left_score[i];
+    return std::move(kept.rejected);
+  }
+
+  void score_configs(std::span<const Config> configs, std::span<float> score) const {
+    if constexpr (has_draft)
+      parts_.draft.score(parts_.space, task_, configs, score);
+    else
+      parts_.model.predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
+  }
+
+  ReasonCounts rank_programs(std::span<const Config> configs, std::span<float> score) const {
+    std::fill(score.begin(), score.end(), worst);
+    if constexpr (has_draft) {
+      auto score_of = parts_.draft.score_of(task_);
+      return each_kept(configs, [&](std::size_t i, const auto& program) { score[i] = score_of(program); });
+    } else {
+      return predict_programs(configs, score);
+    }
+  }
+
+  ReasonCounts predict_programs(std::span<const Config> configs, std::span<float> score) const {
+    auto describer = parts_.featurizer.describer();
+    FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
+    std::vector<std::size_t> described;  // positions of the programs in `x`
+    std::vector<float> predicted;
+    const auto predict = [&] {
+      if (described.empty()) return;
+      predicted.resize(described.size());
+      parts_.model.predict(x, predicted);
+      for (std::size_t i = 0; i < described.size(); ++i) score[described[i]] = predicted[i];
+      described.clear();
+      x.clear();
+    };
+    ReasonCounts rejected = each_kept(configs, [&](std::size_t i, const auto& program) {
+      described.push_back(i);
+      try {
+        describer.describe(program, task_, x);
+      } catch (const std::bad_alloc&) {
+        throw;
+      } catch (const std::exception&) {
+        x.close_program();  // a program without rows ranks last
+      }
+      if (described.size() == block) predict();
+    });
+    predict();
+    return rejected;
+  }
+
+  // Calls visit(position, program) for what the filter keeps; returns the reasons of the rest.
+  template <class Visit>
+  ReasonCounts each_kept(std::span<const Config> configs, const Visit& visit) const {
+    ReasonCounts rejected;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+      std::optional<program_t<Space>> program;
+      try {
+        program.emplace(parts_.space.lower(task_, configs[i]));
+      } catch (const std::bad_alloc&) {
+        throw;                           // says nothing about the candidate
+      } catch (const std::exception&) {  // the filter knows the reason
+        add_counts(rejected, parts_.filter.keep(parts_.space, task_, configs.subspan(i, 1)).rejected);
+        continue;
+      }
+      const std::string reason(std::string_view(parts_.filter.why_rejected(parts_.space, task_, *program)));
+      if (reason.empty())
+        visit(i, *program);
+      else
+        ++rejected[reason];
+    }
+    return rejected;
+  }
+
+  const Parts<Recipe>& parts_;
+  const Task& task_;
+};
+
+}  // namespace tunewright
