@@ -13,6 +13,7 @@
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/archive.hpp"
+#include "tunewright/explorers/candidate_factor.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
 
@@ -41,7 +42,7 @@ struct Annealing {
   std::size_t patience_steps = 50;  ///< at least 1
   double first_temperature = 1;     ///< in units of the score
   double last_temperature = 0;
-  double elite_factor = 1;  ///< candidates returned for each one wanted, at least 1
+  double elite_factor = 1;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
 
   std::vector<std::string>
       chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
@@ -138,8 +139,7 @@ struct Annealing {
             first_temperature, "finite, 0 or more");
     require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature",
             last_temperature, "finite, 0 or more");
-    require(std::isfinite(elite_factor) && elite_factor >= 1, policy, "elite_factor", elite_factor,
-            "finite and at least 1");
+    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
   }
 };
 

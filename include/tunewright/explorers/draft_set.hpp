@@ -11,6 +11,7 @@
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
+#include "tunewright/explorers/candidate_factor.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/spaces/draw.hpp"
@@ -34,7 +35,7 @@ namespace tunewright::explorers {
 /// Determinism: that of the explorer inside. A session resumed from a journal drafts anew: where the set had served its
 ///              rounds it goes on as one that was not stopped, elsewhere it looks at other candidates than that would.
 /// Errors:      `std::invalid_argument` for a `size` or `refresh_rounds` of 0 and for factors that are negative,
-///              not a number or above `max_factor`, 10,000.
+///              not a number or above `max_candidate_factor`, 10,000.
 /// Deviates:    the released code lets the model breed once from drafts and measured candidates, so that the model
 ///              ranks some thousands of programs; the paper says that it ranks the set. This is the paper, unless
 ///              `bred_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
@@ -44,10 +45,8 @@ struct DraftSet {
   Explorer explorer = default_explorer();
   std::size_t size = 512;       ///< candidates drafted, at least 1; a batch is filled if it is larger
   unsigned refresh_rounds = 2;  ///< rounds from one draft to the next, at least 1
-  double random_factor = 1;     ///< random candidates for each one wanted, 0 to `max_factor`
-  double bred_factor = 0;       ///< mutations of measured candidates for each one wanted, 0 to `max_factor`
-
-  static constexpr double max_factor = 1e4;  ///< all of them are drawn and ranked, every round
+  double random_factor = 1;     ///< random candidates for each one wanted, 0 to `max_candidate_factor`
+  double bred_factor = 0;       ///< mutations of measured candidates for each one wanted, as many
 
   std::any drafts{};  ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
@@ -58,8 +57,8 @@ struct DraftSet {
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
-    check_factor("random_factor", random_factor);
-    check_factor("bred_factor", bred_factor);
+    require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
+    require_candidate_factor("DraftSet", "bred_factor", bred_factor, 0);
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
@@ -80,12 +79,6 @@ struct DraftSet {
   }
 
  private:
-  static void check_factor(const char* option, double factor) {
-    static_assert(max_factor == 10000, "the message names it");
-    require(factor >= 0 && factor <= max_factor, "DraftSet", option, factor,
-            "0 to 10000 for each candidate wanted");
-  }
-
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
       return {

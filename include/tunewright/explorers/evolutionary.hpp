@@ -13,6 +13,7 @@
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
 #include "tunewright/explorers/archive.hpp"
+#include "tunewright/explorers/candidate_factor.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
 
@@ -39,9 +40,9 @@ struct Evolutionary {
   unsigned generations = 4;            ///< times the population is replaced
   double mutation_probability = 0.85;  ///< in [0, 1]
   double measured_share = 0.2;         ///< of the first population, in [0, 1]
-  double elite_factor = 2;             ///< bred candidates returned for each one wanted, at least 1
-  double unbred_factor = 0.15;         ///< random candidates returned for each one wanted, at least 0
-  unsigned max_tries = 10;             ///< parents tried until a mutation is legal, at least 1
+  double elite_factor = 2;      ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double unbred_factor = 0.15;  ///< random candidates returned for each one wanted, from 0
+  unsigned max_tries = 10;      ///< parents tried until a mutation is legal, at least 1
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
@@ -118,10 +119,8 @@ struct Evolutionary {
     require(mutation_probability >= 0 && mutation_probability <= 1, policy, "mutation_probability",
             mutation_probability, "0 to 1");
     require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
-    require(std::isfinite(elite_factor) && elite_factor >= 1, policy, "elite_factor", elite_factor,
-            "finite and at least 1");
-    require(std::isfinite(unbred_factor) && unbred_factor >= 0, policy, "unbred_factor", unbred_factor,
-            "finite and at least 0");
+    require_candidate_factor(policy, "elite_factor", elite_factor, 1);
+    require_candidate_factor(policy, "unbred_factor", unbred_factor, 0);
     require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
   }
 };

@@ -101,4 +101,11 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(run({.elite_factor = infinity}), doctest::Contains("elite_factor is inf"),
                        std::invalid_argument);
   CHECK_THROWS_AS(run({.unbred_factor = infinity}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.unbred_factor = 1e300}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.elite_factor = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      run({.elite_factor = 10001}),
+      "Evolutionary: elite_factor is 10001.000000; give 1 to 10000 for each candidate wanted",
+      std::invalid_argument);
+  CHECK_NOTHROW(run({.elite_factor = 10000, .unbred_factor = 10000}));
 }
