@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <stdexcept>
 #include <string>
@@ -51,14 +52,22 @@ struct Options {
     return found == others.end() ? otherwise : parse(name, found->second);
   }
 
-  /// Throws `std::invalid_argument` for what is no count.
-  [[nodiscard]] static std::size_t parse(const std::string& name, std::string_view value) {
-    std::size_t number = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  /// As `number`, for what counts few things: threads, steps.
+  [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
+    const auto found = others.find(name);
+    return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
+  }
+
+  /// Throws `std::invalid_argument` for what is no count, or a larger one than `Count` holds.
+  template <class Count = std::size_t>
+  [[nodiscard]] static Count parse(const std::string& name, std::string_view value) {
+    Count count = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
     if (error != std::errc() || end != value.data() + value.size() || value.empty()) {
-      throw std::invalid_argument("--" + name + "=" + std::string(value) + ": give a count");
+      throw std::invalid_argument("--" + name + "=" + std::string(value) + ": give a count up to " +
+                                  std::to_string(std::numeric_limits<Count>::max()));
     }
-    return number;
+    return count;
   }
 };
 
@@ -86,7 +95,7 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
     if (name == "data")
       options.data = value;
     else if (name == "seeds")
-      options.seeds = static_cast<unsigned>(Options::parse(name, value));
+      options.seeds = Options::parse<unsigned>(name, value);
     else if (name == "tasks")
       options.tasks = Options::parse(name, value);
     else

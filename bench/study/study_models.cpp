@@ -109,7 +109,7 @@ void add_alone(const std::string& recipe, const Model& model, const Set& set, st
 }
 
 void add_all(const Set& set, std::uint64_t seed, const study::Options& options) {
-  const auto threads = static_cast<unsigned>(options.number("threads", 2));
+  const auto threads = options.few("threads", 2);
   const auto& root = options.data;
   const models::Gbdt usual{.threads = threads, .seed = seed + 43};
   const models::Gbdt tenset{.rounds = 300,
@@ -119,7 +119,7 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
                             .objective = Objective::Squared,
                             .threads = threads,
                             .seed = seed + 43};
-  const models::Gbdt ansor{.rounds = static_cast<unsigned>(options.number("ansor_rounds", 100)),
+  const models::Gbdt ansor{.rounds = options.few("ansor_rounds", 100),
                            .max_depth = 10,
                            .learning_rate = 0.2F,
                            .gamma = 1e-3F,

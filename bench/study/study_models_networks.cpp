@@ -50,7 +50,7 @@ FeatureBatch as_part_zero(const FeatureBatch& x, std::size_t columns_behind) {
 template <class Model>
 void add(const std::string& recipe, Model model, const Set& set, std::uint64_t seed,
          const study::Options& options) {
-  model.threads = static_cast<unsigned>(options.number("threads", 2));
+  model.threads = options.few("threads", 2);
   model.seed = seed + 43;
   const std::filesystem::path root = options.data;
   study::add(recipe, set.name(), seed, [=](benchmark::State& state) {
@@ -77,8 +77,8 @@ void add(const std::string& recipe, Model model, const Set& set, std::uint64_t s
 }
 
 template <class Model>
-Model with_epochs(Model model, const study::Options& options, std::size_t usual) {
-  model.training.epochs = static_cast<unsigned>(options.number("epochs", usual));
+Model with_epochs(Model model, const study::Options& options, unsigned usual) {
+  model.training.epochs = options.few("epochs", usual);
   model.training.least_steps = 0;
   model.training.batch_programs = options.number("batch", model.training.batch_programs);
   return model;

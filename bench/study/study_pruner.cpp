@@ -275,22 +275,19 @@ int main(int argc, char** argv) {
     const auto share = [&](const char* name, std::size_t otherwise) {
       return static_cast<double>(options.number(name, otherwise)) / 100;
     };
-    const auto count = [&](const char* name, std::size_t otherwise) {
-      return static_cast<unsigned>(options.number(name, otherwise));
-    };
     Settings settings{.trials = options.number("trials", 200),
                       .trial = Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3),
-                      .threads = count("threads", 1),
-                      .continued = {.steps = count("steps", 20),
+                      .threads = options.few("threads", 1),
+                      .continued = {.steps = options.few("steps", 20),
                                     .renewal_factor = share("renewal_percent", 200),
                                     .min_growth = share("growth_percent", 10)},
                       .population = options.number("population", 1536),
                       .bred_factor = static_cast<double>(options.number("bred", 20))};
     settings.network.hidden = options.number("hidden", settings.network.hidden);
     nn::Training& training = settings.network.training;
-    training.least_steps = count("least_steps", training.least_steps);
+    training.least_steps = options.few("least_steps", training.least_steps);
     training.batch_programs = options.number("batch_programs", training.batch_programs);
-    training.epochs = count("epochs", training.epochs);
+    training.epochs = options.few("epochs", training.epochs);
     training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) / 1e6F;
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
@@ -299,7 +296,7 @@ int main(int argc, char** argv) {
     } else if (machine == "real") {
       Target host = host_target();
       host.name = "host";
-      settings.threads = count("threads", hardware_threads());
+      settings.threads = options.few("threads", hardware_threads());
       add_studies<Watched<measurers::OrcJit>>(options, settings, {host});
     } else {
       throw std::invalid_argument("--machine=" + machine + ": give simulated or real");

@@ -84,8 +84,7 @@ const Sides& sides_of(const study::Options& options, const std::string& split, s
   sides.split = study::split_by(split, sides.records, seed);
   sides.train = sides.records.subset(sides.split.train);
   sides.test = study::Part::of(sides.records, sides.split.test);
-  const Fitted full =
-      fit(sides, everything(sides), static_cast<unsigned>(options.number("threads", 2)), seed);
+  const Fitted full = fit(sides, everything(sides), options.few("threads", 2), seed);
   sides.full_accuracy = accuracy(sides, full);
   sides.full_s = full.seconds;
   last.emplace(key, std::move(sides));
@@ -149,7 +148,7 @@ void add(const std::string& recipe, const std::string& split, std::uint64_t seed
   study::add(recipe, split, seed, [=](benchmark::State& state) {
     const Sides& sides = sides_of(options, split, seed);
     const std::vector<std::size_t> kept = keep(sides, Rng(seed).split(7));
-    const Fitted fitted = fit(sides, kept, static_cast<unsigned>(options.number("threads", 2)), seed);
+    const Fitted fitted = fit(sides, kept, options.few("threads", 2), seed);
     study::count_quality(state, fitted.score, sides.test);
     state.counters["removed_percent"] =
         100 * (1 - static_cast<double>(kept.size()) / static_cast<double>(sides.train.size()));

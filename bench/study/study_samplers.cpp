@@ -421,16 +421,15 @@ void add_pool(const std::vector<Recipe>& recipes, const study::Options& options,
 }
 
 Model pool_gbdt(models::gbdt::Objective objective, const study::Options& options) {
-  return Model(models::Committee<models::Gbdt, 2>{
-      .member = {.rounds = static_cast<unsigned>(options.number("trees", 50)),
-                 .learning_rate = 0.2F,
-                 .objective = objective,
-                 .embedding_columns = 128},
-      .bootstrap = true});
+  return Model(models::Committee<models::Gbdt, 2>{.member = {.rounds = options.few("trees", 50),
+                                                             .learning_rate = 0.2F,
+                                                             .objective = objective,
+                                                             .embedding_columns = 128},
+                                                  .bootstrap = true});
 }
 Model pool_mlp(unsigned least_steps, const study::Options& options) {
   nn::Training training;
-  training.epochs = static_cast<unsigned>(options.number("epochs", 6));
+  training.epochs = options.few("epochs", 6);
   training.least_steps = least_steps;
   training.batch_programs = 256;
   training.learning_rate = 2e-3F;
