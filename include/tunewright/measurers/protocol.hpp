@@ -19,8 +19,9 @@ namespace tunewright::measurers {
 ///
 /// Paper:     Ansor, OSDI 2020, doi:10.5555/3488766.3488815 (time evaluator); TenSet (measuring again).
 /// Deviates:  medians where they take means; stops when precise, which a tuner turns into more trials a
-///            second; a kernel slower than `far_slower_factor` times the best so far is timed three times, or as often
-///            as fits a third of `budget_seconds`; flushing evicts every buffer, Ansor keeps the first.
+///            second; a kernel slower than `far_slower_factor` times the best so far is given up after three repeats,
+///            all of them as slow: after `repeats_min` if that is fewer, and as soon as they have taken a third of
+///            `budget_seconds`; flushing evicts every buffer, Ansor keeps the first.
 /// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 20 ms.
 struct Protocol {
   unsigned warmup_calls = 1;  ///< on top of the checked call; skipped for kernels above `budget_seconds`
@@ -37,7 +38,9 @@ struct Protocol {
   double compile_timeout_seconds = 10;
 
   static constexpr unsigned repeats_limit = 256;
-  static constexpr unsigned far_slower_repeats = 3;  ///< that must all be far slower than the best
+  /// That must all be far slower than the best, `repeats_min` if that is fewer: then a disturbance that lasts as long as
+  /// these decides.
+  static constexpr unsigned far_slower_repeats = 3;
 };
 
 /// Throws `std::invalid_argument` with the member's name for a value that cannot be followed.

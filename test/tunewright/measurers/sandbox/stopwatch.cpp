@@ -102,9 +102,9 @@ TEST_CASE(
       return calls * (asked++ > 0 && asked <= disturbed + 1 ? longer : 1e-3);  // the first is the warm-up
     }
   };
-  const auto timed = [](int disturbed, double longer) {
+  const auto timed = [](int disturbed, double longer, const Protocol& protocol = {}) {
     int asked = 0;
-    return time_kernel(Protocol{}, 1e-3, 1e-3, Disturbed{disturbed, longer, asked}, [] {});
+    return time_kernel(protocol, 1e-3, 1e-3, Disturbed{disturbed, longer, asked}, [] {});
   };
   const Series twice = timed(2, 8e-3);
   CHECK(twice.stopped == StopReason::Precise);
@@ -114,6 +114,10 @@ TEST_CASE(
   CHECK(timed(100, 3e-3).stopped == StopReason::Precise);  // slower, not far slower
   CHECK(timed(100, 60e-3).repeats.size() == 1);  // two calls of 60 ms are more than a third of 150 ms
   CHECK(timed(1, 60e-3).stopped == StopReason::FarSlower);
+  // Where fewer than three repeats are asked for, so many decide.
+  CHECK(timed(2, 8e-3, {.repeats_min = 2}).stopped == StopReason::FarSlower);
+  CHECK(timed(1, 8e-3, {.repeats_min = 2}).stopped == StopReason::Precise);
+  CHECK(timed(1, 8e-3, {.repeats_min = 1}).stopped == StopReason::FarSlower);
 }
 
 TEST_CASE("raw repeats and their summary") {
