@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -287,17 +286,17 @@ struct TensorizeProducts {
     order.insert(order.end() - 1, other);
     return order;
   }
-  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms.
+  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is one:
+  /// `core_product` has seen to it.
   static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis) {
-    for (const program::Reads& reads : program::reads_of(*s.state().stages[sums].op)) {
-      if (reads.tensor != copy) continue;
-      if (const std::optional<IterId> alone = dimension_of(reads.accesses.front(), axis)) return *alone;
-      for (std::uint32_t d = 0; d < reads.accesses.front().size(); ++d) {
-        if (reads.accesses.front()[d].uses(axis)) return d;
-      }
-    }
-    throw std::logic_error("tensorized product: no dimension of '" + s.state().stages[copy].op->name +
-                           "' goes along one of its axes, though `core_product` found one");
+    const std::vector<program::Reads> all = program::reads_of(*s.state().stages[sums].op);
+    const auto of_copy = std::find_if(all.begin(), all.end(),
+                                      [&](const program::Reads& reads) { return reads.tensor == copy; });
+    const auto& indices = of_copy->accesses.front();
+    if (const std::optional<IterId> alone = dimension_of(indices, axis)) return *alone;
+    const auto along = std::find_if(indices.begin(), indices.end(),
+                                    [&](const program::IndexExpr& index) { return index.uses(axis); });
+    return static_cast<std::uint32_t>(along - indices.begin());
   }
 };
 

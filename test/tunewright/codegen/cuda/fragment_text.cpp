@@ -175,3 +175,13 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
   CHECK(ahead >= 3);
   comparison.check();
 }
+
+TEST_CASE("an accumulator whose loops are not marked for an instruction is refused") {
+  const Graph graph = product({32, 32, 32}, ScalarType::Float16, false, false);
+  LoopNest nest = loops::to_device(loops::lower(test::tensorized_matmul(graph, "wmma_fp16", {}).schedule()));
+  CHECK_NOTHROW((void)codegen::device_form_to_cuda(nest));
+  loops::device::visit_nodes<loops::Loop>(nest.body, [](loops::Loop& loop) { loop.intrinsic = nullptr; });
+  CHECK_THROWS_WITH_AS((void)codegen::device_form_to_cuda(nest),
+                       "no tensor instruction computes 'matmul.accumulator'; keep it in another scope",
+                       codegen::Unsupported);
+}

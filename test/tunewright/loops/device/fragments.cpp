@@ -247,21 +247,34 @@ TEST_CASE("products of odd shapes by warp groups compute what plain loops do, co
   }
 }
 
-TEST_CASE("a missing barrier is found, also within one warp") {
-  LoopNest nest = device(
-      test::tensorized_matmul(product(32, 32, 32, ScalarType::Float16), "wmma_fp16", {{1, 1}, {2, 2}, 1}));
-  const std::function<bool(loops::Body&)> drop = [&](loops::Body& body) {
-    for (std::size_t n = body.size(); n-- > 0;) {
-      if (auto* loop = std::get_if<loops::Loop>(&body[n].content); loop != nullptr && drop(loop->body))
-        return true;
-      if (!std::holds_alternative<loops::Barrier>(body[n].content)) continue;
-      body.erase(body.begin() + static_cast<std::ptrdiff_t>(n));
-      return true;
-    }
-    return false;
+TEST_CASE("a missing barrier is found, also within one warp; who read or wrote is named") {
+  struct Missing {
+    const char* instruction;
+    int barrier;  ///< of those before copies are stored and before they are multiplied
+    const char* message;
   };
-  REQUIRE(drop(nest.body));
-  CHECK_THROWS_AS(outputs(nest, simt), loops::InterpretError);
+  for (const Missing& missing :
+       {Missing{"wmma_fp16", 0, "writes element 0 of 'A.shared' which warp 0 has read"},
+        Missing{"wmma_fp16", 1, "reads element 0 of 'B.shared' which thread 0 has written"},
+        Missing{"wgmma_fp16_n64", 0, "writes element 0 of 'A.shared' which warp group 0 has read"},
+        Missing{"wgmma_fp16_n64", 1, "reads element 0 of 'B.shared' which thread 0 has written"}}) {
+    CAPTURE(missing.message);
+    LoopNest nest =
+        device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), missing.instruction, {}));
+    CHECK_NOTHROW((void)outputs(nest, simt));
+    int before = missing.barrier;
+    const std::function<void(loops::Body&)> drop = [&](loops::Body& body) {
+      for (loops::Node& node : body) {
+        if (auto* loop = std::get_if<loops::Loop>(&node.content)) drop(loop->body);
+      }
+      std::erase_if(body, [&](const loops::Node& node) {
+        return std::holds_alternative<loops::Barrier>(node.content) && before-- == 0;
+      });
+    };
+    drop(nest.body);
+    CHECK_THROWS_WITH_AS((void)outputs(nest, simt), doctest::Contains(missing.message),
+                         loops::InterpretError);
+  }
 }
 
 TEST_CASE("limits count what a thread holds of fragments, and what they are taken out through") {
@@ -359,6 +372,14 @@ TEST_CASE("bad input") {
   declared.variables.push_back({"i", 16});
   unknown.var = static_cast<loops::Var>(declared.variables.size() - 1);
   CHECK_THROWS_AS((void)loops::device::fragment_work(declared, unknown), loops::DeviceFormError);
+  // Rows of which instructions would read every other number.
+  LoopNest apart = device(test::tensorized_matmul(graph, "wmma_fp16", {}));
+  loops::device::visit_nodes<loops::Statement>(apart.body, [](loops::Statement& s) {
+    if (s.kind == loops::Statement::Kind::Update) s.axis_values[2] = 2 * s.axis_values[2];  // terms
+  });
+  CHECK_THROWS_WITH_AS((void)marked(apart),
+                       doctest::Contains("'A.shared', whose rows and columns are both apart"),
+                       loops::DeviceFormError);
   // A loop that is marked but combines its products otherwise.
   LoopNest largest = device(test::tensorized_matmul(graph, "wmma_fp16", {}));
   loops::device::visit_nodes<loops::Statement>(largest.body, [](loops::Statement& s) {
