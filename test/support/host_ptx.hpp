@@ -177,9 +177,11 @@ void wmma(const Ptx& p) {
   p.expect(fragment, registers_of(type));
   const int slots = registers_of(type) * 4 / size, key = key_of(loads ? p.name.at(2)[0] : 'c', by_columns);
   const int pitch = (int)p.in(0, 2, 0);
-  if (pitch * size % 16 != 0) wrong(p.text, "rows are no multiple of 16 bytes apart");
+  // Each row begins at a multiple of the bytes that a thread gets of a fragment; 16 is the least that the C++ functions ask for.
+  const std::size_t alignment = 4 * registers_of(type) < 16 ? 16 : 4 * registers_of(type);
+  if (pitch * size % alignment != 0) wrong(p.text, "rows do not begin where they must");
   for (int lane = 0; lane < 32; ++lane) {
-    char* first = p.address(lane, memory, 16 * size > 32 ? 32 : 16 * size);
+    char* first = p.address(lane, memory, alignment);
     if (p.in(lane, memory, 0) != p.in(0, memory, 0) || (int)p.in(lane, 2, 0) != pitch) wrong(p.text, "lanes differ in where");
     for (int r = 0; r < registers_of(type); ++r) {
       unsigned word = loads ? 0 : p.in(lane, fragment, r);

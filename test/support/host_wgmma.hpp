@@ -68,9 +68,10 @@ struct Matrix {  // of shared memory, as a descriptor and the bit for transposit
   Matrix(const std::string& text, std::uint64_t d, bool by_lines, int bytes) : transposed(by_lines), size(bytes) {
     const auto field = [&](int bit) { return (std::size_t)((d >> bit) % 16384 * 16); };
     first = field(0), leading = field(16), stride = field(32);
-    if (d >> 62 != 0 || (d >> 49) % 8 != 0) wrong(text, "swizzled, or not at the start of a pattern");
+    if (d & ~0x00003fff3fff3fffull) wrong(text, "swizzled, not at the start of a pattern, or with bits that mean nothing");
   }
-  /// 16 bytes of each of eight rows are contiguous, rows being of terms, or of lines where it is transposed.
+  /// 16 bytes of each of eight rows are contiguous, rows being of terms, or of lines where it is transposed. PTX ISA,
+  /// section "Canonical Layouts": ((8,m),(T,2k)):((1T,SBO),(1,LBO)) and ((T,1,m),(8,k)):((1,T,SBO),(1T,LBO)).
   std::size_t place(int line, int term) const {
     const int row = transposed ? term : line, byte = (transposed ? line : term) * size;
     const std::size_t next_rows = transposed ? leading : stride, next_bytes = transposed ? stride : leading;

@@ -33,8 +33,8 @@ struct OperandTypes {
 ///
 /// Layouts on CPUs: elements of `a` that differ in r are neighbours. Elements of `b` are stored [steps][n][k]; where
 /// there is one step also as k rows of n that are interleaved on the way in.
-/// Layouts on GPUs: both operands are in shared memory, by rows or by columns, which are a multiple of 16 bytes apart;
-/// fragments of them begin at multiples of 16 elements, of 16 bytes where their layout is known. There, bytes that are
+/// Layouts on GPUs: both operands are in shared memory, by rows or by columns; these and fragments of them begin at
+/// multiples of 16 elements, of 16 bytes where the layout of fragments is known. There, bytes that are
 /// multiplied together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in
 /// `Scope::Accumulator`, a fragment of m x n elements for each of them, which `threads` threads, a warp, hold together:
 /// see `loops/device/fragments.hpp`.

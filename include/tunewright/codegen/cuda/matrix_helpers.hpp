@@ -11,7 +11,8 @@
 /// Lane l of a warp is in group g = l / 4 and number t = l % 4 of it. A register of a factor holds 4 bytes of a row of an
 /// 8 x 16 byte matrix: those from 4 t on of row g. A fragment is four such matrices, two by two: of 16 rows (of `a`; columns
 /// of `b`) and two times 16 bytes of terms. The sums are two halves of 8 columns; in each a lane has columns 2 t and 2 t + 1
-/// of rows g and g + 8.
+/// of rows g and g + 8. PTX ISA, sections "Matrix Fragments for mma.m16n8k16 with floating point type", "mma.m16n8k32",
+/// "mma.m16n8k8" and "mma.m8n8k16", and "Warp-level matrix load instruction: ldmatrix".
 namespace tunewright::codegen::cuda {
 
 /// Registers of 32 bits, a thread, of a factor.

@@ -12,7 +12,7 @@
 /// of a warp call them together; which elements of a fragment a thread holds is up to the device.
 namespace tunewright::codegen::cuda {
 
-/// Factors of one type, of fragments of 16 x 16 elements.
+/// Factors of one type, of fragments of 16 x 16 elements: PTX ISA, section "Matrix Fragments for WMMA".
 struct FragmentType {
   std::string_view scalar;    ///< name of the scalar type
   std::string_view ptx;       ///< of an element

@@ -13,7 +13,8 @@
 /// A part, a core matrix, is eight pieces of 16 bytes that follow one another. A piece is 16 bytes of terms of one line, a
 /// row of `a` or a column of `b`, and a core matrix eight such lines; or, of numbers of 16 bits, a piece is eight lines at
 /// one term, and a core matrix eight such terms. Core matrices are any one multiple of 16 bytes apart along lines, and any
-/// other along terms.
+/// other along terms. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the layouts without swizzling,
+/// "K-major" where terms are neighbours, else "MN-major"; T, elements of a piece, is `piece` below.
 namespace tunewright::loops::device {
 
 struct CoreMatrices {

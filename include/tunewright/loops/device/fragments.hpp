@@ -129,11 +129,13 @@ struct FragmentWork {
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;
-      // Where it is known which thread reads what, each row tells where it is.
-      const std::int64_t first_elements = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
-      if (o.pitch % (row_bytes / size) != 0 || !is_multiple_of(o.first, first_elements))
-        refuse(read, "whose fragments do not begin at every " + std::to_string(first_elements) +
-                         "th element, their rows at multiples of 16 bytes; pad the product and its copy");
+      // `ldmatrix` reads rows from multiples of 16 bytes, `wmma.load` from multiples of what a thread gets of a fragment: 32
+      // bytes of fp16, 16 of bf16, 8 of int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++ Programming Guide asks
+      // for rows 16 bytes apart, less than the instruction does.
+      const std::int64_t aligned = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
+      if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
+        refuse(read, "whose fragments and their rows do not begin at every " + std::to_string(aligned) +
+                         "th element; pad the product and its copy");
     }
     if (loop.intrinsic->layout_is_known && size == 1 && o.by_columns == is_a)
       refuse(read, "whose neighbours are not multiplied together; swap the dimensions of its copy");

@@ -5,10 +5,12 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "support/cuda_comparison.hpp"
 #include "support/tensor_schedules.hpp"
@@ -39,7 +41,100 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+/// A product of 64 x 16 and 16 x 64 numbers that owes nothing to the code generator. Matrices lie in the canonical layouts
+/// without swizzling of the PTX ISA, section 9.7.15.5.1.2.1.3, where eight numbers of 16 bits (T) are 16 bytes,
+///
+///   terms as neighbours   ((8,m),(T,2k)):((T,SBO),(1,LBO))
+///   lines as neighbours   ((T,1,m),(8,k)):((1,T,SBO),(T,LBO)),
+///
+/// with 144 bytes as the leading (LBO) and 288 as the stride dimension byte offset (SBO), and descriptors of section
+/// 9.7.15.5.1.2.2: their sixteenths, 9 and 18, from bits 16 and 32 on. Sums leave as CUTLASS has it (`CLayout_64xN`):
+/// ((4,8,4),(2,2,N/8)):((128,1,16),(64,8,512)) of thread and register tell 64 * column + row.
+codegen::DeviceProgram product_by_hand(bool a_by_lines, bool b_by_lines) {
+  const auto place = [](bool by_lines) {
+    return std::string(by_lines ? "line % 8 + line / 8 * 144 + term % 8 * 8 + term / 8 * 72"
+                                : "line % 8 * 8 + line / 8 * 144 + term % 8 + term / 8 * 72");
+  };
+  using codegen::cuda::detail::numbered, codegen::cuda::detail::operands;
+  codegen::DeviceProgram program;
+  program.name = std::string("by_hand") + (a_by_lines ? "_a" : "") + (b_by_lines ? "_b" : "");
+  program.source =
+      "void kernel(const unsigned short* a, const unsigned short* b, float* d) {\n"
+      "  __shared__ __align__(16) unsigned short x[1152], y[1152];\n"
+      "  for (int i = threadIdx.x; i < 1024; i += 128) {\n"
+      "    { const int line = i / 16, term = i % 16; x[" +
+      place(a_by_lines) +
+      "] = a[i]; }\n"
+      "    { const int line = i % 64, term = i / 64; y[" +
+      place(b_by_lines) +
+      "] = b[i]; }\n"
+      "  }\n"
+      "  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+      "  __syncthreads();\n"
+      "  const unsigned long long steps = 9ull << 16 | 18ull << 32;\n"
+      "  const unsigned long long first = __cvta_generic_to_shared(x) >> 4 | steps;\n"
+      "  const unsigned long long second = __cvta_generic_to_shared(y) >> 4 | steps;\n"
+      "  float sums[32] = {};\n"
+      "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+      "  asm volatile(\"{ .reg .pred p; setp.ne.b32 p, 1, 0; "
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 " +
+      numbered(0, 32) + ", %32, %33, p, 1, 1, " + (a_by_lines ? "1" : "0") + ", " + (b_by_lines ? "1" : "0") +
+      "; }\" : " + operands("+f", "sums", 32) +
+      " : \"l\"(first), \"l\"(second));\n"
+      "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
+      "  asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n"
+      "  for (int i = 0; i < 32; ++i) {\n"
+      "    const int t = threadIdx.x;\n"
+      "    const int at = t % 4 * 128 + t / 4 % 8 + t / 32 * 16 + i % 2 * 64 + i / 2 % 2 * 8 + i / 4 * 512;\n"
+      "    d[at % 64 * 64 + at / 64] = sums[i];\n"
+      "  }\n"
+      "}\n";
+  const auto add = [&](std::vector<std::int64_t> shape, ScalarType type, loops::BufferRole role) {
+    loops::Buffer layout;
+    layout.type = type;
+    layout.role = role;
+    layout.shape = std::move(shape);
+    program.buffers.push_back({std::move(layout)});
+  };
+  add({64, 16}, ScalarType::BFloat16, loops::BufferRole::Input);
+  add({16, 64}, ScalarType::BFloat16, loops::BufferRole::Input);
+  add({64, 64}, ScalarType::Float32, loops::BufferRole::Output);
+  codegen::DeviceLaunch& launch = program.launches.emplace_back();
+  launch.symbol = "kernel";
+  launch.block = {128, 1, 1};
+  launch.arguments = {0, 1, 2};
+  program.multiplies_by_warp_groups = true;
+  return program;
+}
+
 }  // namespace
+
+TEST_CASE("instructions are interpreted as the manuals have them: layouts, descriptors and sums by hand") {
+  test::HostCuda host(sm_90);
+  std::vector<codegen::DeviceProgram> programs;
+  for (const bool a : {false, true}) {
+    for (const bool b : {false, true}) host.add(programs.emplace_back(product_by_hand(a, b)));
+  }
+  host.build();
+  // No two rows of the first, or columns of the second, are the same.
+  std::vector<std::vector<double>> arguments{std::vector<double>(1024), std::vector<double>(1024),
+                                             std::vector<double>(4096)};
+  for (std::size_t i = 0; i < 1024; ++i) {
+    arguments[0][i] = static_cast<double>((7 * i + i / 16 * i % 13) % 17) - 8;
+    arguments[1][i] = static_cast<double>((5 * i + i / 64 * i % 11) % 19) - 9;
+  }
+  std::vector<double> product(4096);
+  for (std::size_t p = 0; p < product.size(); ++p) {
+    for (std::size_t k = 0; k < 16; ++k)
+      product[p] += arguments[0][p / 64 * 16 + k] * arguments[1][64 * k + p % 64];
+  }
+  for (const codegen::DeviceProgram& program : programs) {
+    CAPTURE(program.name);
+    auto got = arguments;
+    host.run(program, got);
+    CHECK(got[2] == product);
+  }
+}
 
 TEST_CASE("a descriptor has 14 bits each of where a matrix begins and how far its parts are apart") {
   const std::string text = codegen::cuda::describe_matrix_helper().definition;

@@ -57,6 +57,27 @@ TEST_CASE("pieces of lines") {
   CHECK(found->along_terms == 64);
 }
 
+TEST_CASE("the examples without swizzling of the PTX ISA, section 9.7.15.5.1.2.1.3, Canonical Layouts") {
+  // Figure 166, of terms as neighbours, 32 bits each: ((8,2),(4,4)):((4,32),(1,64)), rows before columns. Its stride
+  // dimension byte offset is that of 32 elements, its leading dimension byte offset that of 64.
+  const LoopNest nest = counted(16, 16);
+  IndexExpr by_terms = remainder(nest, line, 8) * 4 + quotient(nest, line, 8) * 32;
+  by_terms += remainder(nest, term, 4) + quotient(nest, term, 4) * 64;
+  const auto k_major = core_matrices(nest, by_terms, line, term, 4);
+  REQUIRE(k_major);
+  CHECK(k_major->terms_are_neighbours);
+  CHECK(k_major->along_lines == 32);
+  CHECK(k_major->along_terms == 64);
+  // Figure 168, of lines as neighbours, 16 bits each: ((8,1,2),(8,2)):((1,8,64),(8,128)). 64 and 128 elements.
+  IndexExpr by_lines = remainder(nest, line, 8) + quotient(nest, line, 8) * 64;
+  by_lines += remainder(nest, term, 8) * 8 + quotient(nest, term, 8) * 128;
+  const auto mn_major = core_matrices(nest, by_lines, line, term, 8);
+  REQUIRE(mn_major);
+  CHECK_FALSE(mn_major->terms_are_neighbours);
+  CHECK(mn_major->along_lines == 64);
+  CHECK(mn_major->along_terms == 128);
+}
+
 TEST_CASE("what is not in core matrices") {
   const LoopNest nest = counted(64, 16);
   const IndexExpr l = IndexExpr::variable(line), t = IndexExpr::variable(term);

@@ -308,8 +308,11 @@ TEST_CASE("bad input") {
     return text.find(part) != std::string::npos;
   };
   // Rows that the device cannot load, since they begin anywhere.
-  CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 3})),
-                 "multiples of 16 bytes"));
+  CHECK(contains(refusal(test::tensorized_matmul(graph, "mma_fp16", {{1, 1}, {1, 1}, 1, 3})),
+                 "'A.shared', whose fragments and their rows do not begin at every 8th element"));
+  // Rows of 24 numbers of two bytes: every other one begins at no multiple of the 32 that wmma.load asks for.
+  CHECK(contains(refusal(test::tensorized_matmul(graph, "wmma_fp16", {{1, 1}, {1, 1}, 1, 8})),
+                 "'A.shared', whose fragments and their rows do not begin at every 16th element"));
   // Bytes that are multiplied together, but lie in different rows.
   ScheduleBuilder bytes = test::tensorized_matmul(product(32, 32, 32, ScalarType::Int8), "mma_int8", {});
   schedule::Schedule as_it_is = bytes.schedule();
