@@ -33,7 +33,7 @@ struct CudaOptions {
   /// A loop whose variable selects an element of a thread's own array is unrolled where that makes at most so
   /// many statements, since only then can the array live in registers.
   std::int64_t max_register_statements = 2048;
-  /// Shared memory beyond this is dynamic: the compiler refuses more static memory than 48 KiB.
+  /// The buffers of kernels that need more shared memory are dynamic: the compiler refuses more static memory than 48 KiB.
   std::int64_t max_static_shared_bytes = 48 * 1024;
 };
 
@@ -109,7 +109,9 @@ class ProgramText {
     }
     const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
     if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
-    const bool dynamic = bytes > options_.max_static_shared_bytes;
+    // What combinations across threads need besides is static, and counts.
+    const bool dynamic =
+        bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
     // The same in all kernels of a source, which declare one array.

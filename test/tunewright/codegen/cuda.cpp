@@ -256,6 +256,29 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   comparison.check(1e-5);
 }
 
+TEST_CASE("what combinations of threads need counts against the 48 KiB that may be static") {
+  const auto sum = [](std::int64_t columns) {
+    auto graph = std::make_shared<ComputeGraph>();
+    const auto x = graph->input("x", {1, columns});
+    graph->reduce("y", {{"i", 1}}, {{"k", columns}}, program::Combiner::Sum,
+                  [&](auto i, auto r) { return x(i[0], r[0]); });
+    ScheduleBuilder b(graph);
+    const auto k = b.split(1, 1, {6, 8});  // two indices of 48 threads: an element of 4 bytes each
+    b.bind(1, k[1], LoopKind::ThreadY);
+    b.bind(1, k[2], LoopKind::ThreadX);
+    b.bind(1, 0, LoopKind::BlockX);
+    const program::TensorId shared = b.cache_read(b.stage("x"), 1, schedule::Scope::Shared);
+    b.compute_at(shared, 1, 0);
+    return codegen::to_cuda(loops::lower(b.schedule())).launches.at(0);
+  };
+  constexpr std::int64_t all = 48 * 1024, combined = 48 * 4;
+  const codegen::DeviceLaunch fits = sum((all - combined) / 4), beyond = sum(all / 4);
+  CHECK(fits.static_shared_bytes == all);
+  CHECK(fits.dynamic_shared_bytes == 0);
+  CHECK(beyond.static_shared_bytes == combined);
+  CHECK(beyond.dynamic_shared_bytes == all);
+}
+
 TEST_CASE("copies that run ahead: through registers, and asynchronously in pieces of 4 to 16 bytes") {
   using schedule::Pipelining;
   Comparison comparison;
