@@ -39,6 +39,7 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   } else {
     draw_register_tiles(steps, target, rng);
   }
+  const bool feeds_tensor_cores = target.kind == DeviceKind::Gpu && has_tensor_core_stage(steps);
   for (Step& step : steps) {
     if (auto* fuse = std::get_if<Fuse>(&step); fuse != nullptr && fuse->open) {
       fuse->count = 1 + static_cast<std::uint32_t>(rng.below(fuse->iters.size()));
@@ -52,7 +53,11 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
     }
     if (auto* arrange = std::get_if<Arrange>(&step)) {
       arrange->order = static_cast<std::uint32_t>(rng.below(arrange->orders.size()));
+      // Without padding several of the rows that tensor units read at once are in the same banks.
+      constexpr double padded_share = 0.75;
       arrange->padding = static_cast<std::uint32_t>(rng.below(arrange->paddings.size()));
+      if (feeds_tensor_cores && rng.uniform() < padded_share)
+        arrange->padding = static_cast<std::uint32_t>(arrange->paddings.size() - 1);
     }
     if (auto* limit = std::get_if<UnrollLimit>(&step)) {
       limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));

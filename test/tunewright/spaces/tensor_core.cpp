@@ -209,3 +209,44 @@ TEST_CASE("candidates keep to the warps and registers of the target, and mutate"
   CHECK(seen > 15);
   CHECK(changed > seen / 2);
 }
+
+TEST_CASE("draws for tensor units favour many fragments, near to a square, wide copies and rows apart") {
+  const spaces::MultiLevelTiling space;
+  const Graph graph = product(4096, 4096, 4096, ScalarType::Float16);
+  const Task task = program::make_task("test", graph, gpu_target("A100"));
+  Rng rng(11);
+  int seen = 0, large = 0, wide = 0, apart = 0, copies = 0;
+  for (int draw = 0; draw < 400; ++draw) {
+    auto config = space.sample(task, rng);
+    REQUIRE(config);
+    const auto by = std::find_if(config->steps.begin(), config->steps.end(), [](const auto& step) {
+      return std::holds_alternative<schedule::Tensorize>(step);
+    });
+    if (by == config->steps.end()) continue;
+    ++seen;
+    using spaces::decisions::Fragments;
+    const WarpTile tile =
+        spaces::decisions::warp_tile_of(config->steps, std::get<schedule::Tensorize>(*by).stage);
+    large += tile.product(Fragments) >= 8 && tile.axes[0]->factors[Fragments] > 1 &&
+             tile.axes[1]->factors[Fragments] > 1;
+    for (const schedule::Step& step : config->steps) {
+      const auto* split = std::get_if<schedule::Split>(&step);
+      const bool vector = split != nullptr && split->inner == schedule::LoopKind::Vectorized;
+      if (vector && spaces::decisions::is_open_split(*split)) {
+        ++copies;
+        wide += split->factors[0] == 8;
+      }
+      const auto* arrange = std::get_if<schedule::Arrange>(&step);
+      if (arrange != nullptr) apart += arrange->padding == 1;
+    }
+  }
+  REQUIRE(seen > 200);
+  REQUIRE(copies == 2 * seen);
+  // Three quarters have 8 fragments or 16, and of these about four in five several rows and columns; of widths 1, 2, 4 and
+  // 8 the last is drawn 8 times of 15; rows are apart in three quarters and half of the rest.
+  CHECK(large > seen / 3);
+  CHECK(wide > copies * 0.46);
+  CHECK(wide < copies * 0.62);
+  CHECK(apart > copies * 0.8);
+  CHECK(apart < copies);
+}

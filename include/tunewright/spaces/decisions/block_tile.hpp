@@ -188,15 +188,20 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
   return choices.empty() ? std::vector<std::int64_t>{1} : choices;
 }
 
-/// Draws how far copies run ahead, and then all open splits of a schedule for a GPU: the tiles share the memory.
+/// Draws how far copies run ahead, and then all open splits of a schedule for a GPU: the tiles share the memory. What
+/// feeds tensor units is mostly copied in wide vectors: narrower ones take as many more instructions, and below 4 bytes no
+/// copy goes on by itself.
 inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   draw_pipelining(steps, rng);
+  const bool feeds_tensor_cores = has_tensor_core_stage(steps);
   std::vector<program::TensorId> drawn;
   for (Step& step : steps) {
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || !is_open_split(*split)) continue;
     if (is_single_choice(*split)) {
-      split->factors.assign(1, pick(single_choices(*split, target), rng));
+      const std::vector<std::int64_t> choices = single_choices(*split, target);
+      const bool wide = feeds_tensor_cores && split->inner == LoopKind::Vectorized;
+      split->factors.assign(1, wide ? pick_large(choices, rng) : pick(choices, rng));
     } else if (std::find(drawn.begin(), drawn.end(), split->stage) == drawn.end()) {
       drawn.push_back(split->stage);
       if (const WarpTile warps = warp_tile_of(steps, split->stage); !warps.axes.empty()) {

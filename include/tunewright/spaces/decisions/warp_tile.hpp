@@ -61,6 +61,16 @@ struct WarpTile {
   return tile;
 }
 
+/// Whether tensor units of a GPU compute a stage.
+[[nodiscard]] inline bool has_tensor_core_stage(const std::vector<Step>& steps) {
+  return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
+    const auto* by = std::get_if<schedule::Tensorize>(&step);
+    const schedule::TensorIntrinsic* named =
+        by == nullptr ? nullptr : schedule::find_intrinsic(by->intrinsic);
+    return named != nullptr && is_tensor_core(named->unit);
+  });
+}
+
 /// Fragments of sums that five eighths of the registers of a warp have room for, in a block of so many warps; its threads
 /// hold a share of each. Limits that the target does not state are those of recent devices.
 [[nodiscard]] inline std::int64_t fragments_in_registers(const schedule::TensorIntrinsic& intrinsic,
@@ -108,12 +118,26 @@ struct WarpTile {
                                 1);
 }
 
-/// Draws the parts of one axis within what may still be multiplied by.
-inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, Rng& rng) {
+/// The powers of two up to `most`.
+[[nodiscard]] inline std::vector<std::int64_t> powers_of_two(std::int64_t most) {
+  std::vector<std::int64_t> powers{1};
+  while (2 * powers.back() <= most) powers.push_back(2 * powers.back());
+  return powers;
+}
+
+/// Draws the parts of one axis within what may still be multiplied by; all of it, as far as the axis goes, where it is the
+/// `last` to be drawn. Else of two draws the one whose tile is nearer to a square, which loads less for as many products.
+inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, bool last, Rng& rng) {
+  const auto part = [&](std::int64_t extent, std::int64_t most) {
+    most = std::max<std::int64_t>(most, 1);
+    const std::vector<std::int64_t> sizes = tile_sizes(extent, most, false);
+    if (last) return *std::max_element(sizes.begin(), sizes.end());
+    const std::int64_t one = pick(sizes, rng), other = pick(sizes, rng);
+    return one + most / one <= other + most / other ? one : other;
+  };
   const std::int64_t extent = std::max<std::int64_t>(axis.extent, 1);
-  axis.factors[Fragments] = pick(tile_sizes(extent, std::max<std::int64_t>(fragments, 1), false), rng);
-  const std::int64_t rest = program::ceil_div(extent, axis.factors[Fragments]);
-  axis.factors[Warps] = pick(tile_sizes(rest, std::max<std::int64_t>(warps, 1), false), rng);
+  axis.factors[Fragments] = part(extent, fragments);
+  axis.factors[Warps] = part(program::ceil_div(extent, axis.factors[Fragments]), warps);
   fragments /= axis.factors[Fragments];
   warps /= axis.factors[Warps];
 }
@@ -125,16 +149,17 @@ inline void draw_depth(const WarpTile& tile, const Target& target, Rng& rng) {
   for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
 }
 
-/// Draws a whole tile: the number of warps first, then what the axes have of them and of fragments.
+/// Draws a whole tile: the number of warps and that of fragments first, then what the axes have of them. More fragments are
+/// drawn more often: products share the factors that are loaded for them, and a tile that leaves multiprocessors idle is
+/// drawn again.
 inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   for (unsigned attempt = 0; attempt < tries; ++attempt) {
-    std::int64_t warps = 1;
-    while (2 * warps <= max_warps(*tile.intrinsic, target) && rng.uniform() < 0.7) warps *= 2;
-    std::int64_t fragments = max_fragments(*tile.intrinsic, target, warps);
+    std::int64_t warps = pick(powers_of_two(max_warps(*tile.intrinsic, target)), rng);
+    std::int64_t fragments = pick_large(powers_of_two(max_fragments(*tile.intrinsic, target, warps)), rng);
     std::vector<Split*> order = tile.axes;
     rng.shuffle(std::span(order));
-    for (Split* axis : order) draw_warp_axis(*axis, warps, fragments, rng);
+    for (Split* axis : order) draw_warp_axis(*axis, warps, fragments, axis == order.back(), rng);
     if (fits(tile, target)) break;
   }
   draw_depth(tile, target, rng);
@@ -155,7 +180,7 @@ inline bool mutate_warp_split(const WarpTile& tile, Split& split, const Target& 
       std::int64_t warps = max_warps(*tile.intrinsic, target) / tile.product(Warps);
       std::int64_t fragments =
           max_fragments(*tile.intrinsic, target, tile.product(Warps)) / tile.product(Fragments);
-      draw_warp_axis(split, warps, fragments, rng);
+      draw_warp_axis(split, warps, fragments, false, rng);
     } else {
       std::fill(split.factors.begin(), split.factors.end(), 1);
       std::int64_t depth = max_instructions_deep(tile, target);
