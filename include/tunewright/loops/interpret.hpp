@@ -103,6 +103,7 @@ class Interpreter : public LoopState {
 
   void run(const CommitCopies&) { refuse_copies(); }
   void run(const WaitForCopies&) { refuse_copies(); }
+  void run(const WaitForProducts&) {}  // products are done when they have run
   [[noreturn]] void refuse_copies() const {
     throw InterpretError(
         AccessFault::NotRunnable,

@@ -188,8 +188,15 @@ struct WaitForCopies {
   std::uint32_t under_way = 0;
 };
 
+/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products. Such
+/// loops in a body with one of these do not wait by themselves.
+struct WaitForProducts {
+  std::uint32_t under_way = 0;
+};
+
 struct Node {
-  std::variant<Loop, Statement, Allocate, Branch, Barrier, CrossThreadReduction, CommitCopies, WaitForCopies>
+  std::variant<Loop, Statement, Allocate, Branch, Barrier, CrossThreadReduction, CommitCopies, WaitForCopies,
+               WaitForProducts>
       content;
   Node(Loop loop) : content(std::move(loop)) {}                            // NOLINT: a node is any of them
   Node(Statement statement) : content(std::move(statement)) {}             // NOLINT
@@ -199,6 +206,7 @@ struct Node {
   Node(CrossThreadReduction reduction) : content(std::move(reduction)) {}  // NOLINT
   Node(CommitCopies commit) : content(commit) {}                           // NOLINT
   Node(WaitForCopies wait) : content(wait) {}                              // NOLINT
+  Node(WaitForProducts wait) : content(wait) {}                            // NOLINT
 };
 
 struct LoopVariable {

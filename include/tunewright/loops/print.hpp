@@ -193,6 +193,11 @@ class Printer {
     line(depth, "wait for copies" +
                     (wait.under_way == 0 ? "" : " but " + std::to_string(wait.under_way) + " groups"));
   }
+  void print(const WaitForProducts& wait, std::size_t depth) {
+    line(depth,
+         "wait for products" +
+             (wait.under_way == 0 ? "" : " but those of " + std::to_string(wait.under_way) + " loops"));
+  }
   void print(const CrossThreadReduction& reduction, std::size_t depth) {
     const auto at = [&](BufferId id) {
       const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[id].shape.size());

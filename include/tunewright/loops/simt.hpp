@@ -145,6 +145,8 @@ class Simt : public LoopState {
   std::vector<Step> prepared(std::span<const Node> body) {
     std::vector<Step> steps;
     for (const Node& node : body) {
+      if (std::holds_alternative<WaitForProducts>(node.content))
+        continue;  // they are done when they have run
       Step& step = steps.emplace_back();
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
         step.kind = Step::Kind::Loop;

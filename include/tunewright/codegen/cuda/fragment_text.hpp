@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/cuda/matrix_helpers.hpp"
@@ -58,10 +59,18 @@ class FragmentText : public StatementText {
     keep_sums(tile);
     line(helper(begin_products_helper()) + "();");
   }
-  void finish_products(const FragmentTile& tile) {
+  /// `run_on`: what waits for the products comes later in the same body.
+  void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
-    line(helper(finish_products_helper()) + "();");
-    keep_sums(tile);
+    line(helper(commit_products_helper()) + "();");
+    running_on_.push_back(tile);
+    if (!run_on) wait_for_products(0);
+  }
+  /// Once there are none left, their sums can be used.
+  void wait_for_products(std::uint32_t under_way) {
+    line(helper(wait_for_products_helper(under_way)) + "();");
+    if (under_way > 0) return;
+    for (const FragmentTile& tile : std::exchange(running_on_, {})) keep_sums(tile);
   }
 
   /// What a warp does as a whole. False where `loop` begins nothing of the kind.
@@ -303,6 +312,7 @@ class FragmentText : public StatementText {
   }
 
   bool products_started_ = false;
+  std::vector<FragmentTile> running_on_;  // products that nobody has waited for
 };
 
 }  // namespace tunewright::codegen::cuda

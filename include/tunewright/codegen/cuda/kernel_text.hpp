@@ -44,12 +44,20 @@ class KernelText : public ReductionText {
 
  private:
   void emit(std::span<const loops::Node> body, std::int64_t unroll_limit) {
+    const auto is_wait_for_products = [](const loops::Node& node) {
+      return std::holds_alternative<loops::WaitForProducts>(node.content);
+    };
+    const bool products_run_on = std::any_of(body.begin(), body.end(), is_wait_for_products);
+    const loops::Node* last = nullptr;
     for (const loops::Node& node : body) {
+      // A barrier after products is for those who overwrite their factors.
+      const bool shows_stores = last == nullptr || !is_wait_for_products(*last);
+      last = &node;
       std::visit(
           [&](const auto& content) {
             using T = std::decay_t<decltype(content)>;
             if constexpr (std::is_same_v<T, loops::Loop>) {
-              emit_loop(content, unroll_limit);
+              emit_loop(content, unroll_limit, products_run_on);
             } else if constexpr (std::is_same_v<T, loops::Branch>) {
               emit_branch(content, unroll_limit);
             } else if constexpr (std::is_same_v<T, loops::Statement>) {
@@ -57,7 +65,8 @@ class KernelText : public ReductionText {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
-              if (kernel_.instructions.by_warp_groups()) line(helper(show_stores_helper()) + "();");
+              if (shows_stores && kernel_.instructions.by_warp_groups())
+                line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;
@@ -65,6 +74,8 @@ class KernelText : public ReductionText {
               line("commit_copies();");
             } else if constexpr (std::is_same_v<T, loops::WaitForCopies>) {
               line("wait_for_copies<" + std::to_string(content.under_way) + ">();");
+            } else if constexpr (std::is_same_v<T, loops::WaitForProducts>) {
+              wait_for_products(content.under_way);
             } else {
               emit_reduction(content);
             }
@@ -91,13 +102,13 @@ class KernelText : public ReductionText {
   }
 
   // Loops.
-  void emit_loop(const loops::Loop& loop, std::int64_t unroll_limit) {
+  void emit_loop(const loops::Loop& loop, std::int64_t unroll_limit, bool products_run_on) {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     declare_variable(loop.var);
     const std::optional<FragmentTile> products = products_in(loop);
     if (products) begin_products(*products);
     emit_loop_itself(loop, unroll_limit);
-    if (products) finish_products(*products);
+    if (products) finish_products(*products, products_run_on);
   }
   void emit_loop_itself(const loops::Loop& loop, std::int64_t unroll_limit) {
     if (emit_fragments(loop)) return;

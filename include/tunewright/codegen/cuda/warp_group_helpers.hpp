@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tunewright/codegen/cuda/tensor_helpers.hpp"
@@ -43,11 +44,18 @@ namespace detail {
                                 "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n");
 }
 
-/// Waits for all products.
-[[nodiscard]] inline TensorHelper finish_products_helper() {
-  return detail::of_warp_groups("void", "finish_products", "",
-                                "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
-                                "  asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n");
+/// Products that have been started since the last one become a group.
+[[nodiscard]] inline TensorHelper commit_products_helper() {
+  return detail::of_warp_groups("void", "commit_products", "",
+                                "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n");
+}
+
+/// Waits for all groups of products but the latest ones, as many as `under_way`.
+[[nodiscard]] inline TensorHelper wait_for_products_helper(std::uint32_t under_way) {
+  const std::string number = std::to_string(under_way);
+  return detail::of_warp_groups(
+      "void", under_way == 0 ? "wait_for_products" : "wait_for_products_but_" + number, "",
+      "  asm volatile(\"wgmma.wait_group.sync.aligned " + number + ";\" ::: \"memory\");\n");
 }
 
 /// `name(sums)` lets no compiler move the sums of a fragment from one side of it to the other.

@@ -74,6 +74,21 @@ struct FragmentWork {
   FragmentOperand a, b;    ///< of a product
 };
 
+/// Whether `body` is products of warp groups, in loops, and nothing else. They go on while threads do something else.
+[[nodiscard]] inline bool multiplies_by_warp_groups_alone(const Body& body) {
+  const Body* inside = &body;
+  bool by_warp_group = false;
+  while (inside->size() == 1) {
+    if (const auto* statement = std::get_if<Statement>(&inside->front().content))
+      return by_warp_group && statement->kind == Statement::Kind::Update;
+    const auto* loop = std::get_if<Loop>(&inside->front().content);
+    if (loop == nullptr) return false;
+    by_warp_group = by_warp_group || (loop->intrinsic != nullptr && loop->intrinsic->by_warp_group());
+    inside = &loop->body;
+  }
+  return false;
+}
+
 /// Reads what stands in the loops that `loop`, which is marked, begins.
 [[nodiscard]] inline FragmentWork fragment_work(const LoopNest& nest, const Loop& loop) {
   FragmentWork work;

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/loops/device/fragments.hpp"
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/device/staging.hpp"
 
@@ -33,6 +34,19 @@ namespace tunewright::loops::device {
 /// One barrier an iteration is enough: it says both that tile t has arrived for all threads and that all have
 /// done with tile t-1, whose place tile t+D-1 takes. Loops of a reduction that are nested perfectly become one
 /// first, so that the copies run ahead across all of them.
+///
+/// Products of warp groups are started and go on: those of tile t while threads wait for tile t+1, meet at the barrier and
+/// start the next ones. A second barrier says that all groups have done with tile t-1:
+///
+///   for t:
+///     wait for all but D-2 groups
+///     barrier
+///     start products of tile t
+///     wait for products but those of tile t
+///     barrier
+///     if t+D-1 < tiles: fetch tile t+D-1 (or: store it, loaded before the wait for products)
+///     commit
+///   wait for products
 ///
 /// Runs after the barriers of the plain form have been placed: those tell whether threads need one at all.
 class Pipelines {
@@ -157,8 +171,10 @@ class Pipelines {
     }
     if (has_barrier && (repeated || reads_shared(fetch.copies))) result.push_back(Barrier{});
     append(result, prologue(fetch, loop.var, before));
-    loop.body = iteration(fetch, std::move(rest), loop.var, tiles, before, has_barrier);
+    const bool products_run_on = has_barrier && multiplies_by_warp_groups_alone(rest);
+    loop.body = iteration(fetch, std::move(rest), loop.var, tiles, before, has_barrier, products_run_on);
     result.push_back(std::move(loop));
+    if (products_run_on) result.push_back(WaitForProducts{});
     return result;
   }
 
@@ -245,7 +261,7 @@ class Pipelines {
   }
 
   Body iteration(const Fetch& fetch, Body rest, Var var, std::int64_t tiles, std::int64_t before,
-                 bool has_barrier) {
+                 bool has_barrier, bool products_run_on) {
     Body body;
     if (fetch.asynchronous) body.push_back(WaitForCopies{static_cast<std::uint32_t>(before - 1)});
     if (has_barrier) body.push_back(Barrier{});
@@ -253,13 +269,19 @@ class Pipelines {
     const auto if_any = [&](Body inside) {
       return Branch{{Guard{next, tiles, false, true, Guard::no_axis}}, std::move(inside), {}};
     };
+    Body copies = fetch.depth - 1 < tiles ? copies_of(fetch, var, next) : Body{};
     std::optional<StagedCopies> staged;
-    if (fetch.depth - 1 < tiles) {
-      Body copies = copies_of(fetch, var, next);
-      if (!fetch.asynchronous) staged = staged_copies(nest_, copies);
-      if (staged) append(body, std::move(staged->registers));
-      body.push_back(if_any(std::move(staged ? staged->loads : copies)));
+    if (!fetch.asynchronous && !copies.empty()) staged = staged_copies(nest_, copies);
+    if (staged) {
+      append(body, std::move(staged->registers));
+      body.push_back(if_any(std::move(staged->loads)));
     }
+    if (products_run_on) {
+      append(body, std::exchange(rest, {}));
+      body.push_back(WaitForProducts{1});
+      body.push_back(Barrier{});
+    }
+    if (!staged && !copies.empty()) body.push_back(if_any(std::move(copies)));
     if (fetch.asynchronous) body.push_back(CommitCopies{});
     append(body, std::move(rest));
     if (staged) body.push_back(if_any(std::move(staged->stores)));

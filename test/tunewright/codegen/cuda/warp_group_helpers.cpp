@@ -222,6 +222,40 @@ TEST_CASE("wrong texts are found: offsets, transposition, registers, fences and 
   wrong.check_all_wrong();
 }
 
+TEST_CASE(
+    "products run on while the next tile is waited for: once they have read a tile, another takes its "
+    "place") {
+  const Graph graph = product({128, 64, 128}, ScalarType::Float16);
+  const auto nest = [&](unsigned depth, bool asynchronous) {
+    schedule::ScheduleBuilder s = test::tensorized_matmul(graph, "wgmma_fp16_n64", {{2, 1}, {1, 1}, 2});
+    s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
+               {depth, asynchronous});
+    return loops::lower(s.schedule());
+  };
+  Comparison right(sm_90), wrong(sm_90);
+  for (const unsigned depth : {2U, 3U, 4U}) {
+    const std::string source = right.add(graph, nest(depth, true)).source;
+    CAPTURE(source);
+    // Nothing shows stores at the second barrier, since it is not for what has been stored.
+    CHECK(contains(source, "    wait_for_products_but_1();\n    __syncthreads();\n    if ("));
+    CHECK(contains(source, "  }\n  wait_for_products();\n"));
+    const std::string shown = "show_stores_to_tensor_units();\n    __syncthreads();";
+    CHECK(contains(source, shown));
+    CHECK(source.find(shown) == source.rfind(shown));
+  }
+  CHECK(contains(right.add(graph, nest(2, false)).source,
+                 "wait_for_products_but_1();\n    __syncthreads();\n"));
+  right.check();
+  const std::string but_one = "wgmma.wait_group.sync.aligned 1;";
+  wrong.add_mutant(graph, nest(2, true), but_one, "wgmma.wait_group.sync.aligned 2;");
+  wrong.add_mutant(graph, nest(2, false), but_one, "wgmma.wait_group.sync.aligned 2;");
+  wrong.add_mutant(graph, nest(2, false), "but_1();\n    __syncthreads();", "but_1();");
+  wrong.add_mutant(graph, nest(2, true), "  wait_for_products();\n", "\n");
+  wrong.add_mutant(graph, nest(3, true), "wgmma.wait_group.sync.aligned 0;",
+                   "wgmma.wait_group.sync.aligned 1;");
+  wrong.check_all_wrong();
+}
+
 TEST_CASE("random schedules of products, batches and convolutions of odd shapes with what follows them") {
   const auto workload = [](std::size_t number, ScalarType type, Rng& rng) {
     const auto dim = [&](std::int64_t least) { return least + static_cast<std::int64_t>(rng.below(8)); };

@@ -15,6 +15,7 @@
 #include "support/gpu_schedules.hpp"
 #include "support/nest_builder.hpp"
 #include "support/schedule_faults.hpp"
+#include "support/tensor_schedules.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/limits.hpp"
@@ -183,6 +184,31 @@ TEST_CASE("one barrier an iteration, and a wait that leaves what is fetched furt
   CHECK(text.find("= A.shared.next[0, 0]") > computed);
   CHECK(text.find("= A.shared.next[0, 0]") != std::string::npos);
   CHECK(text.find("A.shared<(k.0 + 1) mod 2>") > computed);
+}
+
+TEST_CASE("products of warp groups run on beside the wait for the next tile; those of warps do not") {
+  const auto graph =
+      program::operators::matmul_graph({.m = 128, .n = 64, .k = 128, .type = program::ScalarType::Float16});
+  const auto text = [&](const char* instruction, unsigned depth, bool asynchronous) {
+    ScheduleBuilder s = test::tensorized_matmul(graph, instruction, {{2, 1}, {1, 1}, 2});
+    if (depth > 1)
+      s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
+                 {depth, asynchronous});
+    return loops::to_string(device(s));
+  };
+  const auto contains = [](const std::string& all, const std::string& part) {
+    return all.find(part) != std::string::npos;
+  };
+  const std::string wait = "wait for products but those of 1 loops\n          barrier\n          if ";
+  for (const unsigned depth : {2U, 4U}) {
+    const std::string groups = text("wgmma_fp16_n64", depth, true);
+    CAPTURE(groups);
+    CHECK(contains(groups, wait));
+    CHECK(contains(groups, "\n        wait for products\n"));
+  }
+  CHECK(contains(text("wgmma_fp16_n64", 2, false), wait));
+  CHECK_FALSE(contains(text("wgmma_fp16_n64", 1, false), "wait for products"));
+  CHECK_FALSE(contains(text("mma_fp16", 4, true), "wait for products"));
 }
 
 TEST_CASE("shared memory is counted as often as tiles are kept, before and after") {
