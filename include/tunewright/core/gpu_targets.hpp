@@ -13,7 +13,8 @@
 /// machine, records made elsewhere.
 namespace tunewright {
 
-/// What CUDA's documentation lists for a compute capability.
+/// What the CUDA C++ Programming Guide lists for a compute capability ("Technical Specifications per Compute Capability").
+/// From 8.0 on a block can have 1 KiB less shared memory than a multiprocessor has, since CUDA keeps so much of each.
 struct ComputeCapability {
   unsigned version = 0;  ///< ten times the major number plus the minor: 90 is 9.0, "sm_90"
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;

@@ -50,7 +50,8 @@ namespace detail {
                                 "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n");
 }
 
-/// Waits for all groups of products but the latest ones, as many as `under_way`.
+/// Waits for all groups of products but the latest ones, as many as `under_way`. Sums of those that nobody has waited for are
+/// out of reach ("wgmma.wait_group").
 [[nodiscard]] inline TensorHelper wait_for_products_helper(std::uint32_t under_way) {
   const std::string number = std::to_string(under_way);
   return detail::of_warp_groups(

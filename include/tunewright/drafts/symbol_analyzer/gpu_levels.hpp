@@ -336,7 +336,8 @@ class GpuLevels {
     return longest + (1 - m_->overlap) * (std::accumulate(parts.begin(), parts.end(), 0.0) - longest);
   }
 
-  /// Blocks of a multiprocessor at a time; limits of 0 are not known.
+  /// Blocks of a multiprocessor at a time; limits of 0 are not known. Leaves out what CUDA itself keeps of shared memory, as
+  /// `measurers::Simulated` does.
   [[nodiscard]] double resident(const Kernel& k, double registers) const {
     double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
     const double threads = std::ceil(k.threads / warp()) * warp();
