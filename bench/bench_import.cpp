@@ -133,7 +133,7 @@ std::map<std::string, WholeFiles> files_by_format(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().extension() != ".gz") continue;
     const std::string text = data::read_text(entry.path().string());
-    data::json::Scanner in(text);
+    json::Scanner in(text);
     if (!in.accept('{') || in.peek() != '"') continue;
     const auto format = format_of_key.find(in.plain_string());
     if (format == format_of_key.end()) continue;

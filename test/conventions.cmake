@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DROOT=<repository> -P conventions.cmake: licence lines, include guards, the walls around external libraries, and a page
-# for each policy.
+# cmake -DROOT=<repository> -P conventions.cmake: licence lines, include guards, the walls around external libraries,
+# layers, and a page for each policy.
+
+cmake_minimum_required(VERSION 3.24)
 
 set(faults "")
 
@@ -13,6 +15,17 @@ set(walls
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
   "llvm(-c)?/|^(codegen/llvm|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
+
+# layers, and what each may include
+set(below_core "")
+set(below_json "")
+set(below_stats core)
+set(below_nn core)
+set(below_program core)
+set(below_schedule core json program)
+set(below_loops core program schedule)
+set(below_reference core program)
+set(below_codegen core program schedule loops)
 
 file(GLOB_RECURSE headers RELATIVE "${ROOT}/include/tunewright" "${ROOT}/include/tunewright/*.hpp")
 foreach(header IN LISTS headers)
@@ -30,6 +43,20 @@ foreach(header IN LISTS headers)
       string(APPEND faults "  ${header}: '${found}' outside of its wall ${allowed}\n")
     endif()
   endforeach()
+  # Arrows point one way: a header of a layer includes its own and those below.
+  string(REGEX REPLACE "[/.].*" "" layer "${header}")
+  if(DEFINED below_${layer})
+    string(REGEX MATCHALL "#include \"tunewright/[a-z_0-9/]+\\.hpp\"" includes "${text}")
+    foreach(include IN LISTS includes)
+      string(REGEX MATCH "tunewright/([a-z_0-9]+)[/.]" _ "${include}")
+      if(NOT CMAKE_MATCH_1 IN_LIST below_${layer} AND NOT CMAKE_MATCH_1 STREQUAL layer)
+        string(APPEND faults "  ${header}: ${include} is not below ${layer}\n")
+      endif()
+    endforeach()
+  endif()
+  if(text MATCHES "#include \"tunewright/recipes/" AND NOT header MATCHES "^(recipes/|tunewright\\.hpp)")
+    string(APPEND faults "  ${header}: nothing includes a recipe\n")
+  endif()
   # A policy may use its own family's headers and the layers below, never another family's policy. What follows from a
   # family's contract alone (drawing distinct configurations from any space) is no policy.
   if(header MATCHES "^(spaces|features|models|drafts|explorers|samplers|filters|adaptations|schedulers)/")

@@ -63,7 +63,7 @@ std::vector<Measured> tasks_of_log(const std::string& path, const std::string& d
   data::read_log<data::AutoTvmLog>(path, [&](const data::AutoTvmRecord& record) {
     if (record.knobs.empty()) return;
     std::string key = record.task->name;
-    data::json::write_array(key, record.task->arguments);
+    json::write_array(key, record.task->arguments);
     Open& table = open[key];
     try {
       table.builder.begin_row();
@@ -73,7 +73,7 @@ std::vector<Measured> tasks_of_log(const std::string& path, const std::string& d
       }
       table.builder.end_row(data::to_outcome(record.result));
       ++table.rows;
-    } catch (const data::FormatError&) {  // measured before
+    } catch (const FormatError&) {  // measured before
     }
   });
   std::vector<Measured> tasks;

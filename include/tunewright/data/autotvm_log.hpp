@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/data/json/literal.hpp"
-#include "tunewright/data/json/scanner.hpp"
-#include "tunewright/data/json/writer.hpp"
 #include "tunewright/data/log_reader.hpp"
 #include "tunewright/data/tvm_result.hpp"
+#include "tunewright/json/literal.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 
@@ -23,7 +23,7 @@ namespace autotvm {
 struct TaskInfo {
   std::string target;
   std::string name;  ///< of the template, e.g. "conv2d_nchw.cuda"
-  std::vector<Literal> arguments;
+  std::vector<json::Literal> arguments;
   std::string keywords = "{}";  ///< keyword arguments as they stand; no known template has any
   bool operator==(const TaskInfo&) const = default;
 };
@@ -41,7 +41,7 @@ struct Knob {
   KnobKind kind = KnobKind::Other;
   std::vector<std::int64_t> numbers;  ///< of Split and Reorder
   std::vector<std::string> words;     ///< of Annotate
-  Literal value;                      ///< of Other
+  json::Literal value;                ///< of Other
   bool operator==(const Knob&) const = default;
 };
 

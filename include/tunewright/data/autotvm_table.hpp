@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "tunewright/data/autotvm_log.hpp"
-#include "tunewright/data/json/writer.hpp"
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 

@@ -8,7 +8,7 @@
 
 #include "tunewright/data/gzip.hpp"
 #include "tunewright/data/import_report.hpp"
-#include "tunewright/data/json/scanner.hpp"
+#include "tunewright/json/scanner.hpp"
 
 namespace tunewright::data {
 

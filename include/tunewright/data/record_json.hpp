@@ -13,7 +13,7 @@
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/record.hpp"
-#include "tunewright/data/json/writer.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 

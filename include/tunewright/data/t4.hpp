@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tunewright/core/record.hpp"
-#include "tunewright/data/json/writer.hpp"
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tunewright/data/import_report.hpp"
-#include "tunewright/data/json/scanner.hpp"
 #include "tunewright/data/table.hpp"
+#include "tunewright/json/scanner.hpp"
 #include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
-#include "tunewright/data/json/scanner.hpp"
-#include "tunewright/data/json/writer.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 #include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data {

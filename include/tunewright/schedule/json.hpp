@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/data/json/scanner.hpp"
-#include "tunewright/data/json/writer.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 #include "tunewright/schedule/kinds.hpp"
 #include "tunewright/schedule/step.hpp"
 
@@ -38,7 +38,7 @@ void write_field(std::string& out, const T& value) {
     if (value.kind == Location::Kind::At)
       write_field(out, std::vector{value.stage, value.iter});
     else
-      data::json::write(out, std::string_view(value.kind == Location::Kind::Root ? "root" : "inline"));
+      json::write(out, std::string_view(value.kind == Location::Kind::Root ? "root" : "inline"));
   } else if constexpr (std::is_same_v<T, Pipelining>) {
     out += '[';
     write_field(out, value.depth);
@@ -46,7 +46,7 @@ void write_field(std::string& out, const T& value) {
     write_field(out, value.asynchronous);
     out += ']';
   } else if constexpr (std::is_enum_v<T>) {
-    data::json::write(out, schedule::name(value));
+    json::write(out, schedule::name(value));
   } else if constexpr (is_vector<T>) {
     out += '[';
     for (const auto& element : value) {
@@ -55,11 +55,11 @@ void write_field(std::string& out, const T& value) {
     }
     out += ']';
   } else {
-    data::json::write(out, value);
+    json::write(out, value);
   }
 }
 
-using data::json::Scanner;
+using json::Scanner;
 
 [[nodiscard]] constexpr const auto& names_of(LoopKind) noexcept { return loop_kind_names; }
 [[nodiscard]] constexpr const auto& names_of(Scope) noexcept { return scope_names; }
@@ -136,7 +136,7 @@ template <std::size_t... I>
     detail::write_separator(out);
     describe(step, [&out](std::string_view tag, const auto&... fields) {
       out += '[';
-      data::json::write(out, tag);
+      json::write(out, tag);
       ((out += ',', detail::write_field(out, fields)), ...);
       out += ']';
     });
@@ -153,7 +153,7 @@ template <std::size_t... I>
   try {
     in.array([&] { steps.push_back(detail::read_step(in)); });
     in.expect_end();
-  } catch (const data::FormatError& error) {
+  } catch (const FormatError& error) {
     throw ScheduleError(ScheduleFault::Malformed, "no list of steps: " + std::string(error.what()));
   }
   return steps;

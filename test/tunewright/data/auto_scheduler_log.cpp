@@ -118,12 +118,12 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
   for (const auto& [line, reason] : cases) {
     CAPTURE(line);
     CHECK_THROWS_WITH_AS((void)data::parse_auto_scheduler_line(line), doctest::Contains(reason.c_str()),
-                         data::FormatError);
+                         FormatError);
   }
   CHECK_THROWS_WITH_AS((void)ansor::parse_workload("{\"a\": 1}"), doctest::Contains("no object"),
-                       data::FormatError);
+                       FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::parse_workload("[1]"), doctest::Contains("starts with a name"),
-                       data::FormatError);
+                       FormatError);
 }
 
 TEST_CASE("published logs are read line by line, and written back equal") {

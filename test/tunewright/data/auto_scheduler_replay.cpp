@@ -163,7 +163,7 @@ TEST_CASE("damaged lines are refused, and damaged steps that are read are refuse
       CHECK(data::parse_auto_scheduler_line(to_line(record)) == record);
       (void)ansor::to_schedule(graph, record.steps);
       ++replayed;
-    } catch (const data::FormatError&) {
+    } catch (const FormatError&) {
     } catch (const schedule::ScheduleError&) {
     }
   }
@@ -174,15 +174,15 @@ TEST_CASE("damaged lines are refused, and damaged steps that are read are refuse
 TEST_CASE("workload keys with wrong arguments are refused, unknown functions are not known") {
   CHECK(ansor::workload_graph(R"(["6d125280c99b3732e95e03b4ef2b5fb7", [1, 2]])") == nullptr);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6])"),
-                       doctest::Contains("more arguments"), data::FormatError);
+                       doctest::Contains("more arguments"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6, "x"])"),
-                       doctest::Contains("argument 3 should be a number"), data::FormatError);
+                       doctest::Contains("argument 3 should be a number"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["conv2d_ansor", [1, 2], [1, 2]])"),
-                       doctest::Contains("a shape of rank 4"), data::FormatError);
+                       doctest::Contains("a shape of rank 4"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["pool_layer", "min", 1, 2, 5, 5, 3, 3, 2, "SAME"])"),
-                       doctest::Contains("neither avg nor max"), data::FormatError);
+                       doctest::Contains("neither avg nor max"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["conv2d_layer", 1, 2, 6, 6, 4, 3, 3, 1, "NONE"])"),
-                       doctest::Contains("neither SAME nor VALID"), data::FormatError);
+                       doctest::Contains("neither SAME nor VALID"), FormatError);
 }
 
 TEST_CASE("every published record of a known workload replays and lowers") {

@@ -59,7 +59,7 @@ TEST_CASE("damaged lines are refused, never anything else") {
     try {
       const auto record = data::parse_autotvm_line(line);
       CHECK(data::parse_autotvm_line(to_line(record)) == record);
-    } catch (const data::FormatError&) {
+    } catch (const FormatError&) {
       ++refused;
     }
   }
@@ -81,7 +81,7 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
   for (const auto& [line, reason] : cases) {
     CAPTURE(line);
     CHECK_THROWS_WITH_AS((void)data::parse_autotvm_line(line), doctest::Contains(reason.c_str()),
-                         data::FormatError);
+                         FormatError);
   }
 }
 

@@ -62,9 +62,9 @@ TEST_CASE("a log without records, and one whose device nobody names, are refused
   const support::TemporaryFolder folder;
   std::ofstream(folder.file("empty")) << "nonsense\n";
   CHECK_THROWS_WITH_AS((void)data::read_autotvm_table(folder.file("empty"), {.device = "d"}),
-                       doctest::Contains("holds no measurement"), data::FormatError);
+                       doctest::Contains("holds no measurement"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::read_autotvm_table(support::data_file("roller_v100_autotvm.log.gz")),
-                       doctest::Contains("names no device"), data::FormatError);
+                       doctest::Contains("names no device"), FormatError);
   const auto imported =
       data::read_autotvm_table(support::data_file("roller_v100_autotvm.log.gz"), {.device = "V100"});
   CHECK(imported.table.kernel == "conv2d_nchw.cuda");

@@ -101,14 +101,14 @@ TEST_CASE("texts that are no cache, hold nothing or name no device are errors th
   const auto parse = [](const std::string& text) {
     (void)data::parse_kernel_tuner(text, {.file = "some.json"});
   };
-  CHECK_THROWS_WITH_AS(parse(""), Contains("'some.json' is no Kernel Tuner cache"), data::FormatError);
-  CHECK_THROWS_WITH_AS(parse("[1]"), Contains("is no Kernel Tuner cache"), data::FormatError);
-  CHECK_THROWS_WITH_AS(parse("{\"cache\": {}}"), Contains("is no Kernel Tuner cache"), data::FormatError);
-  CHECK_THROWS_WITH_AS(parse(head + "}}"), Contains("'some.json' holds no measurement"), data::FormatError);
-  CHECK_THROWS_WITH_AS(parse(head + "\"a\": 1}}"), Contains("line 3: "), data::FormatError);
+  CHECK_THROWS_WITH_AS(parse(""), Contains("'some.json' is no Kernel Tuner cache"), FormatError);
+  CHECK_THROWS_WITH_AS(parse("[1]"), Contains("is no Kernel Tuner cache"), FormatError);
+  CHECK_THROWS_WITH_AS(parse("{\"cache\": {}}"), Contains("is no Kernel Tuner cache"), FormatError);
+  CHECK_THROWS_WITH_AS(parse(head + "}}"), Contains("'some.json' holds no measurement"), FormatError);
+  CHECK_THROWS_WITH_AS(parse(head + "\"a\": 1}}"), Contains("line 3: "), FormatError);
   std::string nameless = head + good + "}}";
   nameless.replace(nameless.find("gpu"), 3, "");
-  CHECK_THROWS_WITH_AS(parse(nameless), Contains("names no device"), data::FormatError);
+  CHECK_THROWS_WITH_AS(parse(nameless), Contains("names no device"), FormatError);
   CHECK(data::parse_kernel_tuner(nameless, {.device = "MI250X"}).table.device == "MI250X");
 }
 

@@ -67,11 +67,11 @@ TEST_CASE("what is no result is skipped; what is no file is an error") {
   CHECK(!cut.report.damage.empty());
 
   CHECK_THROWS_WITH_AS((void)data::parse_ktt(file("", "Microseconds"), {.file = "f"}),
-                       Contains("'f' holds no measurement"), data::FormatError);
+                       Contains("'f' holds no measurement"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_ktt(file(result(1, "Ok"), "Ticks"), {.file = "f"}),
-                       Contains("'ticks' is unknown"), data::FormatError);
+                       Contains("'ticks' is unknown"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_ktt(R"({"Results": []})", {.file = "f"}),
-                       Contains("before 'Results'"), data::FormatError);
+                       Contains("before 'Results'"), FormatError);
 }
 
 TEST_CASE("the first key tells the format of a file") {
@@ -79,6 +79,6 @@ TEST_CASE("the first key tells the format of a file") {
         4);
   CHECK(data::read_table(support::data_file("kernel_tuner_convolution_A100.json.gz")).report.records == 424);
   CHECK_THROWS_WITH_AS((void)data::read_table(support::data_file("bennu_x86_matmul.json")),
-                       Contains("is no Kernel Tuner cache"), data::FormatError);
+                       Contains("is no Kernel Tuner cache"), FormatError);
   CHECK_THROWS_AS((void)data::read_table("/nonexistent"), std::runtime_error);
 }

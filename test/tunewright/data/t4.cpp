@@ -55,18 +55,18 @@ TEST_CASE("times are read in the unit of the file, one with a unit of its own in
   CHECK(data::parse_t4(file("\"timeunit\": \"ms\"", own), {.device = "d"}).report.records == 1);
   own.replace(own.find(R"("s")"), 3, R"("ms")");
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", own), {.device = "d"}),
-                       Contains("units are mixed"), data::FormatError);
+                       Contains("units are mixed"), FormatError);
 }
 
 TEST_CASE("a unit or a device that is not named is an error, results before the unit are not") {
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("", good), {.file = "f", .device = "d"}),
-                       Contains("unit of time '' is unknown"), data::FormatError);
+                       Contains("unit of time '' is unknown"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"fortnights\"", good), {.device = "d"}),
-                       Contains("'fortnights' is unknown"), data::FormatError);
+                       Contains("'fortnights' is unknown"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", good), {.file = "f"}),
-                       Contains("TableSource::device"), data::FormatError);
+                       Contains("TableSource::device"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4("", {.file = "f", .device = "d"}),
-                       Contains("'f' holds no measurement"), data::FormatError);
+                       Contains("'f' holds no measurement"), FormatError);
   const std::string swapped = R"({"results": [)" + good + R"(], "metadata": {"timeunit": "ms"}})";
   CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3));
 }

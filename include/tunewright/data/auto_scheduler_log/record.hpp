@@ -8,8 +8,8 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/data/auto_scheduler_log/steps.hpp"
-#include "tunewright/data/json/literal.hpp"
 #include "tunewright/data/tvm_result.hpp"
+#include "tunewright/json/literal.hpp"
 
 namespace tunewright::data {
 
@@ -44,11 +44,11 @@ struct TaskInfo {
 /// that starts with a text.
 struct Workload {
   std::string name;  ///< of the function, or a hash of the computation
-  std::vector<Literal> arguments;
+  std::vector<json::Literal> arguments;
 };
 [[nodiscard]] inline Workload parse_workload(std::string_view key) {
-  const Literal parsed = json::parse_literal(key);
-  const Literal::Array* elements = parsed.array();
+  const json::Literal parsed = json::parse_literal(key);
+  const json::Literal::Array* elements = parsed.array();
   if (elements == nullptr || elements->empty() || elements->front().text() == nullptr) {
     throw FormatError("workload key " + std::string(key) + " is no list that starts with a name");
   }

@@ -28,10 +28,10 @@ using LayerShape = std::vector<std::int64_t>;
       workload.name.size() == 32 && workload.name.find_first_not_of("0123456789abcdef") == std::string::npos;
   if (!hash) return std::nullopt;
   std::vector<LayerShape> shapes;
-  for (const Literal& argument : workload.arguments) {
+  for (const json::Literal& argument : workload.arguments) {
     if (argument.array() == nullptr) return std::nullopt;
     LayerShape& shape = shapes.emplace_back();
-    for (const Literal& extent : *argument.array()) {
+    for (const json::Literal& extent : *argument.array()) {
       if (extent.integer() == nullptr || *extent.integer() < 1) return std::nullopt;
       shape.push_back(*extent.integer());
     }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/record.hpp"
-#include "tunewright/data/json/scanner.hpp"
-#include "tunewright/data/json/writer.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data::ansor {
 

@@ -48,11 +48,11 @@ class Arguments {
   }
   /// A list of numbers, or one number.
   Shape integers() {
-    const Literal& literal = next();
+    const json::Literal& literal = next();
     if (const std::int64_t* value = literal.integer()) return {*value};
     if (literal.array() == nullptr) return refuse<Shape>("numbers");
     Shape shape;
-    for (const Literal& element : *literal.array()) {
+    for (const json::Literal& element : *literal.array()) {
       shape.push_back(element.integer() != nullptr ? *element.integer() : refuse<std::int64_t>("numbers"));
     }
     return shape;
@@ -63,7 +63,7 @@ class Arguments {
   }
 
  private:
-  const Literal& next() {
+  const json::Literal& next() {
     if (next_ == workload_.arguments.size()) refuse<int>("more arguments");
     return workload_.arguments[next_++];
   }

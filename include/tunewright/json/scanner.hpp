@@ -12,7 +12,7 @@
 #include <system_error>
 #include <type_traits>
 
-namespace tunewright::data {
+namespace tunewright {
 
 /// Text that is not what a format asks for; the message names the place and what was expected.
 class FormatError : public std::runtime_error {
@@ -323,4 +323,4 @@ class Scanner {
 };
 
 }  // namespace json
-}  // namespace tunewright::data
+}  // namespace tunewright

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 /// Appending JSON to a string. Numbers are written in the shortest form that reads back as the same value.
-namespace tunewright::data::json {
+namespace tunewright::json {
 
 inline void write(std::string& out, double value) {
   if (std::isnan(value)) {
@@ -72,4 +72,4 @@ void write_array(std::string& out, const Values& values) {
   write_array(out, values, [&out](const auto& value) { write(out, value); });
 }
 
-}  // namespace tunewright::data::json
+}  // namespace tunewright::json

@@ -9,11 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/data/json/scanner.hpp"
-#include "tunewright/data/json/writer.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 
-namespace tunewright::data {
-namespace json {
+namespace tunewright::json {
 
 /// A JSON value without objects: what workload keys and template arguments are made of.
 struct Literal {
@@ -79,8 +78,4 @@ inline void write(std::string& out, const Literal& literal) {
   return literal;
 }
 
-}  // namespace json
-
-using json::Literal;
-
-}  // namespace tunewright::data
+}  // namespace tunewright::json

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/data/json/scanner.hpp"
+#include "tunewright/json/scanner.hpp"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using namespace tunewright::data;
+using namespace tunewright;
 
 namespace {
 
