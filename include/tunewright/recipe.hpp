@@ -49,87 +49,79 @@ struct Parts {
 /// class that takes a recipe calls it once: `static_assert(check_recipe<Recipe>())`.
 template <class R>
 consteval bool check_recipe() {
-  constexpr bool has_space = requires { typename R::space; };
-  constexpr bool has_featurizer = requires { typename R::featurizer; };
-  constexpr bool has_model = requires { typename R::model; };
-  constexpr bool has_draft = requires { typename R::draft; };
-  constexpr bool has_explorer = requires { typename R::explorer; };
-  constexpr bool has_sampler = requires { typename R::sampler; };
-  constexpr bool has_filter = requires { typename R::filter; };
-  constexpr bool has_adaptation = requires { typename R::adaptation; };
-  constexpr bool has_measurer = requires { typename R::measurer; };
   static_assert(
-      has_space,
+      requires { typename R::space; },
       "recipe: slot 'space' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_featurizer,
+      requires { typename R::featurizer; },
       "recipe: slot 'featurizer' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_model,
+      requires { typename R::model; },
       "recipe: slot 'model' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_draft,
+      requires { typename R::draft; },
       "recipe: slot 'draft' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_explorer,
+      requires { typename R::explorer; },
       "recipe: slot 'explorer' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_sampler,
+      requires { typename R::sampler; },
       "recipe: slot 'sampler' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_filter,
+      requires { typename R::filter; },
       "recipe: slot 'filter' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_adaptation,
+      requires { typename R::adaptation; },
       "recipe: slot 'adaptation' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
   static_assert(
-      has_measurer,
+      requires { typename R::measurer; },
       "recipe: slot 'measurer' is missing; name a type for it or derive from a recipe (docs/recipes.md)");
-  if constexpr (has_space && has_featurizer && has_model && has_draft && has_explorer && has_sampler &&
-                has_filter && has_adaptation && has_measurer) {
+  // Contracts are checked only where there is a type for every slot, so that a missing one is the only thing reported.
+  if constexpr (requires {
+                  typename R::space;
+                  typename R::featurizer;
+                  typename R::model;
+                  typename R::draft;
+                  typename R::explorer;
+                  typename R::sampler;
+                  typename R::filter;
+                  typename R::adaptation;
+                  typename R::measurer;
+                }) {
     using Space = typename R::space;
     using Model = typename R::model;
-    constexpr bool space_fits = SearchSpace<Space>;
-    constexpr bool model_fits = CostModel<Model>;
-    static_assert(space_fits,
+    static_assert(SearchSpace<Space>,
                   "recipe: slot 'space' does not model SearchSpace; usually a const is missing or sample and "
-                  "mutate return "
-                  "the configuration instead of an optional (docs/concepts/spaces.md)");
+                  "mutate return the configuration instead of an optional (docs/concepts/spaces.md)");
     static_assert(
-        model_fits,
-        "recipe: slot 'model' does not model CostModel; usually predict is not const or fit takes no groups "
-        "(docs/concepts/models.md)");
-    if constexpr (space_fits) {
+        CostModel<Model>,
+        "recipe: slot 'model' does not model CostModel; usually predict is not const or fit takes no "
+        "groups (docs/concepts/models.md)");
+    if constexpr (SearchSpace<Space>) {
       static_assert(FeaturizerFor<typename R::featurizer, Space>,
                     "recipe: slot 'featurizer' does not model FeaturizerFor<space>; usually it describes the "
-                    "programs of "
-                    "another space (docs/concepts/features.md)");
+                    "programs of another space (docs/concepts/features.md)");
       static_assert(DraftModelFor<typename R::draft, Space>,
                     "recipe: slot 'draft' does not model DraftModelFor<space>; usually score is not const; "
-                    "drafts::None "
-                    "takes the stage out (docs/concepts/drafts.md)");
-      static_assert(
-          ExplorerFor<typename R::explorer, Space>,
-          "recipe: slot 'explorer' does not model ExplorerFor<space>; usually a sampler stands in its place "
-          "(docs/concepts/explorers.md)");
-      static_assert(
-          FilterFor<typename R::filter, Space>,
-          "recipe: slot 'filter' does not model FilterFor<space>; usually keep is not const; filters::None "
-          "takes the stage out (docs/concepts/filters.md)");
+                    "drafts::None takes the stage out (docs/concepts/drafts.md)");
+      static_assert(ExplorerFor<typename R::explorer, Space>,
+                    "recipe: slot 'explorer' does not model ExplorerFor<space>; usually a sampler stands in "
+                    "its place (docs/concepts/explorers.md)");
+      static_assert(FilterFor<typename R::filter, Space>,
+                    "recipe: slot 'filter' does not model FilterFor<space>; usually keep is not const; "
+                    "filters::None takes the stage out (docs/concepts/filters.md)");
       static_assert(
           MeasurerFor<typename R::measurer, program_t<Space>>,
-          "recipe: slot 'measurer' does not model MeasurerFor<program of the space>; usually it runs another "
-          "kind of program (docs/concepts/measurers.md)");
+          "recipe: slot 'measurer' does not model MeasurerFor<program of the space>; usually it runs "
+          "another kind of program (docs/concepts/measurers.md)");
     }
-    if constexpr (model_fits) {
+    if constexpr (CostModel<Model>) {
       static_assert(SamplerFor<typename R::sampler, Model>,
                     "recipe: slot 'sampler' does not model SamplerFor<model>; usually it needs more of the "
-                    "model than a "
-                    "CostModel gives (docs/concepts/samplers.md)");
-      static_assert(
-          AdaptationFor<typename R::adaptation, Model>,
-          "recipe: slot 'adaptation' does not model AdaptationFor<model>; usually it needs the weights of a "
-          "model that has none (docs/concepts/adaptations.md)");
+                    "model than a CostModel gives (docs/concepts/samplers.md)");
+      static_assert(AdaptationFor<typename R::adaptation, Model>,
+                    "recipe: slot 'adaptation' does not model AdaptationFor<model>; usually it needs the "
+                    "weights of a model that has none (docs/concepts/adaptations.md)");
     }
   }
   return true;
