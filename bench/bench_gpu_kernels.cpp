@@ -2,31 +2,45 @@
 //
 // Tuned kernels against cuBLAS, cuBLASLt and cuDNN on an NVIDIA GPU, both in one run.
 //
-//   bench_gpu_kernels [--journal=FILE] [--trials=N] [--random] [Google Benchmark options]
+//   bench_gpu_kernels [--cases=PREFIX,..] [--trials=N] [--seconds=N] [--journal=FILE] [--results=FILE] [--summary=FILE]
+//                     [--random] [--list]
 //
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
-// the journal. `--random` draws the trials at random instead: a small data set of measured programs. Counters:
-// ratio_vs_best_library (library time / ours, above 1 is faster), gflops, library_gflops, tuning_seconds, trials, failed,
-// trials_per_s. Without a device every benchmark says so and is skipped.
-
-#include <benchmark/benchmark.h>
+// the journal. `--random` draws the trials at random instead: a small data set of measured programs. `--cases` takes the
+// kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them together: each
+// gets its share of what is left.
+//
+// A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
+// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials are not run again,
+// so a run that was stopped goes on when it is started again. The summary is the whole: geometric means of the ratios by
+// operator, trials per second, what failed.
+//
+// Ends with 0 when all is done, 75 when time ran out before, 77 when there is no device, 1 when a kernel failed.
+//
+// NVIDIA's libraries need not be there: without them ratios are missing and it is said why.
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <iostream>
+#include <limits>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
 #include "gpu_library_kernels.hpp"
-#endif
 #include "shapes.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
@@ -45,44 +59,81 @@
 namespace {
 
 using namespace tunewright;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
 
-/// Whether `flag` was given; removes it.
-bool take_flag(int& argc, char** argv, std::string_view flag) {
-  char** const last = std::remove(argv + 1, argv + argc, flag);
-  const bool given = last != argv + argc;
-  argc = static_cast<int>(last - argv);
-  return given;
+enum ExitStatus { done = 0, failed = 1, out_of_time = 75, no_device = 77 };
+
+struct Options {
+  bench::TuningOptions tuning;
+  std::vector<std::string> cases;  ///< prefixes of names; none: all
+  std::string results, summary;    ///< files, empty for none
+  double seconds = std::numeric_limits<double>::infinity();
+  bool random = false;
+  bool list = false;
+};
+
+/// Throws `std::invalid_argument` for what is no option.
+Options take_options(int argc, char** argv) {
+  Options options;
+  options.tuning = bench::take_tuning_options(argc, argv);
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = word.substr(std::min(word.find('=') + 1, word.size()));
+    const auto is = [&](std::string_view name) { return word.rfind(name, 0) == 0; };
+    if (is("--cases=")) {
+      for (std::size_t at = 0; at <= value.size();) {
+        const std::size_t end = std::min(value.find(',', at), value.size());
+        options.cases.push_back(value.substr(at, end - at));
+        at = end + 1;
+      }
+    } else if (is("--results=")) {
+      options.results = value;
+    } else if (is("--summary=")) {
+      options.summary = value;
+    } else if (is("--seconds=")) {
+      options.seconds = static_cast<double>(bench::parse_trials(value));
+    } else if (word == "--random") {
+      options.random = true;
+    } else if (word == "--list") {
+      options.list = true;
+    } else {
+      throw std::invalid_argument("'" + word +
+                                  "' is no option; the head of bench_gpu_kernels.cpp lists them");
+    }
+  }
+  return options;
 }
 
 /// A library, made when it is needed: making it takes device memory.
 struct Library {
   std::string name;
-  std::function<std::function<double()>()> make;  ///< gives what measures the seconds of a run
+  std::function<bench::TimedWork(const bench::GpuDevice&)> make;
 };
 struct Case {
   std::string name;
   std::shared_ptr<const program::ComputeGraph> graph;
   std::vector<Library> libraries;
+
+  [[nodiscard]] std::string family() const { return name.substr(0, name.find('/')); }
 };
 
+void add_product_libraries([[maybe_unused]] Case& c, [[maybe_unused]] const bench::Product& p,
+                           [[maybe_unused]] program::ScalarType type) {
 #ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
-template <class Make>
-Library library(std::string name, Make make) {
-  return {std::move(name), [make] {
-            return std::function<double()>([kernel = make()] { return bench::median_seconds(kernel); });
-          }};
-}
+  c.libraries.push_back({"cuBLAS", [=](const auto& device) { return cublas_product(device, p, type); }});
+  if (p.batch == 1)
+    c.libraries.push_back(
+        {"cuBLASLt", [=](const auto& device) { return cublas_lt_product(device, p, type); }});
 #endif
+}
 
 Case product_case(const bench::Product& p) {
   const std::string extents = std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k);
   Case c{p.batch > 1 ? "batch_matmul/" + std::to_string(p.batch) + "x" + extents : "matmul/" + extents,
          bench::product_graph(p),
          {}};
-#ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
-  c.libraries.push_back(library("cuBLAS", [p] { return bench::cublas_product(p); }));
-  if (p.batch == 1) c.libraries.push_back(library("cuBLASLt", [p] { return bench::cublas_lt_product(p); }));
-#endif
+  add_product_libraries(c, p, program::ScalarType::Float32);
   return c;
 }
 
@@ -97,133 +148,295 @@ Case half_product_case(const bench::Product& p) {
   Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k),
          graph,
          {}};
-#ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
-  c.libraries.push_back(library("cuBLAS, tensor units", [p] { return bench::cublas_half_product(p); }));
-#endif
+  add_product_libraries(c, p, ScalarType::Float16);
   return c;
 }
 
 Case convolution_case(const bench::ConvolutionShape& s) {
   Case c{bench::name_of(s), bench::convolution_graph(s), {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_CUDNN
-  c.libraries.push_back(
-      library("cuDNN, NCHW", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NCHW); }));
-  c.libraries.push_back(
-      library("cuDNN, NHWC", [s] { return bench::cudnn_convolution(s, CUDNN_TENSOR_NHWC); }));
+  for (const auto& [name, layout] :
+       {std::pair("cuDNN, NCHW", CUDNN_TENSOR_NCHW), std::pair("cuDNN, NHWC", CUDNN_TENSOR_NHWC)}) {
+    c.libraries.push_back(
+        {name, [s, in = layout](const auto& device) { return cudnn_convolution(device, s, in); }});
+  }
 #endif
   return c;
 }
 
-std::vector<Case> all_cases() {
-  std::vector<Case> cases;
-  for (const std::int64_t size : {1024, 2048, 4096}) cases.push_back(product_case({1, size, size, size}));
-  cases.push_back(product_case({1, 128, 3072, 768}));
-  cases.push_back(product_case({12, 128, 64, 128}));
-  cases.push_back(half_product_case({1, 4096, 4096, 4096}));
-  for (const bench::ConvolutionShape& s : bench::resnet50_convolutions())
-    cases.push_back(convolution_case(s));
-  return cases;
+std::vector<Case> chosen_cases(const Options& options) {
+  std::vector<Case> all, chosen;
+  for (const std::int64_t size : {1024, 2048, 4096}) all.push_back(product_case({1, size, size, size}));
+  all.push_back(product_case({1, 128, 3072, 768}));
+  all.push_back(product_case({12, 128, 64, 128}));
+  all.push_back(half_product_case({1, 1024, 1024, 1024}));
+  all.push_back(half_product_case({1, 4096, 4096, 4096}));
+  for (const bench::ConvolutionShape& s : bench::resnet50_convolutions()) all.push_back(convolution_case(s));
+  for (Case& c : all) {
+    if (options.cases.empty() ||
+        std::any_of(options.cases.begin(), options.cases.end(),
+                    [&](const std::string& prefix) { return c.name.rfind(prefix, 0) == 0; }))
+      chosen.push_back(std::move(c));
+  }
+  if (chosen.empty()) throw std::invalid_argument("no case has a name that begins so; --list names them");
+  return chosen;
+}
+
+/// Lines of earlier runs and of this one, the last of each kernel.
+class Results {
+ public:
+  Results(std::string path, std::string identity) : path_(std::move(path)), identity_(std::move(identity)) {
+    std::ifstream file(path_);
+    for (std::string line; std::getline(file, line);) {
+      // A line cut short by the end of its writer is none.
+      const Json entry = Json::parse(line, nullptr, false);
+      if (entry.is_object() && entry.value("identity", "") == identity_)
+        lines_[entry.value("case", "")] = entry;
+    }
+  }
+
+  /// Whether no further run with so many trials would add anything.
+  [[nodiscard]] bool complete(const std::string& name, std::size_t trials) const {
+    const auto line = lines_.find(name);
+    return line != lines_.end() && !line->second.contains("error") &&
+           line->second.value("wanted_trials", std::size_t{0}) >= trials &&
+           line->second.value("stopped", "") != tunewright::name(Stop::Time);
+  }
+  void add(Json line) {
+    line["identity"] = identity_;
+    std::cout << line.dump() << std::endl;
+    if (!path_.empty()) {
+      std::ofstream file(path_, std::ios::app);
+      file << line.dump() << std::endl;
+      if (!file)
+        throw std::runtime_error("cannot write '" + path_ + "'; create the folder, or name another file");
+    }
+    const std::string name = line["case"];
+    lines_[name] = std::move(line);
+  }
+  [[nodiscard]] const Json* of(const std::string& name) const {
+    const auto line = lines_.find(name);
+    return line == lines_.end() ? nullptr : &line->second;
+  }
+
+ private:
+  std::string path_, identity_;
+  std::map<std::string, Json> lines_;
+};
+
+Json summary_of(const Results& results, const std::vector<Case>& cases) {
+  struct Family {
+    double log_ratios = 0;
+    std::size_t compared = 0;
+  };
+  std::map<std::string, Family> families;
+  Json errors = Json::object(), missing = Json::array(), ratios = Json::object(), means = Json::object();
+  std::map<std::string, std::size_t> faults;
+  double measured = 0, seconds = 0;
+  for (const Case& c : cases) {
+    const Json* line = results.of(c.name);
+    if (line == nullptr) {
+      missing.push_back(c.name);
+      continue;
+    }
+    if (line->contains("error")) errors[c.name] = (*line)["error"];
+    if (line->contains("failed")) {
+      for (const auto& [fault, count] : (*line)["failed"].items()) faults[fault] += count.get<std::size_t>();
+    }
+    measured += line->value("measured", 0.0);
+    seconds += line->value("tuning_seconds", 0.0);
+    if (!line->contains("ratio")) continue;
+    const double ratio = (*line)["ratio"];
+    ratios[c.name] = ratio;
+    Family& family = families[c.family()];
+    family.log_ratios += std::log(ratio);
+    ++family.compared;
+  }
+  for (const auto& [name, family] : families) {
+    means[name] = {{"geometric_mean", std::exp(family.log_ratios / static_cast<double>(family.compared))},
+                   {"kernels", family.compared}};
+  }
+  Json summary{{"kernels", cases.size()}, {"ratio", means}, {"ratios", ratios}};
+  if (seconds > 0) summary["trials_per_s"] = measured / seconds;
+  summary["failed_trials"] = faults;
+  summary["not_run"] = missing;
+  summary["errors"] = errors;
+  return summary;
 }
 
 template <class AnyTuner>
-auto tune(AnyTuner& tuner, const Task& task, const bench::TuningOptions& settings) {
+auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seconds) {
   tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
-  const Budget budget{.trials = settings.trials};
-  if (!settings.journal) return tuner.run(task, budget, Progress{});
-  data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
+  const Budget budget{.trials = options.tuning.trials, .time = Seconds(seconds)};
+  if (!options.tuning.journal) return tuner.run(task, budget, Progress{});
+  data::Journal journal{{.path = *options.tuning.journal, .many_tasks = true}};
   return tuner.run(task, budget, journal, Progress{});
 }
 
-/// Our best and the libraries in turns, three times: clocks that drift meet both.
-void compare(benchmark::State& state, measurers::Nvrtc& measurer, const Task& task, const Case& c,
-             const std::vector<schedule::Schedule>& best) {
+/// The libraries that run here; why others do not goes into `line`.
+std::vector<bench::TimedWork> libraries_of(const Case& c, std::unique_ptr<bench::GpuDevice>& device,
+                                           Json& line) {
+  std::vector<bench::TimedWork> libraries;
+  for (const Library& library : c.libraries) {
+    try {
+      if (!device) device = std::make_unique<bench::GpuDevice>();
+      libraries.push_back(library.make(*device));
+    } catch (const std::exception& error) {
+      line["without"][library.name] = error.what();
+    }
+  }
+  return libraries;
+}
+
+/// The fastest of `nests` that runs, in turns with the others. Throws `std::runtime_error` when none does.
+loops::LoopNest winner_of(measurers::Nvrtc& measurer, const Task& task,
+                          const std::vector<loops::LoopNest>& nests) {
+  const std::vector<Outcome> heats = measurer.confirm(task, nests);
+  const loops::LoopNest* winner = nullptr;
+  double best_s = 0;
+  std::string failure = "there is none";
+  for (std::size_t i = 0; i < heats.size(); ++i) {
+    if (!heats[i].valid()) {
+      failure = heats[i].failure()->detail;
+    } else if (winner == nullptr || cost_s(heats[i]) < best_s) {
+      winner = &nests[i];
+      best_s = cost_s(heats[i]);
+    }
+  }
+  if (winner == nullptr) throw std::runtime_error("no tuned kernel runs: " + failure);
+  return *winner;
+}
+
+/// Our best and the libraries in turns, three times: clocks that drift meet both. What decided which is our best does not
+/// count, so that luck helps nobody.
+void compare(measurers::Nvrtc& measurer, const Task& task, const Case& c,
+             const std::vector<schedule::Schedule>& best, std::unique_ptr<bench::GpuDevice>& device,
+             Json& line) {
   std::vector<loops::LoopNest> nests;
   for (const schedule::Schedule& schedule : best) nests.push_back(loops::lower(schedule));
-  std::vector<std::pair<std::string, std::function<double()>>> libraries;
-  for (const Library& library : c.libraries) libraries.emplace_back(library.name, library.make());
-  std::vector<double> ours, theirs, ratios;
-  std::string fastest = "none";
+  const std::vector<loops::LoopNest> ours{winner_of(measurer, task, nests)};
+  std::vector<bench::TimedWork> libraries = libraries_of(c, device, line);
+  std::vector<double> our_s, their_s, ratios;
+  std::string fastest;
   for (int block = 0; block < 3; ++block) {
-    double own = 0, library = 0;
-    for (const Outcome& outcome : measurer.confirm(task, nests)) {
-      if (outcome.valid() && (own == 0 || cost_s(outcome) < own)) own = cost_s(outcome);
-    }
-    if (own == 0) throw std::runtime_error("no tuned kernel of '" + task.name + "' runs");
-    for (const auto& [name, seconds] : libraries) {
-      const double s = seconds();
-      if (library == 0 || s < library) {
-        library = s;
-        fastest = name;
+    const Outcome own = measurer.confirm(task, ours).front();
+    if (!own.valid()) throw std::runtime_error("the tuned kernel fails: " + own.failure()->detail);
+    our_s.push_back(cost_s(own));
+    double library_s = 0;
+    for (auto at = libraries.begin(); at != libraries.end();) {
+      try {
+        const double s = at->median_seconds(*device, 11);
+        if (library_s == 0 || s < library_s) {
+          library_s = s;
+          fastest = at->name;
+        }
+        ++at;
+      } catch (const std::exception& error) {
+        line["without"][at->name] = error.what();
+        at = libraries.erase(at);
       }
     }
-    ours.push_back(own);
-    if (library > 0) theirs.push_back(library);
-    if (library > 0) ratios.push_back(library / own);
+    if (library_s == 0) continue;
+    their_s.push_back(library_s);
+    ratios.push_back(library_s / our_s.back());
   }
-  const double tuned_s = stats::median(ours);
-  state.SetIterationTime(tuned_s);
-  state.counters["gflops"] = task.flops / tuned_s * 1e-9;
-  if (!theirs.empty()) {
-    state.counters["ratio_vs_best_library"] = stats::median(ratios);
-    state.counters["library_gflops"] = task.flops / stats::median(theirs) * 1e-9;
-  }
-  state.SetLabel("best library: " + fastest);
+  const double tuned_s = stats::median(our_s);
+  line["seconds"] = tuned_s;
+  line["gflops"] = task.flops / tuned_s * 1e-9;
+  if (ratios.empty()) return;
+  line["library"] = fastest;
+  line["library_seconds"] = stats::median(their_s);
+  line["library_gflops"] = task.flops / stats::median(their_s) * 1e-9;
+  line["ratio"] = stats::median(ratios);
 }
 
 template <class AnyTuner>
-void tune_and_compare(benchmark::State& state, const Case& c, const bench::TuningOptions& settings,
-                      AnyTuner& tuner) {
+Json tuned_and_compared(const Case& c, const Options& options, double seconds, AnyTuner& tuner,
+                        std::unique_ptr<bench::GpuDevice>& device) {
+  Json line{{"case", c.name}};
+  try {
+    measurers::Nvrtc& measurer = tuner.parts().measurer;
+    const Task task = program::make_task(c.name, c.graph, measurer.target());
+    const auto run = tune(tuner, task, options, seconds);
+    const std::size_t measured = run.status.trials - run.status.recalled;
+    line["wanted_trials"] = options.tuning.trials;
+    line["trials"] = run.status.trials;
+    line["measured"] = measured;
+    line["stopped"] = name(run.stop);
+    Json faults = Json::object();
+    for (std::size_t f = 0; f < run.status.faults.size(); ++f) {
+      if (run.status.faults[f] != 0) faults[std::string(fault_names[f])] = run.status.faults[f];
+    }
+    line["failed"] = faults;
+    line["tuning_seconds"] = run.status.elapsed.count();
+    if (measured > 0) line["trials_per_s"] = static_cast<double>(measured) / run.status.elapsed.count();
+    compare(measurer, task, c, run.history.fastest(4), device, line);
+  } catch (const std::exception& error) {
+    line["error"] = error.what();
+  }
+  return line;
+}
+
+template <class AnyTuner>
+ExitStatus run_all(AnyTuner& tuner, const Options& options) {
+  const auto start = Clock::now();
   measurers::Nvrtc& measurer = tuner.parts().measurer;
   if (const std::string why = measurer.why_unavailable(); !why.empty()) {
-    state.SkipWithError(("skipped: " + why).c_str());
-    return;
+    std::cerr << "skipped: no device: " << why << '\n';
+    return no_device;
   }
-  try {
-    const Task task = program::make_task(c.name, c.graph, measurer.target());
-    const auto run = tune(tuner, task, settings);
-    for (auto _ : state) compare(state, measurer, task, c, run.history.fastest(4));
-    state.counters["tuning_seconds"] = run.status.elapsed.count();
-    state.counters["trials"] = static_cast<double>(run.status.trials);
-    state.counters["failed"] = static_cast<double>(run.status.failed());
-    const auto measured = static_cast<double>(run.status.trials - run.status.recalled);
-    if (measured > 0) state.counters["trials_per_s"] = measured / run.status.elapsed.count();
-  } catch (const std::exception& error) {
-    state.SkipWithError(error.what());
-  }
-}
-
-template <class AnyTuner>
-int run_all(AnyTuner& tuner, const bench::TuningOptions& settings, int argc, char** argv) {
-  const std::vector<Case> cases = all_cases();
+  const std::vector<Case> cases = chosen_cases(options);
+  Results results(options.results, measurer.identity());
+  std::unique_ptr<bench::GpuDevice> device;  // of the libraries
+  bool time_ran_out = false;
+  std::vector<const Case*> open;
   for (const Case& c : cases) {
-    benchmark::RegisterBenchmark(
-        c.name.c_str(), [&](benchmark::State& state) { tune_and_compare(state, c, settings, tuner); })
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMillisecond);
+    if (!results.complete(c.name, options.tuning.trials)) open.push_back(&c);
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  std::cerr << cases.size() << " kernels, " << cases.size() - open.size() << " of them done already, on "
+            << measurer.identity() << std::endl;
+  const auto write_summary = [&] {
+    Json summary = summary_of(results, cases);
+    if (!options.summary.empty()) std::ofstream(options.summary) << summary.dump(2) << '\n';
+    return summary;
+  };
+  for (std::size_t i = 0; i < open.size(); ++i) {
+    const double left = options.seconds - std::chrono::duration<double>(Clock::now() - start).count();
+    constexpr double comparison_s = 5;  // about what it takes, and the task's data with it
+    const double share = left / static_cast<double>(open.size() - i) - comparison_s;
+    if (share <= 0) {
+      time_ran_out = true;
+      break;
+    }
+    Json line = tuned_and_compared(*open[i], options, share, tuner, device);
+    if (line.value("stopped", "") == name(Stop::Time)) time_ran_out = true;
+    results.add(std::move(line));
+    write_summary();  // in case the rest is cut short
+  }
+  const Json summary = write_summary();
+  std::cout << summary.dump(2) << std::endl;
+  if (!summary["errors"].empty()) return failed;
+  return time_ran_out ? out_of_time : done;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
-  const bool random = take_flag(argc, argv, "--random");
+  const Options options = take_options(argc, argv);
+  if (options.list) {
+    for (const Case& c : chosen_cases(options)) std::cout << c.name << '\n';
+    return 0;
+  }
   using Space = spaces::MultiLevelTiling;
-  if (random) {
+  if (options.random) {
     Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = 1, .threads = hardware_threads()}};
-    return run_all(tuner, settings, argc, argv);
+    return run_all(tuner, options);
   }
   Tuner<recipes::Ansor<Space, measurers::Nvrtc>> tuner{
       {.model = {.objective = models::gbdt::Objective::RankPairwise},
        .seed = 1,
        .threads = hardware_threads()}};
-  return run_all(tuner, settings, argc, argv);
+  return run_all(tuner, options);
 } catch (const std::exception& error) {
   std::cerr << "bench_gpu_kernels: " << error.what() << '\n';
   return 1;

@@ -1,68 +1,235 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Everything that wants a GPU, in one go: build, tests labelled gpu, a small data set of measured programs, kernels tuned
-# and compared with NVIDIA's libraries.
+# Everything that wants a GPU, part by part.
 #
-#   bash bench/gpu_checks.sh OUT [TRIALS]
+#   bash bench/gpu_checks.sh OUT [PART...] [--binaries=DIR] [--trials=N] [--seconds=N] [--cases=PREFIX,..]
 #
-# OUT gets report.json (device, driver, date, what each step gave) and, beside it, the logs and what the steps wrote.
-# TRIALS bounds the search of each kernel (500). Without a GPU the build and the tests still run, and the report says that
-# nothing was measured. Ends with success when every step did.
+# Parts, in this order unless some are named:
+#
+#   build          the three programs below (cmake --preset release, target gpu_checks); left out with --binaries
+#   tests          what tests labelled gpu check: results, illegal addresses, traps, hangs, stray writes
+#   lesson         examples/08_a_gpu_kernel.cpp
+#   products       float32 products against cuBLAS and cuBLASLt
+#   half           float16 products by tensor units against cuBLAS and cuBLASLt
+#   convolutions   the convolutions of ResNet-50 against cuDNN
+#   dataset        64 random programs of each kernel, measured
+#   sanitizer      the lesson under compute-sanitizer, where that is installed
+#
+# OUT gets report.json (device, driver, date, how each part went, ratios, trials a second) and, beside it, logs, journals
+# and results. A part may take --seconds (480) and is stopped a minute later; what it has measured is kept, and the same command
+# goes on from there: parts that passed with as many trials are quick. --trials bounds the search of each kernel (500),
+# --cases takes those kernels alone whose names begin so (bench_gpu_kernels --list). The
+# report tells of all parts that have run so far, and is there after Ctrl-C as well.
+#
+# A machine with nothing but a driver, NVRTC and, for the ratios, cuBLAS and cuDNN: build elsewhere, on a system no newer,
+# with the same major version of CUDA; then bring this script and the folder that is made:
+#
+#   cmake --preset release && cmake --build --preset release --target gpu_checks
+#   scp -r bench/gpu_checks.sh build/release/gpu_checks there:
+#   bash gpu_checks.sh out --binaries=gpu_checks          # there; once for each part if a call must be short
+#
+# NVIDIA's libraries are looked for beside the toolkit, with the driver and among Python's packages (nvidia-cublas, ...).
+# Without a GPU parts are skipped, and the report says that nothing was measured. Ends with success when no part failed.
 set -euo pipefail
-if [ $# -lt 1 ]; then
-  echo "usage: bash bench/gpu_checks.sh OUT [TRIALS]" >&2
+
+usage() {
+  sed -n 's/^#   bash/usage: bash/p' "${BASH_SOURCE[0]}" | head -n 1 >&2
   exit 2
+}
+
+out="" binaries="" trials=500 seconds=480 cases=""
+wanted=()
+all_parts=(build tests lesson products half convolutions dataset sanitizer)
+for word in "$@"; do
+  case "$word" in
+    --binaries=*) binaries="${word#*=}" ;;
+    --trials=*) trials="${word#*=}" ;;
+    --seconds=*) seconds="${word#*=}" ;;
+    --cases=*) cases="$word" ;;
+    -*) usage ;;
+    *)
+      if [ -z "$out" ]; then
+        out="$word"
+      elif [[ " ${all_parts[*]} " == *" $word "* ]]; then
+        wanted+=("$word")
+      else
+        echo "'$word' is no part; there are: ${all_parts[*]}" >&2
+        exit 2
+      fi
+      ;;
+  esac
+done
+[ -n "$out" ] || usage
+for number in "$trials" "$seconds"; do
+  [[ "$number" =~ ^[1-9][0-9]*$ ]] || { echo "'$number' is no number of trials or seconds; give 1 or more" >&2; exit 2; }
+done
+mkdir -p "$out/parts"
+out="$(cd "$out" && pwd)"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+if [ -n "$binaries" ]; then
+  binaries="$(cd "$binaries" && pwd)"
+  [ ${#wanted[@]} -gt 0 ] || wanted=("${all_parts[@]:1}")
+else
+  binaries="$root/build/release/gpu_checks"
+  [ ${#wanted[@]} -gt 0 ] || wanted=("${all_parts[@]}")
 fi
-mkdir -p "$1"
-out="$(cd "$1" && pwd)"
-trials="${2:-500}"
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# Folders that may hold libraries of NVIDIA, behind those that are searched anyway.
+library_folders() {
+  local folder
+  for folder in "${CUDA_HOME:-/usr/local/cuda}/lib64" /usr/local/cuda-*/lib64 /usr/local/nvidia/lib64 /usr/local/nvidia/lib \
+    /usr/lib/wsl/lib; do
+    if [ -d "$folder" ]; then echo "$folder"; fi
+  done
+  if command -v python3 >/dev/null; then
+    timeout 20 python3 -c '
+import importlib.util, pathlib
+found = importlib.util.find_spec("nvidia")
+for place in (found.submodule_search_locations if found else []):
+    for folder in sorted(pathlib.Path(place).glob("*/lib")):
+        print(folder)' 2>/dev/null || true
+  fi
+}
+LD_LIBRARY_PATH="${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}$(library_folders | paste -s -d : -)"
+export LD_LIBRARY_PATH
+export PATH="$PATH:/usr/local/nvidia/bin:/usr/local/cuda/bin"
+# They would let libraries compute float32 products by tensor units.
+unset NVIDIA_TF32_OVERRIDE CUBLAS_EMULATE_SINGLE_PRECISION CUBLAS_EMULATION_STRATEGY
 
 device=none
 driver=none
-if command -v nvidia-smi >/dev/null && nvidia-smi >/dev/null 2>&1; then
-  device="$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)"
-  driver="$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+if command -v nvidia-smi >/dev/null; then
+  if described="$(timeout 60 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>"$out/nvidia-smi.log")"; then
+    described="$(head -n 1 <<<"$described")"
+    device="${described%, *}"
+    driver="${described##*, }"
+    timeout 60 nvidia-smi -q >"$out/nvidia-smi.log" 2>&1 || true
+  fi
 fi
 
-steps=()
-failed=0
-# step NAME COMMAND...: runs it, its output in OUT/NAME.log, and notes how it went.
-step() {
-  local name="$1" begin status=0
-  shift
-  begin="$(date +%s)"
-  echo "== $name"
-  "$@" >"$out/$name.log" 2>&1 || status=$?
-  [ "$status" -eq 0 ] || failed=1
-  steps+=("    {\"name\": \"$name\", \"exit_status\": $status, \"seconds\": $(($(date +%s) - begin)), \"log\": \"$name.log\"}")
+quoted() { printf '"%s"' "$(sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' <<<"$1" | tr '\n\t' '  ' | sed 's/ *$//')"; }
+
+# The report, from what each part has left in OUT/parts.
+report() {
+  local part first=1 measured=false
+  if grep -qs '"outcome": "passed"' "$out"/parts/{tests,products,half,convolutions,dataset}.json; then measured=true; fi
+  {
+    echo "{"
+    echo "  \"device\": $(quoted "$device"),"
+    echo "  \"driver\": $(quoted "$driver"),"
+    echo "  \"date\": \"$(date --utc +%Y-%m-%dT%H:%M:%SZ)\","
+    echo "  \"revision\": \"$(git -C "$root" rev-parse HEAD 2>/dev/null || cat "$binaries/revision" 2>/dev/null || echo unknown)\","
+    echo "  \"measured\": $measured,"
+    echo "  \"parts\": ["
+    for part in "${all_parts[@]}"; do
+      [ -f "$out/parts/$part.json" ] || continue
+      if [ "$first" = 0 ]; then echo ","; fi
+      first=0
+      printf '%s' "$(cat "$out/parts/$part.json")"
+    done
+    printf '\n  ]\n}\n'
+  } >"$out/report.json.part"
+  mv "$out/report.json.part" "$out/report.json"
 }
 
-build() { cmake --preset release && cmake --build --preset release; }
-kernels=build/release/bench/bench_gpu_kernels
+failed=0
+current=""
+running=0
+# note PART OUTCOME STATUS SECONDS
+note() {
+  {
+    printf '    {"name": "%s", "outcome": "%s", "exit_status": %s, "seconds": %s, "log": "%s.log", "date": "%s"' \
+      "$1" "$2" "$3" "$4" "$1" "$(date --utc +%Y-%m-%dT%H:%M:%SZ)"
+    if [ -f "$out/$1.summary.json" ]; then printf ',\n     "summary": %s' "$(cat "$out/$1.summary.json")"; fi
+    printf '}'
+  } >"$out/parts/$1.json"
+  report
+}
 
-step build build
-step tests ctest --test-dir build/release --label-regex gpu --output-on-failure --output-junit "$out/tests.xml"
-step dataset "$kernels" --random --trials=64 --journal="$out/dataset.jsonl" \
-  --benchmark_out="$out/dataset.json" --benchmark_out_format=json
-step kernels "$kernels" --trials="$trials" --journal="$out/kernels.jsonl" \
-  --benchmark_out="$out/kernels.json" --benchmark_out_format=json
+interrupted() {
+  trap - INT TERM
+  if [ "$running" != 0 ]; then
+    kill -TERM "$running" 2>/dev/null || true
+    wait "$running" 2>/dev/null || true
+  fi
+  if [ -n "$current" ]; then note "$current" interrupted 130 $(($(date +%s) - begin)); fi
+  echo "stopped; the same command goes on from here" >&2
+  exit 130
+}
+trap interrupted INT TERM
 
-measured=false
-[ "$device" = none ] || measured=true
-{
-  echo "{"
-  echo "  \"device\": \"$device\","
-  echo "  \"driver\": \"$driver\","
-  echo "  \"date\": \"$(date --utc +%Y-%m-%dT%H:%M:%SZ)\","
-  echo "  \"revision\": \"$(git rev-parse HEAD 2>/dev/null || echo unknown)\","
-  echo "  \"measured\": $measured,"
-  echo "  \"steps\": ["
-  for i in "${!steps[@]}"; do
-    if [ "$i" -gt 0 ]; then echo ","; fi
-    printf '%s' "${steps[$i]}"
-  done
-  printf '\n  ]\n}\n'
-} >"$out/report.json"
+# run PART COMMAND...: its output goes to OUT/PART.log and to the terminal, how it went to the report.
+begin=0
+run() {
+  local name="$1" status=0 outcome
+  shift
+  current="$name"
+  begin="$(date +%s)"
+  echo "== $name"
+  rm -f "$out/$name.summary.json"
+  : >"$out/$name.log"
+  # In the background, so that a signal ends the wait; the programs say by themselves how far they are.
+  timeout --kill-after=30 $((seconds + 60)) "$@" >"$out/$name.log" 2>&1 &
+  running=$!
+  tail -n +1 -f --pid="$running" "$out/$name.log" &
+  wait "$running" || status=$?
+  running=0
+  wait
+  case "$status" in
+    0) outcome=passed ;;
+    75) outcome="not finished" ;;
+    77) outcome=skipped ;;
+    124 | 137) outcome="out of time" ;;
+    *) outcome=failed ;;
+  esac
+  if [ "$outcome" = passed ] && grep -q "skipped: no device" "$out/$name.log"; then outcome=skipped; fi
+  if [ "$outcome" = failed ] || [ "$outcome" = "out of time" ]; then failed=1; fi
+  note "$name" "$outcome" "$status" $(($(date +%s) - begin))
+  echo "== $name: $outcome"
+  current=""
+}
+
+# Without doctest the tests are left out.
+build() {
+  cd "$root" && { cmake --preset release || cmake --preset release -DTUNEWRIGHT_BUILD_TESTS=OFF; } &&
+    cmake --build --preset release --target gpu_checks
+}
+# program PART NAME ARGUMENT...: runs one of the three.
+program() {
+  local name="$1" file="$binaries/$2"
+  shift 2
+  if [ -x "$file" ]; then
+    run "$name" "$file" "$@"
+  else
+    run "$name" bash -c "echo \"skipped: there is no $file; run the part build, or see --binaries\"; exit 77"
+  fi
+}
+# compare PART PREFIXES OPTION...
+compare() {
+  local name="$1" those="${cases:---cases=$2}"
+  shift 2
+  program "$name" bench_gpu_kernels "$those" --seconds="$seconds" --journal="$out/$name.jsonl" \
+    --results="$out/$name.results.jsonl" --summary="$out/$name.summary.json" "$@"
+}
+
+for part in "${wanted[@]}"; do
+  case "$part" in
+    build) run build bash -c "$(declare -f build); root='$root' build" ;;
+    tests) program tests test_measurers_nvrtc --test-suite=gpu --duration ;;
+    lesson) program lesson 08_a_gpu_kernel ;;
+    products) compare products matmul/,batch_matmul/ --trials="$trials" ;;
+    half) compare half matmul_fp16/ --trials="$trials" ;;
+    convolutions) compare convolutions conv2d/ --trials="$trials" ;;
+    dataset) compare dataset "" --random --trials=64 ;;
+    sanitizer)
+      if command -v compute-sanitizer >/dev/null; then
+        run sanitizer timeout 120 compute-sanitizer --target-processes all --error-exitcode 1 "$binaries/08_a_gpu_kernel"
+      else
+        run sanitizer bash -c 'echo "compute-sanitizer is not installed"; exit 77'
+      fi
+      ;;
+  esac
+done
+report
 cat "$out/report.json"
 exit "$failed"

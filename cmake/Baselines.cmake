@@ -11,7 +11,6 @@ find_library(TUNEWRIGHT_XGBOOST_LIBRARY xgboost)
 find_package(OpenMP QUIET COMPONENTS CXX)
 find_package(CUDAToolkit QUIET)
 find_path(TUNEWRIGHT_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(TUNEWRIGHT_CUDNN_LIBRARY cudnn HINTS "${CUDAToolkit_LIBRARY_DIR}")
 
 # Whether the source, or a header beside it that it includes, calls Eigen itself.
 function(tunewright_uses_eigen_directly out source)
@@ -62,15 +61,10 @@ function(tunewright_link_baselines target)
   endif()
 endfunction()
 
-# The same for programs that compare on a GPU: defines TUNEWRIGHT_BENCH_HAS_CUBLAS and ..._CUDNN.
-function(tunewright_link_gpu_baselines target)
-  if(TARGET CUDA::cublas AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart)
-    target_link_libraries(${target} PRIVATE CUDA::cublas CUDA::cublasLt CUDA::cudart)
-    target_compile_definitions(${target} PRIVATE TUNEWRIGHT_BENCH_HAS_CUBLAS)
-    if(TUNEWRIGHT_CUDNN_INCLUDE_DIR AND TUNEWRIGHT_CUDNN_LIBRARY)
-      target_include_directories(${target} SYSTEM PRIVATE "${TUNEWRIGHT_CUDNN_INCLUDE_DIR}")
-      target_link_libraries(${target} PRIVATE "${TUNEWRIGHT_CUDNN_LIBRARY}")
-      target_compile_definitions(${target} PRIVATE TUNEWRIGHT_BENCH_HAS_CUDNN)
-    endif()
+# The headers of cuDNN, beside those of the toolkit, for programs that compare on a GPU. They open NVIDIA's libraries when they
+# run, so none is linked.
+function(tunewright_include_gpu_baselines target)
+  if(TUNEWRIGHT_CUDNN_INCLUDE_DIR)
+    target_include_directories(${target} SYSTEM PRIVATE "${TUNEWRIGHT_CUDNN_INCLUDE_DIR}")
   endif()
 endfunction()

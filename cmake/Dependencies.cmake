@@ -61,10 +61,19 @@ macro(tunewright_find_library component)
       endif()
     endif()
   elseif("${component}" STREQUAL "nvrtc")
-    # A toolkit may come without its run-time compiler. The driver is no part of it and is not linked.
+    # A toolkit may come without its run-time compiler.
     find_package(CUDAToolkit 12 QUIET)
     if(CUDAToolkit_FOUND AND TARGET CUDA::nvrtc)
       set(tunewright_${component}_library TRUE)
+      # CUDA::nvrtc links the driver as well: programs would not start on machines without one.
+      if(NOT TARGET tunewright::cuda_compiler)
+        add_library(tunewright::cuda_compiler INTERFACE IMPORTED GLOBAL)
+        get_target_property(tunewright_nvrtc_file CUDA::nvrtc IMPORTED_LOCATION)
+        set_target_properties(tunewright::cuda_compiler PROPERTIES
+          INTERFACE_INCLUDE_DIRECTORIES "${CUDAToolkit_INCLUDE_DIRS}"
+          INTERFACE_LINK_LIBRARIES "${tunewright_nvrtc_file};${CMAKE_DL_LIBS}")
+        unset(tunewright_nvrtc_file)
+      endif()
     endif()
   endif()
   set(CMAKE_MESSAGE_LOG_LEVEL "${tunewright_log_level}")

@@ -150,12 +150,20 @@ class NvrtcProgram {
   return names;
 }
 
-/// Version of the compiler, e.g. "nvrtc 13.0".
-[[nodiscard]] inline std::string nvrtc_identity() {
+/// Version of the compiler, and of CUDA that it belongs to.
+struct NvrtcVersion {
   int major = 0;
   int minor = 0;
-  cuda::check_nvrtc(nvrtcVersion(&major, &minor), "nvrtcVersion");
-  return "nvrtc " + std::to_string(major) + "." + std::to_string(minor);
+};
+[[nodiscard]] inline NvrtcVersion nvrtc_version() {
+  NvrtcVersion version;
+  cuda::check_nvrtc(nvrtcVersion(&version.major, &version.minor), "nvrtcVersion");
+  return version;
+}
+/// The same in words, e.g. "nvrtc 13.0".
+[[nodiscard]] inline std::string nvrtc_identity() {
+  const NvrtcVersion version = nvrtc_version();
+  return "nvrtc " + std::to_string(version.major) + "." + std::to_string(version.minor);
 }
 
 /// Throws `std::invalid_argument`, with the list of those that there are, for an architecture that this NVRTC does

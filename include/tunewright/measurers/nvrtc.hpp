@@ -25,6 +25,8 @@
 #include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/measurers/nvrtc/compiler.hpp"
+#include "tunewright/measurers/nvrtc/device_facts.hpp"
+#include "tunewright/measurers/nvrtc/driver.hpp"
 #include "tunewright/measurers/nvrtc/workers.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
@@ -63,11 +65,13 @@ struct State {
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer, ConfirmingMeasurerFor.
 /// Units:       latencies are seconds a run of all kernels of a program, `Outcome::compile_time` that of one thread.
-/// Cost:        a fork a device when made (do it before starting threads and before using CUDA in this process);
+/// Cost:        a fork when the first is made (do it before starting threads and before using CUDA in this process, which
+///              compiling with NVRTC does; later ones may be made at any time);
 ///              50 to 500 ms of compilation a candidate, on threads.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements. With several devices,
 ///              outcomes come back in order all the same.
-/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device; the message says what to do.
+/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major version of
+///              CUDA than the compiler's, which loads none of its code; the message says what to do.
 struct Nvrtc {
   Protocol protocol = {};
   codegen::CudaOptions code = {};
@@ -195,7 +199,10 @@ struct Nvrtc {
     if (devices.empty())
       throw std::invalid_argument(
           "measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
-    return workers->common_facts();
+    const nvrtc::DeviceFacts& facts = workers->common_facts();
+    if (const std::string why = nvrtc::too_old(facts.driver, codegen::nvrtc_version()); !why.empty())
+      throw nvrtc::NoDevice(why);
+    return facts;
   }
 
   [[nodiscard]] std::size_t team_size() const {

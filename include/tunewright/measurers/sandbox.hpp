@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -48,7 +49,10 @@ namespace tunewright::measurers {
 /// Cost: a fork when made; per kernel about 0.2 ms, one call, one pass over the outputs, and the repeats.
 class Sandbox {
  public:
-  explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_unique<sandbox::Zygote>(std::move(parts))) {}
+  explicit Sandbox(WorkerParts parts = {}) : zygote_(std::make_shared<sandbox::Zygote>(std::move(parts))) {}
+  /// Workers come from a zygote that others may share; `introduce` is given the socket of each new one first.
+  Sandbox(std::shared_ptr<sandbox::Zygote> zygote, std::function<void(int socket)> introduce)
+      : zygote_(std::move(zygote)), introduce_(std::move(introduce)) {}
   ~Sandbox() {
     try {
       if (worker_) end_worker(Seconds(0));
@@ -258,6 +262,7 @@ class Sandbox {
   void start_worker() {
     worker_ = zygote_->spawn();
     ++workers_started_;
+    if (introduce_) introduce_(worker_->socket.get());
     if (!task_) return;
     if (const auto failure = send_task()) {
       throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
@@ -302,7 +307,8 @@ class Sandbox {
     }
   }
 
-  std::unique_ptr<sandbox::Zygote> zygote_;
+  std::shared_ptr<sandbox::Zygote> zygote_;
+  std::function<void(int socket)> introduce_;
   std::optional<sandbox::Zygote::Worker> worker_;
   std::shared_ptr<const SharedTask> task_;
   unsigned threads_ = 1;

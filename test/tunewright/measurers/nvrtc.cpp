@@ -2,7 +2,10 @@
 #include "tunewright/measurers/nvrtc.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -153,13 +156,54 @@ TEST_CASE("without a driver or a device a measurer can be made, and says what is
   CHECK_FALSE(measurer.available());
   CHECK_THROWS_WITH_AS(
       static_cast<void>(measurer.measure(doubling_task("sm_90"), std::vector<LoopNest>{nest("twice")})),
-      doctest::Contains("no CUDA driver: 'libno-such-driver.so' cannot be loaded; install"),
+      doctest::Contains("no CUDA driver: 'libno-such-driver.so' cannot be loaded (libno-such-driver.so: "),
       measurers::nvrtc::NoDevice);
   CHECK(measurer.identity().find("nvrtc ") == 0);
   CHECK(measurer.identity().find("no device") != std::string::npos);
 
   const Setting none("FAKE_CUDA_DEVICES", "0");
   CHECK(on_paper().why_unavailable().find("is a GPU there") != std::string::npos);
+}
+
+TEST_CASE("a driver for an older CUDA than the compiler's is none, and it is said why") {
+  using measurers::nvrtc::too_old;
+  CHECK(too_old(12080, {13, 0}) ==
+        "the driver is for CUDA 12.8 and loads no code of nvrtc 13.0; install a driver for CUDA 13, or build "
+        "with a toolkit of CUDA 12");
+  CHECK(too_old(12000, {12, 9}).empty());  // within a major version machine code loads
+  CHECK(too_old(13000, {12, 9}).empty());
+  const Setting old("FAKE_CUDA_DRIVER", "11080");
+  CHECK(on_paper().why_unavailable().find("loads no code of nvrtc") != std::string::npos);
+}
+
+/// Whether `holds` does in a process of its own, which has no measurer yet.
+template <class Holds>
+[[nodiscard]] static bool holds_in_a_fresh_process(const Holds& holds) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(holds() ? 0 : 1);
+  int status = 0;
+  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_CASE("a process that uses CUDA can make measurers if it made one before") {
+  CHECK(holds_in_a_fresh_process([] {
+    const measurers::nvrtc::Driver used(TUNEWRIGHT_FAKE_LIBCUDA);
+    return on_paper().why_unavailable().find("used CUDA before it made its first measurer") !=
+           std::string::npos;
+  }));
+  // NVRTC uses CUDA when it compiles, and a second tuner is made after the first has run.
+  CHECK(holds_in_a_fresh_process([] {
+    { const Nvrtc first = on_paper(); }
+    const measurers::nvrtc::Driver used(TUNEWRIGHT_FAKE_LIBCUDA);
+    return on_paper().available();
+  }));
+  // Whoever ended it.
+  CHECK(holds_in_a_fresh_process([] {
+    const Nvrtc first = on_paper();
+    ::kill(first.workers->sandbox(0).statistics().zygote_process, SIGKILL);
+    ::usleep(100'000);
+    return on_paper().available();
+  }));
 }
 
 TEST_CASE("devices that are not there, or were named too late, are refused") {
@@ -202,6 +246,7 @@ TEST_CASE("caches are flushed before each repeat where the protocol says so") {
   const Outcome outcome = measurer.measure(doubling_task(), std::vector<LoopNest>{nest("twice")}).front();
   REQUIRE(outcome.valid());
   CHECK(outcome.timing()->calls_per_repeat == 1);
+  CHECK(outcome.timing()->median.count() == doctest::Approx(1e-5).epsilon(1e-3));
 }
 
 TEST_CASE("what a device cannot run is not run") {
@@ -226,6 +271,24 @@ TEST_CASE("what a device cannot run is not run") {
   CHECK_THROWS_WITH_AS(
       static_cast<void>(measurer.measure(doubling_task("sm_20"), std::vector<LoopNest>{nest("twice")})),
       doctest::Contains("give one of sm_"), std::invalid_argument);
+}
+
+TEST_CASE("shared memory beyond what every kernel gets is asked for") {
+  Nvrtc measurer = on_paper();
+  auto compiled = measurer.compile_program(doubling_task(), nest("twice"));
+  auto& code = std::get<codegen::DeviceCode>(compiled);
+  for (const std::int64_t bytes : {48 * 1024, 48 * 1024 + 16, 227 * 1024}) {
+    code.program.launches[0].dynamic_shared_bytes = bytes;
+    const Outcome outcome = measurer.measure_code(doubling_task(), code);
+    CAPTURE(detail_of(outcome));
+    CHECK(outcome.valid());
+  }
+  code.program.launches[0].dynamic_shared_bytes = 227 * 1024 + 16;
+  CHECK(fault_of(measurer.measure_code(doubling_task(), code)) == "invalid_schedule");
+  // What the code does not have is found when it is loaded.
+  code.program.launches[0].dynamic_shared_bytes = 0;
+  code.program.launches[0].symbol = "no_such_kernel";
+  CHECK(fault_of(measurer.measure_code(doubling_task(), code)) == "device_compile_error");
 }
 
 TEST_CASE("programs that do not compile, and cubins that are none, are faults") {

@@ -19,6 +19,17 @@
 
 namespace tunewright::measurers::nvrtc {
 
+/// Why a driver of version `driver` (1000 * major + 10 * minor) cannot load what the compiler makes; empty if it can.
+/// Machine code loads with every driver of its major version of CUDA and with newer ones.
+[[nodiscard]] inline std::string too_old(int driver, const codegen::NvrtcVersion& compiler) {
+  if (driver / 1000 >= compiler.major) return {};
+  const auto text = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
+  return "the driver is for CUDA " + text(driver / 1000, driver % 1000 / 10) +
+         " and loads no code of nvrtc " + text(compiler.major, compiler.minor) +
+         "; install a driver for CUDA " + std::to_string(compiler.major) +
+         ", or build with a toolkit of CUDA " + std::to_string(driver / 1000);
+}
+
 /// From a loop nest to code for one target, as a compile team asks for it.
 class Compiler {
  public:

@@ -186,7 +186,11 @@ class DeviceChild {
     CUdevice device = 0;
     driver->check((*driver)->device_get(&device, ordinal_), "opening the device");
     CUcontext context = nullptr;
-    driver->check((*driver)->retain_context(&context, device), "making a context");
+    const CUresult retained = (*driver)->retain_context(&context, device);
+    driver->check(retained, retained == CUDA_ERROR_DEVICE_UNAVAILABLE
+                                ? "making a context; is the device for one process alone (nvidia-smi -q -d "
+                                  "COMPUTE) and in use?"
+                                : "making a context");
     driver->check((*driver)->set_context(context), "taking the context");
     for (CUevent& event : events_)
       driver->check((*driver)->create_event(&event, CU_EVENT_DEFAULT), "making an event");
@@ -362,7 +366,8 @@ class DeviceChild {
     for (const auto& memory : bound.workspace) look(*memory);
   }
 
-  /// Fills as much memory as the second-level cache holds, twice over.
+  /// Fills as much memory as the second-level cache holds, twice over. Nothing waits for that: a kernel that is started
+  /// meanwhile follows at once, so that its time holds no wait for the processor.
   void flush(const Protocol& protocol) {
     if (!protocol.flush_cache) return;
     if (!flushed_) {
@@ -371,7 +376,6 @@ class DeviceChild {
       flushed_.emplace(*driver_, "cache flush", static_cast<std::size_t>(bytes));
     }
     flushed_->poison();
-    driver_->check((*driver_)->synchronize(), "flushing the cache");
   }
 
   int socket_;

@@ -73,8 +73,10 @@ class Driver {
   explicit Driver(const std::string& library = system_library) {
     library_.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
     if (!library_) {
-      throw NoDevice("no CUDA driver: '" + library +
-                     "' cannot be loaded; install NVIDIA's driver, or measure on a machine that has one");
+      const char* reason = ::dlerror();
+      throw NoDevice("no CUDA driver: '" + library + "' cannot be loaded (" +
+                     (reason != nullptr ? reason : "no reason given") +
+                     "); install NVIDIA's driver, or measure on a machine that has one");
     }
     load(functions_.init, "cuInit");
     load(functions_.driver_version, "cuDriverGetVersion");
@@ -107,8 +109,8 @@ class Driver {
           "the CUDA driver does not start: " + text(result) +
           (result == CUDA_ERROR_NO_DEVICE
                ? "; is a GPU there, and is it visible (CUDA_VISIBLE_DEVICES)?"
-               : "; does nvidia-smi work here? A process that used CUDA before it made the measurer "
-                 "gives this, too"));
+               : "; does nvidia-smi work here? A process that used CUDA before it made its first measurer "
+                 "of devices gives this, too; NVRTC uses it to compile"));
     }
   }
 

@@ -10,22 +10,23 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/measurers/nvrtc/device_child.hpp"
 #include "tunewright/measurers/nvrtc/device_facts.hpp"
+#include "tunewright/measurers/nvrtc/device_zygote.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
 #include "tunewright/measurers/sandbox.hpp"
 
 namespace tunewright::measurers::nvrtc {
 
-/// One process a device, each with a context of its own. The tuner itself never touches the driver, so that
-/// processes forked later inherit nothing of it.
+/// One process a device, each with a context of its own and with the environment of when this was made. They come from
+/// `device_zygote()`.
 class Workers {
  public:
   Workers(std::vector<int> devices, const std::string& library) : devices_(std::move(devices)) {
     for (const int device : devices_) {
-      WorkerParts parts;
-      parts.serve = [device, library](int socket) { DeviceChild(socket, library, device).serve(); };
-      sandboxes_.push_back(std::make_unique<Sandbox>(std::move(parts)));
+      sandboxes_.push_back(std::make_unique<Sandbox>(
+          device_zygote(), [device, library, variables = environment()](int socket) {
+            introduce(socket, device, library, variables);
+          }));
     }
     facts_.resize(devices_.size());
   }

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -82,9 +83,16 @@ class Zygote {
   }
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
+  /// Whether it has not ended, whatever ended it.
+  [[nodiscard]] bool alive() const noexcept {
+    siginfo_t info{};
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == 0;
+  }
 
  private:
   ZygoteReply ask(const ZygoteRequest& request, int fd = -1) {
+    const std::lock_guard lock(mutex_);
     ZygoteReply reply;
     if (!send_record(socket_.get(), request, fd) ||
         receive_record(socket_.get(), reply) != Received::Message) {
@@ -172,6 +180,7 @@ class Zygote {
 
   pid_t pid_ = -1;
   Descriptor socket_;
+  std::mutex mutex_;  // of the socket: several may share a zygote
 };
 
 }  // namespace tunewright::measurers::sandbox

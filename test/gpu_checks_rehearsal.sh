@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# bench/gpu_checks.sh from end to end where there is no GPU: its programs, unchanged, over stand-ins for the driver and for
+# NVIDIA's libraries.
+#
+#   bash test/gpu_checks_rehearsal.sh BINARIES FAKE_DRIVER FAKE_LIBRARIES
+#
+# BINARIES is the folder that the target gpu_checks fills. Times are made up and results are whatever is expected, so this says
+# nothing of kernels; it says that every part runs, reports, resumes, and fails as it should.
+set -euo pipefail
+binaries="$(cd "$1" && pwd)"
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/lib" "$folder/bin"
+ln -s "$(realpath "$2")" "$folder/lib/libcuda.so.1"
+for library in libcublas libcublasLt; do
+  for major in 12 13; do ln -s "$(realpath "$3")" "$folder/lib/$library.so.$major"; done
+done
+for major in 8 9; do ln -s "$(realpath "$3")" "$folder/lib/libcudnn.so.$major"; done
+cat >"$folder/bin/nvidia-smi" <<'END'
+#!/bin/sh
+echo 'Paper GPU, "580", 580.1'
+END
+cat >"$folder/bin/compute-sanitizer" <<'END'
+#!/bin/sh
+while [ "${1#--}" != "$1" ]; do shift; [ "$1" != all ] && [ "$1" != 1 ] || shift; done
+exec "$@"
+END
+chmod +x "$folder/bin/nvidia-smi" "$folder/bin/compute-sanitizer"
+export LD_LIBRARY_PATH="$folder/lib" PATH="$folder/bin:$PATH"
+export FAKE_CUDA_ORACLE=1 FAKE_CUDA_MEMORY=8000000000 NVIDIA_TF32_OVERRIDE=1
+
+fail() {
+  echo "FAILED: $1" >&2
+  exit 1
+}
+checks() { bash "$root/bench/gpu_checks.sh" "$folder/out" --binaries="$binaries" "$@" >"$folder/said" 2>&1; }
+# says TEXT WHAT: the report holds TEXT.
+says() { grep -q -- "$1" "$folder/out/report.json" || { cat "$folder/said" "$folder/out/report.json"; fail "$2"; }; }
+
+# A kernel of each operator, few trials: what a comparison needs.
+checks products --cases=matmul/1024x --trials=8 || { cat "$folder/said"; fail "products"; }
+checks half --cases=matmul_fp16/1024x --trials=8 || { cat "$folder/said"; fail "half"; }
+checks convolutions --cases=conv2d/7x7x512_512 --trials=8 || { cat "$folder/said"; fail "convolutions"; }
+says '"device": "Paper GPU, \\"580\\""' "the device's name"
+says '"driver": "580.1"' "the driver's version"
+says '"measured": true' "that something was measured"
+says '"geometric_mean"' "the mean of ratios"
+says '"trials_per_s"' "trials a second"
+grep -q '"library":"cuBLAS' "$folder/out/products.results.jsonl" || fail "a comparison with cuBLAS"
+grep -q '"library":"cuBLAS' "$folder/out/half.results.jsonl" || fail "a comparison with cuBLAS in half precision"
+grep -q '"library":"cuDNN, NCHW' "$folder/out/convolutions.results.jsonl" || fail "a comparison with cuDNN"
+grep -q '"without":{"cuDNN, NHWC"' "$folder/out/convolutions.results.jsonl" || fail "what cuDNN cannot do"
+
+# The same again measures nothing.
+lines="$(wc -l <"$folder/out/products.jsonl")"
+checks products --cases=matmul/1024x --trials=8 || fail "the same again"
+[ "$(wc -l <"$folder/out/products.jsonl")" = "$lines" ] || fail "a part that was done was measured again"
+
+# A part that is stopped says so, and goes on from what it has measured.
+bash "$root/bench/gpu_checks.sh" "$folder/out" --binaries="$binaries" products --cases=matmul/2048x --trials=100000 \
+  >"$folder/said" 2>&1 &
+for _ in $(seq 600); do
+  [ "$(wc -l <"$folder/out/products.jsonl")" = "$lines" ] || break
+  sleep 0.2
+done
+kill -TERM $!
+wait $! && fail "a part that was stopped ended with success"
+says '"outcome": "interrupted"' "that a part was stopped"
+lines="$(wc -l <"$folder/out/products.jsonl")"
+checks products --cases=matmul/2048x --trials=8 || { cat "$folder/said"; fail "a part goes on"; }
+grep -q 'taken over from a journal' "$folder/out/products.log" || fail "a part that goes on starts anew"
+
+# The lesson, alone and under a sanitizer.
+checks lesson sanitizer || { cat "$folder/said"; fail "the lesson"; }
+grep -q 'Paper GPU: ' "$folder/out/sanitizer.log" || fail "the lesson's measurement"
+
+# Time that is up is no failure, and nothing is lost.
+checks products --cases=batch_matmul/ --trials=8 --seconds=1 || { cat "$folder/said"; fail "a part without time"; }
+says '"outcome": "not finished"' "that time ran out"
+
+# Without a device, or with a driver that loads nothing, parts are skipped.
+FAKE_CUDA_DEVICES=0 checks tests products --cases=matmul/1024x || { cat "$folder/said"; fail "parts without a device"; }
+[ "$(grep -c '"outcome": "skipped"' "$folder/out/report.json")" = 2 ] || fail "that parts were skipped"
+FAKE_CUDA_DRIVER=11080 checks products --cases=matmul/1024x || fail "an old driver"
+grep -q 'loads no code of nvrtc' "$folder/out/products.log" || fail "why an old driver will not do"
+
+# A program that fails is told, with its output.
+mkdir "$folder/broken"
+printf '#!/bin/sh\necho no reason; exit 3\n' >"$folder/broken/bench_gpu_kernels"
+chmod +x "$folder/broken/bench_gpu_kernels"
+binaries="$folder/broken"
+checks products && fail "a program that fails passed"
+says '"outcome": "failed", "exit_status": 3' "that a program failed"
+grep -q 'no reason' "$folder/said" || fail "what a program that fails said"
+echo "all parts run, report, resume and fail as they should"
