@@ -48,6 +48,9 @@ says '"driver": "580.1"' "the driver's version"
 says '"measured": true' "that something was measured"
 says '"geometric_mean"' "the mean of ratios"
 says '"trials_per_s"' "trials a second"
+if command -v python3 >/dev/null; then
+  python3 -m json.tool "$folder/out/report.json" >/dev/null || fail "a report in JSON"
+fi
 grep -q '"library":"cuBLAS' "$folder/out/products.results.jsonl" || fail "a comparison with cuBLAS"
 grep -q '"library":"cuBLAS' "$folder/out/half.results.jsonl" || fail "a comparison with cuBLAS in half precision"
 grep -q '"library":"cuDNN, NCHW' "$folder/out/convolutions.results.jsonl" || fail "a comparison with cuDNN"

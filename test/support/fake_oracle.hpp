@@ -36,6 +36,22 @@ inline std::size_t allocated_for(std::size_t bytes) {
   return (bytes + 255) / 256 * 256 + 2 * measurers::nvrtc::DeviceMemory::zone;
 }
 
+/// Writes one number of `type`.
+inline void put(program::ScalarType type, double number, unsigned char* to) {
+  const auto write = [&](auto value) { std::memcpy(to, &value, sizeof value); };
+  switch (type) {
+    case program::ScalarType::Float32: write(static_cast<float>(number)); break;
+    case program::ScalarType::Float64: write(number); break;
+    case program::ScalarType::Float16: write(program::Half(number)); break;
+    case program::ScalarType::BFloat16: write(program::BFloat(number)); break;
+    case program::ScalarType::Int32: write(static_cast<std::int32_t>(number)); break;
+    case program::ScalarType::Int64: write(static_cast<std::int64_t>(number)); break;
+    case program::ScalarType::Int8: write(static_cast<std::int8_t>(number)); break;
+    case program::ScalarType::UInt8:
+    case program::ScalarType::Bool: write(static_cast<std::uint8_t>(number)); break;
+  }
+}
+
 /// Writes the expected values into the outputs of the task where these are still poisoned. `memory` is what is
 /// allocated, oldest first: somewhere in it the inputs and the outputs follow one another.
 inline void write_expected(const std::vector<std::pair<std::uint64_t, std::size_t>>& memory) {
@@ -68,13 +84,7 @@ inline void write_expected(const std::vector<std::pair<std::uint64_t, std::size_
       std::memset(to, 0, static_cast<std::size_t>(measurers::element_count(output.shape)) * bytes);
       for (std::size_t i = 0; i < output.values.size(); ++i) {
         const std::size_t place = output.points.empty() ? i : static_cast<std::size_t>(output.points[i]);
-        if (output.type == program::ScalarType::Float16) {
-          const program::Half value(output.values[i]);
-          std::memcpy(to + place * bytes, &value, bytes);
-        } else {
-          const auto value = static_cast<float>(output.values[i]);
-          std::memcpy(to + place * bytes, &value, bytes);
-        }
+        put(output.type, output.values[i], to + place * bytes);
       }
     }
     return;
