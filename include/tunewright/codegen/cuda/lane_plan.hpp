@@ -92,7 +92,20 @@ class LanePlanner {
   }
 
  private:
+  /// Whether a comparison has all lanes on the same side: vectors start at multiples of their length, and so does what
+  /// lies beyond.
+  [[nodiscard]] bool is_between_vectors(const program::ExprNode& node) const {
+    using program::Op;
+    const bool below = node.op == Op::Less, least = node.op == Op::LessEqual;  // i < n, 0 <= i
+    if (!below && !least) return false;
+    const program::ExprNode &index = *node.args[below ? 0 : 1], &bound = *node.args[below ? 1 : 0];
+    if (index.op != Op::Index || bound.op != Op::Index) return false;
+    const IndexExpr beyond = over_loops(nest_, *plan_.statement, bound.index);
+    return !beyond.uses(plan_.var) && is_multiple(beyond, plan_.lanes, plan_.var) &&
+           is_consecutive(over_loops(nest_, *plan_.statement, index.index));
+  }
   [[nodiscard]] bool differs_by_lane(const program::ExprNode& node) const {
+    if (is_between_vectors(node)) return false;
     if (node.op == program::Op::Index && over_loops(nest_, *plan_.statement, node.index).uses(plan_.var))
       return true;
     if (node.op == program::Op::Load && load_offset(nest_, *plan_.statement, node).uses(plan_.var))

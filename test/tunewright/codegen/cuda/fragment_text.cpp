@@ -80,6 +80,25 @@ TEST_CASE("products of odd shapes by every instruction, stored by rows and by co
   comparison.check();
 }
 
+TEST_CASE("padding keeps vectors of a copy together where they lie on one side of it") {
+  Comparison comparison(80);
+  const auto text = [&](std::array<std::int64_t, 3> m_n_k, bool asynchronous) {
+    const Graph graph = product(m_n_k, ScalarType::Float16, false, false);
+    auto s = test::tensorized_matmul(graph, "mma_fp16", {{2, 1}, {1, 2}, 1});
+    s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
+               {2, asynchronous});
+    return comparison.add(graph, loops::lower(s.schedule())).source;
+  };
+  // Rows of 40 and 72 numbers end between vectors of 8; those of 44 and 76 between vectors of 4.
+  const std::string whole = text({50, 72, 40}, true), halves = text({50, 76, 44}, true);
+  CHECK(contains(whole, "copy_async<16>(&A_shared["));
+  CHECK(contains(whole, "copy_async<16>(&B_shared["));
+  CHECK(contains(halves, "copy_async<8>(&A_shared["));
+  CHECK_FALSE(contains(halves, "copy_async<16>(&"));
+  CHECK(contains(text({50, 72, 40}, false), "reinterpret_cast<const Vector<half, 8>*>(&A["));
+  comparison.check();
+}
+
 TEST_CASE("compute capability 7.5 has smaller instructions that do the same") {
   Comparison comparison(75);
   for (const Instruction& i : mma) {
