@@ -117,6 +117,22 @@ TEST_CASE("PTX is text for an architecture and newer ones") {
   CHECK(text.find(".entry twice_0_scale") != std::string::npos);
 }
 
+TEST_CASE("numbers are rounded to bfloat16 by an instruction where there is one") {
+  auto graph = std::make_shared<program::ComputeGraph>();
+  program::operators::cast(*graph, graph->input("x", {64}), program::ScalarType::BFloat16);
+  schedule::ScheduleBuilder b(graph);
+  b.bind(1, 0, schedule::LoopKind::ThreadX);
+  const auto ptx = [&](const char* architecture) {
+    const DeviceCode code = compiled(codegen::to_cuda(loops::lower(b.schedule())),
+                                     {.architecture = architecture, .format = DeviceFormat::Ptx});
+    return std::string(code.image->data());
+  };
+  const std::string instruction = "cvt.rn.bf16.f32";
+  CHECK(ptx("sm_75").find(instruction) == std::string::npos);
+  CHECK(ptx("sm_80").find(instruction) != std::string::npos);
+  CHECK(ptx("sm_90a").find(instruction) != std::string::npos);
+}
+
 TEST_CASE("programs that are refused are failures that say why; unknown architectures are misuse") {
   const auto refused =
       codegen::compile_cuda(of_source("extern \"C\" __global__ void k(float* x) { x[0] = y; }"), {});

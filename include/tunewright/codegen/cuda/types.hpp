@@ -115,10 +115,14 @@ inline constexpr std::string_view bfloat16_definition =
     "}\n"
     "// Rounds to nearest, ties to even; what is not a number stays so.\n"
     "__device__ __forceinline__ bfloat16 to_bfloat16(float x) {\n"
+    "  bfloat16 y;\n"
+    "#if defined(__CUDACC__) && __CUDA_ARCH__ >= 800\n"
+    "  asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(y.bits) : \"f\"(x));\n"
+    "#else\n"
     "  const unsigned bits = __float_as_uint(x);\n"
     "  const unsigned rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;\n"
-    "  bfloat16 y;\n  y.bits = (unsigned short)(x != x ? (bits >> 16) | 0x40u : rounded);\n  return "
-    "y;\n}\n\n";
+    "  y.bits = (unsigned short)(x != x ? (bits >> 16) | 0x40u : rounded);\n"
+    "#endif\n  return y;\n}\n\n";
 
 inline constexpr std::string_view floor_definition =
     "__device__ __forceinline__ int floor_div(int x, int d) { return x / d - (x % d < 0 ? 1 : 0); }\n"
