@@ -188,8 +188,8 @@ struct WaitForCopies {
   std::uint32_t under_way = 0;
 };
 
-/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products. Such
-/// loops in a body with one of these do not wait by themselves.
+/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products. A
+/// loop of products with one of these right behind does not wait by itself.
 struct WaitForProducts {
   std::uint32_t under_way = 0;
 };

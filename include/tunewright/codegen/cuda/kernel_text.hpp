@@ -44,20 +44,16 @@ class KernelText : public ReductionText {
 
  private:
   void emit(std::span<const loops::Node> body, std::int64_t unroll_limit) {
-    const auto is_wait_for_products = [](const loops::Node& node) {
-      return std::holds_alternative<loops::WaitForProducts>(node.content);
+    const auto waits_for_products = [&](std::size_t n) {
+      return n < body.size() && std::holds_alternative<loops::WaitForProducts>(body[n].content);
     };
-    const bool products_run_on = std::any_of(body.begin(), body.end(), is_wait_for_products);
-    const loops::Node* last = nullptr;
-    for (const loops::Node& node : body) {
-      // A barrier after products is for those who overwrite their factors.
-      const bool shows_stores = last == nullptr || !is_wait_for_products(*last);
-      last = &node;
+    for (std::size_t n = 0; n < body.size(); ++n) {
+      const loops::Node& node = body[n];
       std::visit(
           [&](const auto& content) {
             using T = std::decay_t<decltype(content)>;
             if constexpr (std::is_same_v<T, loops::Loop>) {
-              emit_loop(content, unroll_limit, products_run_on);
+              emit_loop(content, unroll_limit, waits_for_products(n + 1));
             } else if constexpr (std::is_same_v<T, loops::Branch>) {
               emit_branch(content, unroll_limit);
             } else if constexpr (std::is_same_v<T, loops::Statement>) {
@@ -65,6 +61,8 @@ class KernelText : public ReductionText {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
+              // Behind a wait for products it is for those who overwrite their factors.
+              const bool shows_stores = n == 0 || !waits_for_products(n - 1);
               if (shows_stores && kernel_.instructions.by_warp_groups())
                 line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");
