@@ -6,11 +6,11 @@
 #include <functional>
 #include <memory>
 
+#include "support/padded_sum.hpp"
 #include "tunewright/drafts/roofline.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
-#include "tunewright/program/operators/pad.hpp"
 
 using namespace tunewright;
 using namespace tunewright::drafts;
@@ -89,12 +89,7 @@ TEST_CASE("accumulators are loaded and stored each time the loops that keep them
 }
 
 TEST_CASE("padding that all lanes share costs nothing, padding that differs between them does") {
-  auto graph = std::make_shared<program::ComputeGraph>();
-  const auto x = graph->input("x", {64});
-  const auto w = graph->input("w", {3, 8});
-  const auto padded = program::operators::pad(*graph, x, {.before = {1}, .after = {1}, .name = "padded"});
-  graph->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 3}}, program::Combiner::Sum,
-                [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
+  const auto graph = test::padded_sum_graph();
   const auto nest = [&](bool along_channels) {
     return scheduled(graph, [&](ScheduleBuilder& s) {
       s.compute_inline(2);

@@ -4,12 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <functional>
-#include <memory>
 #include <variant>
 
+#include "support/padded_sum.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
-#include "tunewright/program/operators/pad.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 using namespace tunewright;
@@ -46,12 +45,7 @@ TEST_CASE("a product is one multiply-add and pads nothing") {
 
 TEST_CASE(
     "padding of a factor: comparisons, what joins them, and the choice, decided by the place and the tap") {
-  auto graph = std::make_shared<program::ComputeGraph>();
-  const auto x = graph->input("x", {64});
-  const auto w = graph->input("w", {3, 8});
-  const auto padded = program::operators::pad(*graph, x, {.before = {1}, .after = {1}, .name = "padded"});
-  graph->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 3}}, program::Combiner::Sum,
-                [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
+  const auto graph = test::padded_sum_graph();
   schedule::ScheduleBuilder s(graph);
   s.compute_inline(2);
   const loops::BodyOperations found = operations_of_sum(loops::lower(s.schedule()));
