@@ -113,10 +113,9 @@ class CpuAnalysis {
   void add_loop(const OutlineLoop& loop) {
     const std::span<const OutlineLoop> open = reader_.open();
     const std::size_t depth = open.size() - 1;
-    unroll_limit_.resize(open.size());
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
-    double runs = 1;
-    for (std::size_t l = 0; l < depth; ++l) runs *= static_cast<double>(open[l].extent);
+    const double runs = depth == 0 ? 1 : runs_[depth - 1] * static_cast<double>(open[depth - 1].extent);
+    runs_[depth] = runs;
     if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs * core_->fork_cycles;
     const bool unrolled = depth > 0 && open[depth].extent <= unroll_limit_[depth - 1];
     if (!in_tile(loop.kind) && !unrolled)
@@ -240,8 +239,9 @@ class CpuAnalysis {
   NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
-  std::vector<double> bytes_;               // by access
-  std::vector<std::int64_t> unroll_limit_;  // by depth
+  std::vector<double> bytes_;                                     // by access
+  std::array<double, NestReader::max_depth> runs_;                // by depth, of the loop
+  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
 };
 
 }  // namespace tunewright::drafts

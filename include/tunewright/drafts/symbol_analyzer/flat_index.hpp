@@ -70,6 +70,12 @@ struct FlatIndex {
     terms_[place] = term;
     ++count;
   }
+  /// A term that comes after all others.
+  void append(const Term& term, std::int64_t coefficient) {
+    if (count == max_terms) throw NoRoom(max_terms + 1, max_terms);
+    terms_[count] = term;
+    terms_[count++].coefficient = coefficient;
+  }
   void erase(std::size_t place) noexcept {
     for (std::size_t i = place + 1; i < count; ++i) terms_[i - 1] = terms_[i];
     --count;
@@ -119,6 +125,10 @@ class IndexArena {
   /// `to` += `coefficient` * the atom of `term`.
   void add(FlatIndex& to, const Term& term, std::int64_t coefficient) const {
     if (coefficient == 0) return;
+    if (term.kind == Kind::Variable && (to.count == 0 || is_variable_before(to.terms().back(), term.of))) {
+      to.append(term, coefficient);
+      return;
+    }
     std::size_t place = 0;
     for (; place < to.count; ++place) {
       Term& here = to.terms()[place];
@@ -149,13 +159,15 @@ class IndexArena {
 
   [[nodiscard]] program::Range range(const FlatIndex& e) const {
     program::Range total{e.constant, e.constant};
-    for (const Term& term : e.terms()) {
-      const program::Range atom = range(term);
-      const std::int64_t a = term.coefficient * atom.min, b = term.coefficient * atom.max;
-      total.min += std::min(a, b);
-      total.max += std::max(a, b);
-    }
+    for (const Term& term : e.terms()) widen(total, term);
     return total;
+  }
+  /// `total` += the range of a term, with its coefficient.
+  void widen(program::Range& total, const Term& term) const {
+    const program::Range atom = range(term);
+    const std::int64_t a = term.coefficient * atom.min, b = term.coefficient * atom.max;
+    total.min += std::min(a, b);
+    total.max += std::max(a, b);
   }
   /// Of the atom of a term.
   [[nodiscard]] program::Range range(const Term& term) const {
@@ -171,16 +183,14 @@ class IndexArena {
 
   /// Quotient and remainder by a positive divisor. Neither may be `e`.
   void divide(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
-    remainder.set(0);
     if (divisor == 1) {
+      remainder.set(0);
       quotient = e;
       return;
     }
-    FlatIndex rest;
-    if (split(e, divisor, quotient, rest)) {
-      remainder = rest;
-      return;
-    }
+    if (split(e, divisor, quotient, remainder)) return;
+    const FlatIndex rest = remainder;
+    remainder.set(0);
     if (divide_coarser(rest, divisor, quotient, remainder)) return;
     const auto of = static_cast<std::uint32_t>(numerators_.size());
     numerators_.push_back(rest);
@@ -249,6 +259,9 @@ class IndexArena {
   }
 
  private:
+  [[nodiscard]] static bool is_variable_before(const Term& term, program::Var var) noexcept {
+    return term.kind == Kind::Variable && term.of < var;
+  }
   [[nodiscard]] int compare(const FlatIndex& a, const FlatIndex& b) const {
     if (a.constant != b.constant) return a.constant < b.constant ? -1 : 1;
     if (a.count != b.count) return a.count < b.count ? -1 : 1;
@@ -291,11 +304,14 @@ class IndexArena {
     high.set(program::floor_div(e.constant, divisor));
     low.set(program::floor_mod(e.constant, divisor));
     for (const Term& term : e.terms()) {
-      if (term.coefficient % divisor == 0)
-        add(high, term, term.coefficient / divisor);
+      // They stay in order, and what `rejoin` would have joined is joined in `e`.
+      const std::int64_t quotient = term.coefficient / divisor;
+      if (quotient * divisor == term.coefficient)
+        high.append(term, quotient);
       else
-        add(low, term, term.coefficient);
+        low.append(term, term.coefficient);
     }
+    if (low.count == 0) return true;
     const program::Range r = range(low);
     const std::int64_t carry = program::floor_div(r.min, divisor);
     if (carry != program::floor_div(r.max, divisor)) return false;

@@ -94,7 +94,6 @@ class GpuLevels {
 
   void enter(const OutlineLoop& loop) {
     const std::size_t depth = reader_.open().size() - 1;
-    unroll_limit_.resize(depth + 1);
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
   }
 
@@ -379,9 +378,9 @@ class GpuLevels {
   StatementReach reach_;
   std::vector<Kernel> kernels_;
   std::vector<KernelUse> uses_;
-  std::vector<bool> counted_;               // by buffer
-  std::vector<double> requested_;           // by buffer: bytes of all blocks
-  std::vector<std::int64_t> unroll_limit_;  // by depth
+  std::vector<bool> counted_;                                     // by buffer
+  std::vector<double> requested_;                                 // by buffer: bytes of all blocks
+  std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
 };
 
 }  // namespace tunewright::drafts

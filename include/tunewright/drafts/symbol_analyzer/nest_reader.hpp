@@ -23,6 +23,7 @@ using LoopSet = std::uint64_t;
 class NestReader {
  public:
   static constexpr std::uint8_t none = 255;
+  static constexpr std::size_t max_depth = 64;  ///< loops, as many as a `LoopSet` has bits
 
   /// Calls `on_loop(loop)` at every loop, before its body, and `on_statement(statement)` at every statement. A
   /// parallel loop has the iterations that one of `workers` runs.
@@ -75,7 +76,7 @@ class NestReader {
     return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
   }
   [[nodiscard]] LoopSet all_loops() const {
-    return open_.size() == 64 ? ~LoopSet{0} : (LoopSet{1} << open_.size()) - 1;
+    return open_.size() == max_depth ? ~LoopSet{0} : (LoopSet{1} << open_.size()) - 1;
   }
   /// Product of the extents of loops.
   [[nodiscard]] double iterations(LoopSet set) const {
@@ -87,7 +88,7 @@ class NestReader {
 
  private:
   void enter(const OutlineLoop& loop, std::int64_t workers) {
-    if (open_.size() == 64)
+    if (open_.size() == max_depth)
       throw std::invalid_argument(
           "drafts: a statement stands in more than the 64 loops that they can read; "
           "split or tile its axes less deeply");

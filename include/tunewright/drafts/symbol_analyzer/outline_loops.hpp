@@ -29,10 +29,13 @@ class OutlineLoops : OutlinePass {
     return plan_->info[id].live && state().stages[id].location.kind != Kind::At;
   }
 
-  void add(Outline::Event event, std::size_t of = 0) {
+  void add(Outline::Event event, std::size_t of) {
     outline_.add(event, of);
-    if (event == Outline::Event::Enter) ++depth_;
-    if (event == Outline::Event::Leave) --depth_;
+    end_tree();
+  }
+  void leave() {
+    outline_.add(Outline::Event::Leave);
+    --depth_;
     end_tree();
   }
   void end_tree() {
@@ -72,7 +75,9 @@ class OutlineLoops : OutlinePass {
     const schedule::Stage& stage = state().stages[id];
     const loops::detail::StageInfo& info = plan_->info[id];
     const Work& w = work_[id];
+    const SchedulePlan::StagePlan& plan = plan_->stages[id];
     std::size_t opened = 0;
+    std::size_t next = 0;   // of what is computed inside
     bool outermost = true;  // no loop or branch of this stage yet
     for (std::size_t place = 0;; ++place) {
       if (place == initialised) emit_initialisation(stage, w, place);
@@ -87,25 +92,25 @@ class OutlineLoops : OutlinePass {
         ++opened;
         outermost = false;
       }
-      for (const loops::detail::Attached& child : info.attached)
-        if (child.place == place) add(Outline::Event::Allocate, plan_->buffer_of[child.stage]);
-      for (const loops::detail::Attached& child : info.attached)
-        if (child.place == place) emit_stage(child.stage);
+      const std::size_t first = next;
+      for (; next < plan.inside.size() && plan.inside[next].place == place; ++next)
+        add(Outline::Event::Allocate, plan_->buffer_of[plan.inside[next].stage]);
+      for (std::size_t child = first; child < next; ++child) emit_stage(plan.inside[child].stage);
     }
-    const SchedulePlan::StagePlan& plan = plan_->stages[id];
     const auto statement = outline_.statements.size();
     outline_.statements.push_back(
         {info.op->has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
          plan_->buffer_of[id], plan.operations, plan.loads, w.axis_values});
     add(Outline::Event::Run, statement);
-    for (; opened > 0; --opened) add(Outline::Event::Leave);
+    for (; opened > 0; --opened) leave();
   }
 
   void enter(const Work& w, IterId iter, std::int64_t unroll_limit, bool reduction) {
     const auto var = static_cast<Var>(w.var[iter]);
     const std::size_t loop = outline_.loops.size();
     outline_.loops.push_back({var, extent_of(var), kinds_[var], reduction, unroll_limit});
-    add(Outline::Event::Enter, loop);
+    outline_.add(Outline::Event::Enter, loop);
+    ++depth_;
   }
 
   void emit_initialisation(const schedule::Stage& stage, const Work& w, std::size_t place) {
@@ -119,7 +124,7 @@ class OutlineLoops : OutlinePass {
       ++opened;
     }
     if (opened == 0) end_tree();  // of a single element
-    for (; opened > 0; --opened) add(Outline::Event::Leave);
+    for (; opened > 0; --opened) leave();
   }
 
   std::size_t depth_ = 0;

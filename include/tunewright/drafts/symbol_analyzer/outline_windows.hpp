@@ -51,12 +51,15 @@ class OutlineWindows : OutlinePass {
       }
     }
     const std::size_t count = stage.iterators.size();
-    w.extent.assign(count, 1);
-    w.var.assign(count, no_var);
-    if (w.value.size() < count) w.value.resize(count);
+    if (w.extent.size() < count) {
+      w.extent.resize(count);
+      w.var.resize(count);
+      w.value.resize(count);
+    }
     for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : op.axes[a].extent;
     schedule::detail::propagate_extents(stage, w.extent);
     for (const IterId iter : stage.order) {
+      w.var[iter] = no_var;
       const LoopKind kind = kind_of_loop(stage, w, iter);
       if (schedule::is_hardware_index(kind)) {
         bool bound = false;
@@ -82,11 +85,12 @@ class OutlineWindows : OutlinePass {
   }
 
   /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
-  void add_value(FlatIndex& to, TensorId id, const Work& w, IterId iter) const {
+  void add_value(FlatIndex& to, TensorId id, const Work& w, IterId iter, std::int64_t factor = 1) const {
     if (!plan_->stages[id].is_loop[iter])
-      outline_.indices.add(to, w.value[iter]);
+      outline_.indices.add(to, w.value[iter], factor);
     else if (w.var[iter] != no_var)
-      outline_.indices.add(to, {1, 1, static_cast<std::uint32_t>(w.var[iter]), FlatIndex::Kind::Variable}, 1);
+      outline_.indices.add(to, {1, 1, static_cast<std::uint32_t>(w.var[iter]), FlatIndex::Kind::Variable},
+                           factor);
   }
 
   void propagate_values(TensorId id, Work& w) {
@@ -95,19 +99,21 @@ class OutlineWindows : OutlinePass {
       if (r->parents.size() == 1) {
         FlatIndex& sum = w.value[r->parents[0]];
         sum.set(0);
-        for (const IterId child : r->children) {
-          sum.scale(w.extent[child]);
-          add_value(sum, id, w, child);
+        std::int64_t stride = 1;
+        for (std::size_t c = 1; c < r->children.size(); ++c) stride *= w.extent[r->children[c]];
+        for (std::size_t c = 0;; stride /= w.extent[r->children[++c]]) {
+          add_value(sum, id, w, r->children[c], stride);
+          if (c + 1 == r->children.size()) break;
         }
         continue;
       }
-      FlatIndex rest(0), quotient;
-      add_value(rest, id, w, r->children[0]);
-      for (std::size_t p = r->parents.size(); p-- > 1;) {
-        outline_.indices.divide(rest, w.extent[r->parents[p]], quotient, w.value[r->parents[p]]);
-        rest = quotient;
-      }
-      w.value[r->parents[0]] = rest;
+      FlatIndex other(0), *rest = &w.value[r->parents[0]], *quotient = &other;
+      if (r->parents.size() % 2 == 0)
+        std::swap(rest, quotient);  // so that the last quotient is where it stays
+      rest->set(0);
+      add_value(*rest, id, w, r->children[0]);
+      for (std::size_t p = r->parents.size(); p-- > 1; std::swap(rest, quotient))
+        outline_.indices.divide(*rest, w.extent[r->parents[p]], *quotient, w.value[r->parents[p]]);
     }
   }
 
@@ -210,20 +216,22 @@ class OutlineWindows : OutlinePass {
   }
 
   void widen(Reach& reach, const FlatIndex& index) {
-    FlatIndex base, moving(index.constant);
+    FlatIndex another;
+    FlatIndex& base = reach.seen ? another : reach.base;
+    program::Range range{index.constant, index.constant};
     bool mixed = false;
     for (const FlatIndex::Term& term : index.terms()) {
       bool uses_fixed = false, uses_inner = false;
       find_uses(term, uses_fixed, uses_inner);
       mixed = mixed || (uses_fixed && uses_inner);
-      FlatIndex& part = uses_inner ? moving : base;
-      part.insert(part.count, term);
+      if (uses_inner)
+        outline_.indices.widen(range, term);
+      else
+        base.append(term, term.coefficient);
     }
-    const program::Range range = outline_.indices.range(moving);
     if (!reach.seen) {
       reach.seen = true;
       reach.whole = mixed;
-      reach.base = base;
       reach.range = range;
     } else if (mixed || !outline_.indices.equal(reach.base, base)) {
       reach.whole = true;

@@ -54,9 +54,14 @@ class StatementReach {
       Access access{load.buffer, load.node, 0, dimensions_.size()};
       for (const program::IndexExpr& index : load.node->indices) {
         Dimension& dimension = dimensions_.emplace_back();
-        dimension.index = &index;
-        program::for_each_variable(index,
-                                   [&](program::Var axis) { dimension.moved_by |= axes_[axis].moved_by; });
+        if (const auto axis = index.as_variable()) {
+          dimension.axis = *axis;
+          dimension.moved_by = axes_[*axis].moved_by;
+        } else {
+          dimension.index = &index;
+          program::for_each_variable(index,
+                                     [&](program::Var var) { dimension.moved_by |= axes_[var].moved_by; });
+        }
         access.moved_by |= dimension.moved_by;
       }
       accesses_.push_back(access);
@@ -86,7 +91,10 @@ class StatementReach {
     }
     for (Dimension& dimension : dimensions_) {
       if ((dimension.moved_by & changed) == 0) continue;
-      dimension.reach = reach(*dimension.index, [this](program::Var axis) { return axes_[axis].reach; });
+      dimension.reach =
+          dimension.index == nullptr
+              ? axes_[dimension.axis].reach
+              : reach(*dimension.index, [this](program::Var axis) { return axes_[axis].reach; });
     }
   }
 
@@ -130,7 +138,8 @@ class StatementReach {
   struct Dimension {
     LoopSet moved_by = 0;
     IndexReach reach;
-    const program::IndexExpr* index = nullptr;
+    program::Var axis = 0;                      ///< that it is, where there is no index
+    const program::IndexExpr* index = nullptr;  ///< any other one
   };
 
   static double whole(double bytes, double line) {

@@ -50,7 +50,7 @@ class ScheduleOutliner {
     constexpr std::size_t most = 4096;
     if (!SchedulePlan::sign(candidate, signature_)) return nullptr;
     const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
-    const std::span<const std::uint32_t> words = signature_.all();
+    const std::span<const std::uint64_t> words = signature_.all();
     const auto known = plans_.find(key);
     for (SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
          plan = plan->next.get())

@@ -30,8 +30,9 @@ struct SchedulePlan {
     const program::ExprNode* load = nullptr;
   };
   struct StagePlan {
-    std::size_t place = 0;      ///< in the order of the stage it is attached to
-    std::vector<char> is_loop;  ///< by IterId: neither split nor fused
+    std::size_t place = 0;                        ///< in the order of the stage it is attached to
+    std::vector<char> is_loop;                    ///< by IterId: neither split nor fused
+    std::vector<loops::detail::Attached> inside;  ///< by place, then in topological order
     std::vector<Reading> readings;
     std::vector<OutlineLoad> loads;
     loops::BodyOperations operations;
@@ -45,28 +46,31 @@ struct SchedulePlan {
     std::size_t relation = 0;
   };
 
-  /// Words that tell all that schedules of one plan have in common, and no other schedule.
+  /// Words that tell all that schedules of one plan have in common, and no other schedule. Each holds two numbers of 32
+  /// bits.
   struct Signature {
-    static constexpr std::size_t most = 2048;
+    static constexpr std::size_t most = 1024;
     std::size_t count = 0;
-    std::array<std::uint32_t, most> words;
+    std::array<std::uint64_t, most + 1> words;  // the last one takes what there is no room for
 
-    void put(std::uint64_t word) noexcept {
-      if (count < most) words[count] = static_cast<std::uint32_t>(word);
-      ++count;
-    }
+    void put(std::uint64_t word) noexcept { words[std::min(count++, most)] = word; }
+    void put(std::uint32_t low, std::uint32_t high) noexcept { put(low | std::uint64_t{high} << 32); }
     [[nodiscard]] std::uint64_t hash() const noexcept {
-      std::uint64_t sum = count;  // of terms that do not wait for each other, as those of `StableHash` would
-      for (std::size_t i = 0; i < count; ++i) sum += mix64(words[i] + (std::uint64_t{i} << 32));
-      return sum;
+      // Terms that do not wait for each other, as those of `StableHash` would.
+      std::uint64_t sum = count, key = 0;
+      for (std::size_t i = 0; i < count; i += 2) {
+        key += 0x9e3779b97f4a7c15ULL;
+        sum += (words[i] + key) * ((i + 1 < count ? words[i + 1] : 0) ^ ~key);
+      }
+      return mix64(sum);
     }
-    [[nodiscard]] std::span<const std::uint32_t> all() const noexcept {
+    [[nodiscard]] std::span<const std::uint64_t> all() const noexcept {
       return std::span(words).first(count);
     }
   };
 
   schedule::State state;
-  std::vector<std::uint32_t> signature;
+  std::vector<std::uint64_t> signature;
   std::size_t steps = 0;
   std::unique_ptr<SchedulePlan> next;          ///< another one whose signature has the same hash
   std::vector<loops::detail::StageInfo> info;  ///< as placement leaves it
@@ -85,9 +89,9 @@ struct SchedulePlan {
     const std::size_t frozen = frozen_steps(candidate);
     words.put(frozen);
     for (std::size_t i = 0; i < candidate.steps.size(); ++i) {
-      words.put(candidate.steps[i].index());
-      if (!std::visit([&](const auto& step) { return sign(step, i < frozen, words); }, candidate.steps[i]))
-        return false;
+      const schedule::Step& step = candidate.steps[i];
+      const auto kind = static_cast<std::uint32_t>(step.index());
+      if (!std::visit([&](const auto& s) { return sign(s, kind, i < frozen, words); }, step)) return false;
     }
     return words.count <= Signature::most;
   }
@@ -122,8 +126,10 @@ struct SchedulePlan {
         continue;
       }
       schedule::Factors& factors = state.stages[made[i]->stage].relations[made[i]->relation].factors;
+      const std::span<std::int64_t> kept =
+          std::span(state.split_factors).subspan(i == 0 ? 0 : state.factors_end[i - 1]);
       if (const auto* split = std::get_if<schedule::Split>(&step)) {
-        std::copy(split->factors.begin(), split->factors.end(), factors.begin());
+        for (std::size_t f = 0; f < factors.size(); ++f) factors[f] = split->factors[f];
       } else if (const auto* follow = std::get_if<schedule::FollowSplit>(&step)) {
         const std::span<const std::int64_t> source = state.factors_of_step(follow->source);
         std::copy_n(source.begin(), follow->parts - 1, factors.begin());
@@ -140,13 +146,13 @@ struct SchedulePlan {
         factors[0] = product;
       }
       std::int64_t inner = 1;
-      for (const std::int64_t factor : factors) {
-        if (factor < 1 || factor > schedule::detail::max_split / inner) return false;
-        inner *= factor;
+      for (std::size_t f = 0; f < factors.size(); ++f) {
+        const std::int64_t factor = factors[f];
+        if (factor < 1 || factor > schedule::detail::max_split) return false;
+        inner *= factor;  // of two numbers up to 2^31
+        if (inner > schedule::detail::max_split) return false;
+        kept[f] = factor;
       }
-      const std::size_t first = i == 0 ? 0 : state.factors_end[i - 1];
-      std::copy(factors.begin(), factors.end(),
-                state.split_factors.begin() + static_cast<std::ptrdiff_t>(first));
     }
     return true;
   }
@@ -192,62 +198,62 @@ struct SchedulePlan {
     return end;
   }
 
-  template <class... Values>
-  static void put(Signature& words, Values... values) {
-    (words.put(static_cast<std::uint64_t>(values)), ...);
-  }
-  static void put_whole(Signature& words, std::int64_t value) {
-    put(words, value, static_cast<std::uint64_t>(value) >> 32);
-  }
-  template <class List>
-  static void put_all(Signature& words, const List& list, std::size_t count) {
-    put(words, count);
-    for (std::size_t i = 0; i < count; ++i) put(words, list[i]);
+  static void put_all(Signature& words, std::span<const std::uint32_t> list) {
+    std::size_t i = 0;
+    for (; i + 1 < list.size(); i += 2) words.put(list[i], list[i + 1]);
+    if (i < list.size()) words.put(list[i], 0);
   }
 
+  /// `kind`: of the step, by its place in `schedule::Step`.
   template <class S>
-  static bool sign(const S& s, bool is_frozen, Signature& words) {
+  static bool sign(const S& s, std::uint32_t kind, bool is_frozen, Signature& words) {
     using namespace schedule;
+    const auto number = [](auto value) { return static_cast<std::uint32_t>(value); };
+    if constexpr (requires { s.stage; })
+      words.put(kind, s.stage);
+    else
+      words.put(kind, s.tensor);
     if constexpr (std::is_same_v<S, Split>) {
-      put(words, s.stage, s.iter, s.factors.size());
+      words.put(s.iter, number(s.factors.size()));
       for (std::size_t f = 0; is_frozen && f < s.factors.size(); ++f)
-        put_whole(words, s.factors[f]);
+        words.put(static_cast<std::uint64_t>(s.factors[f]));
     } else if constexpr (std::is_same_v<S, FollowSplit>) {
-      put(words, s.stage, s.iter, s.source, s.parts);
+      words.put(s.iter, s.source);
+      words.put(s.parts);
     } else if constexpr (std::is_same_v<S, FollowFusedSplit>) {
-      put(words, s.stage, s.iter, s.level);
-      put_all(words, s.sources, s.sources.size());
+      words.put(s.iter, s.level);
+      words.put(s.sources.size());
+      put_all(words, s.sources);
     } else if constexpr (std::is_same_v<S, Fuse>) {
       if (s.count > s.iters.size()) return false;
-      put(words, s.stage);
-      put_all(words, s.iters, s.count);
+      words.put(s.count);
+      put_all(words, std::span(s.iters).first(s.count));
     } else if constexpr (std::is_same_v<S, Reorder>) {
-      put(words, s.stage);
-      put_all(words, s.order, s.order.size());
+      words.put(s.order.size());
+      put_all(words, s.order);
     } else if constexpr (std::is_same_v<S, Annotate>) {
-      put(words, s.stage, s.iter, s.kind);
+      words.put(s.iter, number(s.kind));
     } else if constexpr (std::is_same_v<S, ComputeLocation>) {
       if (s.selected >= s.choices.size()) return false;
       const Location& chosen = s.choices[s.selected];
-      put(words, s.stage, chosen.kind, chosen.stage, chosen.iter);
+      words.put(number(chosen.kind));
+      words.put(chosen.stage, chosen.iter);
     } else if constexpr (std::is_same_v<S, CacheWrite>) {
-      put(words, s.stage, s.scope);
+      words.put(number(s.scope));
     } else if constexpr (std::is_same_v<S, CacheRead>) {
-      put(words, s.tensor, s.consumer, s.scope);
+      words.put(s.consumer, number(s.scope));
     } else if constexpr (std::is_same_v<S, Pack>) {
-      put(words, s.tensor, s.consumer);
+      words.put(s.consumer);
     } else if constexpr (std::is_same_v<S, Rfactor> || std::is_same_v<S, Pipeline>) {
-      put(words, s.stage, s.iter);
-    } else if constexpr (std::is_same_v<S, UnrollLimit> || std::is_same_v<S, Arrange>) {
-      put(words, s.stage);
+      words.put(s.iter);
     } else if constexpr (std::is_same_v<S, Tensorize>) {
-      put(words, s.stage, s.iter);
-      put_all(words, s.intrinsic, s.intrinsic.size());
+      words.put(s.iter, number(s.intrinsic.size()));
+      for (const char letter : s.intrinsic) words.put(number(letter));
+    } else if constexpr (std::is_same_v<S, Pad>) {
+      words.put(s.multiples.size());
+      for (const std::int64_t multiple : s.multiples) words.put(static_cast<std::uint64_t>(multiple));
     } else {
-      static_assert(std::is_same_v<S, Pad>);
-      put(words, s.stage);
-      put(words, s.multiples.size());
-      for (const std::int64_t multiple : s.multiples) put_whole(words, multiple);
+      static_assert(std::is_same_v<S, UnrollLimit> || std::is_same_v<S, Arrange>);
     }
     return true;
   }
@@ -280,6 +286,9 @@ struct SchedulePlan {
       plan.operations = loops::operations(statement);
       plan.is_loop.assign(state.stages[id].iterators.size(), false);
       for (const schedule::IterId iter : state.stages[id].order) plan.is_loop[iter] = true;
+      plan.inside = info[id].attached;
+      std::stable_sort(plan.inside.begin(), plan.inside.end(),
+                       [](const auto& a, const auto& b) { return a.place < b.place; });
       const schedule::Location& location = state.stages[id].location;
       if (location.kind != schedule::Location::Kind::At) continue;
       plan.place = state.stages[location.stage].position(location.iter);
