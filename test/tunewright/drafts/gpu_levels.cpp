@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "support/gpu_schedules.hpp"
+#include "support/tensor_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -92,4 +93,23 @@ TEST_CASE("a block that a multiprocessor has no room for") {
   Target target = gpu_target("V100");
   target.shared_memory_per_multiprocessor_bytes = 1024;
   CHECK(std::isinf(cycles(product({1, 16, 4, 2}, {1, 16, 4, 2}, {2, 8}), target)));
+}
+
+TEST_CASE("instructions of warp groups are issued once for all of their columns, by each of four warps") {
+  // With nothing hidden by anything else, what a rate of instructions saves is what is issued.
+  const auto issued = [](const char* instruction, std::int64_t fragments) {
+    const auto graph =
+        program::operators::matmul_graph({.m = 64, .n = 128, .k = 64, .type = program::ScalarType::Float16});
+    const loops::LoopNest nest =
+        loops::lower(test::tensorized_matmul(graph, instruction, {{1, 1}, {1, fragments}, 1}).schedule());
+    Multiprocessor m;
+    m.overlap = 0;
+    m.global_latency = m.shared_latency = m.arithmetic_latency = m.barrier = 0;
+    m.instructions_per_cycle = 1;
+    const double slow = GpuLevels().latency_s(nest, gpu_target("H100"), m);
+    m.instructions_per_cycle = 2;
+    return 2 * (slow - GpuLevels().latency_s(nest, gpu_target("H100"), m)) * m.frequency_hz;
+  };
+  // One block of one group. The reduction takes four instructions, or four for each half of the columns.
+  CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == doctest::Approx(4 * 4));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "support/gpu_schedules.hpp"
+#include "support/tensor_schedules.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated.hpp"
@@ -179,6 +180,23 @@ TEST_CASE("what kernels hand on goes through device memory, whatever scope it ha
   const auto local = simulated::GpuMachine(nest, v100, {}).run();
   nest.buffers[between].scope = schedule::Scope::Global;
   CHECK(local == simulated::GpuMachine(nest, v100, {}).run());
+}
+
+TEST_CASE("instructions of warp groups are issued once for all of their columns, by each of four warps") {
+  const auto time = [](const char* instruction, std::int64_t fragments, simulated::Ticks issue) {
+    const auto graph =
+        program::operators::matmul_graph({.m = 64, .n = 128, .k = 64, .type = program::ScalarType::Float16});
+    const loops::LoopNest nest =
+        loops::lower(test::tensorized_matmul(graph, instruction, {{1, 1}, {1, fragments}, 1}).schedule());
+    return simulated::GpuMachine(nest, gpu_target("H100"), {.issue = issue}).run();
+  };
+  // Issuing takes longest by far: what it takes more of, the kernel takes longer.
+  constexpr simulated::Ticks dear = simulated::Ticks{1} << 20;
+  const auto issued = [&](const char* instruction, std::int64_t fragments) {
+    return (time(instruction, fragments, 2 * dear) - time(instruction, fragments, dear)) / dear;
+  };
+  // One block of one group. The reduction takes four instructions, or four for each half of the columns.
+  CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == 4 * 4);
 }
 
 }  // namespace

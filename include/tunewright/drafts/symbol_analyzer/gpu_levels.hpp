@@ -128,8 +128,8 @@ class GpuLevels {
                        });
   }
 
-  /// Products of fragments, or fragments that are taken out. Warps stand for warp groups where these run instructions, which
-  /// read each factor from shared memory once.
+  /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions, `warps`
+  /// are warp groups and a product is one of their instructions, which reads each factor from shared memory once.
   void add_fragments(const OutlineStatement& s, Kernel& k) {
     constexpr double elements = 16 * 16, registers = 8;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -163,14 +163,19 @@ class GpuLevels {
       counted_[store.buffer] = true;
       k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / together;
     }
-    const double terms = reader_.iterations(own), products = terms / (elements * 16);
+    const schedule::TensorIntrinsic* of_group =
+        rows != open.end() && rows->intrinsic->by_warp_group() ? rows->intrinsic : nullptr;
+    const double terms = reader_.iterations(own),
+                 products = terms / (of_group == nullptr
+                                         ? elements * 16
+                                         : static_cast<double>(of_group->m * of_group->n * of_group->k));
     double loads = 0, operands = 0, bytes = 1;
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (reader_.scope_of(a.buffer) == loops::Scope::Accumulator) continue;
       bytes = reach_.element_bytes(a);
-      if (rows != open.end() && rows->intrinsic->by_warp_group()) {
+      if (of_group != nullptr) {
         const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
-        const std::int64_t shared_by = is_a ? rows->intrinsic->n : rows->intrinsic->m;
+        const std::int64_t shared_by = is_a ? of_group->n : of_group->m;
         k.shared += warps * terms / static_cast<double>(shared_by) * bytes / m_->shared_bytes_per_cycle;
         continue;
       }
@@ -181,7 +186,9 @@ class GpuLevels {
     }
     const double per_cycle = tensor_lanes() * (bytes < 2 ? 2 : 1);
     k.arithmetic += warps * terms / per_cycle;
-    k.issue += warps * 2 * (products + loads) / m_->instructions_per_cycle;
+    // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
+    const double issued = of_group == nullptr ? 2 : together / warp();
+    k.issue += warps * issued * (products + loads) / m_->instructions_per_cycle;
     k.operands = std::max(k.operands, operands);
     const double entered = products / reader_.iterations(unrolled);
     k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;

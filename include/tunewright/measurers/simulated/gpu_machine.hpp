@@ -192,8 +192,9 @@ class GpuMachine {
   }
 
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out through shared memory. A warp does one
-  /// at a time; factors are loaded once for all unrolled loops that they do not depend on. Warp groups count as four warps,
-  /// whose instructions read each factor from shared memory once.
+  /// at a time; factors are loaded once for all unrolled loops that they do not depend on. Where warp groups run
+  /// instructions, `warps` are warp groups and a product is one of their instructions, which reads each factor from shared
+  /// memory once.
   void add_fragments(const loops::Statement& s) {
     const Access target = store_of(nest_, s);
     constexpr std::int64_t elements = 16 * 16, registers = 8, words_of_bank_step = 32;
@@ -226,7 +227,11 @@ class GpuMachine {
     // Rows are the outermost of the loops that one instruction does.
     const auto rows = std::find_if(open_.begin(), open_.end(),
                                    [](const OpenLoop& loop) { return loop.instruction != nullptr; });
-    const std::int64_t products = points / (elements * 16);
+    const schedule::TensorIntrinsic* of_group =
+        rows != open_.end() && rows->instruction->by_warp_group() ? rows->instruction : nullptr;
+    const std::int64_t product_points =
+        of_group == nullptr ? elements * 16 : of_group->m * of_group->n * of_group->k;
+    const std::int64_t products = points / product_points;
     std::int64_t operands = 0, size = 1;
     for (const Access& load : loads_of(nest_, s)) {
       if (is_fragment(load.buffer)) continue;
@@ -236,9 +241,8 @@ class GpuMachine {
           shared_by = times(shared_by, loop.extent);
       }
       size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[load.buffer].type));
-      if (rows != open_.end() && rows->instruction->by_warp_group()) {
-        const std::int64_t shared_by_instruction =
-            load.moved_by(rows->var) ? rows->instruction->n : rows->instruction->m;
+      if (of_group != nullptr) {
+        const std::int64_t shared_by_instruction = load.moved_by(rows->var) ? of_group->n : of_group->m;
         banks(times(times(warps, points / shared_by_instruction), size));
         continue;
       }
@@ -247,8 +251,10 @@ class GpuMachine {
       banks(times(fragments, elements * size));
       operands += registers * size / 2 * (tile / shared_by);
     }
-    kernel_.issue += times(times(warps, products), 2 * prices_.issue);
-    const Ticks product = tensor_ticks(size);
+    // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
+    const std::int64_t issued = of_group == nullptr ? 2 : of_group->threads / warp_size;
+    kernel_.issue += times(times(warps, products), issued * prices_.issue);
+    const Ticks product = times(product_points / (elements * 16), tensor_ticks(size));
     kernel_.arithmetic += times(times(warps, products), product);
     kernel_.operands = std::max(kernel_.operands, operands);
     kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
