@@ -184,25 +184,39 @@ bool is_padded(const schedule::Schedule& config) {
                      [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
 }
 
-/// Runs the kernel and compares every output with the reference. Returns how many there were.
-std::size_t check_outputs(const program::ComputeGraph& graph, const codegen::Kernel& kernel,
-                          const reference::Tensors& inputs, const reference::Tensors& expected,
-                          const loops::LoopNest& nest) {
-  std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
-  REQUIRE(test::run_kernel(kernel, arguments));
-  std::size_t checked = 0;
-  for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
-    const loops::Buffer& layout = kernel.buffers[b].layout;
-    if (layout.role != loops::BufferRole::Output) continue;
-    reference::Array actual(layout.type, layout.shape);
-    for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
-    const auto result =
-        reference::compare(actual, expected[layout.tensor], reference::tolerance_for(graph, layout.tensor));
-    CHECK_MESSAGE(result.passed, result.text(), "\n", loops::to_string(nest));
-    ++checked;
-  }
-  return checked;
+/// Two threads of the host; of a unit it lacks, the loops are what is checked.
+Target running() {
+  const Target host = host_target().with_threads(2);
+  return host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
 }
+
+/// Random inputs of a graph and what the reference makes of them.
+struct Expected {
+  Expected(const program::ComputeGraph& of, Rng& rng)
+      : graph(of), inputs(reference::random_inputs(of, rng)), tensors(reference::evaluate(of, inputs)) {}
+
+  /// Runs the kernel and compares every output with the reference. Returns how many there were.
+  [[nodiscard]] std::size_t check(const codegen::Kernel& kernel, const loops::LoopNest& nest) const {
+    std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
+    REQUIRE(test::run_kernel(kernel, arguments));
+    std::size_t checked = 0;
+    for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+      const loops::Buffer& layout = kernel.buffers[b].layout;
+      if (layout.role != loops::BufferRole::Output) continue;
+      reference::Array actual(layout.type, layout.shape);
+      for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
+      const auto result =
+          reference::compare(actual, tensors[layout.tensor], reference::tolerance_for(graph, layout.tensor));
+      CHECK_MESSAGE(result.passed, result.text(), "\n", loops::to_string(nest));
+      ++checked;
+    }
+    return checked;
+  }
+
+  const program::ComputeGraph& graph;
+  reference::Tensors inputs;
+  reference::Tensors tensors;
+};
 
 }  // namespace
 
@@ -283,19 +297,15 @@ TEST_CASE("other products do not") {
 
 TEST_CASE("random schedules with tensor instructions compute what the reference does") {
   const Space space;
-  const Target host = host_target().with_threads(2);
-  // Where a unit is missing its loops are what is checked.
-  const Target runs = host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
   for (const TensorUnit unit : {TensorUnit::Avx512Vnni, TensorUnit::Avx512Bf16}) {
-    if (!host.has(unit)) MESSAGE("this machine has no " << name(unit) << ": its loops run instead");
+    if (!host_target().has(unit)) MESSAGE("this machine has no " << name(unit) << ": its loops run instead");
   }
-  codegen::LlvmCompiler compiler(runs);
+  codegen::LlvmCompiler compiler(running());
   std::size_t checked = 0;
   for (const Graph& graph : products()) {
     const Task task = program::make_task("test", graph, equipped());
     Rng rng(11);
-    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
-    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    const Expected expected(*graph, rng);
     std::size_t with_instruction = 0;
     for (int draw = 0; draw < 16; ++draw) {
       auto config = space.sample(task, rng);
@@ -303,8 +313,7 @@ TEST_CASE("random schedules with tensor instructions compute what the reference 
       config = test::mutated(space, task, *config, rng);
       with_instruction += is_tensorized(*config);
       const loops::LoopNest nest = loops::lower(*config);
-      const codegen::Kernel kernel = compiler.compile(nest);
-      checked += check_outputs(*graph, kernel, inputs, expected, nest);
+      checked += expected.check(compiler.compile(nest), nest);
     }
     CHECK_MESSAGE(with_instruction > 0, program::to_text(*graph));
   }
@@ -329,17 +338,14 @@ TEST_CASE("padding is left out of the sums of an instruction for one row, not of
 TEST_CASE(
     "random schedules that leave padding out of an instruction's sums compute what the reference does") {
   const Space space;
-  const Target host = host_target().with_threads(2);
-  const Target runs = host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
-  codegen::LlvmCompiler compiler(runs);
+  codegen::LlvmCompiler compiler(running());
   codegen::LlvmCompiler to_text(equipped());
   const std::vector<std::int64_t> odd_weights{3, 3, 5, 40};
   std::size_t checked = 0;
   for (const Graph& graph : padded_convolutions()) {
     const Task task = program::make_task("test", graph, equipped());
     Rng rng(29);
-    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
-    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    const Expected expected(*graph, rng);
     std::size_t found = 0;
     for (int draw = 0; draw < 500 && found < 12; ++draw) {
       auto config = space.sample(task, rng);
@@ -347,7 +353,7 @@ TEST_CASE(
       if (!is_tensorized(*config) || !leaves_padding_out(*config)) continue;
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
-      checked += check_outputs(*graph, compiler.compile(nest), inputs, expected, nest);
+      checked += expected.check(compiler.compile(nest), nest);
       const std::string assembly = to_text.to_assembly(nest);
       const auto has = [&](const char* instruction) {
         return assembly.find(instruction) != std::string::npos;
@@ -374,15 +380,14 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
   for (const Graph& graph : tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
     Rng rng(17);
-    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
-    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    const Expected expected(*graph, rng);
     test::registers = {};
     for (int draw = 0; draw < 5; ++draw) {
       auto config = space.sample(task, rng);
       REQUIRE(config);
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
-      checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
+      checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
     }
     CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph));
     CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
@@ -402,8 +407,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
   for (const Graph& graph : odd_tile_products()) {
     const Task task = program::make_task("test", graph, with_tiles().with_threads(1));
     Rng rng(23);
-    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
-    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    const Expected expected(*graph, rng);
     std::size_t found = 0;
     for (int draw = 0; draw < 200 && found < 4; ++draw) {
       auto config = space.sample(task, rng);
@@ -412,7 +416,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       test::registers = {};
-      checked += check_outputs(*graph, test::with_emulated_tiles(nest, runs), inputs, expected, nest);
+      checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
       CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph), loops::to_string(nest));
       CHECK(test::registers.misuses == 0);
       ++found;
