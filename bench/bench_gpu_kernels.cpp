@@ -230,7 +230,8 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
     std::size_t compared = 0;
   };
   std::map<std::string, Family> families;
-  Json errors = Json::object(), missing = Json::array(), ratios = Json::object(), means = Json::object();
+  Json errors = Json::object(), without = Json::object(), missing = Json::array(), ratios = Json::object(),
+       means = Json::object();
   std::map<std::string, std::size_t> faults;
   double measured = 0, seconds = 0;
   for (const Case& c : cases) {
@@ -240,6 +241,7 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
       continue;
     }
     if (line->contains("error")) errors[c.name] = (*line)["error"];
+    if (line->contains("without")) without.update((*line)["without"]);
     if (line->contains("failed")) {
       for (const auto& [fault, count] : (*line)["failed"].items()) faults[fault] += count.get<std::size_t>();
     }
@@ -260,6 +262,7 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
   if (seconds > 0) summary["trials_per_s"] = measured / seconds;
   summary["failed_trials"] = faults;
   summary["not_run"] = missing;
+  summary["without"] = without;
   summary["errors"] = errors;
   return summary;
 }

@@ -48,6 +48,7 @@ says '"driver": "580.1"' "the driver's version"
 says '"measured": true' "that something was measured"
 says '"geometric_mean"' "the mean of ratios"
 says '"trials_per_s"' "trials a second"
+says '"cuDNN, NHWC"' "what cuDNN cannot do"
 if command -v python3 >/dev/null; then
   python3 -m json.tool "$folder/out/report.json" >/dev/null || fail "a report in JSON"
 fi
