@@ -30,11 +30,16 @@ namespace tunewright::measurers {
 ///       {.measurer = machine, .clock = machine.clock}};
 ///
 /// On the CPU each statement costs what is longest, plus a quarter of the rest:
-///   pipes   arithmetic, loads and stores of the innermost unrolled and vectorized loops; operands are
-///           loaded once a tile, accumulators stay in registers while they fit, chains of updates wait;
-///   caches  for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
-///           reaches, each time it is entered.
-/// Loops cost a step unless unrolled, parallel loops a fork and their longest share of iterations.
+///   pipes     arithmetic, loads and stores of the innermost unrolled and vectorized loops; operands are
+///             loaded once a tile, accumulators stay in registers while they fit, chains of updates wait;
+///   branches  of a boundary: a condition each time the loops are entered that decide it, unless code without
+///             loops does;
+///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
+///             reaches, each time it is entered.
+/// Loops cost a step unless unrolled, parallel loops a fork and their longest share of iterations. The nest is
+/// the one that code is generated for, `partition(relax(skip_zeros(nest)))`: zeros inlined into sums are left out where
+/// the lanes of a vector share them, by one condition a tile in the interior and one by one on the boundary,
+/// each for its share of the iterations.
 ///
 /// On the GPU each kernel adds up, for a block, what its statements ask of the pipes of a multiprocessor:
 ///   issue       every instruction of every warp, arithmetic at the rate of the target's peak;
@@ -49,12 +54,15 @@ namespace tunewright::measurers {
 ///
 /// What it cannot tell: real latencies of any real machine; conflicts between cache sets, prefetching, TLBs;
 /// reuse between statements (a producer computed near its reader saves memory, but not the traffic between
-/// the two); guards and boundary tiles; the quality of generated code; on GPUs also divergence of warps,
-/// replays of the first cache, clocks that depend on power. Correct results are taken for granted.
+/// the two); what is in a cache since the last run, so that small problems wait for memory as no repeated
+/// measurement does; guards of tiles that do not divide: those that reach beyond the end are taken to be computed
+/// in full, those that lie beyond it are left out; the share of a boundary that one thread has; the quality of
+/// generated code; on GPUs also divergence of warps, replays of the first cache, clocks that depend on power.
+/// Correct results are taken for granted.
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer.
 /// Errors:      a nest beyond the static limits of its target is a `Fault::InvalidSchedule`.
-/// Cost:        tens of microseconds a program; each passes `trial` on the virtual clock.
+/// Cost:        tens of microseconds a program, up to a hundred with padding; each passes `trial` on the virtual clock.
 /// Determinism: integer arithmetic on the nest alone: bit-identical anywhere, at any number of threads.
 struct Simulated {
   double frequency_hz = 2.5e9;  ///< of the CPU
@@ -64,7 +72,7 @@ struct Simulated {
   loops::CpuLimits limits{};
   VirtualClock clock{};
 
-  [[nodiscard]] std::string identity() const { return "simulated cpu 1, gpu 1"; }
+  [[nodiscard]] std::string identity() const { return "simulated cpu 2, gpu 1"; }
 
   /// Seconds of one run of a nest within limits; infinity where a GPU has no room for a block of it.
   [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const {

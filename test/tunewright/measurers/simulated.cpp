@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -133,6 +135,105 @@ TEST_CASE("one scalar loop by hand") {
   const std::int64_t bytes = 2 * 63 * 64;
   const std::int64_t expected = 32 * 1000 + 32 * 1000 + (bytes / 2 + bytes + 2 * bytes) / 4;
   CHECK(measurers::simulated::Machine(nest, target, {}).run() == expected);
+}
+
+/// y[i, c] = sum over four r of x[i + r - 3] * w[r, c], 64 places and 8 channels, with zeros before x that are inlined.
+loops::LoopNest filtered(const std::function<void(ScheduleBuilder&)>& steps) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {64});
+  const auto w = g->input("w", {4, 8});
+  const auto padded =
+      program::operators::pad(*g, x, {.before = {3}, .after = {0}, .value = 0, .name = "padded"});
+  g->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 4}}, program::Combiner::Sum,
+            [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
+  ScheduleBuilder s(g);
+  s.compute_inline(2);
+  steps(s);
+  return loops::lower(s.schedule());
+}
+
+/// Ticks on one core whose caches cost nothing.
+measurers::simulated::Ticks ticks(const loops::LoopNest& nest, measurers::simulated::Prices prices = {}) {
+  prices.bytes_per_tick.fill({std::int64_t{1} << 40, 1});
+  return measurers::simulated::Machine(nest, machine(), prices).run();
+}
+
+TEST_CASE("padding that lanes share by hand: a branch for the interior, terms left out on the boundary") {
+  const loops::LoopNest nest = filtered([](ScheduleBuilder& s) {
+    const auto i = s.split(3, 0, {8});
+    s.reorder(3, {i[0], i[1], 2, 1});
+    s.vectorize(3, 1);
+  });
+  // The 256 updates wait for each other, 64 ticks each. Of those of 61 places nothing is asked; of the 12 of the first three
+  // places 6 have a zero for a factor, and all are asked, which hides behind what they wait for but for a quarter.
+  const std::int64_t branches = 8 * 64, steps = 32 * (8 + 64 + 256), fill = 16 * 64;
+  const std::int64_t interior = 256 * 64, boundary = 256 * 64 / 2 + 256 * 8 / 4;
+  CHECK(ticks(nest) == branches + steps + fill + interior * 61 / 64 + boundary * 3 / 64);
+}
+
+TEST_CASE(
+    "padding that differs between lanes is computed by hand: a comparison and a choice in each vector") {
+  const auto along_places = [](bool with_zeros) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {67});
+    const auto w = g->input("w", {4});
+    g->reduce("y", {{"i", 64}}, {{"r", 4}}, program::Combiner::Sum, [&](auto i, auto r) {
+      const program::Expr read = x(i[0] + r[0]);
+      if (!with_zeros) return read * w(r[0]);
+      const auto place = program::index_value(i[0] + r[0]);
+      return program::select(place >= program::index_value(3), read, program::Expr(0.0)) * w(r[0]);
+    });
+    ScheduleBuilder s(g);
+    const auto i = s.split(2, 0, {8});
+    s.reorder(2, {i[0], 1, i[1]});
+    s.vectorize(2, i[1]);
+    measurers::simulated::Prices patient;
+    patient.add_latency = 0;
+    return ticks(loops::lower(s.schedule()), patient);
+  };
+  CHECK(along_places(true) - along_places(false) == 8 * 4 * 2 * 8);
+}
+
+TEST_CASE("terms that straight-line code decides are left out without asking") {
+  const auto asked = [](bool unrolled) {
+    const loops::LoopNest nest = filtered([&](ScheduleBuilder& s) {
+      s.reorder(3, {2, 0, 1});
+      if (unrolled) s.unroll(3, 0);
+      s.vectorize(3, 1);
+    });
+    measurers::simulated::Prices with, without;
+    with.condition = 1000 * 16;
+    without.condition = 0;
+    return ticks(nest, with) > ticks(nest, without);
+  };
+  CHECK(asked(false));
+  CHECK_FALSE(asked(true));
+}
+
+TEST_CASE("a convolution whose zeros are inlined is about as fast as one without zeros") {
+  const auto seconds_of = [](std::int64_t padding) {
+    ScheduleBuilder s(program::operators::conv2d_graph({.height = 32 - 2 * padding + 2,
+                                                        .width = 32 - 2 * padding + 2,
+                                                        .in_channels = 16,
+                                                        .out_channels = 16,
+                                                        .kernel = 3,
+                                                        .padding = padding}));
+    program::TensorId sum = 0;
+    for (program::TensorId id = 0; id < s.schedule().graph->size(); ++id) {
+      const program::Operator& op = s.schedule().graph->op(id);
+      if (op.role != program::Role::Computed) continue;
+      if (op.has_reduction())
+        sum = id;
+      else
+        s.compute_inline(id);
+    }
+    const auto loops = s.loops(sum);
+    s.reorder(sum, {loops[0], loops[1], loops[2], loops[4], loops[5], loops[6], loops[3]});
+    s.vectorize(sum, loops[3]);
+    return measurers::Simulated{}.latency(loops::lower(s.schedule()), machine()).count();
+  };
+  CHECK(seconds_of(1) < seconds_of(0));
+  CHECK(seconds_of(1) > 0.9 * seconds_of(0));
 }
 
 TEST_CASE("illegal nests fail as such") {

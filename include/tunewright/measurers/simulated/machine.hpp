@@ -5,16 +5,22 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/relax.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
+#include "tunewright/measurers/simulated/guard_share.hpp"
 
 namespace tunewright::measurers::simulated {
 
@@ -28,6 +34,7 @@ struct Prices {
   Ticks store = 16;
   Ticks add_latency = 64;          ///< of a chain of updates
   Ticks loop_step = 32;            ///< of a loop that is not unrolled
+  Ticks condition = 8;             ///< of a branch on guards, foreseen
   Ticks fork = 16 * 8000;          ///< starting and joining the threads of a parallel loop
   std::int64_t code_copies = 512;  ///< unrolled copies of a statement that the instruction cache holds
   /// Bytes a tick moves, as a fraction, into L1 from L2, into L2 from L3, and from memory (shared by all
@@ -35,11 +42,11 @@ struct Prices {
   std::array<std::pair<std::int64_t, std::int64_t>, 3> bytes_per_tick{{{2, 1}, {1, 1}, {1, 2}}};
 };
 
-/// Adds up what the statements of a nest cost on one target.
+/// Adds up what the statements of a nest cost on one target, with guards where the code generator for CPUs has them.
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
-      : nest_(nest), target_(target), prices_(prices) {}
+      : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {}
 
   [[nodiscard]] Ticks run() {
     visit(nest_.body, 0);
@@ -51,6 +58,7 @@ class Machine {
     loops::Var var = 0;
     std::int64_t extent = 1;
     loops::LoopKind kind = loops::LoopKind::Serial;
+    bool reduction = false;
     std::int64_t runs = 1;  ///< iterations one thread runs
   };
 
@@ -59,8 +67,7 @@ class Machine {
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
         visit(*loop, std::max(unroll_limit, loop->unroll_limit));
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        add(times(runs(open_.size()), prices_.cycle));
-        visit(branch->then, unroll_limit);  // the boundary is a small part
+        visit(*branch, unroll_limit);
       } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
         add(cost(*statement));
       }
@@ -68,7 +75,7 @@ class Machine {
   }
 
   void visit(const loops::Loop& loop, std::int64_t unroll_limit) {
-    OpenLoop open{loop.var, nest_.variables[loop.var].extent, loop.kind, 0};
+    OpenLoop open{loop.var, nest_.variables[loop.var].extent, loop.kind, loop.reduction, 0};
     open.runs = open.extent;
     if (loop.kind == loops::LoopKind::Parallel) {
       open.runs = program::ceil_div(open.extent, static_cast<std::int64_t>(target_.threads));
@@ -80,7 +87,25 @@ class Machine {
     open_.pop_back();
   }
 
-  void add(Ticks ticks) { total_ = std::min(total_, std::numeric_limits<Ticks>::max() / 2) + ticks; }
+  /// The interior, where nothing is asked, and the boundary, each for its share of the iterations.
+  void visit(const loops::Branch& branch, std::int64_t unroll_limit) {
+    add(times(runs(open_.size()), prices_.condition));
+    const std::size_t known = holding_.size();
+    holding_.insert(holding_.end(), branch.conditions.begin(), branch.conditions.end());
+    const Share around = share_, interior = std::min(share_where(nest_, holding_), around);
+    share_ = interior;
+    if (share_ > 0) visit(branch.then, unroll_limit);
+    holding_.resize(known);
+    share_ = around - interior;
+    const Share interior_around = std::exchange(interior_, interior);
+    if (share_ > 0) visit(branch.otherwise, unroll_limit);
+    interior_ = interior_around;
+    share_ = around;
+  }
+
+  void add(Ticks ticks) {
+    total_ = std::min(total_, std::numeric_limits<Ticks>::max() / 2) + part(ticks, share_);
+  }
 
   [[nodiscard]] static bool in_tile(const OpenLoop& loop) {
     return loop.kind == loops::LoopKind::Unrolled || loop.kind == loops::LoopKind::Vectorized;
@@ -118,15 +143,16 @@ class Machine {
            static_cast<Ticks>(count.functions) * prices_.function;
   }
 
-  /// One statement in all its loops: registers and pipes, or the slowest level of memory, whichever is
-  /// longer, plus a part of the others, since they overlap imperfectly.
+  /// One statement in all its loops: registers and pipes, branches, or the slowest level of memory, whichever is
+  /// longest, plus a part of the others, since they overlap imperfectly.
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
     std::size_t tile = open_.size();
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
     const Access target = store_of(nest_, s);
     std::vector<Access> loads = loads_of(nest_, s);
-    Ticks longest = times(runs(tile), in_registers(s, target, loads, tile));
-    Ticks all = longest;
+    const Ticks pipes = part(times(runs(tile), in_registers(s, target, loads, tile)), terms(s)),
+                branches = conditions(s);
+    Ticks longest = std::max(pipes, branches), all = pipes + branches;
     loads.push_back(target);
     const std::array<std::uint64_t, 3> capacity{target_.l1_bytes, target_.l2_bytes,
                                                 std::max(target_.l2_bytes, target_.l3_bytes)};
@@ -139,6 +165,70 @@ class Machine {
       longest = std::max(longest, moving);
     }
     return longest + (all - longest) / 4;
+  }
+
+  [[nodiscard]] static std::vector<loops::Guard> guards_of_terms(const loops::Statement& s) {
+    std::vector<loops::Guard> guards;
+    std::copy_if(s.guards.begin(), s.guards.end(), std::back_inserter(guards),
+                 [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; });
+    return guards;
+  }
+
+  /// Share of the terms visited that are not left out: on a boundary, of those that its interior does not have.
+  [[nodiscard]] Share terms(const loops::Statement& s) const {
+    std::vector<loops::Guard> guards = guards_of_terms(s);
+    if (guards.empty()) return whole;
+    guards.insert(guards.end(), holding_.begin(), holding_.end());
+    return std::clamp<Share>(share_where(nest_, guards) - interior_, 0, share_) * whole / share_;
+  }
+
+  /// Ticks of asking for terms that are left out, as soon as the loops that decide it are entered; what straight-line code
+  /// decides alone is never asked.
+  [[nodiscard]] Ticks conditions(const loops::Statement& s) const {
+    const std::vector<loops::Guard> guards = guards_of_terms(s);
+    if (guards.empty()) return 0;
+    const std::vector<char> straight = straight_loops(s, guards);
+    std::vector<char> asked(open_.size(), 0);
+    for (const loops::Guard& guard : guards) {
+      bool known = true;
+      std::size_t depth = 0;
+      for (std::size_t l = 0; l < open_.size(); ++l) {
+        if (!guard.value.uses(open_[l].var)) continue;
+        known = known && straight[l] != 0;
+        depth = l + 1;
+      }
+      if (!known) asked[depth - 1] = 1;
+    }
+    Ticks ticks = 0;
+    for (std::size_t l = 0; l < asked.size(); ++l) {
+      if (asked[l] != 0) ticks += times(runs(l + 1), prices_.condition);
+    }
+    return ticks;
+  }
+
+  /// By depth, whether a loop becomes straight-line code: tiles, and reductions around them that decide their guards.
+  [[nodiscard]] std::vector<char> straight_loops(const loops::Statement& s,
+                                                 std::span<const loops::Guard> guards) const {
+    std::vector<char> straight(open_.size(), 0);
+    std::int64_t instances = 1;
+    for (std::size_t l = open_.size(); l-- > 0;) {
+      const std::int64_t copies = open_[l].kind == loops::LoopKind::Vectorized
+                                      ? program::ceil_div(open_[l].extent, lanes(s.target))
+                                      : open_[l].extent;
+      const bool decides =
+          open_[l].reduction && std::any_of(guards.begin(), guards.end(), [&](const auto& g) {
+            if (!g.value.uses(open_[l].var)) return false;
+            for (std::size_t inner = l + 1; inner < open_.size(); ++inner) {
+              if (straight[inner] != 0 && open_[inner].extent > 1 && g.value.uses(open_[inner].var))
+                return true;
+            }
+            return false;
+          });
+      const bool few = times(instances, copies) <= codegen::PlanOptions{}.max_guarded_instances;
+      straight[l] = open_[l].extent == 1 || in_tile(open_[l]) || (decides && few) ? 1 : 0;
+      if (straight[l] != 0) instances = times(instances, copies);
+    }
+    return straight;
   }
 
   [[nodiscard]] bool in_parallel() const {
@@ -202,10 +292,13 @@ class Machine {
     return bytes;
   }
 
-  const loops::LoopNest& nest_;
+  const loops::LoopNest nest_;
   const Target& target_;
   const Prices& prices_;
-  std::vector<OpenLoop> open_;  // loops around the node visited, outermost first
+  std::vector<OpenLoop> open_;         // loops around the node visited, outermost first
+  std::vector<loops::Guard> holding_;  // conditions of the branches around that hold at the node
+  Share share_ = whole;                // of all iterations, those that come to the node
+  Share interior_ = 0;                 // on a boundary, those that its interior has instead
   Ticks total_ = 0;
 };
 

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/simulated/accesses.hpp"
+
+/// In which share of a nest's iterations guards hold.
+namespace tunewright::measurers::simulated {
+
+/// A part of `whole`: shares are integers as ticks are.
+using Share = std::int64_t;
+inline constexpr Share whole = std::int64_t{1} << 20;
+
+/// `share` of `ticks`, or of another share, rounded down.
+[[nodiscard]] constexpr Ticks part(Ticks ticks, Share share) noexcept {
+  return ticks / whole * share + ticks % whole * share / whole;
+}
+
+namespace detail {
+
+/// Guards as sums of digits: variables, and quotients and remainders of fused ones.
+class DigitSums {
+ public:
+  DigitSums(const loops::LoopNest& nest, std::span<const loops::Guard> guards) {
+    for (const loops::Guard& guard : guards) {
+      Sum sum{&guard, std::vector<std::int64_t>(digits_.size())};
+      for (program::IndexExpr::Term term : guard.value.terms()) {
+        const std::int64_t coefficient = std::exchange(term.coefficient, 1);
+        const std::size_t d = digit(program::IndexExpr::from_term(term));
+        sum.coefficients.resize(digits_.size());
+        sum.coefficients[d] = coefficient;
+      }
+      sums_.push_back(std::move(sum));
+    }
+    for (Sum& sum : sums_) sum.coefficients.resize(digits_.size());
+    for (const program::IndexExpr& d : digits_)
+      ranges_.push_back(d.range([&](loops::Var var) { return nest.range_of(var); }));
+  }
+
+  [[nodiscard]] Share share() const {
+    Share all = whole;
+    std::vector<char> counted(sums_.size(), 0);
+    for (std::size_t s = 0; s < sums_.size(); ++s) {
+      if (counted[s] == 0) all = part(all, share_of_connected(s, counted));
+    }
+    return all;
+  }
+
+ private:
+  struct Sum {
+    const loops::Guard* guard = nullptr;
+    std::vector<std::int64_t> coefficients;  // by digit
+  };
+
+  [[nodiscard]] std::size_t digit(program::IndexExpr expression) {
+    const auto found = std::find(digits_.begin(), digits_.end(), expression);
+    if (found != digits_.end()) return static_cast<std::size_t>(found - digits_.begin());
+    digits_.push_back(std::move(expression));
+    return digits_.size() - 1;
+  }
+
+  /// Of the guards that share digits with the one at `first`, be it through others.
+  [[nodiscard]] Share share_of_connected(std::size_t first, std::vector<char>& counted) const {
+    std::vector<std::size_t> connected{first}, used;
+    counted[first] = 1;
+    for (std::size_t c = 0; c < connected.size(); ++c) {
+      for (std::size_t d = 0; d < digits_.size(); ++d) {
+        if (sums_[connected[c]].coefficients[d] == 0) continue;
+        if (std::find(used.begin(), used.end(), d) != used.end()) continue;
+        used.push_back(d);
+        for (std::size_t s = 0; s < sums_.size(); ++s) {
+          if (counted[s] != 0 || sums_[s].coefficients[d] == 0) continue;
+          counted[s] = 1;
+          connected.push_back(s);
+        }
+      }
+    }
+    constexpr std::int64_t most = std::int64_t{1} << 16;
+    std::int64_t points = 1;
+    for (const std::size_t d : used) points = times(points, ranges_[d].extent());
+    return points > most ? whole : whole * holding(connected, used) / points;
+  }
+
+  /// Points of the box of `used` digits in which all guards of `connected` hold.
+  [[nodiscard]] std::int64_t holding(const std::vector<std::size_t>& connected,
+                                     const std::vector<std::size_t>& used) const {
+    std::vector<std::int64_t> at, values;
+    for (const std::size_t d : used) at.push_back(ranges_[d].min);
+    for (const std::size_t s : connected) {
+      values.push_back(sums_[s].guard->value.constant());
+      for (const std::size_t d : used) values.back() += sums_[s].coefficients[d] * ranges_[d].min;
+    }
+    for (std::int64_t count = 0;;) {
+      bool holds = true;
+      for (std::size_t c = 0; c < connected.size(); ++c) {
+        const loops::Guard& guard = *sums_[connected[c]].guard;
+        holds = holds && (!guard.below || values[c] >= 0) && (!guard.above || values[c] < guard.extent);
+      }
+      if (holds) ++count;
+      std::size_t u = 0;
+      for (; u < used.size(); ++u) {
+        const bool wraps = at[u] == ranges_[used[u]].max;
+        const std::int64_t step = wraps ? ranges_[used[u]].min - at[u] : 1;
+        at[u] += step;
+        for (std::size_t c = 0; c < connected.size(); ++c)
+          values[c] += step * sums_[connected[c]].coefficients[used[u]];
+        if (!wraps) break;
+      }
+      if (u == used.size()) return count;
+    }
+  }
+
+  std::vector<program::IndexExpr> digits_;
+  std::vector<program::Range> ranges_;  // by digit
+  std::vector<Sum> sums_;
+};
+
+}  // namespace detail
+
+/// Share of the iterations of all loops in which `guards` hold together, by counting.
+///
+/// Exact, but for rounding down to 1 / `whole`, where a fused variable comes as digits alone, quotients and remainders
+/// that vary independently of each other. Guards that together have more than 2^16 values are taken to hold.
+[[nodiscard]] inline Share share_where(const loops::LoopNest& nest, std::span<const loops::Guard> guards) {
+  return guards.empty() ? whole : detail::DigitSums(nest, guards).share();
+}
+
+}  // namespace tunewright::measurers::simulated
