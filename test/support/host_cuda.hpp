@@ -117,6 +117,9 @@ template <int bytes> void copy_async(void* to, const void* from, int used = byte
   std::memset(to, 0xff, bytes);
   current->copies.push_back({(char*)to, (const char*)from, bytes, used, current->groups});
 }
+template <int bytes> void copy_async_if(bool wanted, void* to, const void* from, int used = bytes) {
+  if (wanted) copy_async<bytes>(to, from, used);
+}
 static void commit_copies() { ++current->groups; }
 template <int under_way> void wait_for_copies() {
   std::vector<Copy> later;

@@ -17,6 +17,7 @@
 #include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/scalar_text.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/codegen/cuda/vector_stores.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/partition.hpp"
@@ -167,8 +168,8 @@ class ProgramText {
 /// code. Determinism: the same nest gives the same text. Cost: under a millisecond.
 [[nodiscard]] inline DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest,
                                                        const CudaOptions& options = {}) {
-  const loops::LoopNest nest = loops::partition(
-      cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements));
+  const loops::LoopNest nest = loops::partition(cuda::vectorize_stores(
+      cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements)));
   return cuda::ProgramText(nest, options).write();
 }
 

@@ -313,12 +313,12 @@ TEST_CASE("copies that run ahead: through registers, and asynchronously in piece
   CHECK(contains(twice, "if (k_0 + 1 < 5) {"));
   CHECK_FALSE(contains(twice, "cp.async"));
   const std::string thrice = product(20, 4, {3, true}, "thrice");
-  CHECK(contains(thrice, "copy_async<16>(&A_shared["));
+  CHECK(contains(thrice, "copy_async_if<16>(wanted"));
   CHECK(contains(thrice, "wait_for_copies<1>();\n    __syncthreads();\n"));
   CHECK(contains(thrice, "cp.async.cg.shared.global [%0], [%1], 16, %2;"));
-  CHECK(contains(product(18, 2, {2, true}, "pairs"), "copy_async<8>(&A_shared["));
+  CHECK(contains(product(18, 2, {2, true}, "pairs"), "copy_async_if<8>(wanted"));
   CHECK(contains(product(17, 1, {4, true}, "single"), "copy_async<4>(&A_shared["));
-  CHECK(contains(product(20, 4, {2, true}, "halves", ScalarType::Float16), "copy_async<8>(&A_shared["));
+  CHECK(contains(product(20, 4, {2, true}, "halves", ScalarType::Float16), "copy_async_if<8>(wanted"));
   // Two bytes are less than one instruction copies.
   const std::string narrow = product(17, 1, {2, true}, "narrow", ScalarType::Float16);
   CHECK(contains(narrow, "wait_for_copies<0>"));
@@ -339,6 +339,105 @@ TEST_CASE("copies that run ahead: through registers, and asynchronously in piece
   }
   CHECK(comparison.entries[0].program.min_compute_capability == 0);
   CHECK(comparison.entries[1].program.min_compute_capability == 80);
+  comparison.check(2e-3);
+}
+
+TEST_CASE("sums of a thread leave in vectors where they have neighbours") {
+  // [block | virtual thread | thread | inner | innermost]; columns of a thread: `inner` times `innermost` in a row.
+  const auto tiled = [](std::int64_t m, std::int64_t n, const test::Tile& columns) {
+    const auto graph = program::operators::matmul_graph({.m = m, .n = n, .k = 8});
+    const ScheduleBuilder s =
+        test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 2}, columns}, {{1, 4}}, {"A", "B"});
+    return std::pair<Graph, LoopNest>(graph, loops::lower(s.schedule()));
+  };
+  Comparison comparison;
+  const auto source = [&](std::int64_t m, std::int64_t n, const test::Tile& columns, const char* name) {
+    auto [graph, nest] = tiled(m, n, columns);
+    nest.name = name;
+    comparison.add(graph, nest);
+    return comparison.entries.back().program.source;
+  };
+  const std::string four = source(16, 64, {2, 4, 1, 4}, "four");
+  CHECK(contains(four, "matmul_lanes.w = matmul_local["));
+  CHECK(contains(four, "*reinterpret_cast<float4*>(&matmul["));
+  CHECK_FALSE(contains(four, " matmul["));  // no element on its own
+  // Eight in a row are two vectors, six are three pairs.
+  CHECK(contains(source(16, 64, {1, 4, 2, 4}, "eight"), "j_3_1 < 8; j_3_1 += 4)"));
+  CHECK(contains(source(16, 24, {1, 4, 3, 2}, "six"), "*reinterpret_cast<float2*>(&matmul["));
+  // Rows of 63 columns begin anywhere.
+  CHECK_FALSE(contains(source(16, 63, {2, 4, 1, 4}, "odd"), "reinterpret_cast"));
+  // What is beyond the last row, or in whole vectors beyond the last column, has a guard for each vector.
+  CHECK(contains(source(15, 64, {2, 4, 1, 4}, "rows"), "*reinterpret_cast<float4*>(&matmul["));
+  const std::string columns = source(16, 60, {2, 4, 1, 4}, "columns");
+  CHECK(contains(columns, "*reinterpret_cast<float4*>(&matmul["));
+  CHECK_FALSE(contains(columns, " matmul["));
+  comparison.check(1e-5);
+}
+
+TEST_CASE("terms of sums in registers are written out together, as many as are worth the code") {
+  const auto source = [](std::int64_t terms, std::int64_t columns) {
+    const auto graph = program::operators::matmul_graph({.m = 16, .n = 4 * columns, .k = 4 * terms});
+    const ScheduleBuilder s =
+        test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 4}, {1, 4, 1, columns}}, {{1, terms}}, {"A", "B"});
+    return codegen::to_cuda(loops::lower(s.schedule())).source;
+  };
+  const auto loop = [](std::int64_t terms) {
+    return "    for (int k_2 = 0; k_2 < " + std::to_string(terms) + "; ++k_2) {";
+  };
+  CHECK(contains(source(8, 4), "#pragma unroll\n" + loop(8)));    // 8 x 16 products
+  CHECK(contains(source(32, 4), "#pragma unroll\n" + loop(32)));  // 512
+  CHECK(contains(source(64, 4), "#pragma unroll 32\n" + loop(64)));
+  CHECK(contains(source(9, 16), "#pragma unroll 3\n" + loop(9)));  // no more than 8 of 64 each: 3 divide 9
+  CHECK(contains(source(37, 4), "{\n" + loop(37)));                // no number up to 32 divides 37
+}
+
+TEST_CASE("a guard is written without divisions, and once") {
+  auto graph = std::make_shared<ComputeGraph>();
+  const auto x = graph->input("x", {3, 7, 4});
+  program::operators::scale(*graph, x, 2.0);
+  Comparison comparison;
+  comparison.add(graph, simple(graph, 32, 1, "few"));
+  // 84 elements by 96 threads: that the first index is below 3 says that the number of the element is below 84.
+  const std::string& source = comparison.entries[0].program.source;
+  CHECK(contains(source, "if (i0_i1_i2_0 * 32 + i0_i1_i2_1 < 84) {"));
+  comparison.check(0);
+}
+
+TEST_CASE("asynchronous copies are asked for under predicates, not in branches") {
+  Comparison comparison;
+  const auto add = [&](const Graph& graph, const char* stage, const std::vector<test::Tile>& spatial,
+                       const std::vector<test::Tile>& reduction,
+                       const std::vector<std::string_view>& operands, std::int64_t vector,
+                       const std::string& name) {
+    ScheduleBuilder s = test::tiled_on_gpu(graph, stage, spatial, reduction, operands, vector);
+    const schedule::TensorId tiled = s.stage(std::string(stage) + ".local");
+    s.pipeline(tiled, s.state().stages[s.stage(std::string(operands[0]) + ".shared")].location.iter,
+               {2, true});
+    if (operands[0] == "conv2d_pad") s.compute_inline(s.stage("conv2d_pad"));
+    LoopNest nest = loops::lower(s.schedule());
+    nest.name = name;
+    comparison.add(graph, nest);
+    return comparison.entries.back().program.source;
+  };
+  const auto matmul = program::operators::matmul_graph({.m = 13, .n = 12, .k = 20});
+  // 13 x 4 elements of A are 13 vectors, for 16 threads.
+  const std::string product =
+      add(matmul, "matmul", {{2, 4, 1, 2}, {1, 4, 1, 1}}, {{2, 2}}, {"A", "B"}, 4, "predicated");
+  CHECK(contains(product, "const bool wanted_2 = k_0 + 1 < 5;"));
+  CHECK(contains(product, "const bool wanted_3 = wanted_2 && "));
+  CHECK(contains(product, "copy_async_if<16>(wanted_3, &A_shared["));
+  CHECK_FALSE(contains(product, "copy_async<16>(&A_shared["));
+  CHECK(contains(product, "@p cp.async.cg.shared.global [%0], [%1], 16, %2;"));
+  const std::string loop = product.substr(product.find("for (int k_0"));
+  CHECK_FALSE(contains(loop.substr(0, loop.find("commit_copies")), "if ("));
+  const std::string convolution =
+      add(program::operators::conv2d_graph(
+              {.height = 5, .width = 6, .in_channels = 4, .out_channels = 8, .kernel = 3, .padding = 1}),
+          "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}}, {{1, 1}, {1, 1}, {1, 4}},
+          {"conv2d_pad", "weight"}, 4, "predicated_padding");
+  // Padding: no bytes are copied, from an address that there is.
+  CHECK(contains(convolution, "&data[inside"));
+  CHECK(contains(convolution, " : 0], inside"));
   comparison.check(2e-3);
 }
 

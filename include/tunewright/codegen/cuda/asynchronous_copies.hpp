@@ -16,7 +16,8 @@ namespace tunewright::codegen::cuda {
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
-/// The 16 byte form goes past the first cache, which shared memory is a part of.
+/// The 16 byte form goes past the first cache, which shared memory is a part of. A condition is a predicate of the
+/// instruction: around a branch a compiler would not mix the arithmetic of a copy's addresses with what threads compute.
 inline constexpr std::string_view asynchronous_copy_definition =
     "// Copies the first `used` bytes, and zeros for the rest, while the thread goes on.\n"
     "template <int bytes>\n"
@@ -29,6 +30,23 @@ inline constexpr std::string_view asynchronous_copy_definition =
     "  } else {\n"
     "    asm volatile(\"cp.async.ca.shared.global [%0], [%1], %2, %3;\"\n"
     "                 :: \"r\"(place), \"l\"(source), \"n\"(bytes), \"r\"(used) : \"memory\");\n"
+    "  }\n"
+    "}\n"
+    "// The same where `wanted`, without a branch.\n"
+    "template <int bytes>\n"
+    "__device__ __forceinline__ void copy_async_if(bool wanted, void* to, const void* from, int used = "
+    "bytes) {\n"
+    "  const unsigned place = (unsigned)__cvta_generic_to_shared(to);\n"
+    "  const unsigned long long source = __cvta_generic_to_global(from);\n"
+    "  if constexpr (bytes == 16) {\n"
+    "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.s32 p, %3, 0;\\n\"\n"
+    "                 \"@p cp.async.cg.shared.global [%0], [%1], 16, %2;\\n}\"\n"
+    "                 :: \"r\"(place), \"l\"(source), \"r\"(used), \"r\"((int)wanted) : \"memory\");\n"
+    "  } else {\n"
+    "    asm volatile(\"{\\n.reg .pred p;\\nsetp.ne.s32 p, %4, 0;\\n\"\n"
+    "                 \"@p cp.async.ca.shared.global [%0], [%1], %2, %3;\\n}\"\n"
+    "                 :: \"r\"(place), \"l\"(source), \"n\"(bytes), \"r\"(used), \"r\"((int)wanted) : "
+    "\"memory\");\n"
     "  }\n"
     "}\n"
     "__device__ __forceinline__ void commit_copies() { asm volatile(\"cp.async.commit_group;\" ::: "

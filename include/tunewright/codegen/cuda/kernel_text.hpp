@@ -112,7 +112,12 @@ class KernelText : public ReductionText {
     if (emit_fragments(loop)) return;
     if (loop.kind == LoopKind::Vectorized && emit_vectorized(loop)) return;
     const bool small = unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit;
-    if (loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized || small) line("#pragma unroll");
+    const std::int64_t together =
+        loop.kind == LoopKind::Serial && !small
+            ? terms_together(nest_, loop, [&](BufferId id) { return is_private(id); })
+            : nest_.variables[loop.var].extent;
+    const bool all = together == nest_.variables[loop.var].extent;
+    if (all || together > 1) line("#pragma unroll" + (all ? "" : " " + std::to_string(together)));
     block(loop_head(loop.var, 1), [&] {
       ++loop_depth_;
       emit(loop.body, unroll_limit);
@@ -146,17 +151,33 @@ class KernelText : public ReductionText {
       emit(branch.then, unroll_limit);
       return;
     }
+    const auto then = [&] { emit(branch.then, unroll_limit); };
+    if (does_nothing(branch.otherwise, branch.conditions)) {
+      emit_where(when, only_copies(branch.then), then);
+      return;
+    }
     line("if (" + when + ") {");
     ++depth_;
-    emit(branch.then, unroll_limit);
+    then();
     --depth_;
-    if (!does_nothing(branch.otherwise, branch.conditions)) {
-      line("} else {");
-      ++depth_;
-      emit(branch.otherwise, unroll_limit);
-      --depth_;
-    }
+    line("} else {");
+    ++depth_;
+    emit(branch.otherwise, unroll_limit);
+    --depth_;
     line("}");
+  }
+  /// Whether nodes ask for asynchronous copies and do nothing else.
+  [[nodiscard]] bool only_copies(std::span<const loops::Node> body) {
+    return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
+      if (const auto* branch = std::get_if<loops::Branch>(&node.content))
+        return only_copies(branch->then) && only_copies(branch->otherwise);
+      if (const auto* statement = std::get_if<loops::Statement>(&node.content))
+        return is_copied_by_device(*statement, 1);
+      const auto* loop = std::get_if<loops::Loop>(&node.content);
+      if (loop == nullptr) return false;
+      const std::optional<LanePlan> plan = loop->kind == LoopKind::Vectorized ? plan_of(*loop) : std::nullopt;
+      return plan ? is_copied_by_device(*plan->statement, plan->lanes) : only_copies(loop->body);
+    });
   }
 
   // Vectors.
@@ -164,18 +185,23 @@ class KernelText : public ReductionText {
   /// A vectorized loop around one statement whose lanes are consecutive in memory moves them together. False
   /// where there is nothing to gain; the loop is then unrolled.
   bool emit_vectorized(const loops::Loop& loop) {
-    const std::optional<LanePlan> plan = plan_lanes(nest_, loop, [&](BufferId id) { return is_private(id); });
+    const std::optional<LanePlan> plan = plan_of(loop);
     if (!plan) return false;
     const loops::Statement& s = *plan->statement;
-    emit_guarded(s, [&] {
+    const auto in_vectors = [&] {
       if (plan->lanes < nest_.variables[loop.var].extent) {
         line("#pragma unroll");
         block(loop_head(loop.var, plan->lanes), [&] { emit_lanes(*plan, IndexExpr::variable(loop.var)); });
       } else {
         block("", [&] { emit_lanes(*plan, IndexExpr(0)); });
       }
-    });
+    };
+    emit_guarded(s, in_vectors, plan->lanes);
     return true;
+  }
+
+  [[nodiscard]] std::optional<LanePlan> plan_of(const loops::Loop& loop) const {
+    return plan_lanes(nest_, loop, [&](BufferId id) { return is_private(id); });
   }
 
   void emit_lanes(const LanePlan& plan, const IndexExpr& first) {
@@ -186,7 +212,7 @@ class KernelText : public ReductionText {
                             [&](loops::Var v) { return nest_.range_of(v); });
       };
     };
-    if (s.asynchronous && is_copied_at_once(context_.type(nest_.buffers[s.target].type), plan.lanes)) {
+    if (is_copied_by_device(s, plan.lanes)) {
       ScalarText scalar(context_, s, {}, at(0));
       emit_copy(s, plan.lanes, context_.element(s.target, at(0)(store_offset(nest_, s))), scalar, at(0));
       return;

@@ -28,9 +28,9 @@ namespace tunewright::codegen::cuda {
        "throw",    "true",          "try",       "typedef",  "typename", "union",    "unsigned",
        "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
        "blockIdx", "gridDim",       "threadIdx", "warpSize"});
-  static constexpr std::array own =
-      std::to_array<std::string_view>({"commit_copies", "copy_async", "floor_div", "floor_mod", "part",
-                                       "to_bfloat16", "to_float", "to_half", "wait_for_copies"});
+  static constexpr std::array own = std::to_array<std::string_view>(
+      {"commit_copies", "copy_async", "copy_async_if", "floor_div", "floor_mod", "part", "to_bfloat16",
+       "to_float", "to_half", "wait_for_copies"});
   return std::find(words.begin(), words.end(), word) != words.end() ||
          std::find(own.begin(), own.end(), word) != own.end();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -41,6 +42,19 @@ namespace tunewright::codegen::cuda {
 
 namespace detail {
 
+/// Whether nodes are sums in registers and loops around them that are written out.
+template <class IsPrivate>
+[[nodiscard]] bool only_sums(std::span<const loops::Node> body, const IsPrivate& is_private) {
+  return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content))
+      return loop->intrinsic == nullptr && loop->kind == loops::LoopKind::Unrolled &&
+             only_sums(loop->body, is_private);
+    const auto* statement = std::get_if<loops::Statement>(&node.content);
+    return statement != nullptr && statement->kind == loops::Statement::Kind::Update &&
+           is_private(statement->target);
+  });
+}
+
 class RegisterLoops {
  public:
   RegisterLoops(loops::LoopNest& nest, std::int64_t limit)
@@ -73,6 +87,22 @@ class RegisterLoops {
 };
 
 }  // namespace detail
+
+/// How many iterations of a serial loop over terms of sums in registers are written out together; 1: that is left to the
+/// compiler. Then operands of the next terms are loaded while products of these are added, and what is consecutive in
+/// shared memory is loaded as a vector, which compilers do not see in loops that they unroll by themselves. All where
+/// that makes no more statements than a few hundred, else the largest divisor that does not. `is_private(buffer)`: the
+/// buffer is a thread's own.
+template <class IsPrivate>
+[[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop,
+                                          const IsPrivate& is_private) {
+  constexpr std::int64_t most = 512;
+  if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
+  const std::int64_t extent = loops::checked_extent(nest, loop);
+  std::int64_t together = std::min(extent, most / unrolled_statements(nest, loop.body, most));
+  while (together > 1 && extent % together != 0) --together;
+  return std::max<std::int64_t>(together, 1);
+}
 
 /// Unrolls the serial loops, of a nest in device form, whose variables select elements of a thread's own arrays, or
 /// fragments of a warp, where that makes at most `limit` statements.

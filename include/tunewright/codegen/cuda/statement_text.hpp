@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
@@ -49,26 +50,64 @@ class StatementText {
            (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
   }
 
+  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and so for what is below.
+  [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
+    const auto is_quotient = [](const IndexExpr::Term& t) {
+      return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
+    };
+    for (;;) {
+      const auto& terms = guard.value.terms();
+      const auto found = std::find_if(terms.begin(), terms.end(), is_quotient);
+      if (found == terms.end()) return guard;
+      IndexExpr value = guard.value - IndexExpr::from_term(*found);
+      value *= found->divisor;
+      value += *found->numerator;
+      const std::int64_t extent = guard.extent * found->divisor;
+      if (context_.index.is_wide(value) || context_.index.is_wide(IndexExpr(extent))) return guard;
+      guard.value = std::move(value);
+      guard.extent = extent;
+    }
+  }
   [[nodiscard]] std::string condition(const std::vector<loops::Guard>& guards) {
-    std::string all;
-    for (const loops::Guard& guard : guards) {
+    std::vector<std::string> all;
+    const auto add = [&](std::string text) {
+      if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    };
+    for (const loops::Guard& written : guards) {
+      const loops::Guard guard = without_division(written);
       const program::Range range = guard.value.range([&](loops::Var v) { return nest_.range_of(v); });
-      const auto add = [&](const std::string& text) { all += (all.empty() ? "" : " && ") + text; };
       if (guard.below && range.min < 0) add(context_.index(guard.value).in(Text::Relation + 1) + " >= 0");
       if (guard.above && range.max >= guard.extent)
         add(context_.index(guard.value).in(Text::Relation + 1) + " < " + std::to_string(guard.extent) +
             (context_.index.is_wide(IndexExpr(guard.extent)) ? "LL" : ""));
     }
-    return all;
+    std::string text;
+    for (const std::string& one : all) text += (text.empty() ? "" : " && ") + one;
+    return text;
   }
+  /// `inside` where `when` holds; nothing: always. `copies`: it asks for asynchronous copies and does nothing else.
   template <class Inside>
-  void emit_guarded(const loops::Statement& statement, const Inside& inside) {
-    const std::string guards = condition(statement.guards);
-    if (guards.empty()) {
+  void emit_where(const std::string& when, bool copies, const Inside& inside) {
+    if (when.empty()) {
       inside();
+    } else if (copies) {
+      const std::string wanted = context_.names.unique("wanted");
+      line("const bool " + wanted + " = " + (wanted_.empty() ? "" : wanted_ + " && ") + when + ";");
+      const std::string before = std::exchange(wanted_, wanted);
+      inside();
+      wanted_ = before;
     } else {
-      block("if (" + guards + ")", inside);
+      block("if (" + when + ")", inside);
     }
+  }
+  /// `lanes`: of what `inside` writes at a time.
+  template <class Inside>
+  void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
+    emit_where(condition(statement.guards), is_copied_by_device(statement, lanes), inside);
+  }
+  [[nodiscard]] bool is_copied_by_device(const loops::Statement& statement, std::int64_t lanes) {
+    return statement.asynchronous &&
+           is_copied_at_once(context_.type(nest_.buffers[statement.target].type), lanes);
   }
 
   using Loads = std::unordered_map<const ExprNode*, std::string>;
@@ -81,7 +120,7 @@ class StatementText {
       return;
     }
     ScalarText scalar(context_, s, loads, substitute);
-    if (s.asynchronous && is_copied_at_once(context_.type(nest_.buffers[s.target].type), 1)) {
+    if (is_copied_by_device(s, 1)) {
       emit_copy(s, 1, target, scalar, substitute);
       return;
     }
@@ -101,20 +140,21 @@ class StatementText {
     const ExprNode& body = *s.op->body;
     const bool conditional = body.op == Op::Select;
     const ExprNode& load = conditional ? *body.args[1] : body;
-    const BufferId from = nest_.buffer_of[load.tensor];
-    const std::string source = "&" + context_.element(from, substitute(load_offset(nest_, s, load)));
     const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
-    const std::string copy = "copy_async<" + bytes + ">(&" + target + ", ";
+    const std::string copy =
+        (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") +
+        "&" + target + ", &" + context_.buffers[memory_of(nest_, nest_.buffer_of[load.tensor])] + "[";
+    const Text place = context_.index(substitute(load_offset(nest_, s, load)));
     if (!conditional) {
-      line(copy + source + ");");
+      line(copy + place.text + "]);");
       return;
     }
     const std::string when = scalar.value_of(*body.args[0]).text;
     for (const std::string& declaration : scalar.declarations()) line(declaration);
     const std::string inside = context_.names.unique("inside");
     line("const bool " + inside + " = " + when + ";");
-    const std::string nowhere = context_.buffers[memory_of(nest_, from)];  // an address that there is
-    line(copy + inside + " ? " + source + " : " + nowhere + ", " + inside + " ? " + bytes + " : 0);");
+    // An address that there is, chosen as a number: a choice between pointers becomes a branch.
+    line(copy + inside + " ? " + place.in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
   }
   [[nodiscard]] std::string identity(const loops::Statement& s) {
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
@@ -131,6 +171,7 @@ class StatementText {
   const loops::LoopNest& nest_;
   const loops::DeviceKernel& kernel_;
   std::string out_;
+  std::string wanted_;  ///< what holds where copies are asked for; nothing: they always are
   std::size_t depth_ = 1;
   int loop_depth_ = 0;
 };

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "tunewright/codegen/cuda/lane_plan.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/thread_arrays.hpp"
+
+/// What threads have in registers leaves them in vectors where it has neighbours. A compiler does so for shared memory,
+/// whose alignment it sees, and cannot for arguments of kernels.
+namespace tunewright::codegen::cuda {
+
+namespace detail {
+
+class VectorStores {
+ public:
+  explicit VectorStores(const loops::LoopNest& nest)
+      : nest_(nest), arrays_(nest, loops::ThreadArrays::Fragments::Included) {}
+
+  void run(loops::Body& body) const {
+    for (loops::Node& node : body) {
+      if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
+        run(branch->then);
+        run(branch->otherwise);
+      }
+      auto* loop = std::get_if<loops::Loop>(&node.content);
+      if (loop == nullptr || loop->intrinsic != nullptr) continue;
+      run(loop->body);
+      if (loop->kind == loops::LoopKind::Unrolled) vectorize(node);
+    }
+  }
+
+ private:
+  void vectorize(loops::Node& node) const {
+    loops::Body vectorized{node};
+    std::get<loops::Loop>(vectorized[0].content).kind = loops::LoopKind::Vectorized;
+    guard_whole_vectors(nest_, vectorized);
+    const std::optional<LanePlan> plan = plan_lanes(nest_, std::get<loops::Loop>(vectorized[0].content),
+                                                    [&](loops::BufferId id) { return arrays_.contains(id); });
+    if (plan && plan->stores) node = std::move(vectorized[0]);
+  }
+
+  const loops::LoopNest& nest_;
+  loops::ThreadArrays arrays_;
+};
+
+}  // namespace detail
+
+/// Vectorizes the unrolled loops, of a nest in device form, around one statement that stores consecutive, aligned elements
+/// of memory that threads share.
+[[nodiscard]] inline loops::LoopNest vectorize_stores(loops::LoopNest nest) {
+  detail::VectorStores(nest).run(nest.body);
+  return nest;
+}
+
+}  // namespace tunewright::codegen::cuda
