@@ -317,7 +317,7 @@ TEST_CASE("copies that run ahead: through registers, and asynchronously in piece
   CHECK(contains(thrice, "wait_for_copies<1>();\n    __syncthreads();\n"));
   CHECK(contains(thrice, "cp.async.cg.shared.global [%0], [%1], 16, %2;"));
   CHECK(contains(product(18, 2, {2, true}, "pairs"), "copy_async_if<8>(wanted"));
-  CHECK(contains(product(17, 1, {4, true}, "single"), "copy_async<4>(&A_shared["));
+  CHECK(contains(product(17, 1, {4, true}, "single"), "copy_async<4>(&(A_shared + "));
   CHECK(contains(product(20, 4, {2, true}, "halves", ScalarType::Float16), "copy_async_if<8>(wanted"));
   // Two bytes are less than one instruction copies.
   const std::string narrow = product(17, 1, {2, true}, "narrow", ScalarType::Float16);
@@ -359,18 +359,18 @@ TEST_CASE("sums of a thread leave in vectors where they have neighbours") {
   };
   const std::string four = source(16, 64, {2, 4, 1, 4}, "four");
   CHECK(contains(four, "matmul_lanes.w = matmul_local["));
-  CHECK(contains(four, "*reinterpret_cast<float4*>(&matmul["));
-  CHECK_FALSE(contains(four, " matmul["));  // no element on its own
+  CHECK(contains(four, "*reinterpret_cast<float4*>(&(matmul + "));
+  CHECK_FALSE(contains(four, " (matmul + "));  // no element on its own
   // Eight in a row are two vectors, six are three pairs.
   CHECK(contains(source(16, 64, {1, 4, 2, 4}, "eight"), "j_3_1 < 8; j_3_1 += 4)"));
-  CHECK(contains(source(16, 24, {1, 4, 3, 2}, "six"), "*reinterpret_cast<float2*>(&matmul["));
+  CHECK(contains(source(16, 24, {1, 4, 3, 2}, "six"), "*reinterpret_cast<float2*>(&(matmul + "));
   // Rows of 63 columns begin anywhere.
   CHECK_FALSE(contains(source(16, 63, {2, 4, 1, 4}, "odd"), "reinterpret_cast"));
   // What is beyond the last row, or in whole vectors beyond the last column, has a guard for each vector.
-  CHECK(contains(source(15, 64, {2, 4, 1, 4}, "rows"), "*reinterpret_cast<float4*>(&matmul["));
+  CHECK(contains(source(15, 64, {2, 4, 1, 4}, "rows"), "*reinterpret_cast<float4*>(&(matmul + "));
   const std::string columns = source(16, 60, {2, 4, 1, 4}, "columns");
-  CHECK(contains(columns, "*reinterpret_cast<float4*>(&matmul["));
-  CHECK_FALSE(contains(columns, " matmul["));
+  CHECK(contains(columns, "*reinterpret_cast<float4*>(&(matmul + "));
+  CHECK_FALSE(contains(columns, " (matmul + "));
   comparison.check(1e-5);
 }
 
@@ -388,7 +388,38 @@ TEST_CASE("terms of sums in registers are written out together, as many as are w
   CHECK(contains(source(32, 4), "#pragma unroll\n" + loop(32)));  // 512
   CHECK(contains(source(64, 4), "#pragma unroll 32\n" + loop(64)));
   CHECK(contains(source(9, 16), "#pragma unroll 3\n" + loop(9)));  // no more than 8 of 64 each: 3 divide 9
-  CHECK(contains(source(37, 4), "{\n" + loop(37)));                // no number up to 32 divides 37
+  // No number up to 32 divides 37.
+  CHECK(contains(source(37, 4), "__syncthreads();\n" + loop(37)));
+}
+
+TEST_CASE("what is a number once loops are written out is an offset of its own") {
+  const auto graph = program::operators::matmul_graph({.m = 16, .n = 32, .k = 16});
+  const ScheduleBuilder s =
+      test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 4}, {2, 4, 1, 4}}, {{1, 4}}, {"A", "B"});
+  Comparison comparison;
+  comparison.add(graph, loops::lower(s.schedule()));
+  const std::string& source = comparison.entries[0].program.source;
+  // Rows of four terms of A, rows of 32 columns of B; four rows a thread.
+  CHECK(
+      contains(source, ")[k_2 + i_4 * 4] * (B_shared + (i_2_j_2 % 4) * 4)[i_1_j_1 * 16 + k_2 * 32 + j_4];"));
+  // A loop that stays one is no number, and registers have no address.
+  CHECK(contains(source, "for (int k_0 = 0;"));
+  CHECK_FALSE(contains(source, ")[k_0"));
+  CHECK(contains(source, "matmul_local[i_1_j_1 * 16 + i_4 * 4 + j_4] += "));
+  comparison.check(1e-5);
+}
+
+TEST_CASE("short copies to shared memory are written out, long ones are not") {
+  const auto source = [](std::int64_t terms) {
+    const auto graph = program::operators::matmul_graph({.m = 32, .n = 32, .k = 4 * terms});
+    const ScheduleBuilder s =
+        test::tiled_on_gpu(graph, "matmul", {{1, 8, 1, 4}, {1, 4, 1, 8}}, {{1, terms}}, {"A", "B"});
+    return codegen::to_cuda(loops::lower(s.schedule())).source;
+  };
+  // 32 x 32 elements by 32 threads, and twice as many.
+  CHECK(contains(source(32), "#pragma unroll\n    for (int d0_d1_0_0 = 0; d0_d1_0_0 < 32;"));
+  CHECK(contains(source(64), "for (int d0_d1_0_0 = 0; d0_d1_0_0 < 64;"));
+  CHECK_FALSE(contains(source(64), "#pragma unroll\n    for (int d0_d1_0_0"));
 }
 
 TEST_CASE("a guard is written without divisions, and once") {

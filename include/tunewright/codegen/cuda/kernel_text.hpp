@@ -111,18 +111,26 @@ class KernelText : public ReductionText {
   void emit_loop_itself(const loops::Loop& loop, std::int64_t unroll_limit) {
     if (emit_fragments(loop)) return;
     if (loop.kind == LoopKind::Vectorized && emit_vectorized(loop)) return;
-    const bool small = unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit;
-    const std::int64_t together =
-        loop.kind == LoopKind::Serial && !small
-            ? terms_together(nest_, loop, [&](BufferId id) { return is_private(id); })
-            : nest_.variables[loop.var].extent;
+    const std::int64_t together = written_together(loop, unroll_limit);
     const bool all = together == nest_.variables[loop.var].extent;
-    if (all || together > 1) line("#pragma unroll" + (all ? "" : " " + std::to_string(together)));
+    context_.unrolled[loop.var] = all || together > 1;
+    if (context_.unrolled[loop.var]) line("#pragma unroll" + (all ? "" : " " + std::to_string(together)));
+    const std::int64_t around = std::exchange(copies_, copies_ * together);
     block(loop_head(loop.var, 1), [&] {
       ++loop_depth_;
       emit(loop.body, unroll_limit);
       --loop_depth_;
     });
+    copies_ = around;
+  }
+
+  /// How many iterations of a loop are written out together; 1: that is left to the compiler.
+  [[nodiscard]] std::int64_t written_together(const loops::Loop& loop, std::int64_t unroll_limit) const {
+    const std::int64_t extent = nest_.variables[loop.var].extent;
+    if (loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized) return extent;
+    if (unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit) return extent;
+    if (is_short_fetch(nest_, loop)) return extent;
+    return terms_together(nest_, loop, copies_, [&](BufferId id) { return is_private(id); });
   }
 
   // Conditions.
@@ -288,6 +296,8 @@ class KernelText : public ReductionText {
     }
     return decided;
   }
+
+  std::int64_t copies_ = 1;  // of what is emitted, made by the loops around that are written out
 };
 
 }  // namespace tunewright::codegen::cuda

@@ -9,6 +9,7 @@
 
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
+#include "tunewright/loops/written_statements.hpp"
 
 /// A thread's own arrays live in registers only where every index is a number after unrolling.
 namespace tunewright::codegen::cuda {
@@ -55,6 +56,18 @@ template <class IsPrivate>
   });
 }
 
+/// Whether nodes copy to shared memory and do nothing else.
+[[nodiscard]] inline bool only_fetches(const loops::LoopNest& nest, std::span<const loops::Node> body) {
+  return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) return only_fetches(nest, loop->body);
+    if (const auto* branch = std::get_if<loops::Branch>(&node.content))
+      return only_fetches(nest, branch->then) && only_fetches(nest, branch->otherwise);
+    const auto* statement = std::get_if<loops::Statement>(&node.content);
+    return statement != nullptr && statement->kind == loops::Statement::Kind::Assign &&
+           nest.buffers[statement->target].scope == loops::Scope::Shared;
+  });
+}
+
 class RegisterLoops {
  public:
   RegisterLoops(loops::LoopNest& nest, std::int64_t limit)
@@ -91,17 +104,25 @@ class RegisterLoops {
 /// How many iterations of a serial loop over terms of sums in registers are written out together; 1: that is left to the
 /// compiler. Then operands of the next terms are loaded while products of these are added, and what is consecutive in
 /// shared memory is loaded as a vector, which compilers do not see in loops that they unroll by themselves. All where
-/// that makes no more statements than a few hundred, else the largest divisor that does not. `is_private(buffer)`: the
-/// buffer is a thread's own.
+/// that makes no more statements than a few hundred, else the largest divisor that does not. `copies`: of the loop, made by
+/// those around it that are written out. `is_private(buffer)`: the buffer is a thread's own.
 template <class IsPrivate>
 [[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop,
-                                          const IsPrivate& is_private) {
+                                          std::int64_t copies, const IsPrivate& is_private) {
   constexpr std::int64_t most = 512;
   if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
   const std::int64_t extent = loops::checked_extent(nest, loop);
-  std::int64_t together = std::min(extent, most / unrolled_statements(nest, loop.body, most));
+  std::int64_t together = std::min(extent, most / unrolled_statements(nest, loop.body, most) / copies);
   while (together > 1 && extent % together != 0) --together;
   return std::max<std::int64_t>(together, 1);
+}
+
+/// Whether a serial loop that copies to shared memory is written out: all loads are on their way before the first is
+/// waited for, and their addresses differ by numbers.
+[[nodiscard]] inline bool is_short_fetch(const loops::LoopNest& nest, const loops::Loop& loop) {
+  constexpr std::int64_t most = 32;  // elements of a thread
+  return loop.kind == loops::LoopKind::Serial && detail::only_fetches(nest, loop.body) &&
+         loops::statements_of(nest, loop, most) <= most;
 }
 
 /// Unrolls the serial loops, of a nest in device form, whose variables select elements of a thread's own arrays, or

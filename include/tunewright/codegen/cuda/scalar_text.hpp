@@ -26,7 +26,11 @@ using program::Op;
 /// What the parts of one source file share: names, and which definitions the code has come to need.
 struct SourceContext {
   explicit SourceContext(const loops::LoopNest& n)
-      : nest(n), variables(n.variables.size()), buffers(n.buffers.size()), index(n, variables) {}
+      : nest(n),
+        variables(n.variables.size()),
+        buffers(n.buffers.size()),
+        unrolled(n.variables.size(), false),
+        index(n, variables) {}
   SourceContext(const SourceContext&) = delete;
   SourceContext& operator=(const SourceContext&) = delete;
 
@@ -34,6 +38,7 @@ struct SourceContext {
   Names names;
   std::vector<std::string> variables;  ///< by Var
   std::vector<std::string> buffers;    ///< by BufferId
+  std::vector<bool> unrolled;          ///< by Var: the loop is written out, so that the variable is a number
   IndexText index;
   bool uses_infinity = false;
   bool uses_half = false;
@@ -63,12 +68,28 @@ struct SourceContext {
     const loops::Buffer& buffer = nest.buffers[id];
     const std::string& memory = buffers[memory_of(nest, id)];
     if (is_scalar(buffer)) return memory;
-    return memory + "[" + index(offset).text + "]";
+    // Apart from the rest, what is a number once loops are written out becomes the offset of an instruction: compilers do
+    // not take it out of sums in 32 bits, which might overflow.
+    IndexExpr moving, number(offset.constant());
+    bool any = false;
+    for (const IndexExpr::Term& term : offset.terms()) {
+      const IndexExpr part = IndexExpr::from_term(term);
+      bool known = true;
+      program::for_each_variable(part, [&](loops::Var v) { known = known && unrolled[v]; });
+      any = any || known;
+      (known ? number : moving) += part;
+    }
+    if (!any || moving.terms().empty() || is_registers(buffer))
+      return memory + "[" + index(offset).text + "]";
+    return "(" + memory + " + " + index(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
+  }
+  /// Buffers of a thread live in registers.
+  [[nodiscard]] static bool is_registers(const loops::Buffer& buffer) {
+    return buffer.role == loops::BufferRole::Temporary && buffer.scope == loops::Scope::Local;
   }
   /// Buffers of a thread with one element are plain variables.
   [[nodiscard]] static bool is_scalar(const loops::Buffer& buffer) {
-    return buffer.role == loops::BufferRole::Temporary && buffer.scope == loops::Scope::Local &&
-           buffer.elements() == 1;
+    return is_registers(buffer) && buffer.elements() == 1;
   }
 };
 

@@ -143,10 +143,11 @@ class StatementText {
     const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
     const std::string copy =
         (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") +
-        "&" + target + ", &" + context_.buffers[memory_of(nest_, nest_.buffer_of[load.tensor])] + "[";
-    const Text place = context_.index(substitute(load_offset(nest_, s, load)));
+        "&" + target + ", &";
+    const BufferId from = nest_.buffer_of[load.tensor];
+    const IndexExpr place = substitute(load_offset(nest_, s, load));
     if (!conditional) {
-      line(copy + place.text + "]);");
+      line(copy + context_.element(from, place) + ");");
       return;
     }
     const std::string when = scalar.value_of(*body.args[0]).text;
@@ -154,7 +155,8 @@ class StatementText {
     const std::string inside = context_.names.unique("inside");
     line("const bool " + inside + " = " + when + ";");
     // An address that there is, chosen as a number: a choice between pointers becomes a branch.
-    line(copy + inside + " ? " + place.in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
+    line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
+         context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
   }
   [[nodiscard]] std::string identity(const loops::Statement& s) {
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
