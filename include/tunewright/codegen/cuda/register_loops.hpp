@@ -109,10 +109,11 @@ class RegisterLoops {
 template <class IsPrivate>
 [[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop,
                                           std::int64_t copies, const IsPrivate& is_private) {
-  constexpr std::int64_t most = 512;
+  constexpr std::int64_t most = 512, most_of_all_copies = 1024;
   if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
   const std::int64_t extent = loops::checked_extent(nest, loop);
-  std::int64_t together = std::min(extent, most / unrolled_statements(nest, loop.body, most) / copies);
+  const std::int64_t inside = unrolled_statements(nest, loop.body, most);
+  std::int64_t together = std::min({extent, most / inside, most_of_all_copies / copies / inside});
   while (together > 1 && extent % together != 0) --together;
   return std::max<std::int64_t>(together, 1);
 }
