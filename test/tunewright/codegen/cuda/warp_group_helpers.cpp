@@ -237,7 +237,7 @@ TEST_CASE(
     const std::string source = right.add(graph, nest(depth, true)).source;
     CAPTURE(source);
     // Nothing shows stores at the second barrier, since it is not for what has been stored.
-    CHECK(contains(source, "    wait_for_products_but_1();\n    __syncthreads();\n    if ("));
+    CHECK(contains(source, "    wait_for_products_but_1();\n    __syncthreads();\n    const bool wanted"));
     CHECK(contains(source, "  }\n  wait_for_products();\n"));
     const std::string shown = "show_stores_to_tensor_units();\n    __syncthreads();";
     CHECK(contains(source, shown));
