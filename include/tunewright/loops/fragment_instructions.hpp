@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <variant>
 #include <vector>
@@ -11,6 +12,13 @@
 
 /// Which tensor instruction of a GPU works on which fragments, and how many threads hold them together.
 namespace tunewright::loops {
+
+/// How many times as long as without bank conflicts a warp takes to load a fragment whose rows begin `row_bytes` apart in
+/// shared memory. Banks are 128 bytes around; `ldmatrix` reads 16 bytes of eight rows at once (PTX ISA, ldmatrix), so that
+/// rows in multiples of 128 bytes all wait for each other and odd multiples of 16 never do: max(1, gcd(row_bytes, 128) / 16).
+[[nodiscard]] constexpr std::int64_t conflicts_of_fragment_rows(std::int64_t row_bytes) noexcept {
+  return std::max<std::int64_t>(1, std::gcd(row_bytes, std::int64_t{128}) / 16);
+}
 
 /// The tensor instructions of a kernel, and the buffers that statements in their loops store to: the accumulators whose
 /// fragments they multiply into and, once a nest is in device form, what fragments are taken out to.

@@ -77,6 +77,14 @@ TEST_CASE("peaks of tensor units are about what a cycle of a multiprocessor does
   CHECK(tensor_cores_of(70) == static_cast<std::uint32_t>(TensorUnit::TensorCoreFp16));
 }
 
+TEST_CASE("warps reach the peak of tensor units but where it is that of warp groups") {
+  CHECK(gpu_target("A100").tensor_peak_share_of_warps() == 1);
+  CHECK(gpu_target("H100").tensor_peak_share_of_warps() == 0.63);
+  Target plain = gpu_target("H100");
+  plain.architecture = "sm_90";  // the same device
+  CHECK(plain.tensor_peak_share_of_warps() == 0.63);
+}
+
 TEST_CASE("GeForce cards sum 32 bits at half rate") {
   // A GeForce RTX 2080 Ti has 68 multiprocessors at 1.545 GHz: 53.8 TFLOP/s, where 107.6 are those of sums of 16 bits.
   // A GeForce RTX 3090 has 82 at 1.695: 71, while an A4000, the same generation, does 48 * 1.56 * 1024 = 76.7.

@@ -113,3 +113,50 @@ TEST_CASE("instructions of warp groups are issued once for all of their columns,
   // One block of one group. The reduction takes four instructions, or four for each half of the columns.
   CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == doctest::Approx(4 * 4));
 }
+
+TEST_CASE(
+    "a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
+  // Blocks of 128 x 128, 8 x 8 sums a thread, 16 terms at a time: 4096^3 multiply-adds take 7.0 ms at 19.5 TFLOP/s.
+  const auto graph = program::operators::matmul_graph({.m = 4096, .n = 4096, .k = 4096});
+  auto s = test::tiled_on_gpu(graph, "matmul", {{1, 16, 1, 8}, {1, 16, 1, 8}}, {{16, 1}}, {"A", "B"}, 4);
+  s.pipeline(s.stage("matmul.local"), s.state().stages[s.stage("A.shared")].location.iter, {3, true});
+  const double taken = GpuLevels().latency_s(loops::lower(s.schedule()), gpu_target("A100"), {});
+  const double least = 2.0 * 4096 * 4096 * 4096 / 19.5e12;
+  CHECK(taken > least);
+  CHECK(taken < 1.5 * least);
+}
+
+TEST_CASE("rows of fragments that begin in one bank are loaded one after the other") {
+  const auto graph =
+      program::operators::matmul_graph({.m = 256, .n = 256, .k = 256, .type = program::ScalarType::Float16});
+  const auto shared = [&](std::int64_t padding) {
+    const loops::LoopNest nest =
+        loops::lower(test::tensorized_matmul(graph, "mma_fp16", {{2, 2}, {2, 2}, 4, padding}).schedule());
+    Multiprocessor m;
+    m.overlap = 0;
+    m.global_latency = m.shared_latency = m.arithmetic_latency = m.barrier = 0;
+    const double narrow = GpuLevels().latency_s(nest, gpu_target("A100"), m);
+    m.shared_bytes_per_cycle *= 1e9;
+    return (narrow - GpuLevels().latency_s(nest, gpu_target("A100"), m)) * m.frequency_hz;
+  };
+  // 4 warps a block, 16 products of four fragments of 512 bytes each time for A and B: rows of 64 elements begin at
+  // multiples of 128 bytes and take eight times as long, rows of 72 do not. Copies take what they take either way.
+  const double fragments = 4.0 * 16 * (2 + 2) * 512 / 128;
+  CHECK(shared(0) - shared(8) == doctest::Approx(7 * fragments).epsilon(0.02));
+}
+
+TEST_CASE("tensor instructions of one warp do not reach the peak of warp groups") {
+  const auto graph =
+      program::operators::matmul_graph({.m = 256, .n = 256, .k = 4096, .type = program::ScalarType::Float16});
+  const loops::LoopNest nest =
+      loops::lower(test::tensorized_matmul(graph, "mma_fp16", {{2, 2}, {2, 2}, 4, 8}).schedule());
+  Multiprocessor m;  // where nothing but products takes time
+  m.overlap = 1;
+  m.global_latency = m.shared_latency = m.arithmetic_latency = m.barrier = m.launch = 0;
+  m.instructions_per_cycle = m.shared_bytes_per_cycle = m.transferred_bytes_per_cycle = 1e9;
+  Target h100 = gpu_target("H100"), of_warps = h100;
+  h100.peak_gb_per_s = of_warps.peak_gb_per_s = 1e9;
+  of_warps.architecture = "sm_80";
+  CHECK(GpuLevels().latency_s(nest, h100, m) / GpuLevels().latency_s(nest, of_warps, m) ==
+        doctest::Approx(1 / 0.63));
+}

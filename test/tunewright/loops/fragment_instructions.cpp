@@ -68,6 +68,14 @@ TEST_CASE(
   CHECK(found.storing_to(5) == &instruction("mma_fp16"));
 }
 
+TEST_CASE("rows of fragments meet in banks that are 128 bytes around") {
+  CHECK(loops::conflicts_of_fragment_rows(80) == 1);  // eight rows begin at 0, 80, 32, 112, 64, 16, 96 and 48
+  CHECK(loops::conflicts_of_fragment_rows(272) == 1);
+  CHECK(loops::conflicts_of_fragment_rows(32) == 2);  // at 0, 32, 64 and 96 twice
+  CHECK(loops::conflicts_of_fragment_rows(64) == 4);
+  CHECK(loops::conflicts_of_fragment_rows(256) == 8);
+}
+
 TEST_CASE("statements of a branch in the loops of an instruction are its own") {
   loops::Statement statement;
   statement.target = 7;

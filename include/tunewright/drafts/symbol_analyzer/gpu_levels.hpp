@@ -15,15 +15,16 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/warp_accesses.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 
 namespace tunewright::drafts {
 
 /// What the analysis by levels takes for granted of a multiprocessor, in cycles; the rest is the target's.
 struct Multiprocessor {
-  double frequency_hz = 1.5e9;        ///< nominal
-  double instructions_per_cycle = 4;  ///< of warps
-  double shared_bytes_per_cycle = 128;
+  double frequency_hz = 1.5e9;              ///< nominal
+  double instructions_per_cycle = 4;        ///< of warps
+  double shared_bytes_per_cycle = 128;      ///< that tensor units are fed with
   double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and the second cache
   double cache_speed = 3;                   ///< of the second cache, in bandwidths of device memory
   double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 30;
@@ -31,6 +32,8 @@ struct Multiprocessor {
   double loop_step_instructions = 3;
   double division_instructions = 8, function_instructions = 8;
   double unrolled_statements = 64;  ///< that a compiler unrolls unasked
+  double unrolled_sums = 512;       ///< statements that add to registers: `codegen::cuda` writes them out
+  double terms_at_a_time = 2;       ///< of unrolled sums, whose operands wait in registers
   double registers_for_addresses = 24;
   double overlap = 0.75;  ///< share of the shorter costs that the longest hides, in [0, 1]
 };
@@ -45,8 +48,8 @@ struct Multiprocessor {
 ///   kernel    launch + longest of waves, device memory, second cache + (1 - overlap) * (the others)
 ///   program   sum of its kernels
 ///
-/// Operands are loaded once a tile of unrolled loops, virtual threads included. What a warp touches is taken
-/// from what all threads of the block touch. A product of fragments takes what the tensor units' peak allows, besides
+/// Operands are loaded once a tile of unrolled loops, virtual threads included; those of a few terms of a sum wait in
+/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what the tensor units' peak allows, besides
 /// its instruction and the loads of its factors, once for all products that share them.
 class GpuLevels {
  public:
@@ -99,8 +102,9 @@ class GpuLevels {
 
   /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
   /// shared memory anew stays one.
-  [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads) const {
+  [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads, bool sums_in_registers) const {
     const std::span<const OutlineLoop> open = reader_.open();
+    const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
     std::size_t fetches = 0;  // loops around the innermost fetch
     for (const StatementReach::Access& a : reach_.accesses())
       if (reader_.scope_of(a.buffer) == loops::Scope::Shared)
@@ -110,7 +114,7 @@ class GpuLevels {
     for (std::size_t l = open.size(); l-- > 0;) {
       if ((own >> l & 1U) == 0) continue;
       const auto extent = static_cast<double>(open[l].extent);
-      const double limit = std::max(static_cast<double>(unroll_limit_[l]), m_->unrolled_statements);
+      const double limit = std::max(static_cast<double>(unroll_limit_[l]), unasked);
       const bool unrolled =
           open[l].kind != loops::LoopKind::Serial || (tile.instances * extent <= limit && l >= fetches);
       inside = inside && unrolled;
@@ -182,9 +186,12 @@ class GpuLevels {
       const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
       loads += fragments;
       operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
-      k.shared += warps * fragments * elements * bytes / m_->shared_bytes_per_cycle;
+      const auto row_bytes =
+          row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
+      const auto conflicts = static_cast<double>(loops::conflicts_of_fragment_rows(row_bytes));
+      k.shared += warps * fragments * elements * bytes * conflicts / m_->shared_bytes_per_cycle;
     }
-    const double per_cycle = tensor_lanes() * (bytes < 2 ? 2 : 1);
+    const double per_cycle = tensor_lanes(of_group != nullptr) * (bytes < 2 ? 2 : 1);
     k.arithmetic += warps * terms / per_cycle;
     // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
     const double issued = of_group == nullptr ? 2 : together / warp();
@@ -212,7 +219,9 @@ class GpuLevels {
     k.blocks = std::max(k.blocks, reader_.iterations(blocks));
     k.threads = std::max(k.threads, reader_.iterations(threads));
     const double warps = std::ceil(reader_.iterations(threads) / warp());
-    const Tile tile = tile_of(own, cooperative ? LoopSet{0} : virtual_threads);
+    const bool update = s.kind == loops::Statement::Kind::Update;
+    const Tile tile =
+        tile_of(own, cooperative ? LoopSet{0} : virtual_threads, update && scope == loops::Scope::Local);
     if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
       counted_[store.buffer] = true;
       if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
@@ -231,18 +240,20 @@ class GpuLevels {
     k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
 
     double wait = 0, operands = 0;
-    reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)));
+    reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)),
+               static_cast<std::int64_t>(warp()));
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (!in_memory(a)) continue;
-      operands += reader_.iterations(tile.loops & a.moved_by);
-      wait = std::max(wait, move(k, a, tile, warps, threads));
+      const LoopSet moving = tile.loops & a.moved_by;
+      operands += reader_.iterations(moving & store.moved_by) *
+                  std::min(reader_.iterations(moving & ~store.moved_by), m_->terms_at_a_time);
+      wait = std::max(wait, move(k, a, tile, warps));
     }
-    const bool update = s.kind == loops::Statement::Kind::Update;
     if (in_memory(store)) {
       const double issued = k.issue;
-      move(k, store, tile, warps, threads);
+      move(k, store, tile, warps);
       if (target.asynchronous) k.issue = issued;  // one instruction loads and stores
-      if (update) wait = std::max(wait, move(k, store, tile, warps, threads));
+      if (update) wait = std::max(wait, move(k, store, tile, warps));
     }
     k.operands = std::max(k.operands, operands);
     const double chain = update ? reader_.iterations(tile.loops & ~store.moved_by) : 1;
@@ -275,40 +286,17 @@ class GpuLevels {
   }
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
-  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps, LoopSet threads) {
+  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps) {
     const OutlineBuffer& buffer = reach_.buffer(a);
-    const double size = reach_.element_bytes(a);
-    double together = 1;  // elements of one instruction
-    LoopSet vectors = tile.loops & a.moved_by & reader_.loops_of(loops::LoopKind::Vectorized);
-    for (; vectors != 0; vectors &= vectors - 1) {
-      const auto l = static_cast<std::size_t>(std::countr_zero(vectors));
-      if (reach_.contiguous(a, l))
-        together = std::min(static_cast<double>(reader_.open()[l].extent), 16 / size);
-    }
-    const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together;
+    const Together together = moved_together(reader_, reach_, a, tile.loops);
+    const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
     k.issue += warps * moves / m_->instructions_per_cycle;
-    const std::size_t rank = buffer.shape.size();
-    const IndexReach row = rank == 0 ? IndexReach{} : reach_.index(a, rank - 1);
-    const double elements = std::max(reach_.elements(a), 1.0), rows = elements / row.count;
     if (reader_.scope_of(a.buffer) == loops::Scope::Shared) {
-      const std::int64_t row_words = buffer.packed ? buffer.innermost.extent : buffer.shape.back();
-      double conflicts = 1;
-      if (row.count == 1 && rank > 0) {
-        const auto banks = static_cast<double>(32 / std::gcd(row_words, std::int64_t{32}));
-        conflicts = std::max(1.0, std::min(rows, warp()) / banks);
-      } else if (row.span + 1 > static_cast<std::int64_t>(row.count)) {
-        const double stride = static_cast<double>(row.span) / std::max(row.count - 1, 1.0);
-        conflicts = std::clamp(stride, 1.0, std::max(1.0, std::min(row.count, warp()) / 4));
-      }
-      k.shared += warps * moves * std::max(conflicts, together * size * warp() / m_->shared_bytes_per_cycle);
+      k.shared +=
+          warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
       return m_->shared_latency;
     }
-    constexpr double sector_bytes = 32;
-    const double of_row = std::min(row.count * size / std::min(size, sector_bytes),
-                                   std::ceil(static_cast<double>(row.span + 1) * size / sector_bytes));
-    const bool same_for_all = (a.moved_by & threads) == 0;
-    const double sectors = same_for_all ? warps : std::max(rows * of_row, warps);
-    const double bytes = sectors * sector_bytes * moves;
+    const double bytes = warps * sectors(reach_, a) * sector_bytes * moves;
     k.transfers += bytes / m_->transferred_bytes_per_cycle;
     k.from_cache += bytes * k.blocks;
     const double before = requested_[a.buffer];
@@ -330,10 +318,12 @@ class GpuLevels {
                     target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
-  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle; as others where there are none.
-  [[nodiscard]] double tensor_lanes() const {
-    return std::max(lanes(),
-                    target_->peak_tensor_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
+  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle for warps or for warp groups; as others
+  /// where there are none.
+  [[nodiscard]] double tensor_lanes(bool of_groups) const {
+    const double peak =
+        target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
+    return std::max(lanes(), peak * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
   template <std::size_t N>

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -77,15 +78,17 @@ class StatementReach {
   }
   [[nodiscard]] double element_bytes(const Access& a) const { return buffer(a).element_bytes; }
 
-  void run(LoopSet running) {
-    const LoopSet changed = running ^ running_;
+  /// Of the loops bound to threads, only the first `threads` together run: the x dimension first, as those of a warp.
+  void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
+    const LoopSet changed = (running ^ running_) | (threads == threads_ ? 0 : reader_->thread_loops());
     running_ = running;
+    threads_ = threads;
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
       if ((axes_[axis].moved_by & changed) == 0) continue;
       axes_[axis].reach = reach(statement_->axis_values[axis], [this](loops::Var var) {
         const std::uint8_t depth = reader_->depth_of(var);
         if (depth == NestReader::none || (running_ >> depth & 1U) == 0) return IndexReach{};
-        const std::int64_t extent = reader_->open()[depth].extent;
+        const std::int64_t extent = running_iterations(depth);
         return IndexReach{static_cast<double>(extent), extent - 1};
       });
     }
@@ -146,6 +149,17 @@ class StatementReach {
     return static_cast<double>(static_cast<std::int64_t>((bytes + line - 1) / line)) * line;
   }
 
+  [[nodiscard]] std::int64_t running_iterations(std::size_t depth) const {
+    const OutlineLoop& loop = reader_->open()[depth];
+    if (!schedule::is_thread_index(loop.kind)) return loop.extent;
+    std::int64_t left = threads_;
+    for (const loops::LoopKind faster : {loops::LoopKind::ThreadX, loops::LoopKind::ThreadY}) {
+      if (faster >= loop.kind) break;
+      left /= static_cast<std::int64_t>(reader_->iterations(reader_->loops_of(faster)));
+    }
+    return std::clamp<std::int64_t>(left, 1, loop.extent);
+  }
+
   static program::Var variable(const program::IndexExpr::Term& term) { return term.var; }
   static program::Var variable(const FlatIndex::Term& term) { return term.of; }
   [[nodiscard]] const program::IndexExpr& numerator(const program::IndexExpr::Term& term) const {
@@ -204,6 +218,7 @@ class StatementReach {
   const NestReader* reader_ = nullptr;
   const OutlineStatement* statement_ = nullptr;
   LoopSet running_ = 0;
+  std::int64_t threads_ = std::numeric_limits<std::int64_t>::max();
   std::vector<Axis> axes_;
   std::vector<Dimension> dimensions_;  // of all loads
   std::vector<Access> accesses_;

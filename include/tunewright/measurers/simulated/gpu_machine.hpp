@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <variant>
 #include <vector>
@@ -146,7 +147,10 @@ class GpuMachine {
         of.loops.push_back(loop);
       }
     }
-    const std::int64_t limit = std::max(unroll_limit, prices_.unrolled);
+    const bool sums_in_registers =
+        s.kind == loops::Statement::Kind::Update && nest_.buffers[s.target].scope == loops::Scope::Local;
+    const std::int64_t limit =
+        std::max(unroll_limit, sums_in_registers ? prices_.unrolled_sums : prices_.unrolled);
     of.tile = of.loops.size();
     while (of.tile > 0) {
       const OpenLoop& next = of.loops[of.tile - 1];
@@ -159,23 +163,39 @@ class GpuMachine {
     return of;
   }
 
-  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves.
+  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves: of a vectorized loop, and
+  /// of shared memory also of an unrolled one where rows begin at whole vectors, which a compiler loads as such.
   struct InTile {
     std::int64_t elements = 1, together = 1;
   };
   [[nodiscard]] InTile in_tile(const Instances& of, const Access& a) const {
-    constexpr std::int64_t widest_bytes = 16;
-    const auto bytes = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[a.buffer].type));
+    const loops::Buffer& buffer = nest_.buffers[a.buffer];
+    const std::int64_t widest = 16 / static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
     InTile reached;
     for (std::size_t l = of.tile; l < of.loops.size(); ++l) {
       const OpenLoop& loop = of.loops[l];
       if (!a.moved_by(loop.var)) continue;
       reached.elements = times(reached.elements, loop.extent);
       const bool contiguous = !a.physical.empty() && a.physical.back().coefficient(loop.var) == 1;
-      if (loop.kind == loops::LoopKind::Vectorized && contiguous)
-        reached.together = std::min(loop.extent, widest_bytes / bytes);
+      if (!contiguous) continue;
+      if (loop.kind == loops::LoopKind::Vectorized)
+        reached.together = std::min(loop.extent, widest);
+      else if (buffer.scope == loops::Scope::Shared)
+        reached.together = std::gcd(std::gcd(loop.extent, widest), row_elements(buffer));
     }
     return reached;
+  }
+
+  /// Elements of `load` that wait in registers: those of a few terms of what the tile stores to `target`.
+  [[nodiscard]] std::int64_t waiting(const Instances& of, const Access& load, const Access& target) const {
+    std::int64_t of_a_term = 1, terms = 1;
+    for (std::size_t l = of.tile; l < of.loops.size(); ++l) {
+      const OpenLoop& loop = of.loops[l];
+      if (!load.moved_by(loop.var)) continue;
+      std::int64_t& moved = target.moved_by(loop.var) ? of_a_term : terms;
+      moved = times(moved, loop.extent);
+    }
+    return times(of_a_term, std::min(terms, prices_.terms_at_a_time));
   }
 
   [[nodiscard]] bool is_fragment(loops::BufferId id) const {
@@ -248,24 +268,32 @@ class GpuMachine {
       }
       const std::int64_t fragments = times(warps, products / shared_by);
       kernel_.issue += times(fragments, 2 * prices_.issue);
-      banks(times(fragments, elements * size));
+      const std::int64_t row_bytes = row_elements(nest_.buffers[load.buffer]) * size;
+      banks(times(times(fragments, elements * size), loops::conflicts_of_fragment_rows(row_bytes)));
       operands += registers * size / 2 * (tile / shared_by);
     }
     // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
     const std::int64_t issued = of_group == nullptr ? 2 : of_group->threads / warp_size;
     kernel_.issue += times(times(warps, products), issued * prices_.issue);
-    const Ticks product = times(product_points / (elements * 16), tensor_ticks(size));
+    const Ticks product = times(product_points / (elements * 16), tensor_ticks(size, of_group != nullptr));
     kernel_.arithmetic += times(times(warps, products), product);
     kernel_.operands = std::max(kernel_.operands, operands);
     kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
                        times(products, product);
   }
 
-  /// Of one product of fragments by the tensor units of a multiprocessor, or by its other units where it has none.
-  [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes) const {
+  /// Elements from one row of a buffer to the next, padding included.
+  [[nodiscard]] static std::int64_t row_elements(const loops::Buffer& buffer) {
+    return buffer.packing.empty() ? buffer.shape.back() : buffer.packing.back().extent;
+  }
+
+  /// Of one product of fragments by the tensor units of a multiprocessor for warps or for warp groups, or by its other
+  /// units where it has none.
+  [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes, bool of_groups) const {
     constexpr std::int64_t terms = 16 * 16 * 16;
-    const double peak =
-        std::max(target_.peak_tensor_gflops * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
+    const double reached =
+        target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
+    const double peak = std::max(reached * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
     const double per_cycle = peak * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
     return std::max<Ticks>(terms * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
   }
@@ -291,12 +319,12 @@ class GpuMachine {
 
     std::int64_t operands = 0;
     Ticks wait = 0;
+    const Access target = store_of(nest_, s);
     for (const Access& load : loads_of(nest_, s)) {
       if (!is_memory(load)) continue;
-      operands += in_tile(of, load).elements;
+      operands += waiting(of, load, target);
       wait = std::max(wait, move(of, load));
     }
-    const Access target = store_of(nest_, s);
     const loops::Buffer& stored = nest_.buffers[s.target];
     const bool update = s.kind == loops::Statement::Kind::Update;
     if (is_memory(target)) {

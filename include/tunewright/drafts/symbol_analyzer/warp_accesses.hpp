@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+
+/// How the threads of a warp meet memory, where `reach` has them run together with the vectorized loops of a statement.
+namespace tunewright::drafts {
+
+/// What one instruction moves for a thread.
+struct Together {
+  double elements = 1;
+  double unrolled = 1;  ///< of these, those of loops that are not vectorized
+};
+
+/// Elements from one row of a buffer to the next, padding included.
+[[nodiscard]] inline std::int64_t row_elements(const OutlineBuffer& buffer) {
+  if (buffer.packed) return buffer.innermost.extent;
+  return buffer.shape.empty() ? 1 : buffer.shape.back();
+}
+
+/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where rows
+/// begin at whole vectors, which a compiler loads as such.
+[[nodiscard]] inline Together moved_together(const NestReader& reader, const StatementReach& reach,
+                                             const StatementReach::Access& a, LoopSet tile) {
+  const auto widest = static_cast<std::int64_t>(16 / reach.element_bytes(a));
+  const bool shared = reader.scope_of(a.buffer) == loops::Scope::Shared;
+  const LoopSet vectorized = reader.loops_of(loops::LoopKind::Vectorized);
+  Together together;
+  for (LoopSet left = tile & a.moved_by & (shared ? ~LoopSet{0} : vectorized); left != 0; left &= left - 1) {
+    const auto loop = static_cast<std::size_t>(std::countr_zero(left));
+    if (!reach.contiguous(a, loop)) continue;
+    const std::int64_t extent = reader.open()[loop].extent;
+    if ((vectorized >> loop & 1U) != 0) {
+      together = {static_cast<double>(std::min(extent, widest)), 1};
+    } else {
+      together.elements = together.unrolled =
+          static_cast<double>(std::gcd(std::gcd(extent, widest), row_elements(reach.buffer(a))));
+    }
+  }
+  return together;
+}
+
+/// Values of the innermost index of an access, and how many rows of the buffer it is in.
+struct RowReach {
+  IndexReach row;
+  double rows = 1;
+};
+[[nodiscard]] inline RowReach row_reach(const StatementReach& reach, const StatementReach::Access& a) {
+  const OutlineBuffer& buffer = reach.buffer(a);
+  if (buffer.shape.empty()) return {};
+  const IndexReach row = reach.index(a, buffer.packed ? buffer.innermost.dimension : buffer.shape.size() - 1);
+  return {row, std::max(reach.elements(a), 1.0) / row.count};
+}
+
+inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
+
+/// Steps that shared memory takes for what one instruction of a warp moves, a word of each bank in a step. What threads
+/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows are
+/// where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is moved once.
+[[nodiscard]] inline double bank_steps(const StatementReach& reach, const StatementReach::Access& a,
+                                       const Together& together) {
+  constexpr std::int64_t banks = 32;
+  const auto [row, rows] = row_reach(reach, a);
+  const double words_of_element = reach.element_bytes(a) / 4;
+  const double distance = row.count == 1 ? static_cast<double>(row_elements(reach.buffer(a)))
+                                         : static_cast<double>(row.span) / (row.count - 1);
+  const auto apart = std::max<std::int64_t>(std::llround(distance * words_of_element), 1);
+  const auto starts = static_cast<double>(banks / std::gcd(apart, banks));
+  const double run = together.unrolled * words_of_element;
+  const double reached = std::min<double>(banks, starts * std::max(run, 1.0));
+  return std::max(rows * row.count * run / reached, 1.0);
+}
+
+inline constexpr double sector_bytes = 32;  ///< of device memory, the least that is moved
+
+/// Sectors that one instruction of a warp moves.
+[[nodiscard]] inline double sectors(const StatementReach& reach, const StatementReach::Access& a) {
+  const auto [row, rows] = row_reach(reach, a);
+  const double size = reach.element_bytes(a);
+  const double of_row = std::min(row.count * size / std::min(size, sector_bytes),
+                                 std::ceil(static_cast<double>(row.span + 1) * size / sector_bytes));
+  return std::max(rows * of_row, 1.0);
+}
+
+}  // namespace tunewright::drafts
