@@ -262,7 +262,12 @@ class Sandbox {
   void start_worker() {
     worker_ = zygote_->spawn();
     ++workers_started_;
-    if (introduce_) introduce_(worker_->socket.get());
+    try {
+      if (introduce_) introduce_(worker_->socket.get());
+    } catch (...) {  // a worker that was not told what for must not get requests
+      end_worker(Seconds(0));
+      throw;
+    }
     if (!task_) return;
     if (const auto failure = send_task()) {
       throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);

@@ -161,6 +161,12 @@ TEST_CASE("without a driver or a device a measurer can be made, and says what is
   CHECK(measurer.identity().find("nvrtc ") == 0);
   CHECK(measurer.identity().find("no device") != std::string::npos);
 
+  Nvrtc lengthy{.driver = std::string(2000, 'x')};
+  for (int time = 0; time < 2; ++time)  // not as if the worker had been told
+    CHECK_THROWS_WITH_AS(static_cast<void>(lengthy.available()),
+                         doctest::Contains("the path of `driver` has 2000 letters; give one of at most 1023"),
+                         std::invalid_argument);
+
   const Setting none("FAKE_CUDA_DEVICES", "0");
   CHECK(on_paper().why_unavailable().find("is a GPU there") != std::string::npos);
 }

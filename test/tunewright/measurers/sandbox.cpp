@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <limits>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -280,6 +281,19 @@ TEST_CASE("the worker's processes end with the tuner, even when that is killed")
   for (const int process : processes) CHECK(gone_soon(process));
   ::close(report[0]);
   ::close(report[1]);
+}
+
+TEST_CASE("a zygote ends with its owner, also while a fork of the owner holds its socket") {
+  auto zygote = std::make_unique<measurers::sandbox::Zygote>(measurers::WorkerParts{});
+  const pid_t process = zygote->pid(), another = ::fork();
+  if (another == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  zygote.reset();  // waits for it
+  CHECK(::kill(process, 0) == -1);
+  ::kill(another, SIGKILL);
+  ::waitpid(another, nullptr, 0);
 }
 
 TEST_CASE("a zygote that is gone is an error of measuring, not of the kernel") {

@@ -87,12 +87,7 @@ inline void serve_device(int socket) {
   };
   static Kept kept;
   const std::lock_guard lock(kept.mutex);
-  if (kept.owner == ::getpid()) {
-    if (kept.zygote->alive()) return kept.zygote;
-  } else if (kept.zygote) {
-    // A fork of the owner: the zygote is the owner's to end.
-    new std::shared_ptr<sandbox::Zygote>(std::move(kept.zygote));
-  }
+  if (kept.owner == ::getpid() && kept.zygote->alive()) return kept.zygote;
   WorkerParts parts;
   parts.serve = serve_device;
   kept.zygote = std::make_shared<sandbox::Zygote>(std::move(parts));

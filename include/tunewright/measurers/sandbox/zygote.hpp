@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,7 +58,10 @@ class Zygote {
   }
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
+  /// In a fork of the process that made it, which has no part in it, only the copy of the socket is closed.
   ~Zygote() {
+    if (::getpid() != owner_) return;
+    ::shutdown(socket_.get(), SHUT_RDWR);  // ends it also where a fork of this process still holds the socket
     socket_.close();
     while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
@@ -178,7 +182,7 @@ class Zygote {
     }
   }
 
-  pid_t pid_ = -1;
+  pid_t pid_ = -1, owner_ = ::getpid();
   Descriptor socket_;
   std::mutex mutex_;  // of the socket: several may share a zygote
 };
