@@ -161,7 +161,8 @@ class Simt : public SimtMemory {
 /// Throws what `interpret` does, for the same reasons, and `InterpretError` for data races: an element that two
 /// threads of a block touch, one of them writing, without a barrier in between, or threads of different blocks
 /// within one kernel, an element that an asynchronous copy has not been waited for; also for barriers that only
-/// some threads come to. Such a copy arrives at the wait, neither earlier nor by itself. `DeviceFormError` for another form.
+/// some threads come to. Such a copy arrives at the wait, neither earlier nor by itself; products
+/// of warp groups are done at once, so that a missing wait for them goes unnoticed here. `DeviceFormError` for another form.
 /// Cost: about a tenth of a microsecond for each operation of a body; memory for the locals of one block.
 inline void run_simt(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Simt(nest, arguments).run(arguments);

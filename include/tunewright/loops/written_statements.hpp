@@ -120,7 +120,8 @@ class WrittenStatements {
 
 /// Statements of a kernel, a node at the top of `nest`, when loops are written out as they are for GPUs: those marked
 /// for it, virtual threads, those that select elements of a thread's own arrays, which are registers only then, and
-/// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one statement.
+/// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one statement. Terms
+/// of sums that `codegen::cuda` writes out whatever their limit come on top.
 /// Of a nest as lowered or in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most
 /// two for each level of nesting.
 [[nodiscard]] inline std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {

@@ -193,7 +193,8 @@ TEST_CASE("names are identifiers that collide with nothing") {
       program.source,
       "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
   CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
-  for (const std::string own : {"copy_async", "to_half", "floor_div", "element", "part"})
+  for (const std::string own :
+       {"copy_async", "to_half", "floor_div", "element", "part", "Vector", "wait_for_products_but_1"})
     CHECK(codegen::cuda::identifier(own) == own + "_");
   // Two kernels and the memory between them.
   REQUIRE(program.launches.size() == 2);
@@ -470,6 +471,30 @@ TEST_CASE("asynchronous copies are asked for under predicates, not in branches")
   CHECK(contains(convolution, "&data[inside"));
   CHECK(contains(convolution, " : 0], inside"));
   comparison.check(2e-3);
+}
+
+TEST_CASE("conditions that read memory are asked only where copies are wanted") {
+  // The last tile asks for one beyond the end, and 16 threads copy 13 rows: the mask has none there.
+  const auto graph = std::make_shared<program::ComputeGraph>();
+  const auto x = graph->input("x", {13, 20}), mask = graph->input("mask", {13, 20});
+  const auto masked = graph->compute("masked", {{"i", 13}, {"k", 20}}, [&](auto i) {
+    return program::select(program::Expr(0.0) < mask(i[0], i[1]), x(i[0], i[1]), program::Expr(0.0));
+  });
+  program::operators::matmul(*graph, masked, graph->input("B", {20, 12}));
+  ScheduleBuilder s =
+      test::tiled_on_gpu(graph, "matmul", {{2, 4, 1, 2}, {1, 4, 1, 1}}, {{2, 2}}, {"masked", "B"}, 1);
+  const schedule::TensorId tiled = s.stage("matmul.local");
+  s.pipeline(tiled, s.state().stages[s.stage("masked.shared")].location.iter, {2, true});
+  s.compute_inline(s.stage("masked"));
+  Comparison comparison;
+  comparison.add(graph, loops::lower(s.schedule()));
+  const std::string& source = comparison.entries.back().program.source;
+  const std::size_t condition = source.find("const bool inside");
+  REQUIRE(condition != std::string::npos);
+  const std::size_t tile = source.find("for (int k_0");
+  REQUIRE(tile < source.rfind("const bool inside"));
+  CHECK(contains(source.substr(tile, source.rfind("const bool inside") - tile), "if (k_0 + 1 < 5"));
+  comparison.check(1e-4);
 }
 
 TEST_CASE("a loop that selects registers is unrolled around a long one that does not") {

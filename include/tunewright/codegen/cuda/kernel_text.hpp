@@ -174,17 +174,17 @@ class KernelText : public ReductionText {
     --depth_;
     line("}");
   }
-  /// Whether nodes ask for asynchronous copies and do nothing else.
+  /// Whether nodes ask for asynchronous copies, under predicates where need be, and do nothing else.
   [[nodiscard]] bool only_copies(std::span<const loops::Node> body) {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
       if (const auto* branch = std::get_if<loops::Branch>(&node.content))
         return only_copies(branch->then) && only_copies(branch->otherwise);
       if (const auto* statement = std::get_if<loops::Statement>(&node.content))
-        return is_copied_by_device(*statement, 1);
+        return takes_predicate(*statement, 1);
       const auto* loop = std::get_if<loops::Loop>(&node.content);
       if (loop == nullptr) return false;
       const std::optional<LanePlan> plan = loop->kind == LoopKind::Vectorized ? plan_of(*loop) : std::nullopt;
-      return plan ? is_copied_by_device(*plan->statement, plan->lanes) : only_copies(loop->body);
+      return plan ? takes_predicate(*plan->statement, plan->lanes) : only_copies(loop->body);
     });
   }
 

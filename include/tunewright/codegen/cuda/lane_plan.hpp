@@ -33,6 +33,13 @@ struct LanePlan {
   std::vector<VectorLoad> loads;
 };
 
+/// Whether evaluating `e` loads an element, of which there is none where a guard around it fails.
+[[nodiscard]] inline bool reads_memory(const program::Expr& e) {
+  bool found = false;
+  program::visit(e, [&](const program::ExprNode& node) { found = found || node.op == program::Op::Load; });
+  return found;
+}
+
 /// Whether `e` is a multiple of `m` wherever variable `var` is one.
 [[nodiscard]] inline bool is_multiple(const IndexExpr& e, std::int64_t m, loops::Var var) {
   if (e.constant() % m != 0) return false;
@@ -83,6 +90,9 @@ class LanePlanner {
     }
     collect(*node.args[0], is_private);
     if (differs_by_lane(*node.args[0])) return;
+    // Conditions are decided in front of the vectors, all of them: one that reads memory may do so only where those
+    // around it hold.
+    if (!conditions_.empty() && reads_memory(node.args[0])) return;
     for (std::size_t a = 1; a < node.args.size(); ++a) {
       const bool wanted = node.op == Op::Select ? a == 1 : node.op == Op::And;
       conditions_.emplace_back(node.args[0].get(), wanted);

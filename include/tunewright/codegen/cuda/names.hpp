@@ -29,8 +29,9 @@ namespace tunewright::codegen::cuda {
        "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
        "blockIdx", "gridDim",       "threadIdx", "warpSize"});
   static constexpr std::array own = std::to_array<std::string_view>(
-      {"commit_copies", "copy_async", "copy_async_if", "floor_div", "floor_mod", "part", "to_bfloat16",
-       "to_float", "to_half", "wait_for_copies"});
+      {"Vector", "begin_products", "commit_copies", "commit_products", "copy_async", "copy_async_if",
+       "describe_matrix", "floor_div", "floor_mod", "part", "show_stores_to_tensor_units", "to_bfloat16",
+       "to_float", "to_half", "wait_for_copies", "wait_for_products", "wait_for_products_but_1"});
   return std::find(words.begin(), words.end(), word) != words.end() ||
          std::find(own.begin(), own.end(), word) != own.end();
 }

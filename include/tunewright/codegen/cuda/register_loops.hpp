@@ -113,6 +113,7 @@ template <class IsPrivate>
   if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
   const std::int64_t extent = loops::checked_extent(nest, loop);
   const std::int64_t inside = unrolled_statements(nest, loop.body, most);
+  if (inside == 0) return 1;
   std::int64_t together = std::min({extent, most / inside, most_of_all_copies / copies / inside});
   while (together > 1 && extent % together != 0) --together;
   return std::max<std::int64_t>(together, 1);

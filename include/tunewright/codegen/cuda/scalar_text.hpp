@@ -38,7 +38,7 @@ struct SourceContext {
   Names names;
   std::vector<std::string> variables;  ///< by Var
   std::vector<std::string> buffers;    ///< by BufferId
-  std::vector<bool> unrolled;          ///< by Var: the loop is written out, so that the variable is a number
+  std::vector<bool> unrolled;  ///< by Var: the loop is written out, all of it or some iterations at a time
   IndexText index;
   bool uses_infinity = false;
   bool uses_half = false;

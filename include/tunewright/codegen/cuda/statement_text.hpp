@@ -11,6 +11,7 @@
 
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
+#include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/scalar_text.hpp"
 
 namespace tunewright::codegen::cuda {
@@ -103,7 +104,14 @@ class StatementText {
   /// `lanes`: of what `inside` writes at a time.
   template <class Inside>
   void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
-    emit_where(condition(statement.guards), is_copied_by_device(statement, lanes), inside);
+    emit_where(condition(statement.guards), takes_predicate(statement, lanes), inside);
+  }
+  /// Whether it asks for asynchronous copies, and its own condition may be evaluated where these are not wanted: it reads
+  /// no memory, of which there may be none there.
+  [[nodiscard]] bool takes_predicate(const loops::Statement& statement, std::int64_t lanes) {
+    if (!is_copied_by_device(statement, lanes)) return false;
+    const ExprNode& body = *statement.op->body;
+    return body.op != Op::Select || !reads_memory(body.args[0]);
   }
   [[nodiscard]] bool is_copied_by_device(const loops::Statement& statement, std::int64_t lanes) {
     return statement.asynchronous &&

@@ -24,7 +24,7 @@ namespace tunewright::drafts {
 struct Multiprocessor {
   double frequency_hz = 1.5e9;              ///< nominal
   double instructions_per_cycle = 4;        ///< of warps
-  double shared_bytes_per_cycle = 128;      ///< that tensor units are fed with
+  double shared_bytes_per_cycle = 128;      ///< a word of each bank
   double transferred_bytes_per_cycle = 64;  ///< between a multiprocessor and the second cache
   double cache_speed = 3;                   ///< of the second cache, in bandwidths of device memory
   double global_latency = 450, shared_latency = 25, arithmetic_latency = 4, barrier = 30;
@@ -49,8 +49,8 @@ struct Multiprocessor {
 ///   program   sum of its kernels
 ///
 /// Operands are loaded once a tile of unrolled loops, virtual threads included; those of a few terms of a sum wait in
-/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what the tensor units' peak allows, besides
-/// its instruction and the loads of its factors, once for all products that share them.
+/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what the
+/// tensor units' peak allows, besides its instruction and the loads of its factors, once for all products that share them.
 class GpuLevels {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
