@@ -8,12 +8,13 @@
 // Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
 // the journal. `--random` draws the trials at random instead: a small data set of measured programs. `--cases` takes the
 // kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them together: each
-// gets its share of what is left.
+// gets its share of what is left, but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
-// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials are not run again,
-// so a run that was stopped goes on when it is started again. The summary is the whole: geometric means of the ratios by
-// operator, trials per second, what failed.
+// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are not
+// run again, so a run that was stopped goes on when it is started again; those that lack only the ratio come last. What
+// was measured, and for how long, is counted over all runs. The summary is the whole: geometric means of the ratios
+// by operator, trials per second, what failed.
 //
 // Ends with 0 when all is done, 75 when time ran out before, 77 when there is no device, 1 when a kernel failed.
 //
@@ -195,14 +196,31 @@ class Results {
     }
   }
 
-  /// Whether no further run with so many trials would add anything.
-  [[nodiscard]] bool complete(const std::string& name, std::size_t trials) const {
-    const auto line = lines_.find(name);
-    return line != lines_.end() && !line->second.contains("error") &&
-           line->second.value("wanted_trials", std::size_t{0}) >= trials &&
-           line->second.value("stopped", "") != tunewright::name(Stop::Time);
+  /// Whether so many trials have been made.
+  [[nodiscard]] bool tuned(const Case& c, std::size_t trials) const {
+    const Json* line = of(c.name);
+    return line != nullptr && !line->contains("error") &&
+           line->value("wanted_trials", std::size_t{0}) >= trials &&
+           line->value("stopped", "") != tunewright::name(Stop::Time);
   }
+  /// Whether there is a ratio, or no library to compare with. Libraries that were absent may be there in a later run.
+  [[nodiscard]] bool compared(const Case& c) const {
+    const Json* line = of(c.name);
+    return c.libraries.empty() || (line != nullptr && line->contains("ratio"));
+  }
+  /// `measured` and `tuning_seconds` of `line` are those of one run; what is kept is their sums with earlier runs.
   void add(Json line) {
+    const std::string name = line["case"];
+    const Json* before = of(name);
+    const auto total = [&](const char* key) {
+      return line.value(key, 0.0) + (before != nullptr ? before->value(key, 0.0) : 0.0);
+    };
+    const double measured = total("measured"), seconds = total("tuning_seconds");
+    line["measured"] = static_cast<std::size_t>(measured);
+    if (seconds > 0) {
+      line["tuning_seconds"] = seconds;
+      line["trials_per_s"] = measured / seconds;
+    }
     line["identity"] = identity_;
     std::cout << line.dump() << std::endl;
     if (!path_.empty()) {
@@ -211,7 +229,6 @@ class Results {
       if (!file)
         throw std::runtime_error("cannot write '" + path_ + "'; create the folder, or name another file");
     }
-    const std::string name = line["case"];
     lines_[name] = std::move(line);
   }
   [[nodiscard]] const Json* of(const std::string& name) const {
@@ -371,8 +388,8 @@ Json tuned_and_compared(const Case& c, const Options& options, double seconds, A
       if (run.status.faults[f] != 0) faults[std::string(fault_names[f])] = run.status.faults[f];
     }
     line["failed"] = faults;
-    line["tuning_seconds"] = run.status.elapsed.count();
-    if (measured > 0) line["trials_per_s"] = static_cast<double>(measured) / run.status.elapsed.count();
+    // To read a journal is no tuning.
+    if (measured > 0) line["tuning_seconds"] = run.status.elapsed.count();
     compare(measurer, task, c, run.history.fastest(4), device, line);
   } catch (const std::exception& error) {
     line["error"] = error.what();
@@ -392,10 +409,15 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
   Results results(options.results, measurer.identity());
   std::unique_ptr<bench::GpuDevice> device;  // of the libraries
   bool time_ran_out = false;
-  std::vector<const Case*> open;
+  std::vector<const Case*> open, only_compared;
   for (const Case& c : cases) {
-    if (!results.complete(c.name, options.tuning.trials)) open.push_back(&c);
+    if (!results.tuned(c, options.tuning.trials))
+      open.push_back(&c);
+    else if (!results.compared(c))
+      only_compared.push_back(&c);
   }
+  // Where libraries are absent these stay open for good, and must keep no time from the others.
+  open.insert(open.end(), only_compared.begin(), only_compared.end());
   std::cerr << cases.size() << " kernels, " << cases.size() - open.size() << " of them done already, on "
             << measurer.identity() << std::endl;
   const auto write_summary = [&] {
@@ -406,11 +428,12 @@ ExitStatus run_all(AnyTuner& tuner, const Options& options) {
   for (std::size_t i = 0; i < open.size(); ++i) {
     const double left = options.seconds - std::chrono::duration<double>(Clock::now() - start).count();
     constexpr double comparison_s = 5;  // about what it takes, and the task's data with it
-    const double share = left / static_cast<double>(open.size() - i) - comparison_s;
-    if (share <= 0) {
+    constexpr double least_s = 10;      // enough for a round of trials, so that every run comes further
+    if (left < comparison_s + least_s) {
       time_ran_out = true;
       break;
     }
+    const double share = std::max(left / static_cast<double>(open.size() - i) - comparison_s, least_s);
     Json line = tuned_and_compared(*open[i], options, share, tuner, device);
     if (line.value("stopped", "") == name(Stop::Time)) time_ran_out = true;
     results.add(std::move(line));

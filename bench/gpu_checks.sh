@@ -15,11 +15,13 @@
 #   dataset        64 random programs of each kernel, measured
 #   sanitizer      the lesson under compute-sanitizer, where that is installed
 #
-# OUT gets report.json (device, driver, date, how each part went, ratios, trials a second) and, beside it, logs, journals
-# and results. A part may take --seconds (480) and is stopped a minute later; what it has measured is kept, and the same command
-# goes on from there: parts that passed with as many trials are quick. --trials bounds the search of each kernel (500),
-# --cases takes those kernels alone whose names begin so (bench_gpu_kernels --list). The
-# report tells of all parts that have run so far, and is there after Ctrl-C as well.
+# OUT gets report.json (device, driver, date, how each part went and with which revision, ratios, trials a second) and,
+# beside it, logs, and journals and results in a folder of the revision: what other code measured is not taken over. A part
+# may take --seconds (480) and is stopped a minute later; what it has measured is kept, and the same command goes on from
+# there: parts that passed with as many trials are quick. A comparison begins no kernel with less than 15 seconds left.
+# --trials bounds the search of each kernel (500), --cases takes of each part only kernels whose names begin so
+# (bench_gpu_kernels --list); a part that has none of them is skipped. The report tells of all parts that have run so far,
+# and is there after Ctrl-C as well.
 #
 # A machine with nothing but a driver, NVRTC and, for the ratios, cuBLAS and cuDNN: build elsewhere, on a system no newer,
 # with the same major version of CUDA; then bring this script and the folder that is made:
@@ -29,7 +31,8 @@
 #   bash gpu_checks.sh out --binaries=gpu_checks          # there; once for each part if a call must be short
 #
 # NVIDIA's libraries are looked for beside the toolkit, with the driver and among Python's packages (nvidia-cublas, ...).
-# Without a GPU parts are skipped, and the report says that nothing was measured. Ends with success when no part failed.
+# Without a GPU parts are skipped, and the report says that nothing was measured; tests of which some found the GPU and some did
+# not have failed. Ends with success when no part failed.
 set -euo pipefail
 
 usage() {
@@ -45,7 +48,7 @@ for word in "$@"; do
     --binaries=*) binaries="${word#*=}" ;;
     --trials=*) trials="${word#*=}" ;;
     --seconds=*) seconds="${word#*=}" ;;
-    --cases=*) cases="$word" ;;
+    --cases=*) cases="${word#*=}" ;;
     -*) usage ;;
     *)
       if [ -z "$out" ]; then
@@ -109,16 +112,26 @@ fi
 
 quoted() { printf '"%s"' "$(sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' <<<"$1" | tr '\n\t' '  ' | sed 's/ *$//')"; }
 
+# The commit that the programs were built from: where they are, the repository may be of another commit, or absent.
+revision() {
+  local known=""
+  if [ -f "$binaries/revision" ]; then known="$(head -n 1 "$binaries/revision")"; fi
+  echo "${known:-$(git -C "$root" rev-parse HEAD 2>/dev/null || echo unknown)}"
+}
+
 # The report, from what each part has left in OUT/parts.
 report() {
   local part first=1 measured=false
-  if grep -qs '"outcome": "passed"' "$out"/parts/{tests,products,half,convolutions,dataset}.json; then measured=true; fi
+  if grep -qs '"outcome": "passed"' "$out/parts/tests.json" ||
+    grep -Eqs '"(measured":[1-9]|seconds":)' "$out"/*/*.results.jsonl; then
+    measured=true
+  fi
   {
     echo "{"
     echo "  \"device\": $(quoted "$device"),"
     echo "  \"driver\": $(quoted "$driver"),"
     echo "  \"date\": \"$(date --utc +%Y-%m-%dT%H:%M:%SZ)\","
-    echo "  \"revision\": \"$(git -C "$root" rev-parse HEAD 2>/dev/null || cat "$binaries/revision" 2>/dev/null || echo unknown)\","
+    echo "  \"revision\": $(quoted "$(revision)"),"
     echo "  \"measured\": $measured,"
     echo "  \"parts\": ["
     for part in "${all_parts[@]}"; do
@@ -138,8 +151,8 @@ running=0
 # note PART OUTCOME STATUS SECONDS
 note() {
   {
-    printf '    {"name": "%s", "outcome": "%s", "exit_status": %s, "seconds": %s, "log": "%s.log", "date": "%s"' \
-      "$1" "$2" "$3" "$4" "$1" "$(date --utc +%Y-%m-%dT%H:%M:%SZ)"
+    printf '    {"name": "%s", "outcome": "%s", "exit_status": %s, "seconds": %s, "log": "%s.log", "date": "%s", "revision": %s' \
+      "$1" "$2" "$3" "$4" "$1" "$(date --utc +%Y-%m-%dT%H:%M:%SZ)" "$(quoted "$(revision)")"
     if [ -f "$out/$1.summary.json" ]; then printf ',\n     "summary": %s' "$(cat "$out/$1.summary.json")"; fi
     printf '}'
   } >"$out/parts/$1.json"
@@ -147,7 +160,7 @@ note() {
 }
 
 interrupted() {
-  trap - INT TERM
+  trap - HUP INT TERM
   if [ "$running" != 0 ]; then
     kill -TERM "$running" 2>/dev/null || true
     wait "$running" 2>/dev/null || true
@@ -156,12 +169,16 @@ interrupted() {
   echo "stopped; the same command goes on from here" >&2
   exit 130
 }
-trap interrupted INT TERM
+trap interrupted HUP INT TERM
+
+# Tests without a device pass and say so; prints how many of a log did, and how many ran.
+tests_without_device() { grep -c "skipped: no device" "$1" || true; }
+tests_that_ran() { sed -n 's/^\[doctest\] test cases: *\([0-9]*\).*/\1/p' "$1"; }
 
 # run PART COMMAND...: its output goes to OUT/PART.log and to the terminal, how it went to the report.
 begin=0
 run() {
-  local name="$1" status=0 outcome
+  local name="$1" status=0 outcome without ran
   shift
   current="$name"
   begin="$(date +%s)"
@@ -182,7 +199,15 @@ run() {
     124 | 137) outcome="out of time" ;;
     *) outcome=failed ;;
   esac
-  if [ "$outcome" = passed ] && grep -q "skipped: no device" "$out/$name.log"; then outcome=skipped; fi
+  without="$(tests_without_device "$out/$name.log")"
+  if [ "$outcome" = passed ] && [ "$without" != 0 ]; then
+    ran="$(tests_that_ran "$out/$name.log")"
+    outcome=skipped
+    if [ "$without" != "$ran" ]; then
+      outcome=failed
+      echo "$without of ${ran:-an unknown number of} tests found no device, the others did" | tee -a "$out/$name.log"
+    fi
+  fi
   if [ "$outcome" = failed ] || [ "$outcome" = "out of time" ]; then failed=1; fi
   note "$name" "$outcome" "$status" $(($(date +%s) - begin))
   echo "== $name: $outcome"
@@ -204,12 +229,37 @@ program() {
     run "$name" bash -c "echo \"skipped: there is no $file; run the part build, or see --binaries\"; exit 77"
   fi
 }
-# compare PART PREFIXES OPTION...
+# common PREFIXES PREFIXES: the prefixes of names that begin with one of the first and with one of the second.
+common() {
+  local first second one other both=""
+  IFS=, read -ra first <<<"$1"
+  IFS=, read -ra second <<<"$2"
+  for one in "${first[@]}"; do
+    for other in "${second[@]}"; do
+      if [[ "$other" == "$one"* ]]; then
+        both+=",$other"
+      elif [[ "$one" == "$other"* ]]; then
+        both+=",$one"
+      fi
+    done
+  done
+  echo "${both#,}"
+}
+# compare PART PREFIXES OPTION...; no prefixes: all kernels.
 compare() {
-  local name="$1" those="${cases:---cases=$2}"
+  local name="$1" those="${2:-$cases}" folder
+  folder="$out/$(revision)"
+  if [ -n "$2" ] && [ -n "$cases" ]; then
+    those="$(common "$2" "$cases")"
+    if [ -z "$those" ]; then
+      run "$name" bash -c 'echo "skipped: no kernel of this part begins with $1"; exit 77' bash "$cases"
+      return
+    fi
+  fi
   shift 2
-  program "$name" bench_gpu_kernels "$those" --seconds="$seconds" --journal="$out/$name.jsonl" \
-    --results="$out/$name.results.jsonl" --summary="$out/$name.summary.json" "$@"
+  mkdir -p "$folder"
+  program "$name" bench_gpu_kernels --cases="$those" --seconds="$seconds" --journal="$folder/$name.jsonl" \
+    --results="$folder/$name.results.jsonl" --summary="$out/$name.summary.json" "$@"
 }
 
 for part in "${wanted[@]}"; do

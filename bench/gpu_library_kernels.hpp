@@ -352,8 +352,9 @@ inline TimedWork cudnn_convolution(const GpuDevice& device, const ConvolutionSha
   for (int i = 0; i < found; ++i) {
     const cudnnConvolutionFwdAlgoPerf_t& proposal = proposals[static_cast<std::size_t>(i)];
     constexpr std::size_t workspace_limit = std::size_t{4} << 30;
-    if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.mathType != CUDNN_FMA_MATH ||
-        proposal.memory > workspace_limit)
+    // What is not for tensor units may be called default or FMA; either runs under the descriptor's FMA_MATH.
+    if (proposal.status != CUDNN_STATUS_SUCCESS || proposal.mathType == CUDNN_TENSOR_OP_MATH ||
+        proposal.mathType == CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION || proposal.memory > workspace_limit)
       continue;
     most = std::max(most, proposal.memory);
     ways.push_back({name, [state, algorithm = proposal.algo, bytes = proposal.memory] {

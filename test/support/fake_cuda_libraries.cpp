@@ -167,7 +167,7 @@ cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, cudnnTensorD
   const bool computes = reinterpret_cast<Tensor*>(x)->format == CUDNN_TENSOR_NCHW;
   proposals[0] = {};
   proposals[0].status = computes ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED;
-  proposals[0].mathType = CUDNN_FMA_MATH;
+  proposals[0].mathType = CUDNN_DEFAULT_MATH;
   proposals[0].memory = 1024;
   proposals[1] = proposals[0];
   proposals[1].mathType = CUDNN_TENSOR_OP_MATH;
