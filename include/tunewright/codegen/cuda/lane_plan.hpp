@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/codegen/cuda/loop_visit.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -176,24 +177,17 @@ template <class IsPrivate>
 namespace detail {
 
 inline void guard_whole_vectors(const loops::LoopNest& nest, loops::Body& body) {
-  for (loops::Node& node : body) {
-    if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      guard_whole_vectors(nest, branch->then);
-      guard_whole_vectors(nest, branch->otherwise);
-    }
-    auto* loop = std::get_if<loops::Loop>(&node.content);
-    if (loop == nullptr) continue;
-    guard_whole_vectors(nest, loop->body);
-    if (loop->kind != loops::LoopKind::Vectorized || loop->body.size() != 1) continue;
-    auto* statement = std::get_if<loops::Statement>(&loop->body.front().content);
-    if (statement == nullptr) continue;
-    const std::int64_t lanes = loops::checked_extent(nest, *loop);
+  for_each_loop(body, [&nest](loops::Node&, loops::Loop& loop) {
+    if (loop.kind != loops::LoopKind::Vectorized || loop.body.size() != 1) return;
+    auto* statement = std::get_if<loops::Statement>(&loop.body.front().content);
+    if (statement == nullptr) return;
+    const std::int64_t lanes = loops::checked_extent(nest, loop);
     for (loops::Guard& guard : statement->guards) {
-      const IndexExpr first = guard.value - IndexExpr::variable(loop->var);
-      if (!first.uses(loop->var) && guard.extent % lanes == 0 && is_multiple(first, lanes, loop->var))
+      const IndexExpr first = guard.value - IndexExpr::variable(loop.var);
+      if (!first.uses(loop.var) && guard.extent % lanes == 0 && is_multiple(first, lanes, loop.var))
         guard.value = first;
     }
-  }
+  });
 }
 
 }  // namespace detail

@@ -7,6 +7,7 @@
 #include <utility>
 #include <variant>
 
+#include "tunewright/codegen/cuda/loop_visit.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 #include "tunewright/loops/written_statements.hpp"
@@ -74,18 +75,10 @@ class RegisterLoops {
       : nest_(nest), limit_(limit), arrays_(nest, loops::ThreadArrays::Fragments::Included) {}
 
   void run(loops::Body& body) {
-    for (loops::Node& node : body) {
-      if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        run(branch->then);
-        run(branch->otherwise);
-      }
-      auto* loop = std::get_if<loops::Loop>(&node.content);
-      if (loop == nullptr || loop->intrinsic != nullptr) continue;
-      run(loop->body);
-      if (loop->kind == loops::LoopKind::Serial && is_small(*loop) &&
-          arrays_.selected_by(loop->var, loop->body))
-        loop->kind = loops::LoopKind::Unrolled;
-    }
+    for_each_loop(body, [this](loops::Node&, loops::Loop& loop) {
+      if (loop.kind == loops::LoopKind::Serial && is_small(loop) && arrays_.selected_by(loop.var, loop.body))
+        loop.kind = loops::LoopKind::Unrolled;
+    });
   }
 
  private:

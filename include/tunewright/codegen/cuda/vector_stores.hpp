@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "tunewright/codegen/cuda/lane_plan.hpp"
+#include "tunewright/codegen/cuda/loop_visit.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 
@@ -21,16 +22,9 @@ class VectorStores {
       : nest_(nest), arrays_(nest, loops::ThreadArrays::Fragments::Included) {}
 
   void run(loops::Body& body) const {
-    for (loops::Node& node : body) {
-      if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        run(branch->then);
-        run(branch->otherwise);
-      }
-      auto* loop = std::get_if<loops::Loop>(&node.content);
-      if (loop == nullptr || loop->intrinsic != nullptr) continue;
-      run(loop->body);
-      if (loop->kind == loops::LoopKind::Unrolled) vectorize(node);
-    }
+    for_each_loop(body, [this](loops::Node& node, const loops::Loop& loop) {
+      if (loop.kind == loops::LoopKind::Unrolled) vectorize(node);
+    });
   }
 
  private:
