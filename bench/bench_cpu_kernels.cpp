@@ -64,6 +64,7 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     state.counters["trials"] = static_cast<double>(run.status.trials);
     state.counters["failed"] = static_cast<double>(run.status.failed());
     std::string label = "best library: " + result.library;
+    for (const auto& [library, fault] : result.library_faults) label += "; " + library + " failed: " + fault;
     if (kernel_case.narrow) label += "; ours by " + form_of(best[result.tuned]);
     state.SetLabel(label);
   } catch (const std::exception& error) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "shapes.hpp"
+#include "tile_palette.hpp"
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/graph.hpp"
@@ -124,6 +125,7 @@ class DnnlKernel {
 
   void operator()(void* const* buffers) {
     if (!state_) {
+      const TilePalette told;
       state_ = std::make_shared<State>();
       state_->built = build_(state_->engine);
       const Built& b = state_->built;
