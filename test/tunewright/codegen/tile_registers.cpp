@@ -196,7 +196,7 @@ TEST_CASE("kernels with tile registers compute what their loops do") {
   if (host.isa != Isa::Avx512) MESSAGE("skipped: no AVX-512");
 }
 
-TEST_CASE("a machine with AMX runs them") {
+TEST_CASE("a machine with AMX runs them, and computes bit by bit what the functions in their place do") {
   const Target host = host_target();
   if (!host.has(TensorUnit::AmxInt8) || !host.has(TensorUnit::AmxBf16)) {
     MESSAGE("skipped: no AMX");
@@ -206,7 +206,11 @@ TEST_CASE("a machine with AMX runs them") {
   for (const Case& c : cases()) {
     const loops::LoopNest nest = loops::lower(tensorized(c));
     const auto arguments = arguments_for(nest);
-    const double error = error_of(compiler.compile(nest), arguments, test::interpreted(nest, arguments));
+    const codegen::Kernel kernel = compiler.compile(nest);
+    const double error = error_of(kernel, arguments, test::interpreted(nest, arguments));
     CHECK_MESSAGE(error <= (c.shape.type == bf16 ? 1e-5 : 0), loops::to_string(nest));
+    auto emulated = arguments;
+    REQUIRE(test::run_kernel(test::with_emulated_tiles(nest, with_units()), emulated));
+    CHECK_MESSAGE(error_of(kernel, arguments, emulated) == 0, loops::to_string(nest));
   }
 }

@@ -190,13 +190,17 @@ Target running() {
   return host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
 }
 
+bool has_tiles(const Target& target) {
+  return target.has(TensorUnit::AmxInt8) && target.has(TensorUnit::AmxBf16);
+}
+
 /// Random inputs of a graph and what the reference makes of them.
 struct Expected {
   Expected(const program::ComputeGraph& of, Rng& rng)
       : graph(of), inputs(reference::random_inputs(of, rng)), tensors(reference::evaluate(of, inputs)) {}
 
   /// Runs the kernel and compares every output with the reference. Returns how many there were.
-  [[nodiscard]] std::size_t check(const codegen::Kernel& kernel, const loops::LoopNest& nest) const {
+  std::size_t check(const codegen::Kernel& kernel, const loops::LoopNest& nest) const {
     std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
     REQUIRE(test::run_kernel(kernel, arguments));
     std::size_t checked = 0;
@@ -388,6 +392,7 @@ TEST_CASE("random schedules with tile registers compute what the reference does"
       config = test::mutated(space, task, *config, rng);
       const loops::LoopNest nest = loops::lower(*config);
       checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
+      if (has_tiles(host)) expected.check(codegen::LlvmCompiler(running()).compile(nest), nest);
     }
     CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph));
     CHECK_MESSAGE(test::registers.misuses == 0, program::to_text(*graph));
@@ -419,6 +424,7 @@ TEST_CASE("random schedules that pad what tile registers leave over compute what
       checked += expected.check(test::with_emulated_tiles(nest, runs), nest);
       CHECK_MESSAGE(test::registers.products > 0, program::to_text(*graph), loops::to_string(nest));
       CHECK(test::registers.misuses == 0);
+      if (has_tiles(host)) expected.check(codegen::LlvmCompiler(running()).compile(nest), nest);
       ++found;
     }
     CHECK_MESSAGE(found == 4, program::to_text(*graph));
