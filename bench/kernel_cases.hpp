@@ -13,6 +13,10 @@
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 
+#ifdef TUNEWRIGHT_BENCH_HAS_DNNL
+#include "dnnl_kernels.hpp"
+#endif
+
 /// The kernels that are tuned and compared: a program, and every library that has the operator.
 namespace tunewright::bench {
 
