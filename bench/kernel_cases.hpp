@@ -123,9 +123,11 @@ inline std::vector<KernelCase> benchmark_cases() {
   cases.push_back(
       narrow_product_case("matmul_bf16/4096x1024x1024", {1, 4096, 1024, 1024}, NarrowType::BFloat16));
   for (const NarrowType type : {NarrowType::Bytes, NarrowType::BFloat16}) {
-    const ConvolutionShape shape{28, 28, 128, 128, 3, 1, 1};
     const std::string narrow = type == NarrowType::Bytes ? "int8" : "bf16";
-    cases.push_back(narrow_convolution_case("conv2d_" + narrow + name_of(shape).substr(6), shape, type));
+    for (const ConvolutionShape& s : resnet50_convolutions()) {
+      if (s.kernel != 3 || s.stride != 1) continue;
+      cases.push_back(narrow_convolution_case("conv2d_" + narrow + name_of(s).substr(6), s, type));
+    }
   }
   cases.push_back(product_case("matmul/128x3072x768", {1, 128, 3072, 768}));
   cases.push_back(product_case("matmul/3136x64x576", {1, 3136, 64, 576}));
