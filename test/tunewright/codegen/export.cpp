@@ -15,6 +15,8 @@
 #include "support/nest_builder.hpp"
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 
 namespace {
 
@@ -123,6 +125,60 @@ TEST_CASE("the header of a kernel with tile registers says who asks for them, an
   REQUIRE(std::system(
               ("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c").c_str()) == 0);
   CHECK((std::system((at + "/program").c_str()) == 0) == host::permit_tile_registers());
+}
+
+TEST_CASE("a C program runs a kernel with tile registers where the processor has them") {
+  const Target host = host_target();
+  if (!host.has(TensorUnit::AmxInt8) || std::system("cc --version > /dev/null 2>&1") != 0) {
+    MESSAGE("skipped: no AMX, or no C compiler");
+    return;
+  }
+  using namespace schedule;
+  const Schedule product{
+      program::operators::matmul_graph({.m = 16,
+                                        .n = 16,
+                                        .k = 64,
+                                        .constant_b = true,
+                                        .type = program::ScalarType::UInt8,
+                                        .type_b = program::ScalarType::Int8}),
+      {Split{2, 2, {16, 4}}, Reorder{2, {3, 0, 4, 1, 5}}, Pack{1, 2}, Tensorize{2, 0, "amx_int8"}}};
+  const codegen::Kernel compiled = codegen::LlvmCompiler(host).compile(loops::lower(product));
+  REQUIRE(compiled.uses_tile_registers);
+  const Folder folder;
+  codegen::export_kernel(compiled, "tiles", folder.path);
+  std::ofstream(folder.path / "main.c") << R"(
+#include "tiles.h"
+
+static _Alignas(64) uint8_t A[16][64];
+static _Alignas(64) int8_t B[64][16], packed[64 * 16];
+static _Alignas(64) int32_t C[16][16];
+
+int main(void) {
+  for (int k = 0; k < 64; ++k) {
+    for (int i = 0; i < 16; ++i) {
+      A[i][k] = (uint8_t)(31 * i + 7 * k);
+      B[k][i] = (int8_t)(17 * k - 29 * i);
+    }
+  }
+  if (tunewright_permit_tile_registers() != 0) return 1;
+  void* buffers[tiles_buffer_count] = {A, packed, C};
+  tiles_pack_B(&B[0][0], packed);
+  tiles(buffers, &tunewright_serial_runtime);
+  for (int i = 0; i < 16; ++i) {
+    for (int j = 0; j < 16; ++j) {
+      int32_t sum = 0;
+      for (int k = 0; k < 64; ++k) sum += A[i][k] * B[k][j];
+      if (C[i][j] != sum) return 2;
+    }
+  }
+  return 0;
+}
+)";
+  const std::string at = folder.path.string();
+  REQUIRE(std::system(
+              ("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + at + "/tiles.o")
+                  .c_str()) == 0);
+  CHECK(std::system((at + "/program").c_str()) == 0);
 }
 
 TEST_CASE("misuse is named") {
