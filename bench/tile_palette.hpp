@@ -17,7 +17,7 @@ namespace tunewright::bench {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-/// While one lives, CPUID tells its thread of the one palette there is (Intel SDM, volume 1, 18.1): eight registers, 16 rows
+/// While one lives, CPUID tells its thread of the one palette there is (Intel SDM, volume 1, chapter 18): eight registers, 16 rows
 /// of 64 bytes. It does nothing where CPUID tells it anyway, where there is no AMX, or where CPUID cannot be made to
 /// fault. One at a time.
 class TilePalette {
@@ -69,7 +69,7 @@ class TilePalette {
     auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
     const auto* instruction = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
     if (instruction[0] != 0x0F || instruction[1] != 0xA2) {  // not CPUID: a fault of its own
-      signal(SIGSEGV, SIG_DFL);
+      sigaction(SIGSEGV, &before_, nullptr);
       return;
     }
     set_cpuid(true);
@@ -83,7 +83,7 @@ class TilePalette {
     registers[REG_RIP] += 2;
   }
 
-  struct sigaction before_ {};
+  inline static struct sigaction before_ {};
   bool faults_ = false;
 };
 
