@@ -2,14 +2,16 @@
 //
 // What drafting costs and what it keeps, on one core, on CPU and GPU tasks.
 //
-// pruner/cost, microseconds of processor time a candidate, in batches of 512 new ones:
-//   draft                   SymbolAnalyzer from configurations, its plans of the sketches made
-//   first_draft             the same on its very first batch, with making them
+// pruner/cost, microseconds of processor time a candidate. All contestants take turns on each of 25 batches of 512 new
+// candidates, in this order on every other batch and the other way round on the rest; medians over the batches:
+//   draft                   SymbolAnalyzer from configurations, having met the sketches in other candidates
+//   first_draft             the same without, so with making the plans of the sketches
 //   pattern_aware, gbdt     the learned models of the Pruner and Ansor recipes from configurations: replaying and
 //                           lowering, describing, predicting
-//   pattern_aware_over_draft, gbdt_over_draft   times the draft is cheaper
 //   lower                   replaying and lowering, of these
-//   of_programs_draft, of_programs_pattern_aware, of_programs_ratio   all of it once programs are lowered
+//   of_programs_draft, of_programs_pattern_aware   draft and model once programs are lowered
+// Times the draft is cheaper, each the median over the batches of the ratio of two times on the same batch:
+//   pattern_aware_over_draft, gbdt_over_draft, of_programs_ratio
 // pruner/best_k: of 8,000 random programs the draft keeps 512; latency of the best of all over that of the k-th best
 // kept, on the simulated machine: best_1_512_of_8000 and so on; top_1 of the program the draft thinks best; spearman.
 // A draft and the simulated machine are written by the same people with the same machines in mind: the second half
@@ -21,9 +23,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <ctime>
-#include <limits>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,7 @@
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/ranking.hpp"
+#include "tunewright/stats/robust.hpp"
 #include "two_cores.hpp"
 
 namespace {
@@ -71,19 +75,53 @@ std::vector<Config> sample(const spaces::MultiLevelTiling& space, const Task& ta
   return drawn;
 }
 
-/// Microseconds a candidate of processor time, which other programs do not take part in: the least over `batches` of
-/// `work(batch)`, each of which was copied just before, as candidates that were just bred.
-template <class F>
-double microseconds(std::span<const std::vector<Config>> batches, const F& work) {
-  double least = std::numeric_limits<double>::infinity();
-  for (const std::vector<Config>& batch : batches) {
-    const std::vector<Config> bred = batch;
-    const std::clock_t start = std::clock();
-    work(std::span<const Config>(bred));
-    least = std::min(least, 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+/// What takes turns, and microseconds of processor time a candidate that it took, by batch. Other programs do not take
+/// part in these.
+class Contest {
+ public:
+  using Work = std::function<void(std::span<const Config>)>;
+
+  void add(std::string name, Work work) { contestants_.push_back({std::move(name), std::move(work), {}}); }
+
+  /// Lets all of them work on a batch, each on a copy made just before, as candidates that were just bred.
+  void run(const std::vector<Config>& batch) {
+    for (Contestant& contestant : contestants_) {
+      const std::vector<Config> bred = batch;
+      const std::clock_t start = std::clock();
+      contestant.work(std::span<const Config>(bred));
+      const double spent = 1e6 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+      contestant.microseconds.push_back(spent / static_cast<double>(batch.size()));
+    }
+    std::reverse(contestants_.begin(), contestants_.end());
   }
-  return least / static_cast<double>(batches.front().size());
-}
+
+  void report_medians(benchmark::UserCounters& found) const {
+    for (const Contestant& contestant : contestants_)
+      found[contestant.name] = stats::median(contestant.microseconds);
+  }
+  /// Median over the batches of the time of one over that of another one.
+  [[nodiscard]] double median_ratio(std::string_view slower, std::string_view quicker) const {
+    std::vector<double> ratios = of(slower);
+    const std::vector<double>& base = of(quicker);
+    for (std::size_t batch = 0; batch < ratios.size(); ++batch) ratios[batch] /= base[batch];
+    return stats::median(std::move(ratios));
+  }
+
+ private:
+  struct Contestant {
+    std::string name;
+    Work work;
+    std::vector<double> microseconds;  // by batch
+  };
+
+  [[nodiscard]] const std::vector<double>& of(std::string_view name) const {
+    return std::find_if(contestants_.begin(), contestants_.end(),
+                        [name](const Contestant& c) { return c.name == name; })
+        ->microseconds;
+  }
+
+  std::vector<Contestant> contestants_;
+};
 
 using Statements = features::PerStatement;
 using Movements = features::Joined<features::PerStatement, features::Dataflow>;
@@ -98,16 +136,14 @@ models::PatternAware trained_network(const FeatureBatch& x, std::span<const floa
 }
 
 void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {
-  constexpr std::size_t batch = 512, runs = 8;
+  constexpr std::size_t batch = 512, batches = 25, batches_met = 8;
   const Task task = task_of(kind, target);
   const spaces::MultiLevelTiling space;
-  std::vector<std::vector<Config>> batches;
-  for (std::size_t run = 0; run < runs; ++run) batches.push_back(sample(space, task, batch, run));
-  const std::span<const Config> some(batches.front());
   // Few enough to stay in cache, as programs do that were just lowered.
   constexpr std::size_t lowered = 32;
+  const std::vector<Config> some = sample(space, task, batch);
   std::vector<loops::LoopNest> nests;
-  for (const Config& config : some.first(lowered)) nests.push_back(loops::lower(config));
+  for (const Config& config : std::span(some).first(lowered)) nests.push_back(loops::lower(config));
 
   std::vector<float> score(batch);
   Rng rng(2);
@@ -116,41 +152,44 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
   models::Gbdt trees{.threads = 1};
   trees.fit(Statements{}.extract(space, task, some), score, std::vector<std::uint32_t>(batch, 0));
   const drafts::SymbolAnalyzer draft;
+  for (std::size_t met = 0; met < batches_met; ++met)
+    draft.score(space, task, std::span<const Config>(sample(space, task, batch, met)), score);
 
-  for (auto _ : state) {
-    auto& found = state.counters;
-    found["first_draft"] = microseconds(std::span(batches).first(1), [&](std::span<const Config> configs) {
-      draft.score(space, task, configs, score);
-    });
-    found["draft"] = microseconds(
-        batches, [&](std::span<const Config> configs) { draft.score(space, task, configs, score); });
-    found["pattern_aware"] = microseconds(batches, [&](std::span<const Config> configs) {
-      network.predict(Movements{}.extract(space, task, configs), score);
-    });
-    found["gbdt"] = microseconds(batches, [&](std::span<const Config> configs) {
-      trees.predict(Statements{}.extract(space, task, configs), score);
-    });
-    found["lower"] = microseconds(batches, [&](std::span<const Config> configs) {
-      for (const Config& config : configs) benchmark::DoNotOptimize(loops::lower(config));
-    });
-    found["of_programs_draft"] = microseconds(batches, [&](std::span<const Config>) {
-      auto latency_s = draft.for_target(task.target);
-      for (std::size_t i = 0; i < batch; ++i) benchmark::DoNotOptimize(latency_s(nests[i % lowered]));
-    });
-    found["of_programs_pattern_aware"] = microseconds(batches, [&](std::span<const Config>) {
-      FeatureBatch statements(features::per_statement::columns), movements(features::dataflow::columns);
-      features::per_statement::Describer of_statements;
-      features::dataflow::Describer of_movements;
-      for (std::size_t i = 0; i < batch; ++i) {
-        of_statements.describe(nests[i % lowered], task, statements);
-        of_movements.describe(nests[i % lowered], task, movements);
-      }
-      network.predict(Movements{}.join({std::move(statements), std::move(movements)}), score);
-    });
-    found["pattern_aware_over_draft"] = found["pattern_aware"] / found["draft"];
-    found["gbdt_over_draft"] = found["gbdt"] / found["draft"];
-    found["of_programs_ratio"] = found["of_programs_pattern_aware"] / found["of_programs_draft"];
-  }
+  Contest contest;
+  contest.add("draft", [&](std::span<const Config> configs) { draft.score(space, task, configs, score); });
+  contest.add("first_draft", [&](std::span<const Config> configs) {
+    drafts::SymbolAnalyzer{}.score(space, task, configs, score);
+  });
+  contest.add("pattern_aware", [&](std::span<const Config> configs) {
+    network.predict(Movements{}.extract(space, task, configs), score);
+  });
+  contest.add("gbdt", [&](std::span<const Config> configs) {
+    trees.predict(Statements{}.extract(space, task, configs), score);
+  });
+  contest.add("lower", [&](std::span<const Config> configs) {
+    for (const Config& config : configs) benchmark::DoNotOptimize(loops::lower(config));
+  });
+  contest.add("of_programs_draft", [&](std::span<const Config>) {
+    auto latency_s = draft.for_target(task.target);
+    for (std::size_t i = 0; i < batch; ++i) benchmark::DoNotOptimize(latency_s(nests[i % lowered]));
+  });
+  contest.add("of_programs_pattern_aware", [&](std::span<const Config>) {
+    FeatureBatch statements(features::per_statement::columns), movements(features::dataflow::columns);
+    features::per_statement::Describer of_statements;
+    features::dataflow::Describer of_movements;
+    for (std::size_t i = 0; i < batch; ++i) {
+      of_statements.describe(nests[i % lowered], task, statements);
+      of_movements.describe(nests[i % lowered], task, movements);
+    }
+    network.predict(Movements{}.join({std::move(statements), std::move(movements)}), score);
+  });
+  for (auto _ : state)
+    for (std::size_t b = 0; b < batches; ++b) contest.run(sample(space, task, batch, batches_met + b));
+  contest.report_medians(state.counters);
+  state.counters["pattern_aware_over_draft"] = contest.median_ratio("pattern_aware", "draft");
+  state.counters["gbdt_over_draft"] = contest.median_ratio("gbdt", "draft");
+  state.counters["of_programs_ratio"] =
+      contest.median_ratio("of_programs_pattern_aware", "of_programs_draft");
 }
 
 template <class Draft>
