@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
@@ -71,8 +71,12 @@ class CpuAnalysis {
     target_ = &target;
     core_ = &core;
     total_ = 0;
-    buffers_bytes_ = 0;
-    for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes_ += static_cast<double>(buffer.bytes());
+    double buffers_bytes = 0;
+    for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
+    const std::array<double, 3> capacity = capacities();
+    for (moving_levels_ = 0; moving_levels_ < capacity.size(); ++moving_levels_)
+      if (buffers_bytes <= capacity[moving_levels_])
+        break;  // there since the last run, and beyond nothing moves
     reader_.read(
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
         [this](const OutlineStatement& statement) { total_ += cost(symbols(statement), statement); },
@@ -86,6 +90,7 @@ class CpuAnalysis {
   }
   [[nodiscard]] Roof roof(const Outline& outline, const Target& target) {
     target_ = &target;
+    moving_levels_ = CpuSymbols{}.bytes.size();
     Roof found;
     reader_.read(
         outline, [](const OutlineLoop&) {},
@@ -101,6 +106,11 @@ class CpuAnalysis {
   }
 
  private:
+  struct Around {
+    double iterations = 1;    // of the loops outside
+    double bytes_inside = 0;  // below 0: not known yet
+  };
+
   [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
     return kind == loops::LoopKind::Unrolled || kind == loops::LoopKind::Vectorized;
   }
@@ -179,33 +189,40 @@ class CpuAnalysis {
             static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
+  /// Of each level, at the innermost loop whose reach it does not hold. What loops reach only grows with each one around
+  /// them, so that loop is found by halving.
   void find_traffic(CpuSymbols& s) {
     const std::span<const OutlineLoop> open = reader_.open();
-    const double line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
     const std::array<double, 3> capacity = capacities();
-    double outside = s.tile_runs;  // iterations of the loops outside depth
-    for (std::size_t l = open.size(); l-- > 0 && in_tile(open[l].kind);)
-      outside *= static_cast<double>(open[l].extent);
-    std::size_t level = 0;
-    double touched = 0;
-    bool first = true;
-    for (std::size_t depth = open.size(); level < capacity.size();) {
-      if (depth > 0) {
-        --depth;
-        outside /= static_cast<double>(open[depth].extent);
-        reach_.run(~LoopSet{0} << depth);
-      }
-      touched = 0;
-      bytes_.resize(reach_.accesses().size());
-      for (std::size_t i = 0; i < bytes_.size(); ++i) {
-        const StatementReach::Access& a = reach_.accesses()[i];
-        if (first || (a.moved_by >> depth & 1U) != 0) bytes_[i] = reach_.line_bytes(a, line);
-        touched += bytes_[i];
-      }
-      first = false;
-      while (level < capacity.size() && (touched > capacity[level] || depth == 0))
-        s.bytes[level++] = outside * touched;
+    double outside = 1;
+    for (std::size_t depth = 0; depth < open.size(); ++depth) {
+      around_[depth] = {outside, -1};
+      outside *= static_cast<double>(open[depth].extent);
     }
+    if (open.empty()) around_[0] = {1, -1};
+    std::size_t inmost = open.empty() ? 0 : open.size() - 1;
+    for (std::size_t level = 0; level < moving_levels_; ++level) {
+      std::size_t outmost = 0;
+      while (outmost < inmost) {
+        const std::size_t middle = (outmost + inmost + 1) / 2;
+        if (bytes_from(middle) > capacity[level])
+          outmost = middle;
+        else
+          inmost = middle - 1;
+      }
+      s.bytes[level] = around_[inmost].iterations * bytes_from(inmost);
+    }
+  }
+
+  /// Bytes that the loops from a depth inwards touch, in whole cache lines.
+  double bytes_from(std::size_t depth) {
+    double& touched = around_[depth].bytes_inside;
+    if (touched >= 0) return touched;
+    const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
+    reach_.run(~LoopSet{0} << depth);
+    touched = 0;
+    for (const StatementReach::Access& a : reach_.accesses()) touched += reach_.line_bytes(a, line);
+    return touched;
   }
 
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
@@ -221,9 +238,7 @@ class CpuAnalysis {
     if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
     double longest = s.tile_runs * tile;
     double all = longest;
-    const std::array<double, 3> capacity = capacities();
-    for (std::size_t level = 0; level < s.bytes.size(); ++level) {
-      if (buffers_bytes_ <= capacity[level]) break;  // there since the last run, and beyond nothing moves
+    for (std::size_t level = 0; level < moving_levels_; ++level) {
       double moving = s.bytes[level] / core_->bytes_per_cycle[level];
       if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
       all += moving;
@@ -235,11 +250,11 @@ class CpuAnalysis {
   const Target* target_ = nullptr;
   const CpuCore* core_ = nullptr;
   double total_ = 0;
-  double buffers_bytes_ = 0;
+  std::size_t moving_levels_ = 0;  // caches that do not hold all buffers together, the first ones
   NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
-  std::vector<double> bytes_;                                     // by access
+  std::array<Around, NestReader::max_depth> around_;              // by depth, of one statement
   std::array<double, NestReader::max_depth> runs_;                // by depth, of the loop
   std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
 };

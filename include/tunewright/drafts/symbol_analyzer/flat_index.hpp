@@ -73,8 +73,7 @@ struct FlatIndex {
   /// A term that comes after all others.
   void append(const Term& term, std::int64_t coefficient) {
     if (count == max_terms) throw NoRoom(max_terms + 1, max_terms);
-    terms_[count] = term;
-    terms_[count++].coefficient = coefficient;
+    terms_[count++] = {coefficient, term.divisor, term.of, term.kind};
   }
   void erase(std::size_t place) noexcept {
     for (std::size_t i = place + 1; i < count; ++i) terms_[i - 1] = terms_[i];
@@ -105,6 +104,7 @@ class IndexArena {
 
   void clear() noexcept {
     numerators_.clear();
+    ranges_.clear();
     extents.clear();
   }
   [[nodiscard]] const FlatIndex& numerator(const Term& term) const noexcept { return numerators_[term.of]; }
@@ -148,6 +148,14 @@ class IndexArena {
     if (term.kind != Kind::Variable) rejoin(to, place);
   }
 
+  /// `to` += `coefficient` * a variable, most often one that comes after all others.
+  void add_variable(FlatIndex& to, program::Var var, std::int64_t coefficient) const {
+    if (coefficient != 0 && (to.count == 0 || is_variable_before(to.terms().back(), var)))
+      to.append({coefficient, 1, var, Kind::Variable}, coefficient);
+    else
+      add(to, {coefficient, 1, var, Kind::Variable}, coefficient);
+  }
+
   [[nodiscard]] bool equal(const FlatIndex& a, const FlatIndex& b) const { return compare(a, b) == 0; }
 
   [[nodiscard]] bool uses(const FlatIndex& e, program::Var var) const {
@@ -172,7 +180,7 @@ class IndexArena {
   /// Of the atom of a term.
   [[nodiscard]] program::Range range(const Term& term) const {
     if (term.kind == Kind::Variable) return {0, extents[term.of] - 1};
-    const program::Range inner = range(numerator(term));
+    const program::Range inner = ranges_[term.of];
     const program::Range quotients{program::floor_div(inner.min, term.divisor),
                                    program::floor_div(inner.max, term.divisor)};
     if (term.kind == Kind::Quotient) return quotients;
@@ -188,12 +196,15 @@ class IndexArena {
       quotient = e;
       return;
     }
+    if (e.count == 1 && e.constant == 0 && e.terms()[0].coefficient == 1) {
+      divide_atom(e, divisor, quotient, remainder);
+      return;
+    }
     if (split(e, divisor, quotient, remainder)) return;
     const FlatIndex rest = remainder;
     remainder.set(0);
     if (divide_coarser(rest, divisor, quotient, remainder)) return;
-    const auto of = static_cast<std::uint32_t>(numerators_.size());
-    numerators_.push_back(rest);
+    const std::uint32_t of = keep_numerator(rest, range(rest));
     add(remainder, {1, divisor, of, Kind::Remainder}, 1);
     add(quotient, {1, divisor, of, Kind::Quotient}, 1);
   }
@@ -240,8 +251,7 @@ class IndexArena {
       if (term.kind != Kind::Variable) {
         FlatIndex inner;
         copy(*term.numerator, inner);
-        flat.of = static_cast<std::uint32_t>(numerators_.size());
-        numerators_.push_back(inner);
+        flat.of = keep_numerator(inner, range(inner));
       }
       to.insert(to.count, flat);
     }
@@ -298,6 +308,23 @@ class IndexArena {
     }
   }
 
+  /// As `divide`, of a single atom.
+  void divide_atom(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
+    const program::Range r = range(e.terms()[0]);
+    const std::int64_t carry = program::floor_div(r.min, divisor);
+    if (carry == program::floor_div(r.max, divisor)) {
+      quotient.set(carry);
+      remainder = e;
+      remainder.constant = -carry * divisor;
+      return;
+    }
+    const std::uint32_t of = keep_numerator(e, r);
+    quotient.set(0);
+    quotient.append({1, divisor, of, Kind::Quotient}, 1);
+    remainder.set(0);
+    remainder.append({1, divisor, of, Kind::Remainder}, 1);
+  }
+
   /// `e` = divisor * `high` + `low`, terms that are multiples of the divisor above. True where `low` stays within the
   /// divisor, as it then cannot carry.
   bool split(const FlatIndex& e, std::int64_t divisor, FlatIndex& high, FlatIndex& low) {
@@ -320,6 +347,12 @@ class IndexArena {
     return true;
   }
 
+  /// Greatest one; most often the coefficient divides the divisor.
+  [[nodiscard]] static std::int64_t common_divisor(std::int64_t coefficient, std::int64_t divisor) noexcept {
+    const bool divides = coefficient > 0 && program::floor_mod(divisor, coefficient) == 0;
+    return divides ? coefficient : std::gcd(coefficient, divisor);
+  }
+
   /// As `IndexExpr` divides where some terms are multiples of a g that divides the divisor and the others cannot
   /// carry. `quotient` is added to.
   bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
@@ -327,7 +360,7 @@ class IndexArena {
     while (limit > 1) {
       std::int64_t g = 1;
       for (const Term& term : e.terms()) {
-        const std::int64_t common = std::gcd(term.coefficient, divisor);
+        const std::int64_t common = common_divisor(term.coefficient, divisor);
         if (common < limit) g = std::max(g, common);
       }
       if (g == 1) return false;
@@ -346,7 +379,15 @@ class IndexArena {
     return false;
   }
 
+  /// Its place in the arena.
+  std::uint32_t keep_numerator(const FlatIndex& e, program::Range range) {
+    numerators_.push_back(e);
+    ranges_.push_back(range);
+    return static_cast<std::uint32_t>(numerators_.size() - 1);
+  }
+
   std::vector<FlatIndex> numerators_;
+  std::vector<program::Range> ranges_;  // of the numerators
 };
 
 }  // namespace tunewright::drafts

@@ -81,14 +81,18 @@ struct Outline {
     indices.clear();
     loops.clear();
     statements.clear();
-    steps_.clear();
+    step_count_ = 0;
     kernels = 0;
   }
-  void add(Event event, std::size_t of = 0) { steps_.push_back({event, static_cast<std::uint32_t>(of)}); }
-  [[nodiscard]] std::span<const Step> steps() const noexcept { return steps_; }
+  void add(Event event, std::size_t of = 0) {
+    if (step_count_ == steps_.size()) steps_.resize(2 * step_count_ + 64);
+    steps_[step_count_++] = {event, static_cast<std::uint32_t>(of)};
+  }
+  [[nodiscard]] std::span<const Step> steps() const noexcept { return std::span(steps_).first(step_count_); }
 
  private:
-  std::vector<Step> steps_;
+  std::vector<Step> steps_;  // the first ones count
+  std::size_t step_count_ = 0;
 };
 
 /// The distinct loads of a body, in the order met. Throws `std::invalid_argument` for tensors without buffer.

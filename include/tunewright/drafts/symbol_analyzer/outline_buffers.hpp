@@ -20,26 +20,12 @@ class OutlineBuffers : OutlinePass {
 
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
-    outline_.buffers.resize(plan_->buffers);
+    outline_.buffers = plan_->buffers;
     for (TensorId id = 0; id < plan_->stages.size(); ++id) {
-      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer) continue;
-      const schedule::Stage& stage = state().stages[id];
+      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer || state().stages[id].is_source()) continue;
       OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
-      b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
-      b.stages = 1;
-      b.asynchronous = false;
-      b.packed = false;
-      if (stage.is_source() || plan_->stages[id].is_output) {
-        b.role = !stage.is_source()                          ? loops::BufferRole::Output
-                 : stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
-                                                             : loops::BufferRole::Input;
-        b.shape.resize(stage.op->rank());
-        for (std::size_t d = 0; d < b.shape.size(); ++d) b.shape[d] = stage.op->axes[d].extent;
-      } else {
-        b.role = loops::BufferRole::Temporary;
-        find_stored(stage, plan_->info[id].op->axes.size(), plan_->info[id].op->rank(), work_[id], b.shape);
-      }
-      b.scope = stage.is_source() ? stage.scope : scope_of(stage, work_[id]);
+      if (b.role == loops::BufferRole::Temporary) find_stored(state().stages[id], work_[id], b.shape);
+      b.scope = scope_of(state().stages[id], work_[id]);
     }
     // In this order, since what is packed is not kept apart.
     for (const schedule::Pack& pack : state().packs)
@@ -60,29 +46,22 @@ class OutlineBuffers : OutlinePass {
   }
 
  private:
-  static void find_stored(const schedule::Stage& stage, std::size_t axes, std::size_t rank, Work& w,
-                          std::vector<std::int64_t>& shape) {
-    w.last.assign(stage.iterators.size(), 0);
-    for (const IterId iter : stage.order) w.last[iter] = w.extent[iter] - 1;
-    for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
-      for (const IterId parent : r->parents) w.last[parent] = w.extent[parent] - 1;
-      const IterId whole = r->parents[0];
-      if (r->parents.size() > 1 || whole >= axes) continue;
-      w.last[whole] = 0;
-      for (const IterId part : r->children) w.last[whole] = w.last[whole] * w.extent[part] + w.last[part];
+  /// All that the loops of a stage reach, beyond its window too.
+  static void find_stored(const schedule::Stage& stage, const Work& w, std::vector<std::int64_t>& shape) {
+    for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = w.extent[d];
+    for (const schedule::Relation& r : stage.relations) {
+      const IterId whole = r.parents[0];
+      if (r.parents.size() > 1 || whole >= shape.size()) continue;
+      std::int64_t reached = 1;
+      for (const IterId part : r.children) reached *= w.extent[part];
+      shape[whole] = reached;
     }
-    shape.resize(rank);
-    for (std::size_t d = 0; d < rank; ++d) shape[d] = w.last[d] + 1;
   }
 
-  [[nodiscard]] loops::Scope scope_of(const schedule::Stage& stage, const Work& w) const {
+  [[nodiscard]] static loops::Scope scope_of(const schedule::Stage& stage, const Work& w) {
     if (stage.scope != loops::Scope::Global || stage.location.kind != Kind::At) return stage.scope;
-    loops::Scope scope = loops::Scope::Global;
-    for (const Var var : w.path) {
-      if (schedule::is_thread_index(kinds_[var])) return loops::Scope::Local;
-      if (schedule::is_hardware_index(kinds_[var])) scope = loops::Scope::Shared;
-    }
-    return scope;
+    if (w.is_inside(LoopKind::ThreadX, LoopKind::ThreadZ)) return loops::Scope::Local;
+    return w.is_inside(LoopKind::BlockX, LoopKind::BlockZ) ? loops::Scope::Shared : loops::Scope::Global;
   }
 
   using Piece = OutlineWork::Piece;
@@ -179,8 +158,7 @@ class OutlineBuffers : OutlinePass {
     const auto element = static_cast<std::int64_t>(b.element_bytes);
     if (b.role != loops::BufferRole::Temporary || b.packed || b.shape.size() < 2) return;
     if (state().stages[id].location.kind != Kind::At || b.scope == loops::Scope::Shared) return;
-    for (const Var var : work_[id].path)
-      if (schedule::is_hardware_index(kinds_[var])) return;
+    if (work_[id].is_inside(LoopKind::BlockX, LoopKind::ThreadZ)) return;
     if (b.shape.back() * element % 512 == 0) b.shape.back() += 64 / element;
   }
 

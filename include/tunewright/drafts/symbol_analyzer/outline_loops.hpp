@@ -44,63 +44,53 @@ class OutlineLoops : OutlinePass {
     ++outline_.kernels;
   }
 
-  void emit_stage(TensorId id) {
+  void emit_stage(TensorId id) { emit_loops(id, initialised_at(id)); }
+
+  /// Place of the outermost reduction that runs, or is listed, in front of which sums are filled; beyond all places for
+  /// what is no sum.
+  [[nodiscard]] std::size_t initialised_at(TensorId id) const {
     const schedule::Stage& stage = state().stages[id];
     const Work& w = work_[id];
-    std::size_t initialised = stage.order.size() + 1;  // never
-    if (plan_->info[id].op->has_reduction()) {
-      initialised = stage.order.size();
-      std::size_t first_listed = stage.order.size();
-      for (std::size_t place = stage.order.size(); place-- > 0;) {
-        const IterId iter = stage.order[place];
-        if (stage.iterators[iter].kind != program::AxisKind::Reduction) continue;
-        first_listed = place;
-        if (runs(w, iter)) initialised = place;
-      }
-      if (initialised == stage.order.size()) initialised = first_listed;
+    if (!plan_->info[id].op->has_reduction()) return stage.order.size() + 1;
+    const std::size_t first = plan_->stages[id].first_reduction;
+    for (std::size_t place = first; place < stage.order.size(); ++place) {
+      const IterId iter = stage.order[place];
+      const bool runs = w.var[iter] != no_var || w.index[iter] != no_var;
+      if (runs && stage.iterators[iter].kind == program::AxisKind::Reduction) return place;
     }
-    emit_loops(id, initialised);
-  }
-
-  [[nodiscard]] static bool runs(const Work& w, IterId iter) {
-    return w.var[iter] != no_var || rebinding_of(w, iter) != nullptr;
-  }
-  [[nodiscard]] static const Rebinding* rebinding_of(const Work& w, IterId iter) {
-    for (const Rebinding& r : w.rebound)
-      if (r.iter == iter) return &r;
-    return nullptr;
+    return first;
   }
 
   void emit_loops(TensorId id, std::size_t initialised) {
     const schedule::Stage& stage = state().stages[id];
-    const loops::detail::StageInfo& info = plan_->info[id];
     const Work& w = work_[id];
     const SchedulePlan::StagePlan& plan = plan_->stages[id];
+    const std::size_t places = stage.order.size();
     std::size_t opened = 0;
     std::size_t next = 0;   // of what is computed inside
     bool outermost = true;  // no loop or branch of this stage yet
     for (std::size_t place = 0;; ++place) {
       if (place == initialised) emit_initialisation(stage, w, place);
-      if (place == stage.order.size()) break;
+      if (place == places) break;
       const IterId iter = stage.order[place];
-      const Rebinding* rebound = rebinding_of(w, iter);
-      if (rebound != nullptr) {
-        if (rebound->extent != extent_of(rebound->index)) outermost = false;
+      if (w.index[iter] != no_var) {
+        if (w.extent[iter] != extent_of(static_cast<Var>(w.index[iter]))) outermost = false;
       } else if (w.var[iter] != no_var) {
         enter(w, iter, outermost ? stage.unroll_limit : 0,
               stage.iterators[iter].kind == program::AxisKind::Reduction);
         ++opened;
         outermost = false;
       }
+      if (next == plan.inside.size() || plan.inside[next].place != place) continue;
       const std::size_t first = next;
       for (; next < plan.inside.size() && plan.inside[next].place == place; ++next)
         add(Outline::Event::Allocate, plan_->buffer_of[plan.inside[next].stage]);
       for (std::size_t child = first; child < next; ++child) emit_stage(plan.inside[child].stage);
     }
     const auto statement = outline_.statements.size();
-    outline_.statements.push_back(
-        {info.op->has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
-         plan_->buffer_of[id], plan.operations, plan.loads, w.axis_values});
+    outline_.statements.push_back({plan_->info[id].op->has_reduction() ? loops::Statement::Kind::Update
+                                                                       : loops::Statement::Kind::Assign,
+                                   plan_->buffer_of[id], plan.operations, plan.loads, w.axis_values});
     add(Outline::Event::Run, statement);
     for (; opened > 0; --opened) leave();
   }
@@ -118,7 +108,7 @@ class OutlineLoops : OutlinePass {
     for (std::size_t p = place; p < stage.order.size(); ++p) {
       const IterId iter = stage.order[p];
       if (stage.iterators[iter].kind == program::AxisKind::Reduction || w.var[iter] == no_var ||
-          rebinding_of(w, iter) != nullptr)
+          w.index[iter] != no_var)
         continue;
       enter(w, iter, 0, false);
       ++opened;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
@@ -30,48 +32,36 @@ class OutlineWindows : OutlinePass {
  private:
   bool infer(TensorId id) {
     const schedule::Stage& stage = state().stages[id];
-    const program::Operator& op = *plan_->info[id].op;
-    const std::size_t rank = op.rank(), axes = op.axes.size();
+    const std::size_t rank = plan_->stages[id].rank, axes = plan_->stages[id].axes;
+    const std::vector<program::Axis>& of_operator = plan_->info[id].op->axes;
     Work& w = work_[id];
     w.path.clear();
-    w.rebound.clear();
+    w.outermost.fill(no_var);
     w.base.resize(rank);
     w.window.resize(rank);
     if (stage.location.kind == Kind::At) {
       const Work& target = work_[stage.location.stage];
       const std::vector<IterId>& order = state().stages[stage.location.stage].order;
       w.path = target.path;
+      w.outermost = target.outermost;
       for (std::size_t p = 0; p <= plan_->stages[id].place; ++p)
-        if (target.var[order[p]] != no_var) w.path.push_back(static_cast<Var>(target.var[order[p]]));
+        if (target.var[order[p]] != no_var) enter(w, static_cast<Var>(target.var[order[p]]));
       find_window(id, w);
     } else {
       for (std::size_t d = 0; d < rank; ++d) {
         w.base[d].set(0);
-        w.window[d] = op.axes[d].extent;
+        w.window[d] = of_operator[d].extent;
       }
     }
     const std::size_t count = stage.iterators.size();
     if (w.extent.size() < count) {
-      w.extent.resize(count);
-      w.var.resize(count);
+      for (std::vector<std::int64_t>* by_iter : {&w.extent, &w.var, &w.index, &w.stride})
+        by_iter->resize(count);
       w.value.resize(count);
     }
-    for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : op.axes[a].extent;
+    for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : of_operator[a].extent;
     schedule::detail::propagate_extents(stage, w.extent);
-    for (const IterId iter : stage.order) {
-      w.var[iter] = no_var;
-      const LoopKind kind = kind_of_loop(stage, w, iter);
-      if (schedule::is_hardware_index(kind)) {
-        bool bound = false;
-        if (!rebind(id, w, iter, kind, bound)) return false;
-        if (bound) continue;
-      }
-      const bool starts_kernel = kind == LoopKind::BlockX && stage.location.kind != Kind::At;
-      if (w.extent[iter] == 1 && !starts_kernel) continue;
-      const Var var = add_variable(w.extent[iter], kind);
-      w.var[iter] = var;
-    }
-    propagate_values(id, w);
+    if (!find_loops(id, w)) return false;
     w.axis_values.resize(axes);
     for (std::size_t a = 0; a < axes; ++a) {
       if (a < rank) {
@@ -79,42 +69,89 @@ class OutlineWindows : OutlinePass {
       } else {
         w.axis_values[a].set(0);
       }
-      add_value(w.axis_values[a], id, w, static_cast<IterId>(a));
+    }
+    propagate_values(id, w);
+    return true;
+  }
+
+  void enter(Work& w, Var var) const {
+    w.path.push_back(var);
+    std::int64_t& outermost = w.outermost[static_cast<std::size_t>(kinds_[var])];
+    if (outermost == no_var) outermost = var;
+  }
+
+  /// Variables of all loops; false where lowering refuses.
+  bool find_loops(TensorId id, Work& w) {
+    const schedule::Stage& stage = state().stages[id];
+    const bool is_root = stage.location.kind != Kind::At;
+    std::uint32_t bound = 0;  // kinds of hardware indices that loops of more than one iteration have
+    for (const IterId iter : stage.order) {
+      w.var[iter] = w.index[iter] = no_var;
+      const std::int64_t extent = w.extent[iter];
+      const LoopKind kind = kind_of_loop(stage, w, iter);
+      if (schedule::is_hardware_index(kind)) {
+        const std::uint32_t bit = extent > 1 ? 1U << static_cast<unsigned>(kind) : 0;
+        if ((bound & bit) != 0) return false;
+        bound |= bit;
+        if (const std::int64_t around = w.outermost[static_cast<std::size_t>(kind)]; around != no_var) {
+          if (!rebind(id, w, iter, static_cast<Var>(around))) return false;
+          continue;
+        }
+      }
+      const bool starts_kernel = kind == LoopKind::BlockX && is_root;
+      if (extent != 1 || starts_kernel) w.var[iter] = add_variable(extent, kind);
     }
     return true;
   }
 
   /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
-  void add_value(FlatIndex& to, TensorId id, const Work& w, IterId iter, std::int64_t factor = 1) const {
-    if (!plan_->stages[id].is_loop[iter])
+  void add_value(FlatIndex& to, const SchedulePlan::StagePlan& plan, const Work& w, IterId iter,
+                 std::int64_t factor = 1) const {
+    if (!plan.is_loop[iter])
       outline_.indices.add(to, w.value[iter], factor);
-    else if (w.var[iter] != no_var)
-      outline_.indices.add(to, {1, 1, static_cast<std::uint32_t>(w.var[iter]), FlatIndex::Kind::Variable},
-                           factor);
+    else if (const std::int64_t var = w.var[iter]; var != no_var)
+      outline_.indices.add_variable(to, static_cast<Var>(var), factor);
   }
 
+  /// Values of iterators that are no loops, and of axes, which hold the bases of their windows.
   void propagate_values(TensorId id, Work& w) {
     const schedule::Stage& stage = state().stages[id];
+    const SchedulePlan::StagePlan& plan = plan_->stages[id];
     for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
-      if (r->parents.size() == 1) {
-        FlatIndex& sum = w.value[r->parents[0]];
-        sum.set(0);
-        std::int64_t stride = 1;
-        for (std::size_t c = 1; c < r->children.size(); ++c) stride *= w.extent[r->children[c]];
-        for (std::size_t c = 0;; stride /= w.extent[r->children[++c]]) {
-          add_value(sum, id, w, r->children[c], stride);
-          if (c + 1 == r->children.size()) break;
-        }
+      if (r->parents.size() > 1) {
+        split_fused(plan, w, *r);
         continue;
       }
-      FlatIndex other(0), *rest = &w.value[r->parents[0]], *quotient = &other;
-      if (r->parents.size() % 2 == 0)
-        std::swap(rest, quotient);  // so that the last quotient is where it stays
-      rest->set(0);
-      add_value(*rest, id, w, r->children[0]);
-      for (std::size_t p = r->parents.size(); p-- > 1; std::swap(rest, quotient))
-        outline_.indices.divide(*rest, w.extent[r->parents[p]], *quotient, w.value[r->parents[p]]);
+      const IterId whole = r->parents[0];
+      FlatIndex* sum = &w.value[whole];
+      if (plan.is_split_axis[whole])
+        sum = &w.axis_values[whole];
+      else
+        sum->set(0);
+      std::int64_t stride = 1;
+      for (std::size_t c = r->children.size(); c-- > 0; stride *= w.extent[r->children[c]])
+        w.stride[r->children[c]] = stride;
+      for (const IterId part : r->children) add_value(*sum, plan, w, part, w.stride[part]);
     }
+    for (std::size_t a = 0; a < w.axis_values.size(); ++a)
+      if (!plan.is_split_axis[a]) add_value(w.axis_values[a], plan, w, static_cast<IterId>(a));
+  }
+
+  void split_fused(const SchedulePlan::StagePlan& plan, Work& w, const schedule::Relation& fused) {
+    FlatIndex one, other, *rest = &one, *quotient = &other;
+    rest->set(0);
+    add_value(*rest, plan, w, fused.children[0]);
+    for (std::size_t p = fused.parents.size(); p-- > 1;) {
+      FlatIndex& remainder = w.value[fused.parents[p]];
+      const std::int64_t extent = w.extent[fused.parents[p]];
+      if (extent == 1) {
+        remainder.set(0);
+        continue;
+      }
+      outline_.indices.divide(*rest, extent, *quotient, remainder);
+      std::swap(rest, quotient);
+    }
+    w.value[fused.parents[0]] = *rest;
   }
 
   Var add_variable(std::int64_t extent, LoopKind kind) {
@@ -123,42 +160,25 @@ class OutlineWindows : OutlinePass {
     return static_cast<Var>(kinds_.size() - 1);
   }
 
-  /// The variable around a stage that is bound to `kind`, or no_var.
-  [[nodiscard]] std::int64_t bound_on_path(const Work& w, LoopKind kind) const {
-    for (const Var var : w.path)
-      if (kinds_[var] == kind) return var;
-    return no_var;
-  }
-
   [[nodiscard]] LoopKind kind_of_loop(const schedule::Stage& stage, const Work& w, IterId iter) const {
     const LoopKind kind = stage.iterators[iter].annotation;
     if (stage.location.kind != Kind::At) return kind;
     if (kind == LoopKind::Parallel) return LoopKind::Serial;
     const bool is_bound = kind == LoopKind::VirtualThread || schedule::is_hardware_index(kind);
-    if (!is_bound || bound_on_path(w, kind) == no_var) return kind;
+    if (!is_bound || w.outermost[static_cast<std::size_t>(kind)] == no_var) return kind;
     const bool shares = stage.scope == schedule::Scope::Shared && schedule::is_thread_index(kind);
     return shares ? kind : LoopKind::Serial;
   }
 
-  /// False where lowering refuses.
-  bool rebind(TensorId id, Work& w, IterId iter, LoopKind kind, bool& bound) {
-    const schedule::Stage& stage = state().stages[id];
-    const std::int64_t extent = w.extent[iter];
-    if (extent > 1) {
-      for (const IterId other : stage.order)
-        if (other != iter && w.extent[other] > 1 && kind_of_loop(stage, w, other) == kind) return false;
-    }
-    const std::int64_t found = bound_on_path(w, kind);
-    if (found == no_var) return true;
-    const auto index = static_cast<Var>(found);
-    const std::int64_t available = extent_of(index);
+  /// Runs a loop of an attached stage on an index that a loop around the stage binds; false where lowering refuses.
+  bool rebind(TensorId id, Work& w, IterId iter, Var index) {
+    const std::int64_t extent = w.extent[iter], available = extent_of(index);
     if (extent > available) return false;
-    bound = true;
-    w.rebound.push_back({iter, index, extent});
+    w.index[iter] = index;
     if (extent == 1) return true;
     w.var[iter] = index;
     if (extent < available) {
-      w.var[iter] = add_variable(extent, kind);
+      w.var[iter] = add_variable(extent, kinds_[index]);
       all_.renamed.push_back({id, static_cast<Var>(w.var[iter]), index});
     }
     return true;
@@ -174,13 +194,6 @@ class OutlineWindows : OutlinePass {
     }
   }
 
-  struct Reach {
-    bool seen = false;
-    bool whole = false;
-    FlatIndex base;
-    program::Range range;
-  };
-
   /// What the readers inside its loop read of an attached stage.
   void find_window(TensorId id, Work& w) {
     const bool shared = state().stages[id].scope == schedule::Scope::Shared;
@@ -192,52 +205,56 @@ class OutlineWindows : OutlinePass {
     }
     const std::vector<program::Axis>& axes = plan_->info[id].op->axes;
     for (std::size_t d = 0; d < w.window.size(); ++d) {
-      Reach reach;
-      for (const SchedulePlan::Reading& reading : plan_->stages[id].readings) {
-        const program::IndexExpr& index = reading.load->indices[d];
-        const std::vector<FlatIndex>& values = work_[reading.reader].axis_values;
-        if (const auto axis = index.as_variable()) {
-          widen(reach, values[*axis]);
-        } else {
-          FlatIndex over_loops;
-          outline_.indices.substitute(
-              index, [&](Var var) -> const FlatIndex& { return values[var]; }, over_loops);
-          widen(reach, over_loops);
-        }
-      }
-      const std::int64_t full = axes[d].extent, extent = reach.range.extent();
-      const bool whole = !reach.seen || reach.whole || extent >= full;
-      w.base[d].set(0);
-      w.window[d] = whole ? full : extent;
-      if (whole) continue;
-      w.base[d] = reach.base;
-      w.base[d].constant += reach.range.min;
+      const std::int64_t full = axes[d].extent;
+      program::Range range;
+      const bool whole =
+          !find_reach(plan_->stages[id].readings, d, w.base[d], range) || range.extent() >= full;
+      w.window[d] = whole ? full : range.extent();
+      if (whole)
+        w.base[d].set(0);
+      else
+        w.base[d].constant = range.min;
     }
   }
 
-  void widen(Reach& reach, const FlatIndex& index) {
-    FlatIndex another;
-    FlatIndex& base = reach.seen ? another : reach.base;
-    program::Range range{index.constant, index.constant};
-    bool mixed = false;
+  /// The terms of fixed variables that the indices of all readings have in common, and the range of all others; false
+  /// where there is more to an index, or no reading.
+  bool find_reach(std::span<const SchedulePlan::Reading> readings, std::size_t dimension, FlatIndex& base,
+                  program::Range& range) {
+    bool seen = false;
+    for (const SchedulePlan::Reading& reading : readings) {
+      const program::IndexExpr& index = reading.load->indices[dimension];
+      const std::vector<FlatIndex>& values = work_[reading.reader].axis_values;
+      FlatIndex over_loops, another;
+      const FlatIndex* read = &over_loops;
+      if (const auto axis = index.as_variable())
+        read = &values[*axis];
+      else
+        outline_.indices.substitute(
+            index, [&](Var var) -> const FlatIndex& { return values[var]; }, over_loops);
+      program::Range own;
+      if (!divide_into_window(*read, seen ? another : base, own)) return false;
+      if (seen && !outline_.indices.equal(base, another)) return false;
+      range = seen ? program::Range{std::min(range.min, own.min), std::max(range.max, own.max)} : own;
+      seen = true;
+    }
+    return seen;
+  }
+
+  /// `index` as a sum of terms of fixed variables and a rest of that range; false where a term has both.
+  bool divide_into_window(const FlatIndex& index, FlatIndex& base, program::Range& range) const {
+    base.set(0);
+    range = {index.constant, index.constant};
     for (const FlatIndex::Term& term : index.terms()) {
       bool uses_fixed = false, uses_inner = false;
       find_uses(term, uses_fixed, uses_inner);
-      mixed = mixed || (uses_fixed && uses_inner);
+      if (uses_fixed && uses_inner) return false;
       if (uses_inner)
         outline_.indices.widen(range, term);
       else
         base.append(term, term.coefficient);
     }
-    if (!reach.seen) {
-      reach.seen = true;
-      reach.whole = mixed;
-      reach.range = range;
-    } else if (mixed || !outline_.indices.equal(reach.base, base)) {
-      reach.whole = true;
-    } else {
-      reach.range = {std::min(reach.range.min, range.min), std::max(reach.range.max, range.max)};
-    }
+    return true;
   }
   void find_uses(const FlatIndex::Term& term, bool& uses_fixed, bool& uses_inner) const {
     if (term.kind == FlatIndex::Kind::Variable) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,12 +18,9 @@ struct OutlineWork {
   using Var = program::Var;
   static constexpr std::int64_t no_var = -1;
 
-  /// How an iterator of an attached stage runs on an index that a loop around the stage already binds.
-  struct Rebinding {
-    schedule::IterId iter = 0;
-    Var index = 0;
-    std::int64_t extent = 1;
-  };
+  /// A variable for each kind of loop, or no_var.
+  using VarOfKind = std::array<std::int64_t, schedule::loop_kind_names.size()>;
+
   /// A variable that stands for part of another one's range until all windows are known.
   struct Renaming {
     program::TensorId of = 0;  ///< stage
@@ -31,12 +30,20 @@ struct OutlineWork {
     std::vector<std::int64_t> extent;    ///< by IterId
     std::vector<FlatIndex> value;        ///< by IterId, of those that are no loops
     std::vector<std::int64_t> var;       ///< by IterId; no_var for loops of extent 1
+    std::vector<std::int64_t> index;     ///< by IterId: bound by a loop around, that it runs on; or no_var
+    std::vector<std::int64_t> stride;    ///< by IterId, within what was split into it
     std::vector<FlatIndex> axis_values;  ///< by axis
     std::vector<FlatIndex> base;         ///< of the window
     std::vector<std::int64_t> window;    ///< its extent
     std::vector<Var> path;               ///< loops around
-    std::vector<Rebinding> rebound;
-    std::vector<std::int64_t> last;  ///< of each iterator, while buffers are made
+    VarOfKind outermost;                 ///< of the loops around
+
+    /// Whether a loop around has one of the kinds from `first` to `last`.
+    [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const {
+      return std::any_of(outermost.begin() + static_cast<std::ptrdiff_t>(first),
+                         outermost.begin() + static_cast<std::ptrdiff_t>(last) + 1,
+                         [](std::int64_t of_kind) { return of_kind != no_var; });
+    }
   };
 
   /// Part of an index of a packed buffer.
@@ -74,7 +81,6 @@ class OutlinePass {
   using Kind = schedule::Location::Kind;
   using LoopKind = schedule::LoopKind;
   using Work = OutlineWork::Stage;
-  using Rebinding = OutlineWork::Rebinding;
   static constexpr std::int64_t no_var = OutlineWork::no_var;
 
   explicit OutlinePass(OutlineWork& all)

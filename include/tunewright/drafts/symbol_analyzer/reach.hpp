@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -36,17 +38,14 @@ class StatementReach {
   void reset(const NestReader& reader, const OutlineStatement& statement) {
     reader_ = &reader;
     statement_ = &statement;
-    const IndexArena& indices = reader.outline().indices;
-    axes_.assign(statement.axis_values.size(), {});
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-      indices.for_each_variable(statement.axis_values[axis], [&](loops::Var var) {
-        if (const auto depth = reader.depth_of(var); depth != NestReader::none)
-          axes_[axis].moved_by |= LoopSet{1} << depth;
-      });
-    }
+    iterations_[NestReader::none] = 1;
+    std::fill_n(iterations_.begin(), reader.open().size(), 1);
+    running_ = 0;
+    axes_.resize(statement.axis_values.size());
+    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
+      axes_[axis] = {loops_in(statement.axis_values[axis]), {}};
     accesses_.clear();
     dimensions_.clear();
-    running_ = 0;
     Access store{statement.target, nullptr, 0};
     for (std::size_t d = 0; d < reader.outline().buffers[statement.target].shape.size(); ++d)
       store.moved_by |= axes_[d].moved_by;
@@ -83,21 +82,24 @@ class StatementReach {
     const LoopSet changed = (running ^ running_) | (threads == threads_ ? 0 : reader_->thread_loops());
     running_ = running;
     threads_ = threads;
+    for (LoopSet left = changed & reader_->all_loops(); left != 0; left &= left - 1) {
+      const auto depth = static_cast<std::size_t>(std::countr_zero(left));
+      iterations_[depth] = (running_ >> depth & 1U) != 0 ? running_iterations(depth) : 1;
+    }
     for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
       if ((axes_[axis].moved_by & changed) == 0) continue;
       axes_[axis].reach = reach(statement_->axis_values[axis], [this](loops::Var var) {
-        const std::uint8_t depth = reader_->depth_of(var);
-        if (depth == NestReader::none || (running_ >> depth & 1U) == 0) return IndexReach{};
-        const std::int64_t extent = running_iterations(depth);
-        return IndexReach{static_cast<double>(extent), extent - 1};
+        const std::int64_t iterations = iterations_[reader_->depth_of(var)];
+        return IndexReach{static_cast<double>(iterations), iterations - 1};
       });
     }
     for (Dimension& dimension : dimensions_) {
       if ((dimension.moved_by & changed) == 0) continue;
-      dimension.reach =
-          dimension.index == nullptr
-              ? axes_[dimension.axis].reach
-              : reach(*dimension.index, [this](program::Var axis) { return axes_[axis].reach; });
+      dimension.reach = dimension.index == nullptr
+                            ? axes_[dimension.axis].reach
+                            : reach(*dimension.index, [this](program::Var axis) -> const IndexReach& {
+                                return axes_[axis].reach;
+                              });
     }
   }
 
@@ -128,8 +130,10 @@ class StatementReach {
     if (b.shape.empty()) return false;
     if (b.packed && b.innermost.divisor != 1) return false;
     const std::size_t innermost = b.packed ? b.innermost.dimension : b.shape.size() - 1;
+    const auto moves = [&](std::size_t d) { return (moved_by(a, d) >> depth & 1U) != 0; };
+    if (!moves(innermost) || step(a, innermost, depth) != 1) return false;
     for (std::size_t d = 0; d < b.shape.size(); ++d)
-      if (step(a, d, depth) != (d == innermost ? 1 : 0)) return false;
+      if (d != innermost && moves(d) && step(a, d, depth) != 0) return false;
     return true;
   }
 
@@ -144,6 +148,21 @@ class StatementReach {
     program::Var axis = 0;                      ///< that it is, where there is no index
     const program::IndexExpr* index = nullptr;  ///< any other one
   };
+
+  [[nodiscard]] LoopSet moved_by(const Access& a, std::size_t dimension) const {
+    return a.load == nullptr ? axes_[dimension].moved_by : dimensions_[a.first + dimension].moved_by;
+  }
+  /// The open loops whose variables an expression uses.
+  [[nodiscard]] LoopSet loops_in(const FlatIndex& e) const {
+    LoopSet all = 0;
+    for (const FlatIndex::Term& term : e.terms()) {
+      if (term.kind != FlatIndex::Kind::Variable)
+        all |= loops_in(numerator(term));
+      else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none)
+        all |= LoopSet{1} << depth;
+    }
+    return all;
+  }
 
   static double whole(double bytes, double line) {
     return static_cast<double>(static_cast<std::int64_t>((bytes + line - 1) / line)) * line;
@@ -219,6 +238,8 @@ class StatementReach {
   const OutlineStatement* statement_ = nullptr;
   LoopSet running_ = 0;
   std::int64_t threads_ = std::numeric_limits<std::int64_t>::max();
+  std::array<std::int64_t, NestReader::none + 1>
+      iterations_;  // by depth; 1 of loops that rest, or are elsewhere
   std::vector<Axis> axes_;
   std::vector<Dimension> dimensions_;  // of all loads
   std::vector<Access> accesses_;

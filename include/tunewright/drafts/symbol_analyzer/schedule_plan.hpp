@@ -30,8 +30,12 @@ struct SchedulePlan {
     const program::ExprNode* load = nullptr;
   };
   struct StagePlan {
+    std::size_t rank = 0;                         ///< of what it computes, and stores
+    std::size_t axes = 0;                         ///< of its operator
     std::size_t place = 0;                        ///< in the order of the stage it is attached to
+    std::size_t first_reduction = 0;              ///< place in its own order; behind it, where it has none
     std::vector<char> is_loop;                    ///< by IterId: neither split nor fused
+    std::vector<char> is_split_axis;              ///< by IterId: an axis that was split into loops
     std::vector<loops::detail::Attached> inside;  ///< by place, then in topological order
     std::vector<Reading> readings;
     std::vector<OutlineLoad> loads;
@@ -40,10 +44,11 @@ struct SchedulePlan {
     program::TensorId packed_for = 0;
     bool is_output = false;
   };
-  /// The relation that a step makes.
-  struct Made {
-    program::TensorId stage = 0;
-    std::size_t relation = 0;
+  /// Where the numbers of a step go that splits, within `state`.
+  struct Numbers {
+    std::uint32_t step = 0;
+    std::span<std::int64_t> factors{};  ///< of the relation it makes
+    std::int64_t* kept = nullptr;       ///< among `split_factors`
   };
 
   /// Words that tell all that schedules of one plan have in common, and no other schedule. Each holds two numbers of 32
@@ -76,12 +81,35 @@ struct SchedulePlan {
   std::vector<loops::detail::StageInfo> info;  ///< as placement leaves it
   std::vector<StagePlan> stages;
   std::vector<loops::BufferId> buffer_of;
-  std::size_t buffers = 0;
-  std::vector<std::optional<Made>> made;  ///< by step: of those that split, if their factors may differ
+  std::vector<OutlineBuffer> buffers;                ///< but for what tile sizes and arrangements decide
   std::vector<std::uint32_t> arranging, pipelining;  ///< steps
-  std::vector<std::uint32_t> numbered;  ///< steps that unroll, or split by factors that may differ
+  std::vector<Numbers> numbered;  ///< of the steps that unroll, or split by factors that may differ
   /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
   bool is_complete = false;
+
+  /// `f` of what a step is. Quicker than `std::visit`, which calls by a table and so inlines nothing.
+  template <class F>
+  static auto of_step(const schedule::Step& step, const F& f) {
+    static_assert(std::variant_size_v<schedule::Step> == 16);
+    switch (step.index()) {
+      case 0: return f(*std::get_if<0>(&step));
+      case 1: return f(*std::get_if<1>(&step));
+      case 2: return f(*std::get_if<2>(&step));
+      case 3: return f(*std::get_if<3>(&step));
+      case 4: return f(*std::get_if<4>(&step));
+      case 5: return f(*std::get_if<5>(&step));
+      case 6: return f(*std::get_if<6>(&step));
+      case 7: return f(*std::get_if<7>(&step));
+      case 8: return f(*std::get_if<8>(&step));
+      case 9: return f(*std::get_if<9>(&step));
+      case 10: return f(*std::get_if<10>(&step));
+      case 11: return f(*std::get_if<11>(&step));
+      case 12: return f(*std::get_if<12>(&step));
+      case 13: return f(*std::get_if<13>(&step));
+      case 14: return f(*std::get_if<14>(&step));
+      default: return f(std::get<15>(step));
+    }
+  }
 
   /// False where a step chooses what it does not have, and for more than a signature has room for.
   [[nodiscard]] static bool sign(const schedule::Schedule& candidate, Signature& words) {
@@ -91,7 +119,7 @@ struct SchedulePlan {
     for (std::size_t i = 0; i < candidate.steps.size(); ++i) {
       const schedule::Step& step = candidate.steps[i];
       const auto kind = static_cast<std::uint32_t>(step.index());
-      if (!std::visit([&](const auto& s) { return sign(s, kind, i < frozen, words); }, step)) return false;
+      if (!of_step(step, [&](const auto& s) { return sign(s, kind, i < frozen, words); })) return false;
     }
     return words.count <= Signature::most;
   }
@@ -113,21 +141,19 @@ struct SchedulePlan {
       if constexpr (requires { s.choices; }) return s.choices.data();
       return &s;
     };
-    for (const schedule::Step& step : candidate.steps) __builtin_prefetch(std::visit(list_of, step));
+    for (const schedule::Step& step : candidate.steps) __builtin_prefetch(of_step(step, list_of));
   }
 
   /// Takes the numbers of a schedule of this plan over; false where its steps do not fit together.
   [[nodiscard]] bool adopt(const schedule::Schedule& candidate) {
-    for (const std::uint32_t i : numbered) {
-      const schedule::Step& step = candidate.steps[i];
+    for (const Numbers& numbers : numbered) {
+      const schedule::Step& step = candidate.steps[numbers.step];
       if (const auto* limit = std::get_if<schedule::UnrollLimit>(&step)) {
         if (limit->selected >= limit->choices.size() || limit->choices[limit->selected] < 0) return false;
         state.stages[limit->stage].unroll_limit = limit->choices[limit->selected];
         continue;
       }
-      schedule::Factors& factors = state.stages[made[i]->stage].relations[made[i]->relation].factors;
-      const std::span<std::int64_t> kept =
-          std::span(state.split_factors).subspan(i == 0 ? 0 : state.factors_end[i - 1]);
+      const std::span<std::int64_t> factors = numbers.factors;
       if (const auto* split = std::get_if<schedule::Split>(&step)) {
         for (std::size_t f = 0; f < factors.size(); ++f) factors[f] = split->factors[f];
       } else if (const auto* follow = std::get_if<schedule::FollowSplit>(&step)) {
@@ -151,7 +177,7 @@ struct SchedulePlan {
         if (factor < 1 || factor > schedule::detail::max_split) return false;
         inner *= factor;  // of two numbers up to 2^31
         if (inner > schedule::detail::max_split) return false;
-        kept[f] = factor;
+        numbers.kept[f] = factor;
       }
     }
     return true;
@@ -161,13 +187,20 @@ struct SchedulePlan {
   bool make(const schedule::Schedule& candidate) {
     steps = candidate.steps.size();
     state = schedule::initial_state(candidate.graph);
-    made.resize(steps);
+    std::vector<std::optional<Made>> made(steps);
     for (std::size_t i = 0; i < steps; ++i) {
       schedule::apply(state, candidate.steps[i]);
-      std::visit([&](const auto& step) { note(step, i); }, candidate.steps[i]);
+      std::visit([&](const auto& step) { note(step, i, made); }, candidate.steps[i]);
     }
-    for (std::uint32_t i = 0; i < steps; ++i)
-      if (made[i] || std::holds_alternative<schedule::UnrollLimit>(candidate.steps[i])) numbered.push_back(i);
+    for (std::uint32_t i = 0; i < steps; ++i) {
+      if (made[i]) {
+        schedule::Factors& factors = state.stages[made[i]->stage].relations[made[i]->relation].factors;
+        std::int64_t* const kept = state.split_factors.data() + (i == 0 ? 0 : state.factors_end[i - 1]);
+        numbered.push_back({i, {factors.data(), factors.size()}, kept});
+      } else if (std::holds_alternative<schedule::UnrollLimit>(candidate.steps[i])) {
+        numbered.push_back({i});
+      }
+    }
     info.resize(state.stages.size());
     loops::detail::Lowered lowered{state, std::move(info), {}};
     loops::detail::StagePlacement(lowered).run();
@@ -176,8 +209,14 @@ struct SchedulePlan {
     return describe_buffers() && describe_stages() && describe_packs();
   }
 
+  /// The relation that a step makes whose factors may differ.
+  struct Made {
+    program::TensorId stage = 0;
+    std::size_t relation = 0;
+  };
+
   template <class S>
-  void note(const S& step, std::size_t i) {
+  void note(const S& step, std::size_t i, std::vector<std::optional<Made>>& made) {
     using schedule::FollowFusedSplit, schedule::FollowSplit, schedule::Split;
     if constexpr (std::is_same_v<S, Split> || std::is_same_v<S, FollowSplit> ||
                   std::is_same_v<S, FollowFusedSplit>) {
@@ -268,10 +307,21 @@ struct SchedulePlan {
       const schedule::Stage& stage = state.stages[id];
       if (stage.tensorized.intrinsic != nullptr || !stage.multiples.empty()) return false;
       if (!info[id].live && !stage.is_source()) continue;
-      buffer_of[id] = static_cast<loops::BufferId>(buffers++);
+      buffer_of[id] = static_cast<loops::BufferId>(buffers.size());
       stages[id].is_output = !stage.is_source() && !is_read[id];
+      describe_buffer(stage, stages[id].is_output, buffers.emplace_back());
     }
     return true;
+  }
+
+  static void describe_buffer(const schedule::Stage& stage, bool is_output, OutlineBuffer& b) {
+    b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
+    b.scope = stage.scope;
+    b.role = stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
+             : stage.is_source()                       ? loops::BufferRole::Input
+             : is_output                               ? loops::BufferRole::Output
+                                                       : loops::BufferRole::Temporary;
+    for (std::size_t d = 0; d < stage.op->rank(); ++d) b.shape.push_back(stage.op->axes[d].extent);
   }
 
   bool describe_stages() {
@@ -279,13 +329,30 @@ struct SchedulePlan {
       if (!info[id].live) continue;
       const program::Operator& op = *info[id].op;
       StagePlan& plan = stages[id];
-      if (op.body) collect_loads(op.body, buffer_of, buffers, op.name, plan.loads);
+      if (op.body) collect_loads(op.body, buffer_of, buffers.size(), op.name, plan.loads);
       loops::Statement statement;
       statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
       statement.op = info[id].op;
       plan.operations = loops::operations(statement);
-      plan.is_loop.assign(state.stages[id].iterators.size(), false);
-      for (const schedule::IterId iter : state.stages[id].order) plan.is_loop[iter] = true;
+      plan.rank = op.rank();
+      plan.axes = op.axes.size();
+      const std::vector<schedule::Iterator>& iterators = state.stages[id].iterators;
+      const std::vector<schedule::IterId>& order = state.stages[id].order;
+      plan.first_reduction =
+          static_cast<std::size_t>(std::find_if(order.begin(), order.end(),
+                                                [&](schedule::IterId iter) {
+                                                  return iterators[iter].kind == program::AxisKind::Reduction;
+                                                }) -
+                                   order.begin());
+      plan.is_loop.assign(iterators.size(), false);
+      for (const schedule::IterId iter : order) plan.is_loop[iter] = true;
+      plan.is_split_axis.assign(plan.is_loop.size(), false);
+      for (const schedule::Relation& r : state.stages[id].relations) {
+        const bool into_loops = std::all_of(r.children.begin(), r.children.end(),
+                                            [&](schedule::IterId part) { return plan.is_loop[part] != 0; });
+        plan.is_split_axis[r.parents[0]] =
+            r.parents.size() == 1 && r.parents[0] < op.axes.size() && into_loops;
+      }
       plan.inside = info[id].attached;
       std::stable_sort(plan.inside.begin(), plan.inside.end(),
                        [](const auto& a, const auto& b) { return a.place < b.place; });
