@@ -137,6 +137,24 @@ bool uses(const schedule::Schedule& config, std::string_view intrinsic) {
   });
 }
 
+/// Most tiles down and across that sketches hold in registers, in order, each block once.
+std::vector<std::pair<std::int64_t, std::int64_t>> blocks(const Graph& graph) {
+  const Space space;
+  std::vector<std::pair<std::int64_t, std::int64_t>> found;
+  for (const schedule::Schedule& sketch : space.sketches(program::make_task("test", graph, with_tiles()))) {
+    if (!uses(sketch, "amx_int8") && !uses(sketch, "amx_bf16")) continue;
+    std::pair<std::int64_t, std::int64_t> block{1, 1};
+    for (const schedule::Step& step : sketch.steps) {
+      const auto* split = std::get_if<schedule::Split>(&step);
+      if (split == nullptr || split->inner != schedule::LoopKind::Unrolled) continue;
+      block = {block.first * block.second, split->max_innermost};  // columns come last
+    }
+    if (std::find(found.begin(), found.end(), block) == found.end()) found.push_back(block);
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 /// Products whose tiles are whole, of fewer rows or of fewer terms, or are cut.
 std::vector<Graph> tile_products() {
   op::Conv2dShape convolution{
@@ -235,23 +253,76 @@ TEST_CASE("products of types the target's units multiply get sketches with its i
 }
 
 TEST_CASE("where there are tile registers, blocks of up to four tiles come first") {
-  const Space space;
-  for (const Graph& graph : tile_products()) {
-    const Task task = program::make_task("test", graph, with_tiles());
-    std::size_t found = 0;
-    for (const schedule::Schedule& sketch : space.sketches(task))
-      found += uses(sketch, "amx_int8") || uses(sketch, "amx_bf16");
-    CHECK_MESSAGE(found >= 2, program::to_text(*graph));
-  }
+  using Blocks = std::vector<std::pair<std::int64_t, std::int64_t>>;
+  for (const Graph& graph : tile_products()) CHECK_MESSAGE(!blocks(graph).empty(), program::to_text(*graph));
+  const auto product = [](std::int64_t m, std::int64_t n) {
+    return op::matmul_graph({.m = m, .n = n, .k = 128, .type = ScalarType::Int8});
+  };
+  CHECK(blocks(product(64, 64)) == Blocks{{2, 2}});
+  CHECK(blocks(product(64, 48)) == Blocks{{2, 2}, {4, 1}});  // three tiles across
+  CHECK(blocks(product(80, 64)) == Blocks{{1, 4}, {2, 2}});  // five tiles down
+  CHECK(blocks(product(16, 64)) == Blocks{{1, 2}, {1, 4}});
+  op::Conv2dShape convolution{
+      .height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
+  convolution.type = ScalarType::Int8;
+  CHECK(blocks(op::conv2d_graph(convolution)) == Blocks{{2, 2}, {4, 1}});
+  convolution.height = convolution.width = 14;  // 14 rows of one tile are not divided by four
+  CHECK(blocks(op::conv2d_graph(convolution)) == Blocks{{2, 2}});
+  convolution.height = convolution.width = 28;
+  convolution.kernel = 1;
+  convolution.padding = 0;
+  CHECK(blocks(op::conv2d_graph(convolution)) == Blocks{{2, 2}});  // no windows that overlap
+
   // Whole tiles leave nothing else to try; 40 columns do not make whole ones.
   const auto only_tiles = [&](std::int64_t n) {
-    const Graph graph =
-        op::matmul_graph({.m = 64, .n = n, .k = 128, .constant_b = true, .type = ScalarType::Int8});
-    const auto& all = space.sketches(program::make_task("test", graph, with_tiles()));
+    const Space space;
+    const auto& all = space.sketches(program::make_task("test", product(64, n), with_tiles()));
     return std::all_of(all.begin(), all.end(), [](const auto& sketch) { return uses(sketch, "amx_int8"); });
   };
   CHECK(only_tiles(64));
   CHECK_FALSE(only_tiles(40));
+}
+
+TEST_CASE("blocks of tiles reach over the axes around that of the rows where this has too few") {
+  op::Conv2dShape shape{
+      .height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
+  shape.type = ScalarType::Int8;
+  const Graph graph = op::conv2d_graph(shape);
+  const program::Operator& sum = graph->op(static_cast<program::TensorId>(graph->size() - 1));
+  const auto* intrinsic = schedule::find_intrinsic("amx_int8");
+  const auto axes = spaces::tiling::product_axes(sum, *intrinsic);
+  REQUIRE(axes);
+  const auto most = [&](std::int64_t down, std::int64_t across) {
+    return spaces::tiling::parts_in_registers(sum, {intrinsic, *axes, down, across});
+  };
+  using Parts = std::vector<std::int64_t>;
+  // 28 places of a line are two tiles of 14: batch, lines, places, channels.
+  CHECK(spaces::tiling::tiles_down(sum, *axes, 2) == 2);
+  CHECK(spaces::tiling::tiles_down(sum, *axes, 1) == 28);
+  CHECK(most(4, 1) == Parts{1, 2, 2, 1});
+  CHECK(most(2, 2) == Parts{1, 1, 2, 2});
+  CHECK(most(1, 4) == Parts{1, 1, 1, 4});
+}
+
+TEST_CASE(
+    "threads share out columns, which are always copied into the order of an instruction for several rows") {
+  const Space space;
+  const Graph graph = op::matmul_graph({.m = 64, .n = 96, .k = 128, .type = ScalarType::Int8});
+  const auto may_read_as_it_is = [&](const Target& target) {
+    const auto& all = space.sketches(program::make_task("test", graph, target));
+    return std::any_of(all.begin(), all.end(), [](const schedule::Schedule& sketch) {
+      return std::any_of(sketch.steps.begin(), sketch.steps.end(), [](const schedule::Step& step) {
+        const auto* location = std::get_if<schedule::ComputeLocation>(&step);
+        return location != nullptr && location->choices[0].kind == schedule::Location::Kind::Inline;
+      });
+    });
+  };
+  CHECK(may_read_as_it_is(equipped()));
+  CHECK_FALSE(may_read_as_it_is(with_tiles()));
+  // The outermost loop of a sketch whose tiles are all of one part: six tiles of columns.
+  const auto& sketch = space.sketches(program::make_task("test", graph, with_tiles())).front();
+  const std::string text = loops::to_string(loops::lower(sketch));
+  CHECK_MESSAGE(text.find("for j.0.0 in 0..6 parallel") != std::string::npos, text);
 }
 
 TEST_CASE("an instruction takes as many rows at once as leave few over") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -24,16 +25,36 @@ struct InstructionTile {
   std::int64_t across = 1;
 };
 
-/// The axis along which register blocks of several tiles are made: that of the rows if it has several tiles.
-inline IterId axis_down(const program::Operator& op, const ProductAxes& axes) {
-  if (op.axes[axes.row].extent > axes.m) return axes.row;
-  for (IterId axis = axes.row; axis-- > 0;) {
-    if (op.axes[axis].extent > 1) return axis;
-  }
-  return axes.row;
+/// How many tiles an axis that counts rows makes.
+[[nodiscard]] inline std::int64_t tiles_down(const program::Operator& op, const ProductAxes& axes,
+                                             IterId axis) {
+  return program::ceil_div(op.axes[axis].extent, axis == axes.row ? axes.m : 1);
 }
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, which takes the place of the loops inside.
+/// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis these
+/// run along, and of the axes around it what that has too few.
+[[nodiscard]] inline std::vector<std::int64_t> parts_in_registers(const program::Operator& op,
+                                                                  const InstructionTile& tile) {
+  const ProductAxes& axes = tile.axes;
+  std::vector<std::int64_t> most(op.rank(), axes.m == 1 ? tile.down : 1);
+  most[axes.column] = tile.across;
+  if (axes.m == 1) return most;
+  std::int64_t down = tile.down;
+  for (IterId axis = axes.row + 1; axis-- > 0;) {
+    most[axis] = std::min(down, tiles_down(op, axes, axis));
+    down /= most[axis];
+  }
+  return most;
+}
+
+/// Loops of one level of the spatial axes, that of the columns outermost.
+[[nodiscard]] inline std::vector<IterId> columns_first(const Tiled& tiled, std::size_t depth) {
+  std::vector<IterId> iters = level(tiled.spatial, depth);
+  std::rotate(iters.begin(), iters.end() - 1, iters.end());
+  return iters;
+}
+
+/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place of the loops inside.
 inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
@@ -56,15 +77,13 @@ inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile&
   if (axes.steps > 1) taken.push_back(depths[1]);
   taken.push_back(columns);
   taken.push_back(depths.back());
-  const IterId down = axis_down(op, axes);
+  const std::vector<std::int64_t> most = parts_in_registers(op, tile);
   Tiled tiled;
   for (IterId axis = 0; axis < count; ++axis) {
     if (axis < rank) {
-      const std::int64_t most = axis == axes.column           ? tile.across
-                                : axes.m == 1 || axis == down ? tile.down
-                                                              : 1;
       tiled.split_steps.push_back(s.next_step());
-      tiled.spatial.push_back(s.choose_tile(id, left[axis], spatial_levels - 1, most, LoopKind::Unrolled));
+      tiled.spatial.push_back(
+          s.choose_tile(id, left[axis], spatial_levels - 1, most[axis], LoopKind::Unrolled));
     } else {
       tiled.reduction.push_back(s.choose_tile(id, left[axis], reduction_levels - 1, 0));
     }
@@ -73,13 +92,13 @@ inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile&
   const auto add = [&](const std::vector<IterId>& iters) {
     order.insert(order.end(), iters.begin(), iters.end());
   };
-  add(level(tiled.spatial, 0));
-  add(level(tiled.spatial, 1));
-  add(level(tiled.reduction, 0));
   // Columns first: what the instruction reads of them is the larger part, and stays in the innermost cache while rows
-  // advance.
-  add({tiled.spatial.back()[2]});
-  for (std::size_t axis = 0; axis + 1 < rank; ++axis) order.push_back(tiled.spatial[axis][2]);
+  // advance. A copy of them is made once for all rows that follow, and threads that share out the columns share the
+  // copying.
+  add(columns_first(tiled, 0));
+  add(columns_first(tiled, 1));
+  add(level(tiled.reduction, 0));
+  add(columns_first(tiled, 2));
   add(level(tiled.reduction, 1));
   add(level(tiled.spatial, 3));
   add(taken);

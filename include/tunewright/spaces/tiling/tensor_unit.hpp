@@ -20,9 +20,10 @@
 namespace tunewright::spaces::tiling {
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 S2 R1 S3 around one instruction, where S3 counts
-/// instructions in registers: of four accumulators that are tiles, two by two or one by four. Constants are packed ahead
-/// of time in the order in which it reads them, other operands may be copied into that order; elementwise producers are
-/// computed into copies, elementwise readers follow the tiling.
+/// instructions in registers: of four accumulators that are tiles, two by two, in convolutions also four by one, and one by
+/// four where tiles do not pair. Constants are packed ahead of time in the order in which it reads them, other operands are
+/// copied into that order, which instructions for one row can do without; elementwise producers are computed into copies,
+/// elementwise readers follow the tiling.
 ///
 /// Where an instruction divides the product no other tiling is tried. Instructions for several rows come first. What
 /// these leave over is run by loops, or padded: both operands are copied then, with zeros beyond what there is, and sums
@@ -41,7 +42,7 @@ struct TensorizeProducts {
     // Whose sums have been padded on the way to a cache of their own.
     const bool is_cache = std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end();
     for (const Use& use : uses_of(*state.stages[id].op, target)) {
-      for (const Block& block : blocks(*use.intrinsic)) {
+      for (const Block& block : blocks(*state.stages[id].op, *use.intrinsic, use.axes)) {
         const InstructionTile tile{use.intrinsic, use.axes, block.down, block.across};
         for (const std::size_t fuse_level : {std::size_t{1}, std::size_t{2}}) {
           if (use.left_over == LeftOver::Padded) {
@@ -69,9 +70,32 @@ struct TensorizeProducts {
     std::int64_t down = 1;
     std::int64_t across = 1;
   };
-  [[nodiscard]] static std::vector<Block> blocks(const schedule::TensorIntrinsic& intrinsic) {
-    if (intrinsic.m > 1) return {{2, 2}, {1, 4}};
-    return {{64, 64}};
+  [[nodiscard]] static std::vector<Block> blocks(const program::Operator& op,
+                                                 const schedule::TensorIntrinsic& intrinsic,
+                                                 const ProductAxes& axes) {
+    if (intrinsic.m == 1) return {{64, 64}};
+    // Two by two read least for what they multiply. Four down read the columns least often, which are most of what is read
+    // where windows of the rows overlap, as in a convolution.
+    std::vector<Block> found{{2, 2}};
+    const bool pairs_across = op.axes[axes.column].extent % (2 * intrinsic.n) == 0;
+    if (fills(op, {&intrinsic, axes, 4, 1}) && (reduces_twice(op) || !pairs_across)) {
+      found.push_back({4, 1});
+    } else if (!pairs_across || !fills(op, {&intrinsic, axes, 2, 1})) {
+      found.push_back({1, 4});
+    }
+    return found;
+  }
+  /// Whether there are as many tiles down as the block has, with none left over.
+  [[nodiscard]] static bool fills(const program::Operator& op, const InstructionTile& block) {
+    const std::vector<std::int64_t> most = parts_in_registers(op, block);
+    std::int64_t down = 1;
+    for (IterId axis = 0; axis <= block.axes.row; ++axis)
+      down *= tiles_down(op, block.axes, axis) % most[axis] == 0 ? most[axis] : 1;
+    return down == block.down;
+  }
+  [[nodiscard]] static bool reduces_twice(const program::Operator& op) {
+    return std::count_if(op.axes.begin() + static_cast<std::ptrdiff_t>(op.rank()), op.axes.end(),
+                         [](const program::Axis& axis) { return axis.extent > 1; }) > 1;
   }
 
   /// Those by instructions that the target has, down to the first that divides the product, those for several rows
@@ -128,12 +152,14 @@ struct TensorizeProducts {
     const ProductAxes& axes = tile.axes;
     const Tiled loops = tile_around(s, id, tile);
     if (reader == id) {
-      s.parallel(id, s.choose_fuse(id, level(loops.spatial, 0)));
+      s.parallel(id, s.choose_fuse(id, columns_first(loops, 0)));
     } else {
       follow_instructions(s, id, reader, loops, fuse_level, tile);
     }
     for (const TensorId copy : copies) {
-      const bool may_stay = copy == axes.columns && axes.columns_are_neighbours && is_plain(s, copy);
+      // An instruction for several rows reads no other layout than that of the copy.
+      const bool may_stay =
+          axes.m == 1 && copy == axes.columns && axes.columns_are_neighbours && is_plain(s, copy);
       std::vector<Location> choices;
       if (may_stay) choices.push_back({Location::Kind::Inline, 0, 0});
       for (const Location& point : attach_points(s.state(), id)) {
