@@ -24,12 +24,13 @@ struct CpuCore {
   double loads_per_cycle = 2;        ///< vectors
   double stores_per_cycle = 1;       ///< vectors
   double update_latency_cycles = 4;  ///< of a chain of updates of one accumulator
-  double loop_step_cycles = 2;
+  double loop_step_cycles = 0.5;     ///< of a loop, beside its body
   double fork_cycles = 8000;         ///< starting and joining the workers of a parallel loop
   double unrolled_statements = 512;  ///< that the instruction cache holds
   /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
   std::array<double, 3> bytes_per_cycle{32, 16, 8};
-  double overlap = 0.75;  ///< share of the shorter costs of a statement that the longest hides, in [0, 1]
+  double overlap =
+      0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
 };
 
 /// Symbols of one statement of a CPU nest, of one worker.
@@ -57,8 +58,11 @@ struct Roof {
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
 ///               accumulators are loaded and stored each time the loops around it are entered that do not move them
 ///   operations  those of the body, without the padding that `loops::skip_zeros` leaves out of sums
+///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
 ///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all buffers
-///               fit together, since a program is run again and again on the same ones
+///               fit together, since a program is run again and again on the same ones. Of rows
+///               that begin in the same sets L2 holds few, see `Footprint::claimed`; so does L1, but what L2 has comes in
+///               time, and the last level spreads rows over its sets by hashing
 ///   workers     the longest share of a parallel loop
 ///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
@@ -107,8 +111,8 @@ class CpuAnalysis {
 
  private:
   struct Around {
-    double iterations = 1;    // of the loops outside
-    double bytes_inside = 0;  // below 0: not known yet
+    double iterations = 1;  // of the loops outside
+    Footprint inside;       // less than no bytes: not known yet
   };
 
   [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
@@ -194,44 +198,51 @@ class CpuAnalysis {
   void find_traffic(CpuSymbols& s) {
     const std::span<const OutlineLoop> open = reader_.open();
     const std::array<double, 3> capacity = capacities();
+    constexpr std::size_t l2 = 1;  // a level
     double outside = 1;
     for (std::size_t depth = 0; depth < open.size(); ++depth) {
-      around_[depth] = {outside, -1};
+      around_[depth] = {outside, {-1, 0}};
       outside *= static_cast<double>(open[depth].extent);
     }
-    if (open.empty()) around_[0] = {1, -1};
+    if (open.empty()) around_[0] = {1, {-1, 0}};
     std::size_t inmost = open.empty() ? 0 : open.size() - 1;
     for (std::size_t level = 0; level < moving_levels_; ++level) {
       std::size_t outmost = 0;
       while (outmost < inmost) {
         const std::size_t middle = (outmost + inmost + 1) / 2;
-        if (bytes_from(middle) > capacity[level])
+        const Footprint& touched = footprint_from(middle);
+        if (touched.bytes > capacity[level] || (level <= l2 && touched.claimed > capacity[l2]))
           outmost = middle;
         else
           inmost = middle - 1;
       }
-      s.bytes[level] = around_[inmost].iterations * bytes_from(inmost);
+      s.bytes[level] = around_[inmost].iterations * footprint_from(inmost).bytes;
     }
   }
 
-  /// Bytes that the loops from a depth inwards touch, in whole cache lines.
-  double bytes_from(std::size_t depth) {
-    double& touched = around_[depth].bytes_inside;
-    if (touched >= 0) return touched;
+  /// What the loops from a depth inwards touch.
+  const Footprint& footprint_from(std::size_t depth) {
+    Footprint& touched = around_[depth].inside;
+    if (touched.bytes >= 0) return touched;
     const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
     reach_.run(~LoopSet{0} << depth);
-    touched = 0;
-    for (const StatementReach::Access& a : reach_.accesses()) touched += reach_.line_bytes(a, line);
+    touched = {};
+    for (const StatementReach::Access& a : reach_.accesses()) {
+      const Footprint own = reach_.footprint(a, line);
+      touched.bytes += own.bytes;
+      touched.claimed += own.claimed;
+    }
     return touched;
   }
 
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
     const loops::BodyOperations& ops = statement.operations;
     const bool update = statement.kind == loops::Statement::Kind::Update;
-    double tile =
+    const double computing =
         s.tile_vectors * (s.operations / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
                           ops.functions * core_->function_cycles);
-    tile += s.loaded_vectors / core_->loads_per_cycle;
+    const double loading = s.loaded_vectors / core_->loads_per_cycle;
+    double tile = std::max(computing, loading) + (1 - core_->overlap) * std::min(computing, loading);
     tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
             (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
     if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);

@@ -22,6 +22,12 @@ struct IndexReach {
   std::int64_t span = 0;  ///< largest minus smallest
 };
 
+/// Bytes of a buffer that loops reach.
+struct Footprint {
+  double bytes = 0;
+  double claimed = 0;  ///< of a cache: more where they crowd into some of its sets
+};
+
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
 /// `run(loops)` lets exactly these loops run, the others rest; the questions below are about that. Only what
@@ -113,15 +119,27 @@ class StatementReach {
     for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
     return product;
   }
-  /// Bytes of the buffer, in whole cache lines.
-  [[nodiscard]] double line_bytes(const Access& a, double line) const {
+  /// What is reached of the buffer, in whole cache lines. Sets are told apart by the lowest bits of an address, in the
+  /// memory of a process by those within a page, so rows that lie a multiple of 2^b bytes apart begin in the same
+  /// sets: each keeps others out of 2^b bytes, a page at most.
+  [[nodiscard]] Footprint footprint(const Access& a, double line) const {
+    constexpr std::int64_t page = 4096;
     const OutlineBuffer& b = buffer(a);
-    double bytes = element_bytes(a);
+    double bytes = element_bytes(a), claimed = bytes;
+    auto pitch = static_cast<std::int64_t>(bytes);
     for (std::size_t d = b.shape.size(); d-- > 0;) {
-      bytes *= std::min(index(a, d).count, static_cast<double>(b.shape[d]));
-      if (d + 1 == b.shape.size() && !b.packed) bytes = whole(bytes, line);
+      const double count = std::min(index(a, d).count, static_cast<double>(b.shape[d]));
+      bytes *= count;
+      if (b.packed) continue;
+      if (d + 1 == b.shape.size()) {
+        claimed = bytes = whole(bytes, line);
+      } else if (count > 1) {
+        claimed = count * std::max(claimed, static_cast<double>(std::min(pitch & -pitch, page)));
+      }
+      pitch *= b.shape[d];
     }
-    return b.packed ? whole(bytes, line) : bytes;
+    if (b.packed) claimed = bytes = whole(bytes, line);
+    return {bytes, claimed};
   }
 
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
