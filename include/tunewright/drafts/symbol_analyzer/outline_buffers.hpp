@@ -177,7 +177,7 @@ class OutlineBuffers : OutlinePass {
     for (std::size_t p = place + 1; p-- > 0;) {
       const IterId iter = consumer.order[p];
       if (consumer.iterators[iter].annotation != LoopKind::Serial) break;
-      if (plan_->info[s.stage].live) iterations *= work_[s.stage].extent[iter];
+      if (plan_->stages[s.stage].is_live) iterations *= work_[s.stage].extent[iter];
     }
     const std::int64_t stages = std::min<std::int64_t>(chosen.depth, iterations);
     for (TensorId id = 0; id < plan_->stages.size(); ++id) {

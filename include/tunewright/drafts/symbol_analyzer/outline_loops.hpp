@@ -26,7 +26,7 @@ class OutlineLoops : OutlinePass {
 
  private:
   [[nodiscard]] bool runs_at_root(TensorId id) const {
-    return plan_->info[id].live && state().stages[id].location.kind != Kind::At;
+    return plan_->stages[id].is_live && state().stages[id].location.kind != Kind::At;
   }
 
   void add(Outline::Event event, std::size_t of) {
@@ -51,7 +51,7 @@ class OutlineLoops : OutlinePass {
   [[nodiscard]] std::size_t initialised_at(TensorId id) const {
     const schedule::Stage& stage = state().stages[id];
     const Work& w = work_[id];
-    if (!plan_->info[id].op->has_reduction()) return stage.order.size() + 1;
+    if (!plan_->stages[id].is_sum) return stage.order.size() + 1;
     const std::size_t first = plan_->stages[id].first_reduction;
     for (std::size_t place = first; place < stage.order.size(); ++place) {
       const IterId iter = stage.order[place];
@@ -88,9 +88,9 @@ class OutlineLoops : OutlinePass {
       for (std::size_t child = first; child < next; ++child) emit_stage(plan.inside[child].stage);
     }
     const auto statement = outline_.statements.size();
-    outline_.statements.push_back({plan_->info[id].op->has_reduction() ? loops::Statement::Kind::Update
-                                                                       : loops::Statement::Kind::Assign,
-                                   plan_->buffer_of[id], plan.operations, plan.loads, w.axis_values});
+    outline_.statements.push_back(
+        {plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign, plan_->buffer_of[id],
+         plan.operations, plan.loads, w.axis_values});
     add(Outline::Event::Run, statement);
     for (; opened > 0; --opened) leave();
   }

@@ -20,7 +20,7 @@ class OutlineWindows : OutlinePass {
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
     for (auto id = state().order.rbegin(); id != state().order.rend(); ++id)
-      if (plan_->info[*id].live && !infer(*id)) return false;
+      if (plan_->stages[*id].is_live && !infer(*id)) return false;
     return true;
   }
 
@@ -32,8 +32,8 @@ class OutlineWindows : OutlinePass {
  private:
   bool infer(TensorId id) {
     const schedule::Stage& stage = state().stages[id];
-    const std::size_t rank = plan_->stages[id].rank, axes = plan_->stages[id].axes;
-    const std::vector<program::Axis>& of_operator = plan_->info[id].op->axes;
+    const std::vector<std::int64_t>& extents = plan_->stages[id].extents;
+    const std::size_t rank = plan_->stages[id].rank, axes = extents.size();
     Work& w = work_[id];
     w.path.clear();
     w.outermost.fill(no_var);
@@ -50,7 +50,7 @@ class OutlineWindows : OutlinePass {
     } else {
       for (std::size_t d = 0; d < rank; ++d) {
         w.base[d].set(0);
-        w.window[d] = of_operator[d].extent;
+        w.window[d] = extents[d];
       }
     }
     const std::size_t count = stage.iterators.size();
@@ -59,7 +59,7 @@ class OutlineWindows : OutlinePass {
         by_iter->resize(count);
       w.value.resize(count);
     }
-    for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : of_operator[a].extent;
+    for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : extents[a];
     schedule::detail::propagate_extents(stage, w.extent);
     if (!find_loops(id, w)) return false;
     w.axis_values.resize(axes);
@@ -186,7 +186,7 @@ class OutlineWindows : OutlinePass {
 
   void rename(const OutlineWork::Renaming& renaming) {
     for (TensorId id = 0; id < plan_->stages.size(); ++id) {
-      if (!plan_->info[id].live) continue;
+      if (!plan_->stages[id].is_live) continue;
       const std::vector<Var>& path = work_[id].path;
       if (id != renaming.of && std::find(path.begin(), path.end(), renaming.from) == path.end()) continue;
       for (FlatIndex& value : work_[id].axis_values)
@@ -203,9 +203,8 @@ class OutlineWindows : OutlinePass {
           schedule::is_thread_index(kinds_[var]) || kinds_[var] == LoopKind::VirtualThread;
       all_.fixed[var] = !(shared && of_threads);
     }
-    const std::vector<program::Axis>& axes = plan_->info[id].op->axes;
     for (std::size_t d = 0; d < w.window.size(); ++d) {
-      const std::int64_t full = axes[d].extent;
+      const std::int64_t full = plan_->stages[id].extents[d];
       program::Range range;
       const bool whole =
           !find_reach(plan_->stages[id].readings, d, w.base[d], range) || range.extent() >= full;

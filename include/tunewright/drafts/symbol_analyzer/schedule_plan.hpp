@@ -30,8 +30,10 @@ struct SchedulePlan {
     const program::ExprNode* load = nullptr;
   };
   struct StagePlan {
-    std::size_t rank = 0;                         ///< of what it computes, and stores
-    std::size_t axes = 0;                         ///< of its operator
+    std::size_t rank = 0;               ///< of what it computes, and stores
+    std::vector<std::int64_t> extents;  ///< of the axes of its operator
+    bool is_live = false;               ///< neither a source nor inlined
+    bool is_sum = false;
     std::size_t place = 0;                        ///< in the order of the stage it is attached to
     std::size_t first_reduction = 0;              ///< place in its own order; behind it, where it has none
     std::vector<char> is_loop;                    ///< by IterId: neither split nor fused
@@ -335,7 +337,9 @@ struct SchedulePlan {
       statement.op = info[id].op;
       plan.operations = loops::operations(statement);
       plan.rank = op.rank();
-      plan.axes = op.axes.size();
+      for (const program::Axis& axis : op.axes) plan.extents.push_back(axis.extent);
+      plan.is_live = true;
+      plan.is_sum = op.has_reduction();
       const std::vector<schedule::Iterator>& iterators = state.stages[id].iterators;
       const std::vector<schedule::IterId>& order = state.stages[id].order;
       plan.first_reduction =
