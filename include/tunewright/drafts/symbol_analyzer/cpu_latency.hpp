@@ -9,29 +9,12 @@
 #include <span>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_core.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
 #include "tunewright/loops/operations.hpp"
 
 namespace tunewright::drafts {
-
-/// What the analyser takes for granted of a CPU core; caches, vectors and threads come from the target. The
-/// same for all machines: the draft only ranks.
-struct CpuCore {
-  double frequency_hz = 2.5e9;
-  double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
-  double division_cycles = 8;        ///< of a vector
-  double function_cycles = 20;       ///< exp, tanh, ..
-  double loads_per_cycle = 2;        ///< vectors
-  double stores_per_cycle = 1;       ///< vectors
-  double update_latency_cycles = 4;  ///< of a chain of updates of one accumulator
-  double loop_step_cycles = 0.5;     ///< of a loop, beside its body
-  double fork_cycles = 8000;         ///< starting and joining the workers of a parallel loop
-  double unrolled_statements = 512;  ///< that the instruction cache holds
-  /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
-  std::array<double, 3> bytes_per_cycle{32, 16, 8};
-  double overlap =
-      0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
-};
 
 /// Symbols of one statement of a CPU nest, of one worker.
 struct CpuSymbols {
@@ -63,6 +46,8 @@ struct Roof {
 ///               fit together, since a program is run again and again on the same ones. Of rows
 ///               that begin in the same sets L2 holds few, see `Footprint::claimed`; so does L1, but what L2 has comes in
 ///               time, and the last level spreads rows over its sets by hashing
+///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where the
+///               code generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop
 ///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
@@ -83,7 +68,11 @@ class CpuAnalysis {
         break;  // there since the last run, and beyond nothing moves
     reader_.read(
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
-        [this](const OutlineStatement& statement) { total_ += cost(symbols(statement), statement); },
+        [this](const OutlineStatement& statement) {
+          const CpuSymbols s = symbols(statement);
+          const OutlineTensor* tensor = tensor_of(statement);
+          total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
+        },
         std::max(1U, target.threads));
     return total_;
   }
@@ -133,7 +122,27 @@ class CpuAnalysis {
     if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs * core_->fork_cycles;
     const bool unrolled = depth > 0 && open[depth].extent <= unroll_limit_[depth - 1];
     if (!in_tile(loop.kind) && !unrolled)
-      total_ += runs * static_cast<double>(open[depth].extent) * core_->loop_step_cycles;
+      total_ += runs * static_cast<double>(open[depth].extent) * core_->loop_step_cycles *
+                share_of_plain_loops(depth);
+  }
+
+  /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the variables of
+  /// those that add to them, and go with them.
+  [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
+    for (const OutlineTensor& tensor : reader_.outline().tensors) {
+      const std::uint8_t first = reader_.depth_of(tensor.first);
+      if (first <= depth && depth < first + tensor.own && runs_by_instruction(tensor, *target_))
+        return 1 - tensor.whole;
+    }
+    return 1;
+  }
+  /// What the instruction stands for that computes a statement; null where loops do.
+  [[nodiscard]] const OutlineTensor* tensor_of(const OutlineStatement& statement) const {
+    const Outline& outline = reader_.outline();
+    for (const OutlineTensor& tensor : outline.tensors)
+      if (&outline.statements[tensor.statement] == &statement && runs_by_instruction(tensor, *target_))
+        return &tensor;
+    return nullptr;
   }
 
   [[nodiscard]] CpuSymbols symbols(const OutlineStatement& statement) {
@@ -247,7 +256,20 @@ class CpuAnalysis {
             (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
     if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
     if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
-    double longest = s.tile_runs * tile;
+    return with_traffic(s.tile_runs * tile, s);
+  }
+
+  /// By the instruction, but for those iterations that guards cut.
+  [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement,
+                            const OutlineTensor& tensor) const {
+    const CpuTensorCost by_instruction(tensor, reader_, reach_, unroll_limit_, *core_, *target_);
+    const double plain = tensor.whole < 1 ? (1 - tensor.whole) * cost(s, statement) : 0;
+    return tensor.whole * with_traffic(by_instruction.cycles(statement.operations), s) + plain;
+  }
+
+  /// Cycles of a statement that takes `computing` where all that it reads is in L1.
+  [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const {
+    double longest = computing;
     double all = longest;
     for (std::size_t level = 0; level < moving_levels_; ++level) {
       double moving = s.bytes[level] / core_->bytes_per_cycle[level];

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/drafts/symbol_analyzer/flat_index.hpp"
+#include "tunewright/drafts/symbol_analyzer/outline_tensors.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 
@@ -75,12 +76,14 @@ struct Outline {
   std::vector<OutlineBuffer> buffers;
   std::vector<OutlineLoop> loops;
   std::vector<OutlineStatement> statements;
+  std::vector<OutlineTensor> tensors;  ///< of CPUs
   std::size_t kernels = 0;
 
   void clear() {
     indices.clear();
     loops.clear();
     statements.clear();
+    tensors.clear();
     step_count_ = 0;
     kernels = 0;
   }
@@ -123,6 +126,7 @@ class NestOutliner {
     loads_.clear();
     values_.clear();
     parts_.clear();
+    has_tensors_ = false;
     for (const loops::LoopVariable& variable : nest.variables)
       outline_.indices.extents.push_back(variable.extent);
     outline_.buffers.resize(nest.buffers.size());
@@ -132,6 +136,7 @@ class NestOutliner {
       outline_.add(Outline::Event::Next);
       ++outline_.kernels;
     }
+    if (has_tensors_) tensors_.find(nest, outline_.tensors);
     for (std::size_t s = 0; s < parts_.size(); ++s) {
       outline_.statements[s].loads = std::span(loads_).subspan(parts_[s].load, parts_[s].loads);
       outline_.statements[s].axis_values = std::span(values_).subspan(parts_[s].value, parts_[s].values);
@@ -164,6 +169,7 @@ class NestOutliner {
       outline_.add(Outline::Event::Enter, outline_.loops.size());
       outline_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
                                 loop->unroll_limit, loop->intrinsic});
+      has_tensors_ = has_tensors_ || OutlineTensors::is_for_cpu(loop->intrinsic);
       add_all(loop->body);
       outline_.add(Outline::Event::Leave);
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
@@ -191,6 +197,8 @@ class NestOutliner {
   std::vector<OutlineLoad> loads_;
   std::vector<FlatIndex> values_;
   std::vector<Part> parts_;  // by statement
+  OutlineTensors tensors_;
+  bool has_tensors_ = false;
 };
 
 }  // namespace tunewright::drafts

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace tunewright::drafts {
+
+/// What the analyser takes for granted of the units of a CPU core that multiply matrices.
+struct CpuTensorUnits {
+  double tile_rows_per_cycle = 1;     ///< of a product of tile registers
+  double tile_latency_cycles = 52;    ///< from one product to the next of the same accumulator
+  double lines_loaded_per_cycle = 2;  ///< into tile registers, a row of 64 bytes each
+  double lines_stored_per_cycle = 1;
+  std::int64_t accumulators = 4;         ///< tile registers that the code generator gives sums
+  double byte_products_per_cycle = 2;    ///< vectors of 16 sums of four products
+  double bf16_products_per_cycle = 0.5;  ///< vectors of 16 sums of two products
+  double shuffles_per_cycle = 1;         ///< of vectors
+};
+
+/// What the analyser takes for granted of a CPU core; caches, vectors and threads come from the target. The
+/// same for all machines: the draft only ranks.
+struct CpuCore {
+  double frequency_hz = 2.5e9;
+  double vectors_per_cycle = 2;      ///< arithmetic; a multiply-add is one
+  double division_cycles = 8;        ///< of a vector
+  double function_cycles = 20;       ///< exp, tanh, ..
+  double loads_per_cycle = 2;        ///< vectors
+  double stores_per_cycle = 1;       ///< vectors
+  double update_latency_cycles = 4;  ///< of a chain of updates of one accumulator
+  double loop_step_cycles = 0.5;     ///< of a loop, beside its body
+  double fork_cycles = 8000;         ///< starting and joining the workers of a parallel loop
+  double unrolled_statements = 512;  ///< that the instruction cache holds
+  /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
+  std::array<double, 3> bytes_per_cycle{32, 16, 8};
+  double overlap =
+      0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
+  CpuTensorUnits tensor_units{};
+};
+
+}  // namespace tunewright::drafts
