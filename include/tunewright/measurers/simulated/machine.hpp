@@ -33,7 +33,7 @@ struct Prices {
   Ticks load = 8;
   Ticks store = 16;
   Ticks add_latency = 64;          ///< of a chain of updates
-  Ticks loop_step = 32;            ///< of a loop that is not unrolled
+  Ticks loop_step = 8;             ///< of a loop that is not unrolled, beside what else a core does
   Ticks condition = 8;             ///< of a branch on guards, foreseen
   Ticks fork = 16 * 8000;          ///< starting and joining the threads of a parallel loop
   std::int64_t code_copies = 512;  ///< unrolled copies of a statement that the instruction cache holds
@@ -46,7 +46,10 @@ struct Prices {
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
-      : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {}
+      : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {
+    for (const loops::Buffer& buffer : nest_.buffers)
+      buffers_bytes_ += static_cast<std::uint64_t>(buffer.elements()) * program::size_in_bytes(buffer.type);
+  }
 
   [[nodiscard]] Ticks run() {
     visit(nest_.body, 0);
@@ -144,7 +147,8 @@ class Machine {
   }
 
   /// One statement in all its loops: registers and pipes, branches, or the slowest level of memory, whichever is
-  /// longest, plus a part of the others, since they overlap imperfectly.
+  /// longest, plus a part of the others, since they overlap imperfectly. A program is run again and again: a cache that holds
+  /// all buffers fetches nothing.
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
     std::size_t tile = open_.size();
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
@@ -157,6 +161,7 @@ class Machine {
     const std::array<std::uint64_t, 3> capacity{target_.l1_bytes, target_.l2_bytes,
                                                 std::max(target_.l2_bytes, target_.l3_bytes)};
     for (std::size_t level = 0; level < capacity.size(); ++level) {
+      if (buffers_bytes_ <= capacity[level]) break;
       const auto [bytes, ticks] = prices_.bytes_per_tick[level];
       Ticks moving = times(traffic(loads, static_cast<std::int64_t>(capacity[level])), ticks) / bytes;
       const bool shared = level + 1 == capacity.size();
@@ -252,8 +257,10 @@ class Machine {
     const std::int64_t stored = vectors_of(target, tile);
     const bool fits = stored + 2 <= static_cast<std::int64_t>(target_.vector_registers());
     const bool stays = update && fits && tile > 0 && !target.moved_by(open_[tile - 1].var);
-    Ticks ticks = times(copies, arithmetic(s));
-    for (const Access& a : loads) ticks += times(fits ? vectors_of(a, tile) : copies, prices_.load);
+    const Ticks computing = times(copies, arithmetic(s));
+    Ticks loading = 0;
+    for (const Access& a : loads) loading += times(fits ? vectors_of(a, tile) : copies, prices_.load);
+    Ticks ticks = std::max(computing, loading) + std::min(computing, loading) / 4;
     if (!stays) ticks += times(fits ? stored : copies, prices_.store + (update ? prices_.load : 0));
     if (update) ticks = std::max(ticks, times(chained, prices_.add_latency));
     return copies > prices_.code_copies ? times(ticks, 2) : ticks;
@@ -295,6 +302,7 @@ class Machine {
   const loops::LoopNest nest_;
   const Target& target_;
   const Prices& prices_;
+  std::uint64_t buffers_bytes_ = 0;
   std::vector<OpenLoop> open_;         // loops around the node visited, outermost first
   std::vector<loops::Guard> holding_;  // conditions of the branches around that hold at the node
   Share share_ = whole;                // of all iterations, those that come to the node
