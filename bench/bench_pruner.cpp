@@ -25,6 +25,7 @@
 #include <ctime>
 #include <functional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -115,9 +116,11 @@ class Contest {
   };
 
   [[nodiscard]] const std::vector<double>& of(std::string_view name) const {
-    return std::find_if(contestants_.begin(), contestants_.end(),
-                        [name](const Contestant& c) { return c.name == name; })
-        ->microseconds;
+    const auto found = std::find_if(contestants_.begin(), contestants_.end(),
+                                    [name](const Contestant& c) { return c.name == name; });
+    if (found == contestants_.end())
+      throw std::invalid_argument("nobody named '" + std::string(name) + "' takes turns");
+    return found->microseconds;
   }
 
   std::vector<Contestant> contestants_;

@@ -68,9 +68,12 @@ class DnnlKernel {
 
   void operator()(void* const* buffers) {
     if (!state_) {
-      const TilePalette told;
-      state_ = std::make_shared<State>();
-      state_->built = build_(state_->engine);
+      {
+        [[maybe_unused]] const TilePalette
+            told;  // no longer than needed: threads that start meanwhile inherit it
+        state_ = std::make_shared<State>();
+        state_->built = build_(state_->engine);
+      }
       const Built& b = state_->built;
       const bool has_weights = dnnl_interface::dims(b.weights).size() > 0;
       if (has_weights && dnnl_interface::dims(b.plain_weights).size() > 0 && b.plain_weights != b.weights) {

@@ -19,7 +19,7 @@ namespace tunewright::bench {
 
 /// While one lives, CPUID tells its thread of the one palette there is (Intel SDM, volume 1, chapter 18): eight registers, 16 rows
 /// of 64 bytes. It does nothing where CPUID tells it anyway, where there is no AMX, or where CPUID cannot be made to
-/// fault. One at a time.
+/// fault. One at a time, and no thread may start meanwhile: it would go on asking after the answers are gone.
 class TilePalette {
  public:
   TilePalette() {

@@ -262,6 +262,10 @@ TEST_CASE("where there are tile registers, blocks of up to four tiles come first
   CHECK(blocks(product(64, 48)) == Blocks{{2, 2}, {4, 1}});  // three tiles across
   CHECK(blocks(product(80, 64)) == Blocks{{1, 4}, {2, 2}});  // five tiles down
   CHECK(blocks(product(16, 64)) == Blocks{{1, 2}, {1, 4}});
+  // Other columns are read in each product of a batch: tiles of two products share none.
+  CHECK(blocks(
+            op::batch_matmul_graph({.batch = 12, .m = 16, .n = 64, .k = 64, .type = ScalarType::BFloat16})) ==
+        Blocks{{1, 2}, {1, 4}});
   op::Conv2dShape convolution{
       .height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
   convolution.type = ScalarType::Int8;

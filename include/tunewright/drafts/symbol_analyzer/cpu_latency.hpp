@@ -44,8 +44,8 @@ struct Roof {
 ///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
 ///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all buffers
 ///               fit together, since a program is run again and again on the same ones. Of rows
-///               that begin in the same sets L2 holds few, see `Footprint::claimed`; so does L1, but what L2 has comes in
-///               time, and the last level spreads rows over its sets by hashing
+///               that begin in the same sets L2 holds few, see `Footprint::claimed`; what L2 loses
+///               L1 has lost before, what it keeps comes in time, and the last level spreads rows over its sets by hashing
 ///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where the
 ///               code generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop

@@ -257,17 +257,6 @@ class IndexArena {
     }
   }
 
-  /// Calls `f(var)` for every variable in `e`, with repetitions.
-  template <class F>
-  void for_each_variable(const FlatIndex& e, const F& f) const {
-    for (const Term& term : e.terms()) {
-      if (term.kind == Kind::Variable)
-        f(static_cast<program::Var>(term.of));
-      else
-        for_each_variable(numerator(term), f);
-    }
-  }
-
  private:
   [[nodiscard]] static bool is_variable_before(const Term& term, program::Var var) noexcept {
     return term.kind == Kind::Variable && term.of < var;

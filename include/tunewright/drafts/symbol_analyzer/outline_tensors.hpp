@@ -95,6 +95,9 @@ class OutlineTensors {
     const auto unpadded = loops::without_padding(*s.op);
     const std::optional<schedule::Product> factors = schedule::product_of(*unpadded);
     OutlineTensor t{.statement = statement_, .own = open_.size() - first, .first = open_[first].loop->var};
+    const loops::LoopKind outermost_kind =
+        intrinsic.m > 1 ? loops::LoopKind::Serial : loops::LoopKind::Vectorized;
+    if (open_[first].loop->kind != outermost_kind) return;
     if (!factors || t.own != (intrinsic.m > 1 ? 4U : 2U) || !alone_from(first + 1)) return;
     t.intrinsic = &intrinsic;
     if (intrinsic.m > 1) {
@@ -200,7 +203,10 @@ class OutlineTensors {
   /// within its bounds.
   [[nodiscard]] double share_not_cut(const loops::Statement& s, std::size_t first) const {
     double share = 1;
-    for (const loops::Guard& guard : s.guards) share *= share_within(guard.value, guard.extent, first);
+    for (const loops::Guard& guard : s.guards) {
+      const auto extent = guard.above ? std::optional(guard.extent) : std::nullopt;
+      share *= share_within(guard.value, extent, first);
+    }
     std::vector<program::Expr> factors;
     loops::detail::add_factors(s.op->body, factors);
     for (const program::Expr& factor : factors) {
@@ -212,7 +218,8 @@ class OutlineTensors {
     return share;
   }
 
-  /// Of the blocks that loops from depth `first` on make of `value`, those in which all values are in [0, extent).
+  /// Of the blocks that loops from depth `first` on make of `value`, those in which all values are in [0, extent), as if the
+  /// blocks lay one behind the other: a filter that moves them cuts fewer.
   [[nodiscard]] double share_within(const loops::IndexExpr& value, std::optional<std::int64_t> extent,
                                     std::size_t first) const {
     const auto own = [&](loops::Var var) {

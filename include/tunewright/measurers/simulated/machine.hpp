@@ -48,7 +48,7 @@ class Machine {
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
       : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {
     for (const loops::Buffer& buffer : nest_.buffers)
-      buffers_bytes_ += static_cast<std::uint64_t>(buffer.elements()) * program::size_in_bytes(buffer.type);
+      buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());
   }
 
   [[nodiscard]] Ticks run() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
 
 /// The loops around a tensor instruction of a CPU, and those of what it reads and of what takes its sums.
 namespace tunewright::spaces::tiling {
@@ -32,15 +34,19 @@ struct InstructionTile {
 }
 
 /// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis these
-/// run along, and of the axes around it what that has too few.
+/// run along, and of the axes around it what that has too few, but for axes along which other columns are read.
 [[nodiscard]] inline std::vector<std::int64_t> parts_in_registers(const program::Operator& op,
                                                                   const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   std::vector<std::int64_t> most(op.rank(), axes.m == 1 ? tile.down : 1);
   most[axes.column] = tile.across;
   if (axes.m == 1) return most;
+  const std::optional<schedule::Product> product = schedule::product_of(op);
+  const program::ExprNode* columns = nullptr;
+  if (product) columns = uses_axis(*product->first, axes.column) ? product->first : product->second;
   std::int64_t down = tile.down;
   for (IterId axis = axes.row + 1; axis-- > 0;) {
+    if (columns != nullptr && uses_axis(*columns, axis)) continue;
     most[axis] = std::min(down, tiles_down(op, axes, axis));
     down /= most[axis];
   }
@@ -94,7 +100,7 @@ inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile&
   };
   // Columns first: what the instruction reads of them is the larger part, and stays in the innermost cache while rows
   // advance. A copy of them is made once for all rows that follow, and threads that share out the columns share the
-  // copying.
+  // copying, where no reader of the sums is followed, whose own loops decide then.
   add(columns_first(tiled, 0));
   add(columns_first(tiled, 1));
   add(level(tiled.reduction, 0));
