@@ -191,6 +191,9 @@ class ExpressionEmitter : public MemoryEmitter {
     const program::ScalarType type = e.args[0]->type;
     const bool real = program::is_float(type);
     const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
+    // Processors that compute with float16 would contract two operations into one, which loses a rounding.
+    const llvm::IRBuilder<>::FastMathFlagGuard guard(builder_);
+    if (program::is_narrow_float(type)) builder_.clearFastMathFlags();
     switch (e.op) {
       case Op::Add: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
       case Op::Subtract: return rounded(real ? builder_.CreateFSub(a, b) : builder_.CreateSub(a, b));
