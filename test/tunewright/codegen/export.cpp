@@ -33,6 +33,15 @@ struct Folder {
   ~Folder() { std::filesystem::remove_all(path); }
 };
 
+/// Compiles main.c of the folder, with what it links; whether that worked.
+bool compiles(const Folder& folder, const std::string& linked = "") {
+  const std::string at = folder.path.string();
+  return std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + linked)
+                         .c_str()) == 0;
+}
+/// Whether what was compiled ends with success.
+bool succeeds(const Folder& folder) { return std::system((folder.path / "program").c_str()) == 0; }
+
 /// y = exp(A W) with W packed in columns of 4, of which the last is not full, and a workspace for A W.
 program::ComputeGraph graph() {
   program::ComputeGraph g;
@@ -99,11 +108,8 @@ int main(void) {
   return parts > 0 ? 0 : 3;
 }
 )";
-  const std::string at = folder.path.string();
-  REQUIRE(std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " +
-                       files.object.string() + " -lm")
-                          .c_str()) == 0);
-  CHECK(std::system((at + "/program").c_str()) == 0);
+  REQUIRE(compiles(folder, files.object.string() + " -lm"));
+  CHECK(succeeds(folder));
 }
 
 TEST_CASE("the header of a kernel with tile registers says who asks for them, and others do not") {
@@ -121,10 +127,8 @@ TEST_CASE("the header of a kernel with tile registers says who asks for them, an
   // The answer is that of the system: the same as to this process.
   std::ofstream(folder.path / "main.c") << "#include \"tiles.h\"\nint main(void) { return "
                                            "tunewright_permit_tile_registers() == 0 ? 0 : 1; }\n";
-  const std::string at = folder.path.string();
-  REQUIRE(std::system(
-              ("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c").c_str()) == 0);
-  CHECK((std::system((at + "/program").c_str()) == 0) == host::permit_tile_registers());
+  REQUIRE(compiles(folder));
+  CHECK(succeeds(folder) == host::permit_tile_registers());
 }
 
 TEST_CASE("a C program runs a kernel with tile registers where the processor has them") {
@@ -174,11 +178,8 @@ int main(void) {
   return 0;
 }
 )";
-  const std::string at = folder.path.string();
-  REQUIRE(std::system(
-              ("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + at + "/tiles.o")
-                  .c_str()) == 0);
-  CHECK(std::system((at + "/program").c_str()) == 0);
+  REQUIRE(compiles(folder, (folder.path / "tiles.o").string()));
+  CHECK(succeeds(folder));
 }
 
 TEST_CASE("misuse is named") {

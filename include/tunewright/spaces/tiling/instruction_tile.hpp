@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +13,6 @@
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
 
 /// The loops around a tensor instruction of a CPU, and those of what it reads and of what takes its sums.
 namespace tunewright::spaces::tiling {
@@ -41,12 +39,9 @@ struct InstructionTile {
   std::vector<std::int64_t> most(op.rank(), axes.m == 1 ? tile.down : 1);
   most[axes.column] = tile.across;
   if (axes.m == 1) return most;
-  const std::optional<schedule::Product> product = schedule::product_of(op);
-  const program::ExprNode* columns = nullptr;
-  if (product) columns = uses_axis(*product->first, axes.column) ? product->first : product->second;
   std::int64_t down = tile.down;
   for (IterId axis = axes.row + 1; axis-- > 0;) {
-    if (columns != nullptr && uses_axis(*columns, axis)) continue;
+    if (std::count(axes.other_columns.begin(), axes.other_columns.end(), axis) > 0) continue;
     most[axis] = std::min(down, tiles_down(op, axes, axis));
     down /= most[axis];
   }

@@ -25,6 +25,7 @@ struct ProductAxes {
   std::int64_t steps = 1;  ///< and sums of k terms
   TensorId rows = 0;
   TensorId columns = 0;
+  std::vector<IterId> other_columns{};       ///< spatial axes but the last along which other columns are read
   bool columns_are_neighbours = false;       ///< in memory, as long as the operand is not copied
   std::optional<IterId> column_dimension{};  ///< of `columns` that the column axis alone counts
   std::optional<IterId> depth_dimension{};   ///< and that the depth axis alone counts
@@ -100,6 +101,9 @@ enum class LeftOver {
   axes.column = column;
   axes.rows = rows->tensor;
   axes.columns = columns->tensor;
+  for (program::Var axis = 0; axis < column; ++axis) {
+    if (uses_axis(*columns, axis)) axes.other_columns.push_back(axis);
+  }
   if (intrinsic.m > 1) {
     for (program::Var row = column; row-- > 0 && axes.m == 1;) {
       if (!uses_axis(*rows, row) || uses_axis(*columns, row)) continue;
