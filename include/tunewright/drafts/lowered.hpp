@@ -86,7 +86,7 @@ void score_configurations(const S& space, const Task& task, std::span<const conf
   if constexpr (ScheduleSpace<S>) {
     std::unique_ptr<ScheduleOutliner> outliner = outliners.take();
     for (std::size_t i = 0; i < configs.size(); ++i) {
-      if (i + 1 < configs.size()) SchedulePlan::prefetch(configs[i + 1]);
+      if (i + 1 < configs.size()) ScheduleSignature::prefetch(configs[i + 1]);
       const Outline* outline = outliner->outline(configs[i]);
       score[i] = outline != nullptr ? score_of(latency_s, *outline) : score_lowered(configs[i]);
     }

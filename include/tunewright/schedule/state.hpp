@@ -200,30 +200,35 @@ inline void split(State& state, TensorId id, IterId iter, std::span<const std::i
                      relation.children.end());
 }
 
+/// Extents of the parts of a split, one more than factors.
+inline void split_extents(std::int64_t whole, std::span<const std::int64_t> factors,
+                          std::int64_t* part) noexcept {
+  std::int64_t inner = 1;
+  for (std::size_t f = 0; f < factors.size(); ++f) {
+    part[f + 1] = factors[f];
+    inner *= factors[f];
+  }
+  part[0] = program::ceil_div(whole, inner);
+  if (part[0] != 1) return;
+  // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no
+  // idle loops.
+  std::int64_t rest = whole;
+  for (std::size_t c = factors.size(); c > 0; --c) {
+    part[c] = std::min(part[c], rest);
+    rest = program::ceil_div(rest, part[c]);
+  }
+}
+
 /// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
 inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
   for (const Relation& r : stage.relations) {
+    std::int64_t* const children = extent.data() + r.children[0];  // one after the other
     if (r.parents.size() == 1) {
-      std::int64_t inner = 1;
-      for (std::size_t c = 0; c < r.factors.size(); ++c) {
-        extent[r.children[c + 1]] = r.factors[c];
-        inner *= r.factors[c];
-      }
-      extent[r.children[0]] = program::ceil_div(extent[r.parents[0]], inner);
-      // A factor larger than what there is shrinks, innermost last, so that windows inside consumers carry no
-      // idle loops.
-      if (extent[r.children[0]] == 1) {
-        std::int64_t rest = extent[r.parents[0]];
-        for (std::size_t c = r.factors.size(); c-- > 0;) {
-          const IterId child = r.children[c + 1];
-          extent[child] = std::min(extent[child], rest);
-          rest = program::ceil_div(rest, extent[child]);
-        }
-      }
+      split_extents(extent[r.parents[0]], {r.factors.data(), r.factors.size()}, children);
     } else {
       std::int64_t product = 1;
       for (const IterId parent : r.parents) product *= extent[parent];
-      extent[r.children[0]] = product;
+      *children = product;
     }
   }
 }

@@ -200,9 +200,9 @@ TEST_CASE("a schedule of no program has the worst score") {
 
 TEST_CASE("signatures whose words are swapped or fewer hash differently") {
   const auto hash = [](std::initializer_list<std::uint64_t> words) {
-    SchedulePlan::Signature signature;
-    for (const std::uint64_t word : words) signature.put(word);
-    return signature.hash();
+    ScheduleSignature::Words all;
+    for (const std::uint64_t word : words) all.put(word);
+    return all.hash();
   };
   CHECK(hash({3, 8, 5}) == hash({3, 8, 5}));
   CHECK(hash({8, 3, 5}) != hash({3, 8, 5}));

@@ -55,6 +55,10 @@ struct FlatIndex {
 
   [[nodiscard]] std::span<const Term> terms() const noexcept { return {terms_.data(), count}; }
   [[nodiscard]] std::span<Term> terms() noexcept { return {terms_.data(), count}; }
+  /// Whether all terms are variables, which come before all others.
+  [[nodiscard]] bool is_plain() const noexcept {
+    return count == 0 || terms_[count - 1].kind == Kind::Variable;
+  }
   void set(std::int64_t value) noexcept {
     constant = value;
     count = 0;

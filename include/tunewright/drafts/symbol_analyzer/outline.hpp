@@ -27,7 +27,7 @@ struct OutlineBuffer {
   bool asynchronous = false;
   bool packed = false;
   loops::PackedDimension innermost{};  ///< where packed
-  std::vector<std::int64_t> shape;
+  std::span<const std::int64_t> shape{};
   std::int64_t elements = 0;
 
   [[nodiscard]] std::int64_t bytes() const noexcept {
@@ -88,12 +88,14 @@ struct Outline {
     kernels = 0;
   }
   void add(Event event, std::size_t of = 0) {
-    if (step_count_ == steps_.size()) steps_.resize(2 * step_count_ + 64);
+    if (step_count_ == steps_.size()) make_room();
     steps_[step_count_++] = {event, static_cast<std::uint32_t>(of)};
   }
   [[nodiscard]] std::span<const Step> steps() const noexcept { return std::span(steps_).first(step_count_); }
 
  private:
+  [[gnu::noinline]] void make_room() { steps_.resize(2 * step_count_ + 64); }
+
   std::vector<Step> steps_;  // the first ones count
   std::size_t step_count_ = 0;
 };

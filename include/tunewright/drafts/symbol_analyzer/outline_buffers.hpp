@@ -20,23 +20,25 @@ class OutlineBuffers : OutlinePass {
 
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
-    outline_.buffers = plan_->buffers;
-    for (TensorId id = 0; id < plan_->stages.size(); ++id) {
-      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer || state().stages[id].is_source()) continue;
-      OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
-      if (b.role == loops::BufferRole::Temporary) find_stored(state().stages[id], work_[id], b.shape);
-      b.scope = scope_of(state().stages[id], work_[id]);
+    outline_.buffers = plan_.buffers;
+    for (const TensorId id : plan_.stored) {
+      OutlineBuffer& b = buffer_of(id);
+      if (b.role == loops::BufferRole::Temporary)
+        b.shape = std::span(work_[id].reached).first(plan_.stages[id].rank);
+      if (plan_.stages[id].is_attached && b.scope == loops::Scope::Global) b.scope = scope_inside(work_[id]);
     }
     // In this order, since what is packed is not kept apart.
-    for (const schedule::Pack& pack : state().packs)
-      if (plan_->buffer_of[pack.tensor] != loops::LoopNest::no_buffer) this->pack(pack.tensor);
-    for (const std::uint32_t step : plan_->arranging)
+    for (const schedule::Pack& pack : plan_.state.packs)
+      if (plan_.stages[pack.tensor].buffer != loops::LoopNest::no_buffer) this->pack(pack.tensor);
+    for (const std::uint32_t step : plan_.arranging)
       if (!arrange(*std::get_if<schedule::Arrange>(&all_.candidate->steps[step]))) return false;
-    for (TensorId id = 0; id < plan_->stages.size(); ++id) keep_rows_apart(id);
-    for (const std::uint32_t step : plan_->pipelining)
+    for (const TensorId id : plan_.stored)
+      if (plan_.stages[id].is_attached) keep_rows_apart(id);
+    for (const std::uint32_t step : plan_.pipelining)
       if (!pipeline(*std::get_if<schedule::Pipeline>(&all_.candidate->steps[step]))) return false;
-    for (OutlineBuffer& b : outline_.buffers) {
-      if (!b.packed) {
+    for (const TensorId id : plan_.stored) {
+      OutlineBuffer& b = buffer_of(id);
+      if (b.role == loops::BufferRole::Temporary && !b.packed) {
         b.elements = 1;
         for (const std::int64_t extent : b.shape) b.elements *= extent;
       }
@@ -46,20 +48,10 @@ class OutlineBuffers : OutlinePass {
   }
 
  private:
-  /// All that the loops of a stage reach, beyond its window too.
-  static void find_stored(const schedule::Stage& stage, const Work& w, std::vector<std::int64_t>& shape) {
-    for (std::size_t d = 0; d < shape.size(); ++d) shape[d] = w.extent[d];
-    for (const schedule::Relation& r : stage.relations) {
-      const IterId whole = r.parents[0];
-      if (r.parents.size() > 1 || whole >= shape.size()) continue;
-      std::int64_t reached = 1;
-      for (const IterId part : r.children) reached *= w.extent[part];
-      shape[whole] = reached;
-    }
-  }
+  [[nodiscard]] OutlineBuffer& buffer_of(TensorId id) { return outline_.buffers[plan_.stages[id].buffer]; }
 
-  [[nodiscard]] static loops::Scope scope_of(const schedule::Stage& stage, const Work& w) {
-    if (stage.scope != loops::Scope::Global || stage.location.kind != Kind::At) return stage.scope;
+  /// Where a window is kept that was given no place.
+  [[nodiscard]] static loops::Scope scope_inside(const Work& w) {
     if (w.is_inside(LoopKind::ThreadX, LoopKind::ThreadZ)) return loops::Scope::Local;
     return w.is_inside(LoopKind::BlockX, LoopKind::BlockZ) ? loops::Scope::Shared : loops::Scope::Global;
   }
@@ -69,12 +61,12 @@ class OutlineBuffers : OutlinePass {
 
   /// Only the innermost piece and the number of elements are kept.
   void pack(TensorId id) {
-    const SchedulePlan::StagePlan& plan = plan_->stages[id];
-    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+    const StagePlan& plan = plan_.stages[id];
+    OutlineBuffer& b = buffer_of(id);
     const Work& reader = work_[plan.packed_for];
     all_.around = reader.path;
-    for (const IterId iter : state().stages[plan.packed_for].order)
-      if (reader.var[iter] != no_var) all_.around.push_back(static_cast<Var>(reader.var[iter]));
+    for (const SchedulePlan::Loop& loop : plan_.stages[plan.packed_for].loops)
+      if (reader.var[loop.iter] != no_var) all_.around.push_back(reader.var[loop.iter]);
     b.elements = 1;
     Pieces& all = all_.pieces;
     all.clear();
@@ -83,7 +75,7 @@ class OutlineBuffers : OutlinePass {
       outline_.indices.substitute(
           plan.packed_read->indices[d],
           [&](Var axis) -> const FlatIndex& { return reader.axis_values[axis]; }, index);
-      if (!state().stages[id].is_source()) outline_.indices.add(index, work_[id].base[d], -1);
+      if (plan.is_live) outline_.indices.add(index, work_[id].base[d], -1);
       const std::size_t first = all.size();
       if (!add_pieces(d, index, b.shape[d], all)) {
         all.resize(first);
@@ -138,12 +130,12 @@ class OutlineBuffers : OutlinePass {
     const std::int64_t padding = s.paddings[s.padding];
     std::uint64_t named = 0;
     for (const std::uint32_t d : order) named |= d < 64 ? std::uint64_t{1} << d : 0;
-    const std::size_t rank = state().stages[s.stage].op->rank();
+    const std::size_t rank = plan_.state.stages[s.stage].op->rank();
     if (padding < 0 || padding > schedule::detail::max_padding || order.size() != rank || rank >= 64 ||
         named != (std::uint64_t{1} << rank) - 1)
       return false;
-    if (plan_->buffer_of[s.stage] == loops::LoopNest::no_buffer) return true;
-    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[s.stage]];
+    if (plan_.stages[s.stage].buffer == loops::LoopNest::no_buffer) return true;
+    OutlineBuffer& b = buffer_of(s.stage);
     if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) return true;
     b.packed = true;
     b.innermost = {order.back(), 1, b.shape[order.back()] + padding};
@@ -152,14 +144,14 @@ class OutlineBuffers : OutlinePass {
     return true;
   }
 
+  /// Of an attached stage.
   void keep_rows_apart(TensorId id) {
-    if (plan_->buffer_of[id] == loops::LoopNest::no_buffer) return;
-    OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
-    const auto element = static_cast<std::int64_t>(b.element_bytes);
+    const OutlineBuffer& b = buffer_of(id);
     if (b.role != loops::BufferRole::Temporary || b.packed || b.shape.size() < 2) return;
-    if (state().stages[id].location.kind != Kind::At || b.scope == loops::Scope::Shared) return;
-    if (work_[id].is_inside(LoopKind::BlockX, LoopKind::ThreadZ)) return;
-    if (b.shape.back() * element % 512 == 0) b.shape.back() += 64 / element;
+    if (b.scope == loops::Scope::Shared || work_[id].is_inside(LoopKind::BlockX, LoopKind::ThreadZ)) return;
+    const auto element = static_cast<std::int64_t>(b.element_bytes);
+    std::int64_t& row = work_[id].reached[b.shape.size() - 1];
+    if (row * element % 512 == 0) row += 64 / element;
   }
 
   bool pipeline(const schedule::Pipeline& s) {
@@ -169,7 +161,7 @@ class OutlineBuffers : OutlinePass {
         (chosen.asynchronous && chosen.depth == 1))
       return false;
     if (chosen.depth == 1) return true;
-    const schedule::Stage& consumer = state().stages[s.stage];
+    const schedule::Stage& consumer = plan_.state.stages[s.stage];
     const std::size_t place = consumer.position(s.iter);
     if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial)
       return false;
@@ -177,15 +169,12 @@ class OutlineBuffers : OutlinePass {
     for (std::size_t p = place + 1; p-- > 0;) {
       const IterId iter = consumer.order[p];
       if (consumer.iterators[iter].annotation != LoopKind::Serial) break;
-      if (plan_->stages[s.stage].is_live) iterations *= work_[s.stage].extent[iter];
+      if (plan_.stages[s.stage].is_live) iterations *= work_[s.stage].extent[iter];
     }
     const std::int64_t stages = std::min<std::int64_t>(chosen.depth, iterations);
-    for (TensorId id = 0; id < plan_->stages.size(); ++id) {
-      const schedule::Location& at = state().stages[id].location;
-      if (plan_->buffer_of[id] == loops::LoopNest::no_buffer || at.kind != Kind::At || at.stage != s.stage ||
-          at.iter != s.iter || state().stages[id].op->has_reduction())
-        continue;
-      OutlineBuffer& b = outline_.buffers[plan_->buffer_of[id]];
+    for (const TensorId id : plan_.stages[s.stage].inside) {
+      if (plan_.stages[id].place != place || plan_.state.stages[id].op->has_reduction()) continue;
+      OutlineBuffer& b = buffer_of(id);
       if (b.scope != loops::Scope::Shared) continue;
       b.stages = static_cast<std::uint32_t>(stages);
       b.asynchronous = chosen.asynchronous && stages > 1;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
 
@@ -11,24 +12,18 @@ namespace tunewright::drafts {
 /// Loops and statements in program order, as `loops::detail::Emission` writes them.
 class OutlineLoops : OutlinePass {
  public:
-  explicit OutlineLoops(OutlineWork& all) : OutlinePass(all) {}
+  explicit OutlineLoops(OutlineWork& all) : OutlinePass(all), limits_(all.numbers->unroll_limits()) {}
 
   void run() {
-    for (const TensorId id : state().order) {
-      if (!runs_at_root(id)) continue;
-      const loops::BufferId buffer = plan_->buffer_of[id];
+    for (const TensorId id : plan_.roots) {
+      const loops::BufferId buffer = plan_.stages[id].buffer;
       if (outline_.buffers[buffer].role == loops::BufferRole::Temporary)
         add(Outline::Event::Allocate, buffer);
     }
-    for (const TensorId id : state().order)
-      if (runs_at_root(id)) emit_stage(id);
+    for (const TensorId id : plan_.roots) emit_stage(id);
   }
 
  private:
-  [[nodiscard]] bool runs_at_root(TensorId id) const {
-    return plan_->stages[id].is_live && state().stages[id].location.kind != Kind::At;
-  }
-
   void add(Outline::Event event, std::size_t of) {
     outline_.add(event, of);
     end_tree();
@@ -44,79 +39,67 @@ class OutlineLoops : OutlinePass {
     ++outline_.kernels;
   }
 
-  void emit_stage(TensorId id) { emit_loops(id, initialised_at(id)); }
-
-  /// Place of the outermost reduction that runs, or is listed, in front of which sums are filled; beyond all places for
-  /// what is no sum.
-  [[nodiscard]] std::size_t initialised_at(TensorId id) const {
-    const schedule::Stage& stage = state().stages[id];
+  void emit_stage(TensorId id) {
+    const StagePlan& plan = plan_.stages[id];
     const Work& w = work_[id];
-    if (!plan_->stages[id].is_sum) return stage.order.size() + 1;
-    const std::size_t first = plan_->stages[id].first_reduction;
-    for (std::size_t place = first; place < stage.order.size(); ++place) {
-      const IterId iter = stage.order[place];
-      const bool runs = w.var[iter] != no_var || w.index[iter] != no_var;
-      if (runs && stage.iterators[iter].kind == program::AxisKind::Reduction) return place;
+    const std::size_t outside = depth_, places = plan.loops.size();
+    const std::size_t initialised = plan.is_sum ? initialised_at(plan, w) : places + 1;
+    const TensorId* inside = plan.inside.data();
+    std::int64_t unroll_limit = plan.unroll_limit == SchedulePlan::none ? 0 : limits_[plan.unroll_limit];
+    for (std::size_t place = 0; place < places; ++place) {
+      if (place == initialised) emit_initialisation(plan, w, place);
+      const SchedulePlan::Loop& loop = plan.loops[place];
+      const bool branches = is_rebound(loop, w) && w.extent[loop.iter] != extent_of(w.index[loop.iter]);
+      if (runs_loop(loop, w)) enter(w.var[loop.iter], unroll_limit, loop.is_reduction);
+      if (branches || runs_loop(loop, w)) unroll_limit = 0;  // that of the outermost loop or branch
+      if (loop.inside == 0) continue;
+      const std::span<const TensorId> children(inside, loop.inside);
+      inside += loop.inside;
+      for (const TensorId child : children) add(Outline::Event::Allocate, plan_.stages[child].buffer);
+      for (const TensorId child : children) emit_stage(child);
     }
-    return first;
-  }
-
-  void emit_loops(TensorId id, std::size_t initialised) {
-    const schedule::Stage& stage = state().stages[id];
-    const Work& w = work_[id];
-    const SchedulePlan::StagePlan& plan = plan_->stages[id];
-    const std::size_t places = stage.order.size();
-    std::size_t opened = 0;
-    std::size_t next = 0;   // of what is computed inside
-    bool outermost = true;  // no loop or branch of this stage yet
-    for (std::size_t place = 0;; ++place) {
-      if (place == initialised) emit_initialisation(stage, w, place);
-      if (place == places) break;
-      const IterId iter = stage.order[place];
-      if (w.index[iter] != no_var) {
-        if (w.extent[iter] != extent_of(static_cast<Var>(w.index[iter]))) outermost = false;
-      } else if (w.var[iter] != no_var) {
-        enter(w, iter, outermost ? stage.unroll_limit : 0,
-              stage.iterators[iter].kind == program::AxisKind::Reduction);
-        ++opened;
-        outermost = false;
-      }
-      if (next == plan.inside.size() || plan.inside[next].place != place) continue;
-      const std::size_t first = next;
-      for (; next < plan.inside.size() && plan.inside[next].place == place; ++next)
-        add(Outline::Event::Allocate, plan_->buffer_of[plan.inside[next].stage]);
-      for (std::size_t child = first; child < next; ++child) emit_stage(plan.inside[child].stage);
-    }
+    if (places == initialised) emit_initialisation(plan, w, places);
     const auto statement = outline_.statements.size();
     outline_.statements.push_back(
-        {plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign, plan_->buffer_of[id],
-         plan.operations, plan.loads, w.axis_values});
+        {plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign, plan.buffer,
+         plan.operations, plan.loads, std::span(w.axis_values).first(plan.extents.size())});
     add(Outline::Event::Run, statement);
-    for (; opened > 0; --opened) leave();
+    while (depth_ > outside) leave();
   }
 
-  void enter(const Work& w, IterId iter, std::int64_t unroll_limit, bool reduction) {
-    const auto var = static_cast<Var>(w.var[iter]);
-    const std::size_t loop = outline_.loops.size();
-    outline_.loops.push_back({var, extent_of(var), kinds_[var], reduction, unroll_limit});
-    outline_.add(Outline::Event::Enter, loop);
+  /// On an index that a loop around binds.
+  [[nodiscard]] static bool is_rebound(const SchedulePlan::Loop& loop, const Work& w) {
+    return loop.is_index && w.index[loop.iter] != no_var;
+  }
+  /// As a loop of its own.
+  [[nodiscard]] static bool runs_loop(const SchedulePlan::Loop& loop, const Work& w) {
+    return w.var[loop.iter] != no_var && !is_rebound(loop, w);
+  }
+
+  /// Place of the outermost reduction that runs, or is listed, in front of which sums are filled.
+  [[nodiscard]] static std::size_t initialised_at(const StagePlan& plan, const Work& w) {
+    for (std::size_t place = plan.first_reduction; place < plan.loops.size(); ++place) {
+      const SchedulePlan::Loop& loop = plan.loops[place];
+      if (loop.is_reduction && (w.var[loop.iter] != no_var || is_rebound(loop, w))) return place;
+    }
+    return plan.first_reduction;
+  }
+
+  void enter(Var var, std::int64_t unroll_limit, bool is_reduction) {
+    outline_.add(Outline::Event::Enter, outline_.loops.size());
+    outline_.loops.push_back({var, extent_of(var), kinds_[var], is_reduction, unroll_limit});
     ++depth_;
   }
 
-  void emit_initialisation(const schedule::Stage& stage, const Work& w, std::size_t place) {
-    std::size_t opened = 0;
-    for (std::size_t p = place; p < stage.order.size(); ++p) {
-      const IterId iter = stage.order[p];
-      if (stage.iterators[iter].kind == program::AxisKind::Reduction || w.var[iter] == no_var ||
-          w.index[iter] != no_var)
-        continue;
-      enter(w, iter, 0, false);
-      ++opened;
-    }
-    if (opened == 0) end_tree();  // of a single element
-    for (; opened > 0; --opened) leave();
+  void emit_initialisation(const StagePlan& plan, const Work& w, std::size_t first) {
+    const std::size_t outside = depth_;
+    for (const SchedulePlan::Loop& loop : std::span(plan.loops).subspan(first))
+      if (!loop.is_reduction && runs_loop(loop, w)) enter(w.var[loop.iter], 0, false);
+    if (depth_ == outside) end_tree();  // of a single element
+    while (depth_ > outside) leave();
   }
 
+  std::span<const std::int64_t> limits_;
   std::size_t depth_ = 0;
 };
 

@@ -19,8 +19,8 @@ class OutlineWindows : OutlinePass {
 
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
-    for (auto id = state().order.rbegin(); id != state().order.rend(); ++id)
-      if (plan_->stages[*id].is_live && !infer(*id)) return false;
+    for (const TensorId id : plan_.inferred)
+      if (!infer(id)) return false;
     return true;
   }
 
@@ -31,119 +31,145 @@ class OutlineWindows : OutlinePass {
 
  private:
   bool infer(TensorId id) {
-    const schedule::Stage& stage = state().stages[id];
-    const std::vector<std::int64_t>& extents = plan_->stages[id].extents;
-    const std::size_t rank = plan_->stages[id].rank, axes = extents.size();
+    const StagePlan& plan = plan_.stages[id];
     Work& w = work_[id];
+    std::copy(plan.extents.begin(), plan.extents.end(), w.extent.begin());
+    for (std::size_t a = 0; a < plan.extents.size(); ++a) w.axis_values[a].set(0);
     w.path.clear();
-    w.outermost.fill(no_var);
-    w.base.resize(rank);
-    w.window.resize(rank);
-    if (stage.location.kind == Kind::At) {
-      const Work& target = work_[stage.location.stage];
-      const std::vector<IterId>& order = state().stages[stage.location.stage].order;
-      w.path = target.path;
-      w.outermost = target.outermost;
-      for (std::size_t p = 0; p <= plan_->stages[id].place; ++p)
-        if (target.var[order[p]] != no_var) enter(w, static_cast<Var>(target.var[order[p]]));
-      find_window(id, w);
-    } else {
-      for (std::size_t d = 0; d < rank; ++d) {
-        w.base[d].set(0);
-        w.window[d] = extents[d];
-      }
+    w.kinds_around = 0;
+    if (plan.is_attached) {
+      enter_target(plan, w);
+      find_window(plan, w);
     }
-    const std::size_t count = stage.iterators.size();
-    if (w.extent.size() < count) {
-      for (std::vector<std::int64_t>* by_iter : {&w.extent, &w.var, &w.index, &w.stride})
-        by_iter->resize(count);
-      w.value.resize(count);
-    }
-    for (std::size_t a = 0; a < axes; ++a) w.extent[a] = a < rank ? w.window[a] : extents[a];
-    schedule::detail::propagate_extents(stage, w.extent);
-    if (!find_loops(id, w)) return false;
-    w.axis_values.resize(axes);
-    for (std::size_t a = 0; a < axes; ++a) {
-      if (a < rank) {
-        w.axis_values[a] = w.base[a];
-      } else {
-        w.axis_values[a].set(0);
-      }
-    }
-    propagate_values(id, w);
+    if (plan.packed_read != nullptr)
+      w.base.assign(w.axis_values.begin(), w.axis_values.begin() + static_cast<std::ptrdiff_t>(plan.rank));
+    std::copy_n(w.extent.begin(), plan.extents.size(), w.reached.begin());
+    find_extents(plan, w);
+    if (!find_loops(id, plan, w)) return false;
+    find_values(plan, w);
     return true;
   }
 
-  void enter(Work& w, Var var) const {
-    w.path.push_back(var);
-    std::int64_t& outermost = w.outermost[static_cast<std::size_t>(kinds_[var])];
-    if (outermost == no_var) outermost = var;
+  /// The loops around an attached stage.
+  void enter_target(const StagePlan& plan, Work& w) const {
+    const Work& target = work_[plan.target];
+    w.path = target.path;
+    w.kinds_around = target.kinds_around;
+    w.outermost = target.outermost;
+    for (std::size_t p = 0; p <= plan.place; ++p) {
+      const Var var = target.var[plan_.stages[plan.target].loops[p].iter];
+      if (var != no_var) w.enter(var, kinds_[var]);
+    }
+  }
+
+  void find_extents(const StagePlan& plan, Work& w) const {
+    for (const SchedulePlan::Relation& r : plan.relations) {
+      if (r.fused.empty()) {
+        schedule::detail::split_extents(w.extent[r.whole],
+                                        all_.numbers->factors().subspan(r.first_factor, r.parts - 1),
+                                        &w.extent[r.first_part]);
+      } else {
+        std::int64_t product = 1;
+        for (const IterId one : r.fused) product *= w.extent[one];
+        w.extent[r.first_part] = product;
+      }
+    }
   }
 
   /// Variables of all loops; false where lowering refuses.
-  bool find_loops(TensorId id, Work& w) {
-    const schedule::Stage& stage = state().stages[id];
-    const bool is_root = stage.location.kind != Kind::At;
+  bool find_loops(TensorId id, const StagePlan& plan, Work& w) {
     std::uint32_t bound = 0;  // kinds of hardware indices that loops of more than one iteration have
-    for (const IterId iter : stage.order) {
-      w.var[iter] = w.index[iter] = no_var;
-      const std::int64_t extent = w.extent[iter];
-      const LoopKind kind = kind_of_loop(stage, w, iter);
-      if (schedule::is_hardware_index(kind)) {
-        const std::uint32_t bit = extent > 1 ? 1U << static_cast<unsigned>(kind) : 0;
-        if ((bound & bit) != 0) return false;
-        bound |= bit;
-        if (const std::int64_t around = w.outermost[static_cast<std::size_t>(kind)]; around != no_var) {
-          if (!rebind(id, w, iter, static_cast<Var>(around))) return false;
-          continue;
-        }
+    for (const SchedulePlan::Loop& loop : plan.loops) {
+      const std::int64_t extent = w.extent[loop.iter];
+      if (loop.is_index) {
+        if (!find_index(id, plan, w, loop, bound)) return false;
+      } else {
+        w.var[loop.iter] = extent == 1 ? no_var : add_variable(extent, loop.kind);
       }
-      const bool starts_kernel = kind == LoopKind::BlockX && is_root;
-      if (extent != 1 || starts_kernel) w.var[iter] = add_variable(extent, kind);
     }
+    return true;
+  }
+
+  bool find_index(TensorId id, const StagePlan& plan, Work& w, const SchedulePlan::Loop& loop,
+                  std::uint32_t& bound) {
+    w.var[loop.iter] = w.index[loop.iter] = no_var;
+    const std::int64_t extent = w.extent[loop.iter];
+    LoopKind kind = loop.kind;
+    const Var around = w.around(kind);
+    if (around != no_var) {
+      // It is one of the threads or blocks already, which share work where they share what is stored.
+      const bool shares = plan.is_shared && schedule::is_thread_index(kind);
+      if (!shares) kind = LoopKind::Serial;
+    }
+    if (schedule::is_hardware_index(kind)) {
+      const std::uint32_t bit = extent > 1 ? 1U << static_cast<unsigned>(kind) : 0;
+      if ((bound & bit) != 0) return false;
+      bound |= bit;
+      if (around != no_var) return rebind(id, w, loop.iter, around);
+    }
+    const bool starts_kernel = kind == LoopKind::BlockX && !plan.is_attached;
+    if (extent != 1 || starts_kernel) w.var[loop.iter] = add_variable(extent, kind);
     return true;
   }
 
   /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
-  void add_value(FlatIndex& to, const SchedulePlan::StagePlan& plan, const Work& w, IterId iter,
+  void add_value(FlatIndex& to, const StagePlan& plan, const Work& w, IterId iter,
                  std::int64_t factor = 1) const {
     if (!plan.is_loop[iter])
       outline_.indices.add(to, w.value[iter], factor);
-    else if (const std::int64_t var = w.var[iter]; var != no_var)
-      outline_.indices.add_variable(to, static_cast<Var>(var), factor);
+    else if (const Var var = w.var[iter]; var != no_var)
+      outline_.indices.add_variable(to, var, factor);
   }
 
   /// Values of iterators that are no loops, and of axes, which hold the bases of their windows.
-  void propagate_values(TensorId id, Work& w) {
-    const schedule::Stage& stage = state().stages[id];
-    const SchedulePlan::StagePlan& plan = plan_->stages[id];
-    for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
-      if (r->parents.size() > 1) {
+  void find_values(const StagePlan& plan, Work& w) {
+    for (auto r = plan.relations.rbegin(); r != plan.relations.rend(); ++r) {
+      if (!r->fused.empty()) {
         split_fused(plan, w, *r);
         continue;
       }
-      const IterId whole = r->parents[0];
-      FlatIndex* sum = &w.value[whole];
-      if (plan.is_split_axis[whole])
-        sum = &w.axis_values[whole];
-      else
-        sum->set(0);
-      std::int64_t stride = 1;
-      for (std::size_t c = r->children.size(); c-- > 0; stride *= w.extent[r->children[c]])
-        w.stride[r->children[c]] = stride;
-      for (const IterId part : r->children) add_value(*sum, plan, w, part, w.stride[part]);
+      const std::int64_t reached = find_strides(*r, w);
+      if (!r->splits_axis) {
+        w.value[r->whole].set(0);
+        add_parts(w.value[r->whole], plan, w, *r);
+        continue;
+      }
+      w.reached[r->whole] = reached;
+      FlatIndex& sum = w.axis_values[r->whole];
+      if (r->into_loops || sum.is_plain()) {  // in place, as nothing is joined with the base
+        add_parts(sum, plan, w, *r);
+      } else {
+        FlatIndex parts;
+        add_parts(parts, plan, w, *r);
+        outline_.indices.add(sum, parts);
+      }
     }
-    for (std::size_t a = 0; a < w.axis_values.size(); ++a)
-      if (!plan.is_split_axis[a]) add_value(w.axis_values[a], plan, w, static_cast<IterId>(a));
+    for (const IterId axis : plan.unsplit) add_value(w.axis_values[axis], plan, w, axis);
   }
 
-  void split_fused(const SchedulePlan::StagePlan& plan, Work& w, const schedule::Relation& fused) {
+  /// Of the parts of a split, within what they are together, whose extent it returns.
+  std::int64_t find_strides(const SchedulePlan::Relation& r, const Work& w) {
+    if (all_.strides.size() < r.parts) all_.strides.resize(r.parts);
+    std::int64_t stride = 1;
+    for (std::size_t part = r.parts; part-- > 0;) {
+      all_.strides[part] = stride;
+      stride *= w.extent[r.first_part + part];
+    }
+    return stride;
+  }
+
+  void add_parts(FlatIndex& sum, const StagePlan& plan, const Work& w,
+                 const SchedulePlan::Relation& r) const {
+    for (std::uint32_t part = 0; part < r.parts; ++part)
+      add_value(sum, plan, w, r.first_part + part, all_.strides[part]);
+  }
+
+  void split_fused(const StagePlan& plan, Work& w, const SchedulePlan::Relation& r) {
     FlatIndex one, other, *rest = &one, *quotient = &other;
-    rest->set(0);
-    add_value(*rest, plan, w, fused.children[0]);
-    for (std::size_t p = fused.parents.size(); p-- > 1;) {
-      FlatIndex& remainder = w.value[fused.parents[p]];
-      const std::int64_t extent = w.extent[fused.parents[p]];
+    add_value(*rest, plan, w, r.first_part);
+    for (std::size_t p = r.fused.size(); p-- > 1;) {
+      FlatIndex& remainder = w.value[r.fused[p]];
+      const std::int64_t extent = w.extent[r.fused[p]];
       if (extent == 1) {
         remainder.set(0);
         continue;
@@ -151,23 +177,13 @@ class OutlineWindows : OutlinePass {
       outline_.indices.divide(*rest, extent, *quotient, remainder);
       std::swap(rest, quotient);
     }
-    w.value[fused.parents[0]] = *rest;
+    w.value[r.fused[0]] = *rest;
   }
 
   Var add_variable(std::int64_t extent, LoopKind kind) {
     outline_.indices.extents.push_back(extent);
     kinds_.push_back(kind);
     return static_cast<Var>(kinds_.size() - 1);
-  }
-
-  [[nodiscard]] LoopKind kind_of_loop(const schedule::Stage& stage, const Work& w, IterId iter) const {
-    const LoopKind kind = stage.iterators[iter].annotation;
-    if (stage.location.kind != Kind::At) return kind;
-    if (kind == LoopKind::Parallel) return LoopKind::Serial;
-    const bool is_bound = kind == LoopKind::VirtualThread || schedule::is_hardware_index(kind);
-    if (!is_bound || w.outermost[static_cast<std::size_t>(kind)] == no_var) return kind;
-    const bool shares = stage.scope == schedule::Scope::Shared && schedule::is_thread_index(kind);
-    return shares ? kind : LoopKind::Serial;
   }
 
   /// Runs a loop of an attached stage on an index that a loop around the stage binds; false where lowering refuses.
@@ -185,54 +201,50 @@ class OutlineWindows : OutlinePass {
   }
 
   void rename(const OutlineWork::Renaming& renaming) {
-    for (TensorId id = 0; id < plan_->stages.size(); ++id) {
-      if (!plan_->stages[id].is_live) continue;
-      const std::vector<Var>& path = work_[id].path;
-      if (id != renaming.of && std::find(path.begin(), path.end(), renaming.from) == path.end()) continue;
-      for (FlatIndex& value : work_[id].axis_values)
-        outline_.indices.rename(value, renaming.from, renaming.to);
+    for (const TensorId id : plan_.stored) {
+      Work& w = work_[id];
+      if (id != renaming.of && std::find(w.path.begin(), w.path.end(), renaming.from) == w.path.end())
+        continue;
+      for (std::size_t a = 0; a < plan_.stages[id].extents.size(); ++a)
+        outline_.indices.rename(w.axis_values[a], renaming.from, renaming.to);
     }
   }
 
   /// What the readers inside its loop read of an attached stage.
-  void find_window(TensorId id, Work& w) {
-    const bool shared = state().stages[id].scope == schedule::Scope::Shared;
+  void find_window(const StagePlan& plan, Work& w) {
     all_.fixed.assign(kinds_.size(), false);
     for (const Var var : w.path) {
       const bool of_threads =
           schedule::is_thread_index(kinds_[var]) || kinds_[var] == LoopKind::VirtualThread;
-      all_.fixed[var] = !(shared && of_threads);
+      all_.fixed[var] = !(plan.is_shared && of_threads);
     }
-    for (std::size_t d = 0; d < w.window.size(); ++d) {
-      const std::int64_t full = plan_->stages[id].extents[d];
+    for (std::size_t d = 0; d < plan.rank; ++d) {
+      FlatIndex& base = w.axis_values[d];
       program::Range range;
-      const bool whole =
-          !find_reach(plan_->stages[id].readings, d, w.base[d], range) || range.extent() >= full;
-      w.window[d] = whole ? full : range.extent();
-      if (whole)
-        w.base[d].set(0);
-      else
-        w.base[d].constant = range.min;
+      const bool found = find_reach(plan.reads_of(d), base, range);
+      if (found && range.extent() < plan.extents[d]) {
+        w.extent[d] = range.extent();
+        base.constant = range.min;
+      } else {
+        base.set(0);
+      }
     }
   }
 
-  /// The terms of fixed variables that the indices of all readings have in common, and the range of all others; false
-  /// where there is more to an index, or no reading.
-  bool find_reach(std::span<const SchedulePlan::Reading> readings, std::size_t dimension, FlatIndex& base,
-                  program::Range& range) {
+  /// The terms of fixed variables that an index has in all reads in common, and the range of all others; false where there
+  /// is more to one, or no read.
+  bool find_reach(std::span<const SchedulePlan::ReadIndex> reads, FlatIndex& base, program::Range& range) {
     bool seen = false;
-    for (const SchedulePlan::Reading& reading : readings) {
-      const program::IndexExpr& index = reading.load->indices[dimension];
-      const std::vector<FlatIndex>& values = work_[reading.reader].axis_values;
+    for (const SchedulePlan::ReadIndex& read : reads) {
+      const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
       FlatIndex over_loops, another;
-      const FlatIndex* read = &over_loops;
-      if (const auto axis = index.as_variable())
-        read = &values[*axis];
-      else
+      if (read.index != nullptr)
         outline_.indices.substitute(
-            index, [&](Var var) -> const FlatIndex& { return values[var]; }, over_loops);
+            *read.index, [&](Var var) -> const FlatIndex& { return values[var]; }, over_loops);
       program::Range own;
-      if (!divide_into_window(*read, seen ? another : base, own)) return false;
+      if (!divide_into_window(read.index != nullptr ? over_loops : values[read.axis], seen ? another : base,
+                              own))
+        return false;
       if (seen && !outline_.indices.equal(base, another)) return false;
       range = seen ? program::Range{std::min(range.min, own.min), std::max(range.max, own.max)} : own;
       seen = true;

@@ -16,10 +16,7 @@ namespace tunewright::drafts {
 /// out, without names, guards and bodies, in memory that is kept from one schedule to the next.
 struct OutlineWork {
   using Var = program::Var;
-  static constexpr std::int64_t no_var = -1;
-
-  /// A variable for each kind of loop, or no_var.
-  using VarOfKind = std::array<std::int64_t, schedule::loop_kind_names.size()>;
+  static constexpr Var no_var = ~Var{0};
 
   /// A variable that stands for part of another one's range until all windows are known.
   struct Renaming {
@@ -27,22 +24,42 @@ struct OutlineWork {
     Var from = 0, to = 0;
   };
   struct Stage {
-    std::vector<std::int64_t> extent;    ///< by IterId
+    std::vector<std::int64_t> extent;  ///< by IterId
+    std::vector<Var> var;              ///< by IterId; no_var for loops of extent 1
+    std::vector<Var> index;  ///< by IterId of what may be bound: by a loop around, that it runs on; or no_var
     std::vector<FlatIndex> value;        ///< by IterId, of those that are no loops
-    std::vector<std::int64_t> var;       ///< by IterId; no_var for loops of extent 1
-    std::vector<std::int64_t> index;     ///< by IterId: bound by a loop around, that it runs on; or no_var
-    std::vector<std::int64_t> stride;    ///< by IterId, within what was split into it
-    std::vector<FlatIndex> axis_values;  ///< by axis
-    std::vector<FlatIndex> base;         ///< of the window
-    std::vector<std::int64_t> window;    ///< its extent
+    std::vector<FlatIndex> axis_values;  ///< by axis; the base of the window at first
+    std::vector<std::int64_t> reached;   ///< by axis: by the loops, beyond the window too
+    std::vector<FlatIndex> base;         ///< of the window, of what is packed
     std::vector<Var> path;               ///< loops around
-    VarOfKind outermost;                 ///< of the loops around
+    std::uint32_t kinds_around = 0;      ///< by bit
+    std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of the loops around, by kind
 
+    void enter(Var loop, schedule::LoopKind kind) {
+      path.push_back(loop);
+      if (!is_inside(kind, kind)) outermost[static_cast<std::size_t>(kind)] = loop;
+      kinds_around |= 1U << static_cast<unsigned>(kind);
+    }
     /// Whether a loop around has one of the kinds from `first` to `last`.
-    [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const {
-      return std::any_of(outermost.begin() + static_cast<std::ptrdiff_t>(first),
-                         outermost.begin() + static_cast<std::ptrdiff_t>(last) + 1,
-                         [](std::int64_t of_kind) { return of_kind != no_var; });
+    [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept {
+      const std::uint32_t up_to_last = (2U << static_cast<unsigned>(last)) - 1;
+      return (kinds_around & up_to_last) >> static_cast<unsigned>(first) != 0;
+    }
+    /// The outermost loop around of a kind, or no_var.
+    [[nodiscard]] Var around(schedule::LoopKind kind) const noexcept {
+      return is_inside(kind, kind) ? outermost[static_cast<std::size_t>(kind)] : no_var;
+    }
+    void make_room(std::size_t iterators, std::size_t axes) {
+      if (extent.size() < iterators) {
+        extent.resize(iterators);
+        var.resize(iterators);
+        index.resize(iterators);
+        value.resize(iterators);
+      }
+      if (axis_values.size() < axes) {
+        axis_values.resize(axes);
+        reached.resize(axes);
+      }
     }
   };
 
@@ -52,23 +69,28 @@ struct OutlineWork {
     loops::PackedDimension dimension{};
   };
 
-  SchedulePlan* plan = nullptr;
+  const SchedulePlan* plan = nullptr;
   const schedule::Schedule* candidate = nullptr;
+  const ScheduleSignature* numbers = nullptr;
   Outline outline;
   std::vector<Stage> stages;              ///< by TensorId
   std::vector<schedule::LoopKind> kinds;  ///< by variable
   std::vector<Renaming> renamed;
-  std::vector<char> fixed;  ///< by variable: around the window that is looked for
+  std::vector<std::int64_t> strides;  ///< of the parts of a split
+  std::vector<char> fixed;            ///< by variable: around the window that is looked for
   std::vector<Piece> pieces;
   std::vector<Var> around;  ///< loops around the read that a buffer is packed for
 
-  void start(SchedulePlan& of, const schedule::Schedule& schedule) {
+  void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature) {
     plan = &of;
     candidate = &schedule;
+    numbers = &signature;
     outline.clear();
     renamed.clear();
     kinds.clear();
     if (stages.size() < of.stages.size()) stages.resize(of.stages.size());
+    for (const program::TensorId id : of.stored)
+      stages[id].make_room(of.stages[id].is_loop.size(), of.stages[id].extents.size());
   }
 };
 
@@ -78,18 +100,17 @@ class OutlinePass {
   using TensorId = program::TensorId;
   using IterId = schedule::IterId;
   using Var = program::Var;
-  using Kind = schedule::Location::Kind;
   using LoopKind = schedule::LoopKind;
+  using StagePlan = SchedulePlan::StagePlan;
   using Work = OutlineWork::Stage;
-  static constexpr std::int64_t no_var = OutlineWork::no_var;
+  static constexpr Var no_var = OutlineWork::no_var;
 
   explicit OutlinePass(OutlineWork& all)
-      : plan_(all.plan), outline_(all.outline), work_(all.stages), kinds_(all.kinds) {}
+      : plan_(*all.plan), outline_(all.outline), work_(all.stages), kinds_(all.kinds) {}
 
-  [[nodiscard]] const schedule::State& state() const noexcept { return plan_->state; }
   [[nodiscard]] std::int64_t extent_of(Var var) const noexcept { return outline_.indices.extents[var]; }
 
-  const SchedulePlan* plan_;
+  const SchedulePlan& plan_;
   Outline& outline_;
   std::vector<Work>& work_;  // by TensorId
   std::vector<LoopKind>& kinds_;

@@ -30,9 +30,10 @@ class ScheduleOutliner {
   /// schedules with tensor instructions and those that lowering would refuse.
   [[nodiscard]] const Outline* outline(const schedule::Schedule& candidate) {
     try {
-      SchedulePlan* const plan = plan_of(candidate);
-      if (plan == nullptr || !plan->is_complete || !plan->adopt(candidate)) return nullptr;
-      work_.start(*plan, candidate);
+      if (!signature_.read(candidate)) return nullptr;
+      const SchedulePlan& plan = plan_of(candidate);
+      if (!plan.is_complete) return nullptr;
+      work_.start(plan, candidate, signature_);
       OutlineWindows windows(work_);
       if (!windows.run() || !OutlineBuffers(work_).run()) return nullptr;
       windows.rename();
@@ -45,20 +46,18 @@ class ScheduleOutliner {
   }
 
  private:
-  /// Null for a schedule whose steps choose what they do not have.
-  SchedulePlan* plan_of(const schedule::Schedule& candidate) {
+  /// Of the schedule that `signature_` has read.
+  const SchedulePlan& plan_of(const schedule::Schedule& candidate) {
     constexpr std::size_t most = 4096;
-    if (!SchedulePlan::sign(candidate, signature_)) return nullptr;
     const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
-    const std::span<const std::uint64_t> words = signature_.all();
+    const std::span<const std::uint64_t> words = signature_.words();
     const auto known = plans_.find(key);
     for (SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
          plan = plan->next.get())
       if (plan->state.graph == candidate.graph &&
-          std::equal(words.begin(), words.end(), plan->signature.begin(), plan->signature.end()))
-        return plan;
-    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate);
-    made->signature.assign(words.begin(), words.end());
+          std::equal(words.begin(), words.end(), plan->words.begin(), plan->words.end()))
+        return *plan;
+    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate, signature_);
     if (count_ == most) {
       plans_.clear();
       count_ = 0;
@@ -67,12 +66,12 @@ class ScheduleOutliner {
     made->next = std::move(first);
     first = std::move(made);
     ++count_;
-    return first.get();
+    return *first;
   }
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature
   std::size_t count_ = 0;
-  SchedulePlan::Signature signature_;
+  ScheduleSignature signature_;
   OutlineWork work_;
 };
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::drafts {
+
+/// A list that holds so many; what is put beyond is counted, not kept.
+template <class T, std::size_t most>
+struct BoundedList {
+  std::size_t count = 0;
+  std::array<T, most + 1> items;  // the last one takes what there is no room for
+
+  void put(const T& item) noexcept { items[std::min(count++, most)] = item; }
+  [[nodiscard]] bool holds_all() const noexcept { return count <= most; }
+  [[nodiscard]] std::span<const T> all() const noexcept { return std::span(items).first(count); }
+};
+
+/// What schedules are made of, read in one walk over their steps: words that tell the structure, which is all but tile
+/// sizes, unroll limits, arrangements and depths of pipelines, and tile sizes and unroll limits themselves.
+class ScheduleSignature {
+  /// `f` of what a step is. Quicker than `std::visit`, which calls by a table and so inlines nothing.
+  template <class F>
+  static auto of_step(const schedule::Step& step, const F& f) {
+    static_assert(std::variant_size_v<schedule::Step> == 16);
+    switch (step.index()) {
+      case 0: return f(*std::get_if<0>(&step));
+      case 1: return f(*std::get_if<1>(&step));
+      case 2: return f(*std::get_if<2>(&step));
+      case 3: return f(*std::get_if<3>(&step));
+      case 4: return f(*std::get_if<4>(&step));
+      case 5: return f(*std::get_if<5>(&step));
+      case 6: return f(*std::get_if<6>(&step));
+      case 7: return f(*std::get_if<7>(&step));
+      case 8: return f(*std::get_if<8>(&step));
+      case 9: return f(*std::get_if<9>(&step));
+      case 10: return f(*std::get_if<10>(&step));
+      case 11: return f(*std::get_if<11>(&step));
+      case 12: return f(*std::get_if<12>(&step));
+      case 13: return f(*std::get_if<13>(&step));
+      case 14: return f(*std::get_if<14>(&step));
+      default: return f(std::get<15>(step));
+    }
+  }
+
+ public:
+  static constexpr std::size_t most = 1024;
+  /// Each holds two numbers of 32 bits.
+  struct Words : BoundedList<std::uint64_t, most> {
+    using BoundedList::put;
+    void put(std::uint32_t low, std::uint32_t high) noexcept { put(low | std::uint64_t{high} << 32); }
+    void put_all(std::span<const std::uint32_t> list) noexcept {
+      std::size_t i = 0;
+      for (; i + 1 < list.size(); i += 2) put(list[i], list[i + 1]);
+      if (i < list.size()) put(list[i], 0);
+    }
+    [[nodiscard]] std::uint64_t hash() noexcept {
+      // Terms that do not wait for each other, as those of `StableHash` would.
+      std::uint64_t sum = count, key = 0;
+      items[count] = 0;  // completes the last pair
+      for (std::size_t i = 0; i < count; i += 2) {
+        key += 0x9e3779b97f4a7c15ULL;
+        sum += (items[i] + key) * (items[i + 1] ^ ~key);
+      }
+      return mix64(sum);
+    }
+  };
+
+  /// False where a step chooses what it does not have, splits by what no loop is as long as or follows what is no split
+  /// before it, and for more than there is room for.
+  [[nodiscard]] bool read(const schedule::Schedule& candidate) {
+    words_.count = factors_.count = limits_.count = frozen_ = 0;
+    if (candidate.steps.size() > most) return false;
+    for (step_ = 0; step_ < candidate.steps.size(); ++step_) {
+      const schedule::Step& step = candidate.steps[step_];
+      const auto kind = static_cast<std::uint32_t>(step.index());
+      if (!of_step(step, [&](const auto& s) { return sign(s, kind); })) return false;
+      factors_end_[step_] = static_cast<std::uint32_t>(factors_.count);
+    }
+    return words_.holds_all() && factors_.holds_all();
+  }
+
+  /// What tells structures apart, and no two of one structure.
+  [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.all(); }
+  [[nodiscard]] std::uint64_t hash() noexcept { return words_.hash(); }
+  /// Of all steps that split, one step after the other: the extents of all parts but the first.
+  [[nodiscard]] std::span<const std::int64_t> factors() const noexcept { return factors_.all(); }
+  /// Where those of a step begin.
+  [[nodiscard]] std::uint32_t first_factor(std::size_t step) const noexcept {
+    return step == 0 ? 0 : factors_end_[step - 1];
+  }
+  /// Of all steps that choose one.
+  [[nodiscard]] std::span<const std::int64_t> unroll_limits() const noexcept { return limits_.all(); }
+
+  /// Lets the lists of a schedule that is read soon, which lie all over memory, be fetched meanwhile.
+  static void prefetch(const schedule::Schedule& candidate) noexcept {
+    const auto list_of = [](const auto& s) -> const void* {
+      using S = std::remove_cvref_t<decltype(s)>;
+      if constexpr (std::is_same_v<S, schedule::Split>) return s.factors.data();
+      if constexpr (std::is_same_v<S, schedule::Fuse>) return s.iters.data();
+      if constexpr (std::is_same_v<S, schedule::Reorder>) return s.order.data();
+      if constexpr (std::is_same_v<S, schedule::FollowFusedSplit>) return s.sources.data();
+      if constexpr (requires { s.choices; }) return s.choices.data();
+      return &s;
+    };
+    for (const schedule::Step& step : candidate.steps) __builtin_prefetch(of_step(step, list_of));
+  }
+
+ private:
+  /// `kind`: of the step, by its place in `schedule::Step`.
+  template <class S>
+  bool sign(const S& s, std::uint32_t kind) {
+    using namespace schedule;
+    const auto number = [](auto value) { return static_cast<std::uint32_t>(value); };
+    if constexpr (requires { s.stage; })
+      words_.put(kind, s.stage);
+    else
+      words_.put(kind, s.tensor);
+    if constexpr (std::is_same_v<S, Split>) {
+      words_.put(s.iter, number(s.factors.size()));
+      return put_factors(s.factors);
+    } else if constexpr (std::is_same_v<S, FollowSplit>) {
+      words_.put(s.iter, s.source);
+      words_.put(s.parts);
+      return put_followed(s);
+    } else if constexpr (std::is_same_v<S, FollowFusedSplit>) {
+      words_.put(s.iter, s.level);
+      words_.put(s.sources.size());
+      words_.put_all(s.sources);
+      return put_followed(s);
+    } else if constexpr (std::is_same_v<S, Fuse>) {
+      if (s.count > s.iters.size()) return false;
+      words_.put(s.count);
+      words_.put_all(std::span(s.iters).first(s.count));
+    } else if constexpr (std::is_same_v<S, Reorder>) {
+      words_.put(s.order.size());
+      words_.put_all(s.order);
+    } else if constexpr (std::is_same_v<S, Annotate>) {
+      words_.put(s.iter, number(s.kind));
+    } else if constexpr (std::is_same_v<S, UnrollLimit>) {
+      if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) return false;
+      limits_.put(s.choices[s.selected]);
+    } else if constexpr (std::is_same_v<S, ComputeLocation>) {
+      if (s.selected >= s.choices.size()) return false;
+      const Location& chosen = s.choices[s.selected];
+      words_.put(number(chosen.kind));
+      words_.put(chosen.stage, chosen.iter);
+    } else if constexpr (std::is_same_v<S, CacheWrite>) {
+      words_.put(number(s.scope));
+    } else if constexpr (std::is_same_v<S, CacheRead>) {
+      words_.put(s.consumer, number(s.scope));
+    } else if constexpr (std::is_same_v<S, Pack>) {
+      words_.put(s.consumer);
+    } else if constexpr (std::is_same_v<S, Rfactor>) {
+      words_.put(s.iter);
+      put_frozen_factors();
+    } else if constexpr (std::is_same_v<S, Pipeline>) {
+      words_.put(s.iter);
+    } else if constexpr (std::is_same_v<S, Tensorize>) {
+      words_.put(s.iter, number(s.intrinsic.size()));
+      for (const char letter : s.intrinsic) words_.put(number(letter));
+    } else if constexpr (std::is_same_v<S, Pad>) {
+      words_.put(s.multiples.size());
+      for (const std::int64_t multiple : s.multiples) words_.put(static_cast<std::uint64_t>(multiple));
+    } else {
+      static_assert(std::is_same_v<S, Arrange>);
+    }
+    return true;
+  }
+
+  /// Operators are made of the factors so far, which so are part of the structure.
+  void put_frozen_factors() {
+    if (!factors_.holds_all()) return;  // and nothing is read
+    for (; frozen_ < factors_.count; ++frozen_)
+      words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
+  }
+
+  /// False for factors that are refused: below 1, or of more than 2^31 together.
+  bool put_factors(std::span<const std::int64_t> factors) {
+    std::int64_t inner = 1;
+    for (const std::int64_t factor : factors) {
+      if (factor < 1 || factor > schedule::detail::max_split) return false;
+      inner *= factor;  // of two numbers up to 2^31
+      if (inner > schedule::detail::max_split) return false;
+      factors_.put(factor);
+    }
+    return true;
+  }
+  /// As many leading factors of an earlier step as parts are made, but one, and what the others are together.
+  bool put_followed(const schedule::FollowSplit& s) {
+    const std::span<const std::int64_t> source = factors_of(s.source);
+    if (s.parts < 1 || s.parts > source.size()) return false;
+    for (std::size_t f = 0; f + 1 < s.parts; ++f) factors_.put(source[f]);
+    std::int64_t rest = 1;
+    for (std::size_t f = s.parts - 1; f < source.size(); ++f) rest *= source[f];
+    factors_.put(rest);
+    return true;
+  }
+  bool put_followed(const schedule::FollowFusedSplit& s) {
+    std::int64_t product = 1;
+    for (const std::uint32_t step : s.sources) {
+      const std::span<const std::int64_t> source = factors_of(step);
+      if (s.level >= source.size()) return false;
+      product *= source[s.level];  // of two numbers up to 2^31
+      if (product > schedule::detail::max_split) return false;
+    }
+    factors_.put(product);
+    return true;
+  }
+  /// Of a step before this one, else none.
+  [[nodiscard]] std::span<const std::int64_t> factors_of(std::uint32_t step) const noexcept {
+    if (step >= step_ || !factors_.holds_all()) return {};
+    return factors().subspan(first_factor(step), factors_end_[step] - first_factor(step));
+  }
+
+  std::size_t step_ = 0;  // that is read
+  Words words_;
+  BoundedList<std::int64_t, most> factors_, limits_;
+  std::size_t frozen_ = 0;                       // factors among the words
+  std::array<std::uint32_t, most> factors_end_;  // by step
+};
+
+}  // namespace tunewright::drafts
