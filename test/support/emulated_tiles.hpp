@@ -26,6 +26,8 @@ struct TileRegisters {
   bool configured = false;
   std::size_t misuses = 0;
   std::size_t products = 0;
+  std::size_t lines_loaded = 0;
+  std::size_t lines_stored = 0;
 };
 inline TileRegisters registers;  // what stands for a processor's
 
@@ -45,6 +47,7 @@ inline void ldtilecfg(const std::uint8_t* bytes) {
 inline void tilerelease() { registers.configured = false; }
 inline void tileloadd64(std::uint8_t number, const std::uint8_t* from, std::int64_t stride) {
   TileRegisters::Tile& t = tile(number);
+  registers.lines_loaded += t.rows;
   for (std::size_t r = 0; r < t.rows; ++r)
     std::memcpy(t.bytes[r].data(), from + static_cast<std::int64_t>(r) * stride, t.row_bytes);
 }
@@ -53,6 +56,7 @@ inline void tilezero(std::uint8_t number) {
 }
 inline void tilestored64(std::uint8_t number, std::uint8_t* to, std::int64_t stride) {
   const TileRegisters::Tile& t = tile(number);
+  registers.lines_stored += t.rows;
   for (std::size_t r = 0; r < t.rows; ++r)
     std::memcpy(to + static_cast<std::int64_t>(r) * stride, t.bytes[r].data(), t.row_bytes);
 }

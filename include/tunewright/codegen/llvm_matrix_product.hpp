@@ -4,13 +4,11 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
-#include <array>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -26,7 +24,7 @@ class MatrixProductFinder : public TensorEmitter {
   using TensorEmitter::TensorEmitter;
 
  protected:
-  static constexpr unsigned max_accumulators = 4;  ///< of eight registers; the others are for factors
+  static constexpr unsigned max_accumulators = loops::max_tile_accumulators;
 
   /// What a tile register is filled from or written to.
   struct Matrix {
@@ -74,16 +72,10 @@ class MatrixProductFinder : public TensorEmitter {
   /// True when `initialise`, inside the loops `around`, stores the identity in exactly what the product adds to.
   [[nodiscard]] bool starts(const MatrixProduct& product, const std::vector<const loops::Loop*>& around,
                             const loops::Statement& initialise) const {
-    if (initialise.target != product.statement->target || !initialise.guards.empty()) return false;
-    std::set<loops::Var> initialised;
-    for (const loops::Loop* loop : around) initialised.insert(loop->var);
-    std::set<loops::Var> added;
-    for (const auto* loops : {&product.around, &product.inside}) {
-      for (const loops::Loop* loop : *loops) {
-        if (plan_.of(*product.statement).target.offset.uses(loop->var)) added.insert(loop->var);
-      }
-    }
-    return initialised == added;
+    std::vector<const loops::Loop*> added = product.around;
+    added.insert(added.end(), product.inside.begin(), product.inside.end());
+    return loops::starts(initialise, around, *product.statement, added,
+                         plan_.of(*product.statement).target.offset);
   }
 
   /// Calls `f` with the instruction's own loops at their first iteration.
@@ -105,26 +97,21 @@ class MatrixProductFinder : public TensorEmitter {
     if (product.inside.size() != 4 || !factors) return false;
     product.shape = {plan_.extent(product.inside[0]->var), plan_.extent(product.inside[1]->var)};
     const StatementPlan& plan = plan_.of(*product.statement);
-    // Distances along m, steps, n and k; what is not listed may be anything.
-    using Strides = std::array<std::optional<std::int64_t>, 4>;
-    const auto lies = [&](const Access& access, const Strides& wanted) {
-      for (std::size_t l = 0; l < 4; ++l) {
-        const auto actual = stride(access.offset, product.inside[l]->var);
-        if (!actual || (wanted[l] && actual != wanted[l])) return false;
-      }
-      return true;
-    };
     const auto matrix = [&](const Access& access, std::size_t row) {
       const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[access.buffer].type));
-      return Matrix{access.buffer, &access.offset, size * *stride(access.offset, product.inside[row]->var)};
+      return Matrix{access.buffer, &access.offset,
+                    size * *loops::stride(access.offset, product.inside[row]->var)};
     };
-    const Strides in_rows{std::nullopt, intrinsic.k, 0, 1};
-    const Strides in_columns{0, std::nullopt, intrinsic.k, 1};
+    const loops::TileStrides in_rows = loops::strides_of_rows(intrinsic);
+    const loops::TileStrides in_columns = loops::strides_of_columns(intrinsic);
+    const auto lies = [&](const Access& access, const loops::TileStrides& wanted) {
+      return loops::lies(access.offset, product.inside, wanted);
+    };
     const bool swapped = !lies(plan.loads.at(factors->first), in_rows);
     const program::ExprNode* a = swapped ? factors->second : factors->first;
     const program::ExprNode* b = swapped ? factors->first : factors->second;
     if (!lies(plan.loads.at(a), in_rows) || !lies(plan.loads.at(b), in_columns) ||
-        !lies(plan.target, {std::nullopt, 0, 1, 0}))
+        !lies(plan.target, loops::strides_of_sums()))
       return false;
     product.rows = matrix(plan.loads.at(a), 0);
     product.columns = matrix(plan.loads.at(b), 1);

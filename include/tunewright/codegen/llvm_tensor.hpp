@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/codegen/llvm_tiles.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
 /// Tensor instructions of x86 in LLVM IR.
@@ -70,8 +71,8 @@ class TensorEmitter : public TileEmitter {
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[s.target].type));
     const loops::IndexExpr& offset = plan_.of(s).target.offset;
     if (size == 4 || count * size != 4 || plan_.extent(loop.var) != 16 ||
-        stride(offset, depth) != std::optional<std::int64_t>(1) ||
-        stride(offset, loop.var) != std::optional<std::int64_t>(count))
+        loops::stride(offset, depth) != std::optional<std::int64_t>(1) ||
+        loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
       return false;
     const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
       const program::Range values = range(guard.value);
@@ -96,13 +97,6 @@ class TensorEmitter : public TileEmitter {
     return true;
   }
 
-  /// Elements from one iteration of `var` to the next; nothing where the distance varies.
-  [[nodiscard]] static std::optional<std::int64_t> stride(const loops::IndexExpr& offset, loops::Var var) {
-    for (const loops::IndexExpr::Term& term : offset.terms()) {
-      if (term.kind != loops::IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
-    }
-    return offset.coefficient(var);
-  }
   [[nodiscard]] Binding at_first() const { return {Binding::Kind::Constant, 0, nullptr, false, depth_}; }
 
   ~TensorEmitter() = default;
@@ -152,7 +146,7 @@ class TensorEmitter : public TileEmitter {
     const auto stride_of = [&](const program::ExprNode* read, loops::Var var) -> std::optional<std::int64_t> {
       const Access& read_at = access(p, read);
       if (!(whole && (read_at.inside || meets_guards)) && !within_memory(read_at)) return std::nullopt;
-      return stride(read_at.offset, var);
+      return loops::stride(read_at.offset, var);
     };
     // The factor that is the same in all lanes is the row.
     const bool swapped = stride_of(factors->first, p.column) != 0;
@@ -165,7 +159,7 @@ class TensorEmitter : public TileEmitter {
     const std::optional<std::int64_t> column_distance = stride_of(p.columns, p.column);
     p.stored_by_column = column_distance == intrinsic.k && term_distance == 1;
     if (!p.stored_by_column && column_distance != 1) return std::nullopt;
-    if (!stride(plan.target.offset, p.column)) return std::nullopt;
+    if (!loops::stride(plan.target.offset, p.column)) return std::nullopt;
     return p;
   }
 
@@ -193,29 +187,14 @@ class TensorEmitter : public TileEmitter {
     bindings_[p.column] = at_first();
   }
 
-  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first: always, or
-  /// because the bound is a multiple of `extent`. Guards of the first `free_axes` axes are let off.
+  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first. Values beyond the
+  /// ends of the first `free_axes` axes do no harm.
   [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
                                       std::size_t free_axes) const {
-    for (const loops::Guard& guard : s.guards) {
-      if (is_satisfied(guard) || !guard.value.uses(var)) continue;
-      const program::Range values = range(guard.value);
-      const bool below = guard.below && values.min < 0;
-      if (!below && (!guard.above || values.max < guard.extent)) continue;
-      const bool counts_up = !below && stride(guard.value, var) == std::optional<std::int64_t>(1);
-      if (counts_up && guard.axis < free_axes) continue;
-      if (!counts_up || guard.extent % extent != 0 || !is_multiple(guard.value, var, extent)) return false;
-    }
-    return true;
-  }
-  /// Whether all of `e` but `var` is a multiple of `factor`.
-  [[nodiscard]] static bool is_multiple(const loops::IndexExpr& e, loops::Var var, std::int64_t factor) {
-    if (e.constant() % factor != 0) return false;
-    for (const loops::IndexExpr::Term& term : e.terms()) {
-      const bool own = term.kind == loops::IndexExpr::Kind::Variable && term.var == var;
-      if (!own && term.coefficient % factor != 0) return false;
-    }
-    return true;
+    return std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {
+      return is_satisfied(guard) || loops::decided_at_first(guard, var, extent, guard.axis < free_axes,
+                                                            [this](loops::Var v) { return range_of(v); });
+    });
   }
   /// Whether an access stays in its buffer's memory, though perhaps in elements that stand for nothing.
   [[nodiscard]] bool within_memory(const Access& access) const {

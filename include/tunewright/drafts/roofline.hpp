@@ -21,6 +21,7 @@ namespace tunewright::drafts {
 ///
 ///   L = max(operations / peak, bytes / bandwidth),   score = 1 / L
 ///
+/// On a CPU statements that tensor instructions compute count at the peak of these.
 /// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache of a run that finds it empty:
 /// where all buffers stay in it from one run to the next, later runs can take less.
 ///
@@ -88,10 +89,9 @@ struct Roofline {
       }
       return std::max(flops / (w.device.peak_gflops * 1e9), bytes / (w.device.peak_gb_per_s * 1e9));
     }
-    const Roof roof = w.cpu.roof(nest, target);
-    const double at_peak = roof.vector_operations / core.vectors_per_cycle;
+    const Roof roof = w.cpu.roof(nest, target, core);
     const double moving = roof.memory_bytes / core.bytes_per_cycle.back();
-    return std::max(at_peak, moving) / core.frequency_hz;
+    return std::max(roof.peak_cycles, moving) / core.frequency_hz;
   }
 };
 

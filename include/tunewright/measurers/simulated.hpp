@@ -32,6 +32,8 @@ namespace tunewright::measurers {
 /// On the CPU each statement costs what is longest, plus a quarter of the rest:
 ///   pipes     arithmetic, loads and stores of the innermost unrolled and vectorized loops; operands are
 ///             loaded once a tile, accumulators stay in registers while they fit, chains of updates wait;
+///   tensors   instructions of the target's units, in place of the pipes of the loops they stand for: products of tile
+///             registers and of rows, loads of their factors and sums, copies into the order that they read;
 ///   branches  of a boundary: a condition each time the loops are entered that decide it, unless code without
 ///             loops does;
 ///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
@@ -72,7 +74,7 @@ struct Simulated {
   loops::CpuLimits limits{};
   VirtualClock clock{};
 
-  [[nodiscard]] std::string identity() const { return "simulated cpu 2, gpu 1"; }
+  [[nodiscard]] std::string identity() const { return "simulated cpu 3, gpu 1"; }
 
   /// Seconds of one run of a nest within limits; infinity where a GPU has no room for a block of it.
   [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const {

@@ -13,11 +13,15 @@
 #include <vector>
 
 #include "support/emulated_tiles.hpp"
+#include "support/loops_around.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/loops/relax.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
 namespace {
@@ -194,6 +198,41 @@ TEST_CASE("kernels with tile registers compute what their loops do") {
     CHECK_FALSE(test::registers.configured);  // released
   }
   if (host.isa != Isa::Avx512) MESSAGE("skipped: no AVX-512");
+}
+
+TEST_CASE("what is foretold of tile registers is what kernels do") {
+  if (host_target().isa != Isa::Avx512) {
+    MESSAGE("skipped: no AVX-512");
+    return;
+  }
+  std::vector<Case> all = cases();
+  // The third tile of rows is whole, but in one block with the fourth, which is not; blocks of a single column of tiles, of
+  // four, and of more than stay in registers.
+  all.push_back({{.m = 56, .n = 32, .k = 128, .constant_b = true, .type = s8}, 2, 2});
+  all.push_back({{.m = 56, .n = 40, .k = 100, .constant_b = true, .type = bf16}, 2, 2});
+  all.push_back({{.m = 64, .n = 16, .k = 128, .constant_b = true, .type = s8}, 4, 1});
+  all.push_back({{.m = 64, .n = 64, .k = 128, .constant_b = true, .type = s8}, 4, 4});
+  for (const Case& c : all) {
+    const loops::LoopNest lowered = loops::lower(tensorized(c));
+    auto arguments = arguments_for(lowered);
+    test::registers = {};
+    REQUIRE(test::run_kernel(test::with_emulated_tiles(lowered, with_units()), arguments));
+    const loops::LoopNest nest = loops::partition(loops::relax(loops::skip_zeros(lowered)));
+    std::vector<loops::TensorStatement> found;
+    loops::TensorStatements().find(nest, found);
+    double products = 0, loaded = 0, stored = 0;
+    for (const loops::TensorStatement& tensor : found) {
+      if (tensor.kind != loops::TensorStatement::Kind::Product) continue;
+      const loops::TensorWork work = test::work_of(nest, tensor);
+      const double share = static_cast<double>(tensor.share) / static_cast<double>(loops::whole_share);
+      products += share * work.products;
+      loaded += share * (work.lines_loaded + work.sums_loaded);
+      stored += share * work.sums_stored;
+    }
+    CHECK_MESSAGE(std::lround(products) == test::registers.products, loops::to_string(nest));
+    CHECK_MESSAGE(std::lround(loaded) == test::registers.lines_loaded, loops::to_string(nest));
+    CHECK_MESSAGE(std::lround(stored) == test::registers.lines_stored, loops::to_string(nest));
+  }
 }
 
 TEST_CASE("a machine with AMX runs them, and computes bit by bit what the functions in their place do") {

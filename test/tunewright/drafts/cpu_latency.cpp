@@ -115,8 +115,8 @@ TEST_CASE("padding that all lanes share costs nothing, padding that differs betw
   };
   CHECK(patiently(true) == doctest::Approx(192 * (1 + 0.5 / 4) + 64 * 1.5 + steps * 0.5));
   CHECK(patiently(false) == doctest::Approx(192 * (2.5 + 1 / 4.0) + 64 * 8 * 1.5 + steps * 0.5));
-  CHECK(CpuAnalysis().roof(nest(true), core()).vector_operations == 192);
-  CHECK(CpuAnalysis().roof(nest(false), core()).vector_operations == 192 * (1 + 4));
+  CHECK(CpuAnalysis().roof(nest(true), core(), {}).peak_cycles == 192 / 2.0);
+  CHECK(CpuAnalysis().roof(nest(false), core(), {}).peak_cycles == 192 * (1 + 4) / 2.0);
 }
 
 TEST_CASE("what does not fit a cache is fetched again") {
@@ -126,11 +126,11 @@ TEST_CASE("what does not fit a cache is fetched again") {
   g->reduce("sum", {{"j", 8}}, {{"i", 64}, {"k", 16384}}, program::Combiner::Sum,
             [&](auto, auto r) { return a(r[0], r[1]); });
   const loops::LoopNest nest = loops::lower(ScheduleBuilder(g).schedule());
-  const Roof roof = CpuAnalysis().roof(nest, core());
+  const Roof roof = CpuAnalysis().roof(nest, core(), {});
   CHECK(roof.memory_bytes == doctest::Approx(8.0 * 64 * 65536).epsilon(0.01));
   Target large = core();
   large.l3_bytes = 64 << 20;
-  CHECK(CpuAnalysis().roof(nest, large).memory_bytes == doctest::Approx(64.0 * 65536).epsilon(0.01));
+  CHECK(CpuAnalysis().roof(nest, large, {}).memory_bytes == doctest::Approx(64.0 * 65536).epsilon(0.01));
 }
 
 TEST_CASE("rows that begin in the same sets of L2 crowd each other out") {

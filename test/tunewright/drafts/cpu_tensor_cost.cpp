@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <variant>
 #include <vector>
 
+#include "support/cpu_tensor_schedules.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -19,6 +19,7 @@
 using namespace tunewright;
 using namespace tunewright::drafts;
 using program::ScalarType;
+using test::Columns, test::row_product, test::tile_product;
 
 namespace {
 
@@ -35,41 +36,6 @@ double cycles(const loops::LoopNest& nest, const Target& target) {
   return CpuAnalysis().cycles(nest, target, {});
 }
 
-/// Blocks of two by two tiles, or of one tile, with columns as they are, packed ahead, or by a copy.
-enum class Columns { AsTheyAre, PackedAhead, Copied };
-loops::LoopNest tiles(std::int64_t rows, Columns columns) {
-  using namespace schedule;
-  Schedule config{program::operators::matmul_graph({.m = rows,
-                                                    .n = 32,
-                                                    .k = 128,
-                                                    .constant_b = columns == Columns::PackedAhead,
-                                                    .type = ScalarType::BFloat16}),
-                  {}};
-  if (columns == Columns::Copied)
-    config.steps = {CacheRead{1, 2, Scope::Local}, Split{3, 1, {16}}, Split{3, 0, {2}},
-                    Reorder{3, {4, 2, 3, 5}}, Annotate{3, 5, LoopKind::Unrolled}};
-  for (const Step& step :
-       std::vector<Step>{Split{2, 0, {2, 16}}, Split{2, 1, {2, 16}}, Split{2, 2, {16, 2}},
-                         Reorder{2, {3, 6, 9, 4, 7, 5, 10, 8, 11}}, Annotate{2, 4, LoopKind::Unrolled},
-                         Annotate{2, 7, LoopKind::Unrolled}})
-    config.steps.push_back(step);
-  if (columns != Columns::AsTheyAre)
-    config.steps.push_back(Pack{columns == Columns::Copied ? program::TensorId{3} : program::TensorId{1}, 2});
-  config.steps.push_back(Tensorize{2, 5, "amx_bf16"});
-  return loops::lower(config);
-}
-
-/// Eight rows of 16 columns, 64 terms.
-loops::LoopNest rows(ScalarType type) {
-  using namespace schedule;
-  Schedule config{
-      program::operators::matmul_graph(
-          {.m = 8, .n = 16, .k = 64, .constant_b = true, .type = type, .type_b = ScalarType::Int8}),
-      {Split{2, 1, {16}}, Split{2, 2, {4}}, Reorder{2, {3, 5, 0, 4, 6}}, Annotate{2, 0, LoopKind::Unrolled},
-       Annotate{2, 4, LoopKind::Vectorized}, Pack{1, 2}, Tensorize{2, 4, "avx512_vnni"}}};
-  return loops::lower(config);
-}
-
 // Four times a block of four products of 16 cycles, which hides three quarters of loading two tiles of each factor; four
 // tiles, which start at zero, are stored, and the reduction takes four steps.
 constexpr double block_cycles = 4 * (4 * 16 + 0.25 * 4 * 8) + 4 * 16 + 4 * CpuCore{}.loop_step_cycles;
@@ -77,17 +43,18 @@ constexpr double block_cycles = 4 * (4 * 16 + 0.25 * 4 * 8) + 4 * 16 + 4 * CpuCo
 }  // namespace
 
 TEST_CASE("a block of tile registers by hand") {
-  CHECK(cycles(tiles(32, Columns::PackedAhead), with_tiles()) == doctest::Approx(block_cycles));
+  CHECK(cycles(tile_product(32, Columns::PackedAhead), with_tiles()) == doctest::Approx(block_cycles));
 }
 
 TEST_CASE("columns that are copied for the instruction are written as vectors") {
   // 128 vectors of two loads, one shuffle and one store, 128 + 64 steps.
-  CHECK(cycles(tiles(32, Columns::Copied), with_tiles()) ==
+  CHECK(cycles(tile_product(32, Columns::Copied), with_tiles()) ==
         doctest::Approx(block_cycles + 128 * (2 * 0.5 + 1 + 1) + (128 + 64) * CpuCore{}.loop_step_cycles));
 }
 
 TEST_CASE("plain loops run where columns do not lie as the instruction reads them, and without its unit") {
-  const loops::LoopNest unpacked = tiles(32, Columns::AsTheyAre), packed = tiles(32, Columns::PackedAhead);
+  const loops::LoopNest unpacked = tile_product(32, Columns::AsTheyAre),
+                        packed = tile_product(32, Columns::PackedAhead);
   CHECK(NestOutliner().outline(unpacked).tensors.empty());
   CHECK(cycles(unpacked, with_tiles()) == cycles(unpacked, core()));
   CHECK(cycles(unpacked, with_tiles()) > 10 * block_cycles);
@@ -95,10 +62,10 @@ TEST_CASE("plain loops run where columns do not lie as the instruction reads the
 }
 
 TEST_CASE("guards cut the last tile of rows, which plain loops run") {
-  const loops::LoopNest cut = tiles(40, Columns::PackedAhead);  // 16 + 16 and 8 + 0
+  const loops::LoopNest cut = tile_product(40, Columns::PackedAhead);  // 16 + 16 and 8 + 0
   NestOutliner outliner;
   REQUIRE(outliner.outline(cut).tensors.size() == 1);
-  CHECK(outliner.outline(cut).tensors[0].whole == doctest::Approx(2.0 / 4));
+  CHECK(outliner.outline(cut).tensors[0].share == loops::whole_share * 2 / 4);
   CHECK(cycles(cut, with_tiles()) > 0.4 * cycles(cut, core()));
   CHECK(cycles(cut, with_tiles()) < 0.6 * cycles(cut, core()));
 }
@@ -106,11 +73,26 @@ TEST_CASE("guards cut the last tile of rows, which plain loops run") {
 TEST_CASE("rows of products of bytes by hand") {
   // 16 times eight products, eight broadcasts and one vector of columns, two a cycle each; eight sums loaded and stored once.
   const double expected = 16 * (8 / 2.0 + 9 / 2.0) + 8 * 1.5 + 16 * CpuCore{}.loop_step_cycles;
-  CHECK(cycles(rows(ScalarType::UInt8), with_rows()) == doctest::Approx(expected));
+  CHECK(cycles(row_product(ScalarType::UInt8), with_rows()) == doctest::Approx(expected));
   // Where both have signs: a flip for each row, a subtraction for each product, and a product for each vector of columns.
-  CHECK(cycles(rows(ScalarType::Int8), with_rows()) ==
+  CHECK(cycles(row_product(ScalarType::Int8), with_rows()) ==
         doctest::Approx(expected + 16 * ((8 + 8) / 2.0 + 1 / 2.0)));
-  CHECK(cycles(rows(ScalarType::UInt8), core()) > 4 * expected);
+  CHECK(cycles(row_product(ScalarType::UInt8), core()) > 4 * expected);
+}
+
+TEST_CASE("a roofline knows the peak of the units") {
+  const auto peak_cycles = [](const loops::LoopNest& nest, const Target& target) {
+    return CpuAnalysis().roof(nest, target, {}).peak_cycles;
+  };
+  // 16 products of 16 rows, a row a cycle; without the unit two vectors of 16 multiply-adds a cycle would take 32 x 2 x 128 / 2.
+  CHECK(peak_cycles(tile_product(32, Columns::PackedAhead), with_tiles()) == 16 * 16);
+  CHECK(peak_cycles(tile_product(32, Columns::PackedAhead), core()) > 10 * 16 * 16);
+  // Half of twice as many, and half of the loops.
+  const loops::LoopNest cut = tile_product(40, Columns::PackedAhead);
+  CHECK(peak_cycles(cut, with_tiles()) == doctest::Approx(16 * 16 + peak_cycles(cut, core()) / 2));
+  // 128 rows, two a cycle, and what makes up for signs, once a step.
+  CHECK(peak_cycles(row_product(ScalarType::UInt8), with_rows()) == 128 / 2.0);
+  CHECK(peak_cycles(row_product(ScalarType::Int8), with_rows()) == (128 + 16) / 2.0);
 }
 
 TEST_CASE("schedules with tile registers score as their programs do") {

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/cpu_tensor_schedules.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -158,9 +159,10 @@ loops::LoopNest filtered(const std::function<void(ScheduleBuilder&)>& steps) {
 }
 
 /// Ticks on one core whose caches cost nothing.
-measurers::simulated::Ticks ticks(const loops::LoopNest& nest, measurers::simulated::Prices prices = {}) {
+measurers::simulated::Ticks ticks(const loops::LoopNest& nest, measurers::simulated::Prices prices = {},
+                                  const Target& target = machine()) {
   prices.bytes_per_tick.fill({std::int64_t{1} << 40, 1});
-  return measurers::simulated::Machine(nest, machine(), prices).run();
+  return measurers::simulated::Machine(nest, target, prices).run();
 }
 
 TEST_CASE("padding that lanes share by hand: a branch for the interior, terms left out on the boundary") {
@@ -240,6 +242,37 @@ TEST_CASE("a convolution whose zeros are inlined is about as fast as one without
   };
   CHECK(seconds_of(1) < seconds_of(0));
   CHECK(seconds_of(1) > 0.9 * seconds_of(0));
+}
+
+TEST_CASE("tensor instructions by hand") {
+  using test::Columns, test::row_product, test::tile_product;
+  Target plain = machine();
+  plain.isa = Isa::Avx512;
+  const auto with = [&](TensorUnit unit) { return plain.with_tensor_unit(unit); };
+  const auto tiles = [&](std::int64_t rows, Columns columns) {
+    return ticks(tile_product(rows, columns), {}, with(TensorUnit::AmxBf16));
+  };
+  // Four steps (8) of a block of four products of 16 rows (16), which hide three quarters of loading two tiles of each factor
+  // (8 a line); four tiles (16 a line) are stored.
+  const std::int64_t step = 8, block = 4 * (step + 4 * 16 * 16 + 4 * 16 * 8 / 4) + 4 * 16 * 16;
+  CHECK(tiles(32, Columns::PackedAhead) == block);
+  // 128 vectors of columns: two loads (8), a shuffle and a store (16), and 64 + 128 steps.
+  CHECK(tiles(32, Columns::Copied) == block + 128 * (2 * 8 + 16 + 16) + (64 + 128) * step);
+  // Without the unit, and for columns that do not lie in tiles, loops run.
+  const auto loops = ticks(tile_product(32, Columns::PackedAhead), {}, plain);
+  CHECK(loops > 10 * block);
+  CHECK(tiles(32, Columns::AsTheyAre) > 10 * block);
+  // Of 40 rows a guard cuts the last 8, which loops compute.
+  CHECK(tiles(40, Columns::PackedAhead) > block + loops / 8);
+  // 16 steps of eight products (8), which hide three quarters of eight broadcasts and one vector of columns (8); eight sums are
+  // loaded (8) and stored (16) once. Bytes with the same signs take a flip for each row, a subtraction (8) for each product
+  // and a product for each vector of columns.
+  const std::int64_t fill = 8 * 16;  // of the sums with zeros
+  const auto rows = [&](program::ScalarType type) {
+    return ticks(row_product(type), {}, with(TensorUnit::Avx512Vnni));
+  };
+  CHECK(rows(program::ScalarType::UInt8) == 16 * (step + 9 * 8 + 8 * 8 / 4) + 8 * 24 + fill);
+  CHECK(rows(program::ScalarType::Int8) == 16 * (step + (8 + 1 + 16) * 8 + 9 * 8 / 4) + 8 * 24 + fill);
 }
 
 TEST_CASE("illegal nests fail as such") {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <cstdint>
 
 namespace tunewright::drafts {
 
@@ -12,7 +11,6 @@ struct CpuTensorUnits {
   double tile_latency_cycles = 52;    ///< from one product to the next of the same accumulator
   double lines_loaded_per_cycle = 2;  ///< into tile registers, a row of 64 bytes each
   double lines_stored_per_cycle = 1;
-  std::int64_t accumulators = 4;         ///< tile registers that the code generator gives sums
   double byte_products_per_cycle = 2;    ///< vectors of 16 sums of four products
   double bf16_products_per_cycle = 0.5;  ///< vectors of 16 sums of two products
   double shuffles_per_cycle = 1;         ///< of vectors

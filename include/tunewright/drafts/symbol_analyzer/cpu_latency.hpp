@@ -31,8 +31,8 @@ struct CpuSymbols {
 
 /// What a program computes and moves at least.
 struct Roof {
-  double vector_operations = 0;  ///< of the worker that has most, without padding that sums do without
-  double memory_bytes = 0;       ///< of all workers
+  double peak_cycles = 0;   ///< of the worker that computes most, without padding that sums do without
+  double memory_bytes = 0;  ///< of all workers
 };
 
 /// Pruner's idea on a CPU: no model of a pipeline, but symbols of a statement at each level of the machine, what
@@ -70,7 +70,7 @@ class CpuAnalysis {
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
         [this](const OutlineStatement& statement) {
           const CpuSymbols s = symbols(statement);
-          const OutlineTensor* tensor = tensor_of(statement);
+          const loops::TensorStatement* tensor = tensor_of(statement);
           total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
         },
         std::max(1U, target.threads));
@@ -78,20 +78,24 @@ class CpuAnalysis {
   }
 
   /// What a roofline needs.
-  [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target) {
-    return roof(outliner_.outline(nest), target);
+  [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
+    return roof(outliner_.outline(nest), target, core);
   }
-  [[nodiscard]] Roof roof(const Outline& outline, const Target& target) {
+  [[nodiscard]] Roof roof(const Outline& outline, const Target& target, const CpuCore& core) {
     target_ = &target;
+    core_ = &core;
     moving_levels_ = CpuSymbols{}.bytes.size();
     Roof found;
     reader_.read(
-        outline, [](const OutlineLoop&) {},
+        outline, [this](const OutlineLoop& loop) { note_unroll_limit(loop); },
         [&](const OutlineStatement& statement) {
           const CpuSymbols s = symbols(statement);
           const loops::BodyOperations& ops = statement.operations;
-          found.vector_operations +=
-              s.tile_runs * s.tile_vectors * (s.operations + ops.divisions + ops.functions);
+          const loops::TensorStatement* tensor = tensor_of(statement);
+          const double by_instruction = tensor == nullptr ? 0 : share_of(*tensor);
+          if (tensor != nullptr) found.peak_cycles += by_instruction * peak_cycles(*tensor, ops);
+          found.peak_cycles += (1 - by_instruction) * s.tile_runs * s.tile_vectors *
+                               (s.operations + ops.divisions + ops.functions) / core.vectors_per_cycle;
           found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
         },
         std::max(1U, target.threads));
@@ -113,10 +117,15 @@ class CpuAnalysis {
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
+  void note_unroll_limit(const OutlineLoop& loop) {
+    const std::size_t depth = reader_.open().size() - 1;
+    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+  }
+
   void add_loop(const OutlineLoop& loop) {
     const std::span<const OutlineLoop> open = reader_.open();
     const std::size_t depth = open.size() - 1;
-    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+    note_unroll_limit(loop);
     const double runs = depth == 0 ? 1 : runs_[depth - 1] * static_cast<double>(open[depth - 1].extent);
     runs_[depth] = runs;
     if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs * core_->fork_cycles;
@@ -129,20 +138,36 @@ class CpuAnalysis {
   /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the variables of
   /// those that add to them, and go with them.
   [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
-    for (const OutlineTensor& tensor : reader_.outline().tensors) {
-      const std::uint8_t first = reader_.depth_of(tensor.first);
-      if (first <= depth && depth < first + tensor.own && runs_by_instruction(tensor, *target_))
-        return 1 - tensor.whole;
+    for (const loops::TensorStatement& tensor : reader_.outline().tensors) {
+      const std::uint8_t first = reader_.depth_of(tensor.loop->var);
+      if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, *target_))
+        return 1 - share_of(tensor);
     }
     return 1;
   }
   /// What the instruction stands for that computes a statement; null where loops do.
-  [[nodiscard]] const OutlineTensor* tensor_of(const OutlineStatement& statement) const {
+  [[nodiscard]] const loops::TensorStatement* tensor_of(const OutlineStatement& statement) const {
     const Outline& outline = reader_.outline();
-    for (const OutlineTensor& tensor : outline.tensors)
-      if (&outline.statements[tensor.statement] == &statement && runs_by_instruction(tensor, *target_))
+    for (const loops::TensorStatement& tensor : outline.tensors)
+      if (&outline.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_))
         return &tensor;
     return nullptr;
+  }
+  /// Of a statement's iterations, those that an instruction computes.
+  [[nodiscard]] static double share_of(const loops::TensorStatement& tensor) {
+    return static_cast<double>(tensor.share) / static_cast<double>(loops::whole_share);
+  }
+  [[nodiscard]] double peak_cycles(const loops::TensorStatement& tensor,
+                                   const loops::BodyOperations& operations) const {
+    const loops::TensorWork work = work_of(tensor);
+    return CpuTensorCost(tensor, work, operations, *core_).cycles_at_peak();
+  }
+  [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const {
+    std::array<loops::WorkerLoop, NestReader::max_depth> around;
+    const std::span<const OutlineLoop> open = reader_.open();
+    for (std::size_t l = 0; l < open.size(); ++l)
+      around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
+    return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
   }
 
   [[nodiscard]] CpuSymbols symbols(const OutlineStatement& statement) {
@@ -261,10 +286,11 @@ class CpuAnalysis {
 
   /// By the instruction, but for those iterations that guards cut.
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement,
-                            const OutlineTensor& tensor) const {
-    const CpuTensorCost by_instruction(tensor, reader_, reach_, unroll_limit_, *core_, *target_);
-    const double plain = tensor.whole < 1 ? (1 - tensor.whole) * cost(s, statement) : 0;
-    return tensor.whole * with_traffic(by_instruction.cycles(statement.operations), s) + plain;
+                            const loops::TensorStatement& tensor) const {
+    const double share = share_of(tensor);
+    const loops::TensorWork work = work_of(tensor);
+    const double computing = CpuTensorCost(tensor, work, statement.operations, *core_).cycles();
+    return share * with_traffic(computing, s) + (share < 1 ? (1 - share) * cost(s, statement) : 0);
   }
 
   /// Cycles of a statement that takes `computing` where all that it reads is in L1.

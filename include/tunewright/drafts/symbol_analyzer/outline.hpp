@@ -76,7 +76,7 @@ struct Outline {
   std::vector<OutlineBuffer> buffers;
   std::vector<OutlineLoop> loops;
   std::vector<OutlineStatement> statements;
-  std::vector<OutlineTensor> tensors;  ///< of CPUs
+  std::vector<loops::TensorStatement> tensors;  ///< of CPUs
   std::size_t kernels = 0;
 
   void clear() {
@@ -171,7 +171,7 @@ class NestOutliner {
       outline_.add(Outline::Event::Enter, outline_.loops.size());
       outline_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
                                 loop->unroll_limit, loop->intrinsic});
-      has_tensors_ = has_tensors_ || OutlineTensors::is_for_cpu(loop->intrinsic);
+      has_tensors_ = has_tensors_ || loops::is_for_cpu(loop->intrinsic);
       add_all(loop->body);
       outline_.add(Outline::Event::Leave);
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {

@@ -14,41 +14,35 @@
 
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/relax.hpp"
 #include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/tensor_statements.hpp"
+#include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
-#include "tunewright/measurers/simulated/guard_share.hpp"
+#include "tunewright/measurers/simulated/cpu_prices.hpp"
+#include "tunewright/measurers/simulated/tensor_time.hpp"
 
 namespace tunewright::measurers::simulated {
 
-/// Prices of a core with two vector pipes, two loads and one store a cycle.
-struct Prices {
-  Ticks cycle = 16;
-  Ticks arithmetic = 8;  ///< of a vector; multiply-add is one
-  Ticks division = 128;  ///< square roots too
-  Ticks function = 320;  ///< exp, tanh, ..
-  Ticks load = 8;
-  Ticks store = 16;
-  Ticks add_latency = 64;          ///< of a chain of updates
-  Ticks loop_step = 8;             ///< of a loop that is not unrolled, beside what else a core does
-  Ticks condition = 8;             ///< of a branch on guards, foreseen
-  Ticks fork = 16 * 8000;          ///< starting and joining the threads of a parallel loop
-  std::int64_t code_copies = 512;  ///< unrolled copies of a statement that the instruction cache holds
-  /// Bytes a tick moves, as a fraction, into L1 from L2, into L2 from L3, and from memory (shared by all
-  /// threads).
-  std::array<std::pair<std::int64_t, std::int64_t>, 3> bytes_per_tick{{{2, 1}, {1, 1}, {1, 2}}};
-};
+using loops::part, loops::Share, loops::share_where, loops::whole_share;
 
 /// Adds up what the statements of a nest cost on one target, with guards where the code generator for CPUs has them.
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
       : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {
-    for (const loops::Buffer& buffer : nest_.buffers)
+    bool is_narrow = false;  // in parts, as operands of instructions are
+    for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());
+      is_narrow = is_narrow || program::size_in_bytes(buffer.type) < 4;
+    }
+    if (!is_narrow) return;
+    loops::TensorStatements().find(nest_, tensors_);
+    std::erase_if(tensors_, [&](const auto& tensor) { return !loops::is_emitted(tensor, target_); });
   }
 
   [[nodiscard]] Ticks run() {
@@ -63,10 +57,12 @@ class Machine {
     loops::LoopKind kind = loops::LoopKind::Serial;
     bool reduction = false;
     std::int64_t runs = 1;  ///< iterations one thread runs
+    std::int64_t unroll_limit = 0;
   };
 
   void visit(const loops::Body& body, std::int64_t unroll_limit) {
     for (const loops::Node& node : body) {
+      if (is_left_out(node)) continue;
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
         visit(*loop, std::max(unroll_limit, loop->unroll_limit));
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
@@ -78,16 +74,26 @@ class Machine {
   }
 
   void visit(const loops::Loop& loop, std::int64_t unroll_limit) {
-    OpenLoop open{loop.var, nest_.variables[loop.var].extent, loop.kind, loop.reduction, 0};
+    OpenLoop open{loop.var, nest_.variables[loop.var].extent, loop.kind, loop.reduction, 0, unroll_limit};
     open.runs = open.extent;
     if (loop.kind == loops::LoopKind::Parallel) {
       open.runs = program::ceil_div(open.extent, static_cast<std::int64_t>(target_.threads));
       if (target_.threads > 1) add(times(runs(open_.size()), prices_.fork));
     }
     open_.push_back(open);
-    if (!in_tile(open) && open.extent > unroll_limit) add(times(runs(open_.size()), prices_.loop_step));
+    const bool around_in_instruction = in_instruction_;
+    in_instruction_ = in_instruction_ || std::any_of(tensors_.begin(), tensors_.end(),
+                                                     [&](const auto& t) { return t.loop == &loop; });
+    if (!in_tile(open) && open.extent > unroll_limit && !in_instruction_)
+      add(times(runs(open_.size()), prices_.loop_step));
     visit(loop.body, unroll_limit);
+    in_instruction_ = around_in_instruction;
     open_.pop_back();
+  }
+
+  /// True for loops that fill sums which an instruction starts from zero.
+  [[nodiscard]] bool is_left_out(const loops::Node& node) const {
+    return std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.fill == &node; });
   }
 
   /// The interior, where nothing is asked, and the boundary, each for its share of the iterations.
@@ -146,7 +152,7 @@ class Machine {
            static_cast<Ticks>(count.functions) * prices_.function;
   }
 
-  /// One statement in all its loops: registers and pipes, branches, or the slowest level of memory, whichever is
+  /// One statement in all its loops: registers and pipes or tensor instructions, branches, or the slowest level of memory, whichever is
   /// longest, plus a part of the others, since they overlap imperfectly. A program is run again and again: a cache that holds
   /// all buffers fetches nothing.
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
@@ -154,8 +160,12 @@ class Machine {
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
     const Access target = store_of(nest_, s);
     std::vector<Access> loads = loads_of(nest_, s);
-    const Ticks pipes = part(times(runs(tile), in_registers(s, target, loads, tile)), terms(s)),
-                branches = conditions(s);
+    const auto tensor =
+        std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.statement == &s; });
+    const Ticks computing = tensor == tensors_.end()
+                                ? times(runs(tile), in_registers(s, target, loads, tile))
+                                : tensor_time(*tensor, work_of(*tensor), arithmetic(s), prices_);
+    const Ticks pipes = part(computing, terms(s)), branches = conditions(s);
     Ticks longest = std::max(pipes, branches), all = pipes + branches;
     loads.push_back(target);
     const std::array<std::uint64_t, 3> capacity{target_.l1_bytes, target_.l2_bytes,
@@ -172,6 +182,12 @@ class Machine {
     return longest + (all - longest) / 4;
   }
 
+  [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const {
+    std::vector<loops::WorkerLoop> around;
+    for (const OpenLoop& loop : open_) around.push_back({loop.runs, loop.kind, loop.unroll_limit});
+    return loops::tensor_work(tensor, around, static_cast<std::int64_t>(target_.vector_registers()));
+  }
+
   [[nodiscard]] static std::vector<loops::Guard> guards_of_terms(const loops::Statement& s) {
     std::vector<loops::Guard> guards;
     std::copy_if(s.guards.begin(), s.guards.end(), std::back_inserter(guards),
@@ -182,9 +198,9 @@ class Machine {
   /// Share of the terms visited that are not left out: on a boundary, of those that its interior does not have.
   [[nodiscard]] Share terms(const loops::Statement& s) const {
     std::vector<loops::Guard> guards = guards_of_terms(s);
-    if (guards.empty()) return whole;
+    if (guards.empty()) return whole_share;
     guards.insert(guards.end(), holding_.begin(), holding_.end());
-    return std::clamp<Share>(share_where(nest_, guards) - interior_, 0, share_) * whole / share_;
+    return std::clamp<Share>(share_where(nest_, guards) - interior_, 0, share_) * whole_share / share_;
   }
 
   /// Ticks of asking for terms that are left out, as soon as the loops that decide it are entered; what straight-line code
@@ -303,10 +319,12 @@ class Machine {
   const Target& target_;
   const Prices& prices_;
   std::uint64_t buffers_bytes_ = 0;
-  std::vector<OpenLoop> open_;         // loops around the node visited, outermost first
-  std::vector<loops::Guard> holding_;  // conditions of the branches around that hold at the node
-  Share share_ = whole;                // of all iterations, those that come to the node
-  Share interior_ = 0;                 // on a boundary, those that its interior has instead
+  std::vector<loops::TensorStatement> tensors_;  // that code for the target computes by instructions
+  bool in_instruction_ = false;                  // whose loops are not run
+  std::vector<OpenLoop> open_;                   // loops around the node visited, outermost first
+  std::vector<loops::Guard> holding_;            // conditions of the branches around that hold at the node
+  Share share_ = whole_share;                    // of all iterations, those that come to the node
+  Share interior_ = 0;                           // on a boundary, those that its interior has instead
   Ticks total_ = 0;
 };
 

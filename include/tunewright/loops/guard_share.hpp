@@ -9,18 +9,17 @@
 #include <vector>
 
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/measurers/simulated/accesses.hpp"
 
 /// In which share of a nest's iterations guards hold.
-namespace tunewright::measurers::simulated {
+namespace tunewright::loops {
 
-/// A part of `whole`: shares are integers as ticks are.
+/// A part of `whole_share`: integers, so that no compiler, option or order of additions changes a result.
 using Share = std::int64_t;
-inline constexpr Share whole = std::int64_t{1} << 20;
+inline constexpr Share whole_share = std::int64_t{1} << 20;
 
-/// `share` of `ticks`, or of another share, rounded down.
-[[nodiscard]] constexpr Ticks part(Ticks ticks, Share share) noexcept {
-  return ticks / whole * share + ticks % whole * share / whole;
+/// `share` of `count`, or of another share, rounded down.
+[[nodiscard]] constexpr std::int64_t part(std::int64_t count, Share share) noexcept {
+  return count / whole_share * share + count % whole_share * share / whole_share;
 }
 
 namespace detail {
@@ -28,8 +27,8 @@ namespace detail {
 /// Guards as sums of digits: variables, and quotients and remainders of fused ones.
 class DigitSums {
  public:
-  DigitSums(const loops::LoopNest& nest, std::span<const loops::Guard> guards) {
-    for (const loops::Guard& guard : guards) {
+  DigitSums(const LoopNest& nest, std::span<const Guard> guards) {
+    for (const Guard& guard : guards) {
       Sum sum{&guard, std::vector<std::int64_t>(digits_.size())};
       for (program::IndexExpr::Term term : guard.value.terms()) {
         const std::int64_t coefficient = std::exchange(term.coefficient, 1);
@@ -41,11 +40,11 @@ class DigitSums {
     }
     for (Sum& sum : sums_) sum.coefficients.resize(digits_.size());
     for (const program::IndexExpr& d : digits_)
-      ranges_.push_back(d.range([&](loops::Var var) { return nest.range_of(var); }));
+      ranges_.push_back(d.range([&](Var var) { return nest.range_of(var); }));
   }
 
   [[nodiscard]] Share share() const {
-    Share all = whole;
+    Share all = whole_share;
     std::vector<char> counted(sums_.size(), 0);
     for (std::size_t s = 0; s < sums_.size(); ++s) {
       if (counted[s] == 0) all = part(all, share_of_connected(s, counted));
@@ -55,7 +54,7 @@ class DigitSums {
 
  private:
   struct Sum {
-    const loops::Guard* guard = nullptr;
+    const Guard* guard = nullptr;
     std::vector<std::int64_t> coefficients;  // by digit
   };
 
@@ -84,8 +83,11 @@ class DigitSums {
     }
     constexpr std::int64_t most = std::int64_t{1} << 16;
     std::int64_t points = 1;
-    for (const std::size_t d : used) points = times(points, ranges_[d].extent());
-    return points > most ? whole : whole * holding(connected, used) / points;
+    for (const std::size_t d : used) {
+      points *= ranges_[d].extent();
+      if (points > most) return whole_share;
+    }
+    return whole_share * holding(connected, used) / points;
   }
 
   /// Points of the box of `used` digits in which all guards of `connected` hold.
@@ -100,7 +102,7 @@ class DigitSums {
     for (std::int64_t count = 0;;) {
       bool holds = true;
       for (std::size_t c = 0; c < connected.size(); ++c) {
-        const loops::Guard& guard = *sums_[connected[c]].guard;
+        const Guard& guard = *sums_[connected[c]].guard;
         holds = holds && (!guard.below || values[c] >= 0) && (!guard.above || values[c] < guard.extent);
       }
       if (holds) ++count;
@@ -126,10 +128,10 @@ class DigitSums {
 
 /// Share of the iterations of all loops in which `guards` hold together, by counting.
 ///
-/// Exact, but for rounding down to 1 / `whole`, where a fused variable comes as digits alone, quotients and remainders
+/// Exact, but for rounding down to 1 / `whole_share`, where a fused variable comes as digits alone, quotients and remainders
 /// that vary independently of each other. Guards that together have more than 2^16 values are taken to hold.
-[[nodiscard]] inline Share share_where(const loops::LoopNest& nest, std::span<const loops::Guard> guards) {
-  return guards.empty() ? whole : detail::DigitSums(nest, guards).share();
+[[nodiscard]] inline Share share_where(const LoopNest& nest, std::span<const Guard> guards) {
+  return guards.empty() ? whole_share : detail::DigitSums(nest, guards).share();
 }
 
-}  // namespace tunewright::measurers::simulated
+}  // namespace tunewright::loops

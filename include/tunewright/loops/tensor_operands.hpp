@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+
+/// What tensor instructions of CPUs ask of operands, guards and fills: for those who emit them, and those who foretell it.
+namespace tunewright::loops {
+
+/// Tile registers that sums are kept in; the others hold factors.
+inline constexpr unsigned max_tile_accumulators = 4;
+
+/// Elements from one iteration of `var` to the next; nothing where the distance varies.
+[[nodiscard]] inline std::optional<std::int64_t> stride(const IndexExpr& offset, Var var) {
+  for (const IndexExpr::Term& term : offset.terms())
+    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
+  return offset.coefficient(var);
+}
+
+/// Distances along the loops m, steps, n and k of an instruction for tile registers; what is not listed may be anything.
+using TileStrides = std::array<std::optional<std::int64_t>, 4>;
+
+/// Rows of the first factor, groups of columns of the second, and rows of sums.
+[[nodiscard]] inline TileStrides strides_of_rows(const schedule::TensorIntrinsic& intrinsic) {
+  return {std::nullopt, intrinsic.k, 0, 1};
+}
+[[nodiscard]] inline TileStrides strides_of_columns(const schedule::TensorIntrinsic& intrinsic) {
+  return {0, std::nullopt, intrinsic.k, 1};
+}
+[[nodiscard]] inline TileStrides strides_of_sums() { return {std::nullopt, 0, 1, 0}; }
+
+/// True when an operand lies as one of these says, `inside` being the instruction's loops.
+[[nodiscard]] inline bool lies(const IndexExpr& offset, std::span<const Loop* const> inside,
+                               const TileStrides& wanted) {
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    const std::optional<std::int64_t> actual = stride(offset, inside[l]->var);
+    if (!actual || (wanted[l] && actual != wanted[l])) return false;
+  }
+  return true;
+}
+
+/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a multiple
+/// of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
+[[nodiscard]] inline bool decided_at_first(const Guard& guard, Var var, std::int64_t extent,
+                                           bool may_pass_end, IndexExpr::RangeOf range_of) {
+  if (!guard.value.uses(var)) return true;
+  const program::Range values = guard.value.range(range_of);
+  const bool below = guard.below && values.min < 0;
+  if (!below && (!guard.above || values.max < guard.extent)) return true;
+  if (below || stride(guard.value, var) != std::optional<std::int64_t>(1)) return false;
+  if (may_pass_end) return true;
+  const auto is_multiple = [&](const IndexExpr::Term& term) {
+    return (term.kind == IndexExpr::Kind::Variable && term.var == var) || term.coefficient % extent == 0;
+  };
+  const auto& terms = guard.value.terms();
+  return guard.extent % extent == 0 && guard.value.constant() % extent == 0 &&
+         std::all_of(terms.begin(), terms.end(), is_multiple);
+}
+
+/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside the loops
+/// `added`: at `offset`.
+[[nodiscard]] inline bool starts(const Statement& initialise, std::span<const Loop* const> around,
+                                 const Statement& update, std::span<const Loop* const> added,
+                                 const IndexExpr& offset) {
+  const auto is_in = [](std::span<const Loop* const> loops, Var var) {
+    return std::any_of(loops.begin(), loops.end(), [var](const Loop* loop) { return loop->var == var; });
+  };
+  return initialise.kind == Statement::Kind::Initialise && initialise.target == update.target &&
+         initialise.guards.empty() &&
+         std::all_of(around.begin(), around.end(),
+                     [&](const Loop* loop) { return offset.uses(loop->var) && is_in(added, loop->var); }) &&
+         std::all_of(added.begin(), added.end(),
+                     [&](const Loop* loop) { return !offset.uses(loop->var) || is_in(around, loop->var); });
+}
+
+}  // namespace tunewright::loops

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/guard_share.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+
+namespace tunewright::loops {
+
+/// Loops around a statement by depth: bit l stands for the l-th from outside.
+using DepthSet = std::uint64_t;
+
+/// A statement whose innermost loops a code generator for CPUs replaces by a tensor instruction, or a copy into the order
+/// in which one reads.
+struct TensorStatement {
+  enum class Kind : std::uint8_t { Product, Interleaving };
+  Kind kind = Kind::Product;
+  const Statement* statement = nullptr;
+  std::size_t number = 0;      ///< of the statement, fills left aside; the same on both sides of a branch
+  const Loop* loop = nullptr;  ///< the outermost of the loops that are replaced
+  std::size_t own = 0;         ///< how many these are
+  Share share = whole_share;   ///< of all iterations, those that come to the statement
+
+  const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< of a product
+  std::int64_t m = 1;                                    ///< rows of one instruction
+  std::int64_t steps = 1;                                ///< its sums of `k` terms
+  std::int64_t columns = 1;
+  std::int64_t terms = 1;  ///< neighbours in one column of 32 bits
+  std::size_t around = 0;  ///< loops right around, with nothing else in them
+  std::size_t kept = 0;    ///< of these, the innermost ones inside which sums stay in tile registers
+  bool guarded = false;    ///< a guard is asked for in some of them
+  bool starts = false;     ///< sums begin at zero, and the node `fill` that says so is left out
+  const Node* fill = nullptr;
+  DepthSet moves_sums = 0;
+  const program::ExprNode* row = nullptr;  ///< the load that columns share
+  DepthSet moves_rows = 0;
+  DepthSet moves_columns = 0;
+  bool interleaved = false;          ///< terms of a column that meet in one product are neighbours
+  bool same_signs = false;           ///< factors are bytes, either both with a sign or both without
+  std::int64_t vectors_of_sums = 1;  ///< that a row of them is loaded and stored as
+  std::int64_t vectors_read = 0;     ///< for one term of all columns of a copy
+};
+
+/// True for instructions of CPUs.
+[[nodiscard]] inline bool is_for_cpu(const schedule::TensorIntrinsic* intrinsic) {
+  return intrinsic != nullptr && !is_tensor_core(intrinsic->unit);
+}
+
+/// True when code for `target` has the instruction.
+[[nodiscard]] inline bool is_emitted(const TensorStatement& tensor, const Target& target) {
+  return tensor.kind == TensorStatement::Kind::Interleaving ||
+         (target.isa == Isa::Avx512 && target.has(tensor.intrinsic->unit));
+}
+
+/// Finds tensor statements of a nest that code is generated for, `partition(relax(skip_zeros(nest)))`.
+class TensorStatements {
+ public:
+  /// In program order. Pointers lead into the nest.
+  void find(const LoopNest& nest, std::vector<TensorStatement>& found) {
+    nest_ = &nest;
+    found_ = &found;
+    found.clear();
+    open_.clear();
+    holding_.clear();
+    share_ = whole_share;
+    number_ = 0;
+    visit(nest.body, false);
+  }
+
+ private:
+  struct Open {
+    const Loop* loop = nullptr;
+    const Node* before = nullptr;  // in the same body
+    bool alone = false;            // in the loop around
+  };
+
+  void visit(const Body& body, bool in_branch) {
+    for (std::size_t i = 0; i < body.size(); ++i) {
+      if (const auto* loop = std::get_if<Loop>(&body[i].content)) {
+        open_.push_back({loop, i == 0 ? nullptr : &body[i - 1], body.size() == 1 && !in_branch});
+        visit(loop->body, false);
+        open_.pop_back();
+      } else if (const auto* branch = std::get_if<Branch>(&body[i].content)) {
+        visit(*branch);
+      } else if (const auto* s = std::get_if<Statement>(&body[i].content)) {
+        if (s->kind == Statement::Kind::Initialise) continue;
+        if (body.size() == 1 && !in_branch && open_.size() <= 64) visit(*s);
+        ++number_;
+      }
+    }
+  }
+
+  void visit(const Branch& branch) {
+    const std::size_t first = number_, known = holding_.size();
+    const Share around = share_;
+    holding_.insert(holding_.end(), branch.conditions.begin(), branch.conditions.end());
+    share_ = std::min(share_where(*nest_, holding_), around);
+    const Share otherwise = around - share_;
+    visit(branch.then, true);
+    holding_.resize(known);
+    const std::size_t last = std::exchange(number_, first);
+    share_ = otherwise;
+    visit(branch.otherwise, true);
+    number_ = std::max(number_, last);
+    share_ = around;
+  }
+
+  void visit(const Statement& s) {
+    const auto first =
+        std::find_if(open_.begin(), open_.end(), [](const Open& o) { return is_for_cpu(o.loop->intrinsic); });
+    if (first != open_.end())
+      add_product(s, static_cast<std::size_t>(first - open_.begin()));
+    else
+      add_copy(s);
+  }
+
+  void add_product(const Statement& s, std::size_t first) {
+    const schedule::TensorIntrinsic& intrinsic = *open_[first].loop->intrinsic;
+    const std::optional<schedule::Product> factors = schedule::product_of(*s.op);
+    const bool tiles = intrinsic.m > 1;
+    if (!factors || s.kind != Statement::Kind::Update || open_.size() - first != (tiles ? 4U : 2U) ||
+        open_[first].loop->kind != (tiles ? LoopKind::Serial : LoopKind::Vectorized) ||
+        !alone_from(first + 1) || has_lanes_outside(first))
+      return;
+    TensorStatement t = described(TensorStatement::Kind::Product, s, first);
+    t.intrinsic = &intrinsic;
+    t.terms = intrinsic.k;
+    t.columns = intrinsic.n;
+    t.same_signs = factors->first->type == factors->second->type;
+    const IndexExpr sums = store_offset(*nest_, s);
+    IndexExpr rows = load_offset(*nest_, s, *factors->first);
+    IndexExpr columns = load_offset(*nest_, s, *factors->second);
+    t.row = factors->first;
+    const bool swapped = tiles ? !lies(rows, own(first), strides_of_rows(intrinsic))
+                               : stride(rows, open_[first].loop->var) != 0;
+    if (swapped) {
+      std::swap(rows, columns);
+      t.row = factors->second;
+    }
+    if (tiles ? !is_tile_product(t, first, sums, rows, columns)
+              : !is_row_product(t, first, sums, rows, columns))
+      return;
+    t.moves_sums = moved_by(sums);
+    t.moves_rows = moved_by(rows);
+    t.moves_columns = moved_by(columns);
+    if (tiles) find_accumulators(t, s, first, sums);
+    found_->push_back(t);
+  }
+
+  [[nodiscard]] bool is_tile_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
+                                     const IndexExpr& rows, const IndexExpr& columns) const {
+    const std::vector<const Loop*> loops = own(first);
+    if (!lies(rows, loops, strides_of_rows(*t.intrinsic)) ||
+        !lies(columns, loops, strides_of_columns(*t.intrinsic)) || !lies(sums, loops, strides_of_sums()))
+      return false;
+    t.m = extent(first);
+    t.steps = extent(first + 1);
+    t.interleaved = true;
+    for (const Guard& guard : t.statement->guards) {
+      const std::optional<std::size_t> asked = asked_at(*t.statement, guard, first - t.around, first);
+      if (!asked) return false;
+      t.around = std::min(t.around, first - *asked - 1);
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
+                                    const IndexExpr& rows, const IndexExpr& columns) const {
+    const Var column = open_[first].loop->var, term = open_[first + 1].loop->var;
+    t.interleaved = stride(columns, column) == t.terms && stride(columns, term) == 1;
+    if (stride(rows, column) != 0 || stride(rows, term) != 1 || !stride(columns, term) ||
+        (!t.interleaved && stride(columns, column) != 1) || !stride(sums, column))
+      return false;
+    t.vectors_of_sums = stride(sums, column) == 1 ? 1 : t.columns;
+    const auto range_of = [this](Var var) { return nest_->range_of(var); };
+    const std::vector<Guard>& guards = t.statement->guards;
+    return std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
+      return decided_at_first(guard, column, t.columns, false, range_of) &&
+             decided_at_first(guard, term, t.terms, false, range_of);
+    });
+  }
+
+  /// Of the loops around, the outermost that can run while its sums stay in tile registers: it does not move them, and those
+  /// inside that do are straight-line code and few.
+  void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first,
+                         const IndexExpr& sums) const {
+    const auto stay_from = [&](std::size_t from) {
+      std::int64_t places = 1;
+      bool outermost = true;
+      for (std::size_t l = from; l < first; ++l) {
+        const LoopKind kind = open_[l].loop->kind;
+        if (kind == LoopKind::Parallel || kind == LoopKind::Vectorized) return false;
+        if (extent(l) == 1) continue;
+        if ((t.moves_sums >> l & 1U) != 0) {
+          if (outermost || kind != LoopKind::Unrolled) return false;
+          places *= extent(l);
+        }
+        outermost = false;
+        if (places > max_tile_accumulators) return false;
+      }
+      return true;
+    };
+    std::size_t from = first - t.around;
+    while (from < first && !stay_from(from)) ++from;
+    t.kept = first - from;
+    if (from + t.around != first || !s.guards.empty() || open_[from].before == nullptr) return;
+    std::vector<const Loop*> filled, added;
+    const Node* node = open_[from].before;
+    const auto* loop = std::get_if<Loop>(&node->content);
+    for (; loop != nullptr; loop = std::get_if<Loop>(&node->content)) {
+      if (loop->body.size() != 1) return;
+      filled.push_back(loop);
+      node = &loop->body.front();
+    }
+    const auto* initialise = std::get_if<Statement>(&node->content);
+    if (initialise == nullptr) return;
+    for (std::size_t l = from; l < open_.size(); ++l) added.push_back(open_[l].loop);
+    t.starts = loops::starts(*initialise, filled, s, added, sums);
+    if (t.starts) t.fill = open_[from].before;
+  }
+
+  /// A copy of 16 columns of two terms of 16 bits or four of 8, which is written as one vector.
+  void add_copy(const Statement& s) {
+    const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_->buffers[s.target].type));
+    if (s.kind != Statement::Kind::Assign || size >= 4 || open_.size() < 2) return;
+    const std::size_t column = open_.size() - 2;
+    if (extent(column) != 16 || extent(column + 1) * size != 4 || !open_[column + 1].alone ||
+        open_[column].loop->kind == LoopKind::Parallel || has_lanes_outside(column))
+      return;
+    const IndexExpr offset = store_offset(*nest_, s);
+    if (stride(offset, open_[column + 1].loop->var) != 1 ||
+        stride(offset, open_[column].loop->var) != extent(column + 1))
+      return;
+    TensorStatement t = described(TensorStatement::Kind::Interleaving, s, column);
+    const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [&](const Guard& guard) {
+      return can_fail(guard) && !asked_at(s, guard, column - t.around, column + 1);
+    });
+    if (cut) return;
+    t.terms = extent(column + 1);
+    t.columns = extent(column);
+    std::vector<const program::ExprNode*> loads;
+    program::visit(s.op->body, [&](const program::ExprNode& node) {
+      const auto is_same = [&node](const program::ExprNode* known) {
+        return known->tensor == node.tensor && known->indices == node.indices;
+      };
+      if (node.op != program::Op::Load || std::any_of(loads.begin(), loads.end(), is_same)) return;
+      loads.push_back(&node);
+      const bool is_vector = stride(load_offset(*nest_, s, node), open_[column].loop->var) == 1;
+      t.vectors_read += is_vector ? 1 : t.columns;
+    });
+    found_->push_back(t);
+  }
+
+  [[nodiscard]] TensorStatement described(TensorStatement::Kind kind, const Statement& s,
+                                          std::size_t first) const {
+    TensorStatement t{.kind = kind,
+                      .statement = &s,
+                      .number = number_,
+                      .loop = open_[first].loop,
+                      .own = open_.size() - first,
+                      .share = share_};
+    std::size_t outermost = first;
+    while (outermost > 0 && open_[outermost].alone) --outermost;
+    t.around = first - outermost;
+    t.guarded = !s.guards.empty();
+    return t;
+  }
+
+  /// The outermost loop, from depth `from` on, before which a guard is asked for since nothing inside moves it; nothing where
+  /// that is none before depth `to`, and for guards that are asked for, if at all, with the statement.
+  [[nodiscard]] std::optional<std::size_t> asked_at(const Statement& s, const Guard& guard, std::size_t from,
+                                                    std::size_t to) const {
+    if (s.may_overcompute && guard.axis < nest_->buffers[s.target].shape.size()) return std::nullopt;
+    std::size_t asked = open_.size();
+    while (asked > from && !guard.value.uses(open_[asked - 1].loop->var)) --asked;
+    return asked < to ? std::optional(asked) : std::nullopt;
+  }
+  [[nodiscard]] bool can_fail(const Guard& guard) const {
+    const program::Range values = guard.value.range([this](Var var) { return nest_->range_of(var); });
+    return (guard.below && values.min < 0) || (guard.above && values.max >= guard.extent);
+  }
+
+  [[nodiscard]] std::int64_t extent(std::size_t depth) const {
+    return nest_->variables[open_[depth].loop->var].extent;
+  }
+  [[nodiscard]] bool alone_from(std::size_t depth) const {
+    return std::all_of(open_.begin() + static_cast<std::ptrdiff_t>(depth), open_.end(),
+                       [](const Open& o) { return o.alone; });
+  }
+  /// Instructions are not found in code that computes several iterations of a loop around at once.
+  [[nodiscard]] bool has_lanes_outside(std::size_t first) const {
+    for (std::size_t l = 0; l < first; ++l)
+      if (open_[l].loop->kind == LoopKind::Vectorized && extent(l) > 1) return true;
+    return false;
+  }
+  [[nodiscard]] std::vector<const Loop*> own(std::size_t first) const {
+    std::vector<const Loop*> loops;
+    for (std::size_t l = first; l < open_.size(); ++l) loops.push_back(open_[l].loop);
+    return loops;
+  }
+  [[nodiscard]] DepthSet moved_by(const IndexExpr& offset) const {
+    DepthSet moved = 0;
+    for (std::size_t l = 0; l < open_.size(); ++l)
+      if (offset.uses(open_[l].loop->var)) moved |= DepthSet{1} << l;
+    return moved;
+  }
+
+  const LoopNest* nest_ = nullptr;
+  std::vector<TensorStatement>* found_ = nullptr;
+  std::vector<Open> open_;
+  std::vector<Guard> holding_;  // conditions of the branches around that hold
+  Share share_ = whole_share;
+  std::size_t number_ = 0;
+};
+
+}  // namespace tunewright::loops

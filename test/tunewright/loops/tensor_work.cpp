@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/loops/tensor_work.hpp"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "support/cpu_tensor_schedules.hpp"
+#include "support/loops_around.hpp"
+
+namespace {
+
+using namespace tunewright;
+using namespace tunewright::loops;
+using program::ScalarType;
+using test::Columns, test::row_product, test::tile_product;
+
+TensorWork work_of_first(const LoopNest& nest, std::int64_t vector_registers = 32) {
+  std::vector<TensorStatement> found;
+  TensorStatements().find(nest, found);
+  REQUIRE(!found.empty());
+  return test::work_of(nest, found.front(), vector_registers);
+}
+
+TEST_CASE("a block of tile registers") {
+  // Four steps of two by two products; each step loads two tiles of each factor, and what was summed is stored once.
+  const TensorWork work = work_of_first(tile_product(32, Columns::PackedAhead));
+  CHECK(work.products == 4 * 4);
+  CHECK(work.chained == 4);
+  CHECK(work.lines_loaded == 4 * (2 + 2) * 16);
+  CHECK(work.sums_stored == 4 * 16);
+  CHECK(work.sums_loaded == 0);
+}
+
+TEST_CASE("rows of products") {
+  // 16 steps of eight rows of 16 columns.
+  const TensorWork work = work_of_first(row_product(ScalarType::UInt8));
+  CHECK(work.products == 16 * 8);
+  CHECK(work.chained == 16);
+  CHECK(work.vectors_loaded == 16 * (8 + 1));
+  CHECK((work.sums_loaded == 8 && work.sums_stored == 8));
+  CHECK((work.shuffles == 0 && work.sign_operations == 0 && work.sign_products == 0));
+  const TensorWork same_signs = work_of_first(row_product(ScalarType::Int8));
+  CHECK(same_signs.sign_operations == 16 * (8 + 8));
+  CHECK(same_signs.sign_products == 16);
+  // Eight sums and two factors do not fit eight registers.
+  const TensorWork spilled = work_of_first(row_product(ScalarType::UInt8), 8);
+  CHECK(spilled.vectors_loaded == 16 * (8 + 8));
+  CHECK((spilled.sums_loaded == 16 * 8 && spilled.sums_stored == 16 * 8));
+}
+
+TEST_CASE("copies are written as vectors") {
+  // 128 terms of 32 columns: 128 vectors of two terms of 16 columns.
+  const TensorWork work = work_of_first(tile_product(32, Columns::Copied));
+  CHECK((work.bodies == 256 && work.vectors_loaded == 256));
+  CHECK((work.shuffles == 128 && work.vectors_stored == 128));
+  CHECK(work.products == 0);
+}
+
+}  // namespace
