@@ -133,17 +133,17 @@ class IndexArena {
       to.append(term, coefficient);
       return;
     }
-    std::size_t place = 0;
-    for (; place < to.count; ++place) {
-      Term& here = to.terms()[place];
+    std::size_t place = to.count;
+    for (; place > 0; --place) {  // from behind, where most belong
+      Term& here = to.terms()[place - 1];
       const int order = compare_atoms(here, term);
-      if (order > 0) break;
-      if (order < 0) continue;
+      if (order < 0) break;
+      if (order > 0) continue;
       here.coefficient += coefficient;
       if (here.coefficient == 0)
-        to.erase(place);
+        to.erase(place - 1);
       else if (term.kind != Kind::Variable)
-        rejoin(to, place);
+        rejoin(to, place - 1);
       return;
     }
     Term inserted = term;

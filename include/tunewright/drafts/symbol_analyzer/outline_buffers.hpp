@@ -62,35 +62,50 @@ class OutlineBuffers : OutlinePass {
   /// Only the innermost piece and the number of elements are kept.
   void pack(TensorId id) {
     const StagePlan& plan = plan_.stages[id];
+    if (plan.packed_by.empty()) return;
     OutlineBuffer& b = buffer_of(id);
-    const Work& reader = work_[plan.packed_for];
-    all_.around = reader.path;
-    for (const SchedulePlan::Loop& loop : plan_.stages[plan.packed_for].loops)
-      if (reader.var[loop.iter] != no_var) all_.around.push_back(reader.var[loop.iter]);
+    find_places_around(plan.packed_by[0].reader);
     b.elements = 1;
     Pieces& all = all_.pieces;
     all.clear();
-    for (std::uint32_t d = 0; d < plan.packed_read->indices.size(); ++d) {
-      FlatIndex index;
-      outline_.indices.substitute(
-          plan.packed_read->indices[d],
-          [&](Var axis) -> const FlatIndex& { return reader.axis_values[axis]; }, index);
-      if (plan.is_live) outline_.indices.add(index, work_[id].base[d], -1);
+    for (std::uint32_t d = 0; d < plan.packed_by.size(); ++d) {
+      FlatIndex room;
+      const FlatIndex* index = &over_loops(plan.packed_by[d], room);
+      if (plan.is_live) {
+        if (index != &room) room = *index;
+        outline_.indices.add(room, work_[id].base[d], -1);
+        index = &room;
+      }
       const std::size_t first = all.size();
-      if (!add_pieces(d, index, b.shape[d], all)) {
+      if (!add_pieces(d, *index, b.shape[d], all)) {
         all.resize(first);
         b.elements *= b.shape[d];
         b.innermost = {d, 1, b.shape[d]};
       }
     }
-    for (const Piece& piece : all) b.elements *= piece.dimension.extent;
-    const auto inner = std::max_element(all.begin(), all.end(), [](const Piece& x, const Piece& y) {
-      if (x.place != y.place) return x.place < y.place;
-      if (x.dimension.divisor != y.dimension.divisor) return x.dimension.divisor > y.dimension.divisor;
-      return x.dimension.dimension < y.dimension.dimension;
-    });
-    if (inner != all.end()) b.innermost = inner->dimension;
-    b.packed = !plan.packed_read->indices.empty();
+    const Piece* inner = nullptr;
+    for (const Piece& piece : all) {
+      b.elements *= piece.dimension.extent;
+      if (inner == nullptr || is_inside(piece, *inner)) inner = &piece;
+    }
+    if (inner != nullptr) b.innermost = inner->dimension;
+    b.packed = true;
+  }
+
+  static bool is_inside(const Piece& x, const Piece& y) noexcept {
+    if (x.place != y.place) return x.place < y.place;
+    if (x.dimension.divisor != y.dimension.divisor) return x.dimension.divisor < y.dimension.divisor;
+    return x.dimension.dimension > y.dimension.dimension;
+  }
+
+  /// Places of the loops of a stage and of those around it, from inside.
+  void find_places_around(TensorId reader) {
+    all_.place_around.assign(all_.variables, SchedulePlan::none);
+    std::uint32_t place = 0;
+    const std::vector<SchedulePlan::Loop>& loops = plan_.stages[reader].loops;
+    for (auto loop = loops.rbegin(); loop != loops.rend(); ++loop)
+      if (const Var var = work_[reader].var[loop->iter]; var != no_var) all_.place_around[var] = place++;
+    for_each_loop_around(reader, [&](Var var, const auto&) { all_.place_around[var] = place++; });
   }
 
   /// False where the index is no mixed-radix number of the loops around.
@@ -108,10 +123,9 @@ class OutlineBuffers : OutlinePass {
         if (!plain) return false;
         var = numerator.terms()[0].of;
       }
-      const auto place = std::find(all_.around.begin(), all_.around.end(), var);
-      if (place == all_.around.end() || term.coefficient <= 0) return false;
-      all.push_back({static_cast<std::size_t>(place - all_.around.begin()),
-                     {d, term.coefficient, outline_.indices.range(term).max + 1}});
+      const std::uint32_t place = all_.place_around[var];
+      if (place == SchedulePlan::none || term.coefficient <= 0) return false;
+      all.push_back({place, {d, term.coefficient, outline_.indices.range(term).max + 1}});
     }
     std::span<Piece> own(all.data() + first, all.size() - first);
     sort_few(own, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });

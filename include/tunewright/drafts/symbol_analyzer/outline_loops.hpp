@@ -49,9 +49,13 @@ class OutlineLoops : OutlinePass {
     for (std::size_t place = 0; place < places; ++place) {
       if (place == initialised) emit_initialisation(plan, w, place);
       const SchedulePlan::Loop& loop = plan.loops[place];
-      const bool branches = is_rebound(loop, w) && w.extent[loop.iter] != extent_of(w.index[loop.iter]);
-      if (runs_loop(loop, w)) enter(w.var[loop.iter], unroll_limit, loop.is_reduction);
-      if (branches || runs_loop(loop, w)) unroll_limit = 0;  // that of the outermost loop or branch
+      const Var var = w.var[loop.iter];
+      if (is_rebound(loop, w)) {
+        if (w.extent[loop.iter] != extent_of(w.index[loop.iter])) unroll_limit = 0;  // inside of a branch
+      } else if (var != no_var) {
+        enter(var, unroll_limit, loop.is_reduction);
+        unroll_limit = 0;  // of the outermost loop alone
+      }
       if (loop.inside == 0) continue;
       const std::span<const TensorId> children(inside, loop.inside);
       inside += loop.inside;
@@ -71,11 +75,6 @@ class OutlineLoops : OutlinePass {
   [[nodiscard]] static bool is_rebound(const SchedulePlan::Loop& loop, const Work& w) {
     return loop.is_index && w.index[loop.iter] != no_var;
   }
-  /// As a loop of its own.
-  [[nodiscard]] static bool runs_loop(const SchedulePlan::Loop& loop, const Work& w) {
-    return w.var[loop.iter] != no_var && !is_rebound(loop, w);
-  }
-
   /// Place of the outermost reduction that runs, or is listed, in front of which sums are filled.
   [[nodiscard]] static std::size_t initialised_at(const StagePlan& plan, const Work& w) {
     for (std::size_t place = plan.first_reduction; place < plan.loops.size(); ++place) {
@@ -94,7 +93,8 @@ class OutlineLoops : OutlinePass {
   void emit_initialisation(const StagePlan& plan, const Work& w, std::size_t first) {
     const std::size_t outside = depth_;
     for (const SchedulePlan::Loop& loop : std::span(plan.loops).subspan(first))
-      if (!loop.is_reduction && runs_loop(loop, w)) enter(w.var[loop.iter], 0, false);
+      if (const Var var = w.var[loop.iter]; var != no_var && !loop.is_reduction && !is_rebound(loop, w))
+        enter(var, 0, false);
     if (depth_ == outside) end_tree();  // of a single element
     while (depth_ > outside) leave();
   }

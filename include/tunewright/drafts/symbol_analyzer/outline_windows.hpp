@@ -21,6 +21,7 @@ class OutlineWindows : OutlinePass {
   [[nodiscard]] bool run() {
     for (const TensorId id : plan_.inferred)
       if (!infer(id)) return false;
+    outline_.indices.extents.resize(all_.variables);
     return true;
   }
 
@@ -35,13 +36,12 @@ class OutlineWindows : OutlinePass {
     Work& w = work_[id];
     std::copy(plan.extents.begin(), plan.extents.end(), w.extent.begin());
     for (std::size_t a = 0; a < plan.extents.size(); ++a) w.axis_values[a].set(0);
-    w.path.clear();
     w.kinds_around = 0;
     if (plan.is_attached) {
       enter_target(plan, w);
-      find_window(plan, w);
+      find_window(id, plan, w);
     }
-    if (plan.packed_read != nullptr)
+    if (plan.is_packed)
       w.base.assign(w.axis_values.begin(), w.axis_values.begin() + static_cast<std::ptrdiff_t>(plan.rank));
     std::copy_n(w.extent.begin(), plan.extents.size(), w.reached.begin());
     find_extents(plan, w);
@@ -50,16 +50,13 @@ class OutlineWindows : OutlinePass {
     return true;
   }
 
-  /// The loops around an attached stage.
+  /// Hardware indices and virtual threads around an attached stage.
   void enter_target(const StagePlan& plan, Work& w) const {
     const Work& target = work_[plan.target];
-    w.path = target.path;
     w.kinds_around = target.kinds_around;
     w.outermost = target.outermost;
-    for (std::size_t p = 0; p <= plan.place; ++p) {
-      const Var var = target.var[plan_.stages[plan.target].loops[p].iter];
-      if (var != no_var) w.enter(var, kinds_[var]);
-    }
+    for (const SchedulePlan::Loop& loop : std::span(plan_.stages[plan.target].loops).first(plan.place + 1))
+      if (const Var var = target.var[loop.iter]; loop.is_index && var != no_var) w.enter(var, kinds_[var]);
   }
 
   void find_extents(const StagePlan& plan, Work& w) const {
@@ -149,19 +146,24 @@ class OutlineWindows : OutlinePass {
 
   /// Of the parts of a split, within what they are together, whose extent it returns.
   std::int64_t find_strides(const SchedulePlan::Relation& r, const Work& w) {
-    if (all_.strides.size() < r.parts) all_.strides.resize(r.parts);
+    const std::int64_t* const extent = &w.extent[r.first_part];
+    std::int64_t* const strides = all_.strides.data();
     std::int64_t stride = 1;
-    for (std::size_t part = r.parts; part-- > 0;) {
-      all_.strides[part] = stride;
-      stride *= w.extent[r.first_part + part];
-    }
+    for (std::size_t part = r.parts; part-- > 0; stride *= extent[part]) strides[part] = stride;
     return stride;
   }
 
   void add_parts(FlatIndex& sum, const StagePlan& plan, const Work& w,
                  const SchedulePlan::Relation& r) const {
+    const std::int64_t* const strides = all_.strides.data();
+    if (r.into_loops) {
+      const Var* const var = &w.var[r.first_part];
+      for (std::size_t part = 0, parts = r.parts; part < parts; ++part)
+        if (var[part] != no_var) outline_.indices.add_variable(sum, var[part], strides[part]);
+      return;
+    }
     for (std::uint32_t part = 0; part < r.parts; ++part)
-      add_value(sum, plan, w, r.first_part + part, all_.strides[part]);
+      add_value(sum, plan, w, r.first_part + part, strides[part]);
   }
 
   void split_fused(const StagePlan& plan, Work& w, const SchedulePlan::Relation& r) {
@@ -181,9 +183,9 @@ class OutlineWindows : OutlinePass {
   }
 
   Var add_variable(std::int64_t extent, LoopKind kind) {
-    outline_.indices.extents.push_back(extent);
-    kinds_.push_back(kind);
-    return static_cast<Var>(kinds_.size() - 1);
+    outline_.indices.extents[all_.variables] = extent;
+    kinds_[all_.variables] = kind;
+    return all_.variables++;
   }
 
   /// Runs a loop of an attached stage on an index that a loop around the stage binds; false where lowering refuses.
@@ -202,22 +204,22 @@ class OutlineWindows : OutlinePass {
 
   void rename(const OutlineWork::Renaming& renaming) {
     for (const TensorId id : plan_.stored) {
-      Work& w = work_[id];
-      if (id != renaming.of && std::find(w.path.begin(), w.path.end(), renaming.from) == w.path.end())
-        continue;
+      bool is_inside = id == renaming.of;
+      for_each_loop_around(id, [&](Var var, const auto&) { is_inside |= var == renaming.from; });
+      if (!is_inside) continue;
       for (std::size_t a = 0; a < plan_.stages[id].extents.size(); ++a)
-        outline_.indices.rename(w.axis_values[a], renaming.from, renaming.to);
+        outline_.indices.rename(work_[id].axis_values[a], renaming.from, renaming.to);
     }
   }
 
   /// What the readers inside its loop read of an attached stage.
-  void find_window(const StagePlan& plan, Work& w) {
-    all_.fixed.assign(kinds_.size(), false);
-    for (const Var var : w.path) {
+  void find_window(TensorId id, const StagePlan& plan, Work& w) {
+    all_.fixed.assign(all_.variables, false);
+    for_each_loop_around(id, [&](Var var, const SchedulePlan::Loop& loop) {
       const bool of_threads =
-          schedule::is_thread_index(kinds_[var]) || kinds_[var] == LoopKind::VirtualThread;
+          loop.is_index && (schedule::is_thread_index(kinds_[var]) || kinds_[var] == LoopKind::VirtualThread);
       all_.fixed[var] = !(plan.is_shared && of_threads);
-    }
+    });
     for (std::size_t d = 0; d < plan.rank; ++d) {
       FlatIndex& base = w.axis_values[d];
       program::Range range;
@@ -236,15 +238,9 @@ class OutlineWindows : OutlinePass {
   bool find_reach(std::span<const SchedulePlan::ReadIndex> reads, FlatIndex& base, program::Range& range) {
     bool seen = false;
     for (const SchedulePlan::ReadIndex& read : reads) {
-      const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
-      FlatIndex over_loops, another;
-      if (read.index != nullptr)
-        outline_.indices.substitute(
-            *read.index, [&](Var var) -> const FlatIndex& { return values[var]; }, over_loops);
+      FlatIndex room, another;
       program::Range own;
-      if (!divide_into_window(read.index != nullptr ? over_loops : values[read.axis], seen ? another : base,
-                              own))
-        return false;
+      if (!divide_into_window(over_loops(read, room), seen ? another : base, own)) return false;
       if (seen && !outline_.indices.equal(base, another)) return false;
       range = seen ? program::Range{std::min(range.min, own.min), std::max(range.max, own.max)} : own;
       seen = true;

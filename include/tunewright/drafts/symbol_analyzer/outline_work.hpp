@@ -31,21 +31,19 @@ struct OutlineWork {
     std::vector<FlatIndex> axis_values;  ///< by axis; the base of the window at first
     std::vector<std::int64_t> reached;   ///< by axis: by the loops, beyond the window too
     std::vector<FlatIndex> base;         ///< of the window, of what is packed
-    std::vector<Var> path;               ///< loops around
-    std::uint32_t kinds_around = 0;      ///< by bit
-    std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of the loops around, by kind
+    std::uint32_t kinds_around = 0;      ///< of those loops around that may be indices; by bit
+    std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of these, by kind
 
-    void enter(Var loop, schedule::LoopKind kind) {
-      path.push_back(loop);
+    void enter(Var loop, schedule::LoopKind kind) noexcept {
       if (!is_inside(kind, kind)) outermost[static_cast<std::size_t>(kind)] = loop;
       kinds_around |= 1U << static_cast<unsigned>(kind);
     }
-    /// Whether a loop around has one of the kinds from `first` to `last`.
+    /// Whether a loop around is an index of one of the kinds from `first` to `last`.
     [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept {
       const std::uint32_t up_to_last = (2U << static_cast<unsigned>(last)) - 1;
       return (kinds_around & up_to_last) >> static_cast<unsigned>(first) != 0;
     }
-    /// The outermost loop around of a kind, or no_var.
+    /// The outermost loop around that is an index of this kind, or no_var.
     [[nodiscard]] Var around(schedule::LoopKind kind) const noexcept {
       return is_inside(kind, kind) ? outermost[static_cast<std::size_t>(kind)] : no_var;
     }
@@ -65,7 +63,7 @@ struct OutlineWork {
 
   /// Part of an index of a packed buffer.
   struct Piece {
-    std::size_t place = 0;  ///< of its loop
+    std::uint32_t place = 0;  ///< of its loop, from inside
     loops::PackedDimension dimension{};
   };
 
@@ -74,12 +72,14 @@ struct OutlineWork {
   const ScheduleSignature* numbers = nullptr;
   Outline outline;
   std::vector<Stage> stages;              ///< by TensorId
-  std::vector<schedule::LoopKind> kinds;  ///< by variable
+  Var variables = 0;                      ///< as many there are yet
+  std::vector<schedule::LoopKind> kinds;  ///< by variable, with room for all
   std::vector<Renaming> renamed;
   std::vector<std::int64_t> strides;  ///< of the parts of a split
   std::vector<char> fixed;            ///< by variable: around the window that is looked for
   std::vector<Piece> pieces;
-  std::vector<Var> around;  ///< loops around the read that a buffer is packed for
+  std::vector<std::uint32_t>
+      place_around;  ///< by variable: of loops around a packed read, from inside; or none
 
   void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature) {
     plan = &of;
@@ -87,7 +87,10 @@ struct OutlineWork {
     numbers = &signature;
     outline.clear();
     renamed.clear();
-    kinds.clear();
+    variables = 0;
+    outline.indices.extents.resize(of.most_variables);
+    if (kinds.size() < of.most_variables) kinds.resize(of.most_variables);
+    if (strides.size() < of.most_parts) strides.resize(of.most_parts);
     if (stages.size() < of.stages.size()) stages.resize(of.stages.size());
     for (const program::TensorId id : of.stored)
       stages[id].make_room(of.stages[id].is_loop.size(), of.stages[id].extents.size());
@@ -109,6 +112,26 @@ class OutlinePass {
       : plan_(*all.plan), outline_(all.outline), work_(all.stages), kinds_(all.kinds) {}
 
   [[nodiscard]] std::int64_t extent_of(Var var) const noexcept { return outline_.indices.extents[var]; }
+
+  /// Calls `f(variable, loop)` for all loops around an attached stage that run, from inside.
+  template <class F>
+  void for_each_loop_around(TensorId id, const F& f) const {
+    for (const StagePlan* plan = &plan_.stages[id]; plan->is_attached; plan = &plan_.stages[plan->target]) {
+      const std::vector<SchedulePlan::Loop>& loops = plan_.stages[plan->target].loops;
+      const std::vector<Var>& var = work_[plan->target].var;
+      for (std::size_t place = plan->place + 1; place-- > 0;)
+        if (var[loops[place].iter] != no_var) f(var[loops[place].iter], loops[place]);
+    }
+  }
+
+  /// An index over the loops around what reads; `room` for it where it is no axis.
+  [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const {
+    const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
+    if (read.index == nullptr) return values[read.axis];
+    outline_.indices.substitute(
+        *read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
+    return room;
+  }
 
   const SchedulePlan& plan_;
   Outline& outline_;

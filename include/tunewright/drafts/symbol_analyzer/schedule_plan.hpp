@@ -24,7 +24,7 @@ namespace tunewright::drafts {
 struct SchedulePlan {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
-  /// An index of a read of an attached stage.
+  /// An index of a read.
   struct ReadIndex {
     program::TensorId reader = 0;
     program::Var axis = 0;                      ///< that it is, where there is no index
@@ -67,9 +67,9 @@ struct SchedulePlan {
     std::vector<ReadIndex> read_indices;    ///< by dimension, then by read
     std::vector<OutlineLoad> loads;
     loops::BodyOperations operations;
-    std::uint32_t unroll_limit = none;               ///< among those of a schedule
-    const program::ExprNode* packed_read = nullptr;  ///< the only one of a packed tensor
-    program::TensorId packed_for = 0;
+    std::uint32_t unroll_limit = none;  ///< among those of a schedule
+    std::vector<ReadIndex> packed_by;   ///< the only read of a packed tensor, by dimension
+    bool is_packed = false;
     loops::BufferId buffer = loops::LoopNest::no_buffer;
     bool is_output = false;
 
@@ -86,7 +86,8 @@ struct SchedulePlan {
   std::vector<program::TensorId> inferred;           ///< live stages, readers first
   std::vector<program::TensorId> roots;              ///< live stages at the root, in topological order
   std::vector<program::TensorId> stored;             ///< live stages
-  std::size_t loop_count = 0;                        ///< of all stages
+  std::size_t most_variables = 0;                    ///< as many as loops
+  std::size_t most_parts = 0;                        ///< of a split
   std::vector<OutlineBuffer> buffers;                ///< but for what tile sizes and arrangements decide
   std::vector<std::vector<std::int64_t>> shapes;     ///< of the buffers, by BufferId
   std::vector<std::uint32_t> arranging, pipelining;  ///< steps
@@ -209,7 +210,7 @@ struct SchedulePlan {
       loop.is_index = schedule::is_hardware_index(kind) || kind == LoopKind::VirtualThread;
       plan.is_loop[iter] = true;
     }
-    loop_count += plan.loops.size();
+    most_variables += plan.loops.size();
     const auto is_reduction = [](const Loop& loop) { return loop.is_reduction; };
     plan.first_reduction = static_cast<std::size_t>(
         std::find_if(plan.loops.begin(), plan.loops.end(), is_reduction) - plan.loops.begin());
@@ -227,7 +228,7 @@ struct SchedulePlan {
     describe_relations(stage, plan);
   }
 
-  static void describe_relations(const schedule::Stage& stage, StagePlan& plan) {
+  void describe_relations(const schedule::Stage& stage, StagePlan& plan) {
     std::vector<char> is_split(plan.extents.size(), false);
     for (const schedule::Relation& r : stage.relations) {
       Relation& made = plan.relations.emplace_back();
@@ -235,6 +236,7 @@ struct SchedulePlan {
       if (r.parents.size() > 1) made.fused = {r.parents.data(), r.parents.size()};
       made.first_part = r.children[0];
       made.parts = static_cast<std::uint32_t>(r.children.size());
+      most_parts = std::max(most_parts, r.children.size());
       made.into_loops = std::all_of(r.children.begin(), r.children.end(),
                                     [&](schedule::IterId part) { return plan.is_loop[part] != 0; });
       made.splits_axis = made.fused.empty() && made.whole < plan.extents.size();
@@ -261,12 +263,15 @@ struct SchedulePlan {
     plan.reads = reads.size();
     for (std::size_t d = 0; d < plan.rank; ++d) {
       for (const auto& [reader, load] : reads) {
-        const program::IndexExpr& index = load->indices[d];
-        const auto axis = index.as_variable();
-        plan.read_indices.push_back({reader, axis.value_or(0), axis ? nullptr : &index});
+        plan.read_indices.push_back(read_index(reader, load->indices[d]));
       }
     }
     return true;
+  }
+
+  [[nodiscard]] static ReadIndex read_index(program::TensorId reader, const program::IndexExpr& index) {
+    const auto axis = index.as_variable();
+    return {reader, axis.value_or(0), axis ? nullptr : &index};
   }
 
   /// As window inference has it.
@@ -284,21 +289,22 @@ struct SchedulePlan {
     for (const schedule::Pack& pack : state.packs) {
       StagePlan& plan = stages[pack.tensor];
       if (plan.buffer == loops::LoopNest::no_buffer) continue;
-      if (plan.is_output || plan.packed_read != nullptr) return false;
+      if (plan.is_output || plan.is_packed) return false;
       std::size_t reads = 0;
       for (program::TensorId reader = 0; reader < stages.size(); ++reader) {
         if (!info[reader].live) continue;
         program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
           if (node.op != program::Op::Load || node.tensor != pack.tensor) return;
           reads += reader == pack.consumer ? 1 : 2;
-          plan.packed_read = &node;
+          for (const program::IndexExpr& index : node.indices)
+            plan.packed_by.push_back(read_index(reader, index));
         });
       }
       if (reads != 1) return false;
-      plan.packed_for = pack.consumer;
+      plan.is_packed = true;
     }
     for (const schedule::Arrange& arranged : state.arrangements)
-      if (stages[arranged.stage].packed_read != nullptr || stages[arranged.stage].is_output) return false;
+      if (stages[arranged.stage].is_packed || stages[arranged.stage].is_output) return false;
     return true;
   }
 };

@@ -16,12 +16,12 @@
 namespace tunewright::drafts {
 
 /// A list that holds so many; what is put beyond is counted, not kept.
-template <class T, std::size_t most>
+template <class T, std::uint32_t most>
 struct BoundedList {
-  std::size_t count = 0;
+  std::uint32_t count = 0;
   std::array<T, most + 1> items;  // the last one takes what there is no room for
 
-  void put(const T& item) noexcept { items[std::min(count++, most)] = item; }
+  void put(T item) noexcept { items[std::min(count++, most)] = item; }
   [[nodiscard]] bool holds_all() const noexcept { return count <= most; }
   [[nodiscard]] std::span<const T> all() const noexcept { return std::span(items).first(count); }
 };
@@ -31,7 +31,7 @@ struct BoundedList {
 class ScheduleSignature {
   /// `f` of what a step is. Quicker than `std::visit`, which calls by a table and so inlines nothing.
   template <class F>
-  static auto of_step(const schedule::Step& step, const F& f) {
+  [[gnu::always_inline]] static auto of_step(const schedule::Step& step, const F& f) {
     static_assert(std::variant_size_v<schedule::Step> == 16);
     switch (step.index()) {
       case 0: return f(*std::get_if<0>(&step));
@@ -54,11 +54,16 @@ class ScheduleSignature {
   }
 
  public:
-  static constexpr std::size_t most = 1024;
-  /// Each holds two numbers of 32 bits.
+  static constexpr std::uint32_t most = 1024;
   struct Words : BoundedList<std::uint64_t, most> {
     using BoundedList::put;
     void put(std::uint32_t low, std::uint32_t high) noexcept { put(low | std::uint64_t{high} << 32); }
+    /// What the words of a step begin with. False for stages and choices that no word has room for.
+    [[nodiscard]] bool put_step(std::uint32_t kind, std::uint32_t stage, std::uint64_t choice = 0,
+                                std::uint32_t iter = 0) noexcept {
+      put(kind | static_cast<std::uint32_t>(choice) << 8 | stage << 16, iter);
+      return stage <= 0xffff && choice <= 0xff;
+    }
     void put_all(std::span<const std::uint32_t> list) noexcept {
       std::size_t i = 0;
       for (; i + 1 < list.size(); i += 2) put(list[i], list[i + 1]);
@@ -68,7 +73,7 @@ class ScheduleSignature {
       // Terms that do not wait for each other, as those of `StableHash` would.
       std::uint64_t sum = count, key = 0;
       items[count] = 0;  // completes the last pair
-      for (std::size_t i = 0; i < count; i += 2) {
+      for (std::uint32_t i = 0; i < count; i += 2) {
         key += 0x9e3779b97f4a7c15ULL;
         sum += (items[i] + key) * (items[i + 1] ^ ~key);
       }
@@ -85,7 +90,7 @@ class ScheduleSignature {
       const schedule::Step& step = candidate.steps[step_];
       const auto kind = static_cast<std::uint32_t>(step.index());
       if (!of_step(step, [&](const auto& s) { return sign(s, kind); })) return false;
-      factors_end_[step_] = static_cast<std::uint32_t>(factors_.count);
+      factors_end_[step_] = factors_.count;
     }
     return words_.holds_all() && factors_.holds_all();
   }
@@ -122,60 +127,62 @@ class ScheduleSignature {
   bool sign(const S& s, std::uint32_t kind) {
     using namespace schedule;
     const auto number = [](auto value) { return static_cast<std::uint32_t>(value); };
-    if constexpr (requires { s.stage; })
-      words_.put(kind, s.stage);
-    else
-      words_.put(kind, s.tensor);
     if constexpr (std::is_same_v<S, Split>) {
-      words_.put(s.iter, number(s.factors.size()));
-      return put_factors(s.factors);
+      return words_.put_step(kind, s.stage, s.factors.size(), s.iter) && put_factors(s.factors);
     } else if constexpr (std::is_same_v<S, FollowSplit>) {
-      words_.put(s.iter, s.source);
-      words_.put(s.parts);
-      return put_followed(s);
+      const bool fits = words_.put_step(kind, s.stage, s.parts, s.iter);
+      words_.put(s.source);
+      return fits && put_followed(s);
     } else if constexpr (std::is_same_v<S, FollowFusedSplit>) {
-      words_.put(s.iter, s.level);
+      const bool fits = words_.put_step(kind, s.stage, s.level, s.iter);
       words_.put(s.sources.size());
       words_.put_all(s.sources);
-      return put_followed(s);
+      return fits && put_followed(s);
     } else if constexpr (std::is_same_v<S, Fuse>) {
       if (s.count > s.iters.size()) return false;
-      words_.put(s.count);
+      const bool fits = words_.put_step(kind, s.stage, 0, s.count);
       words_.put_all(std::span(s.iters).first(s.count));
+      return fits;
     } else if constexpr (std::is_same_v<S, Reorder>) {
-      words_.put(s.order.size());
+      const bool fits = words_.put_step(kind, s.stage, 0, number(s.order.size()));
       words_.put_all(s.order);
+      return fits;
     } else if constexpr (std::is_same_v<S, Annotate>) {
-      words_.put(s.iter, number(s.kind));
+      return words_.put_step(kind, s.stage, number(s.kind), s.iter);
     } else if constexpr (std::is_same_v<S, UnrollLimit>) {
       if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) return false;
       limits_.put(s.choices[s.selected]);
+      return words_.put_step(kind, s.stage);
     } else if constexpr (std::is_same_v<S, ComputeLocation>) {
       if (s.selected >= s.choices.size()) return false;
       const Location& chosen = s.choices[s.selected];
-      words_.put(number(chosen.kind));
-      words_.put(chosen.stage, chosen.iter);
+      const bool fits = words_.put_step(kind, s.stage, number(chosen.kind), chosen.iter);
+      words_.put(chosen.stage);
+      return fits;
     } else if constexpr (std::is_same_v<S, CacheWrite>) {
-      words_.put(number(s.scope));
+      return words_.put_step(kind, s.stage, number(s.scope));
     } else if constexpr (std::is_same_v<S, CacheRead>) {
-      words_.put(s.consumer, number(s.scope));
+      return words_.put_step(kind, s.tensor, number(s.scope), s.consumer);
     } else if constexpr (std::is_same_v<S, Pack>) {
-      words_.put(s.consumer);
+      return words_.put_step(kind, s.tensor, 0, s.consumer);
     } else if constexpr (std::is_same_v<S, Rfactor>) {
-      words_.put(s.iter);
+      const bool fits = words_.put_step(kind, s.stage, 0, s.iter);
       put_frozen_factors();
+      return fits;
     } else if constexpr (std::is_same_v<S, Pipeline>) {
-      words_.put(s.iter);
+      return words_.put_step(kind, s.stage, 0, s.iter);
     } else if constexpr (std::is_same_v<S, Tensorize>) {
-      words_.put(s.iter, number(s.intrinsic.size()));
+      const bool fits = words_.put_step(kind, s.stage, s.intrinsic.size(), s.iter);
       for (const char letter : s.intrinsic) words_.put(number(letter));
+      return fits;
     } else if constexpr (std::is_same_v<S, Pad>) {
-      words_.put(s.multiples.size());
+      const bool fits = words_.put_step(kind, s.stage, s.multiples.size());
       for (const std::int64_t multiple : s.multiples) words_.put(static_cast<std::uint64_t>(multiple));
+      return fits;
     } else {
       static_assert(std::is_same_v<S, Arrange>);
+      return words_.put_step(kind, s.stage);
     }
-    return true;
   }
 
   /// Operators are made of the factors so far, which so are part of the structure.
@@ -226,7 +233,7 @@ class ScheduleSignature {
   std::size_t step_ = 0;  // that is read
   Words words_;
   BoundedList<std::int64_t, most> factors_, limits_;
-  std::size_t frozen_ = 0;                       // factors among the words
+  std::uint32_t frozen_ = 0;                     // factors among the words
   std::array<std::uint32_t, most> factors_end_;  // by step
 };
 
