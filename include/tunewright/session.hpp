@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -15,9 +16,11 @@
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
+#include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/features/extract_in_parts.hpp"
 #include "tunewright/measurers/measure_batch.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/session/candidate_ranking.hpp"
@@ -84,7 +87,9 @@ class Session {
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
     if (guided) {
-      const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, pool);  // (R, D) in P programs
+      const FeatureBatch x =  // (R, D) in P programs
+          features::extract_in_parts(parts_.featurizer, parts_.space, task_, std::span<const Config>(pool),
+                                     parts_.threads);
       if (model_has_learned())
         parts_.model.predict(x, score);
       else
@@ -198,10 +203,18 @@ class Session {
   }
 
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {
-    const Kept kept = parts_.filter.keep(parts_.space, task_, std::span<const Config>(pool));
-    add_counts(rejected_, kept.rejected);
+    std::vector<char> is_kept(pool.size());
+    std::mutex counting;
+    parallel_parts(parts_.threads, pool.size(), [&](std::size_t begin, std::size_t end) {
+      const Kept kept =
+          parts_.filter.keep(parts_.space, task_, std::span<const Config>(pool).subspan(begin, end - begin));
+      for (const std::size_t index : kept.indices) is_kept[begin + index] = true;
+      const std::lock_guard lock(counting);
+      add_counts(rejected_, kept.rejected);
+    });
     std::vector<Config> left;
-    for (const std::size_t index : kept.indices) left.push_back(std::move(pool[index]));
+    for (std::size_t i = 0; i < pool.size(); ++i)
+      if (is_kept[i]) left.push_back(std::move(pool[i]));
     return left;
   }
 

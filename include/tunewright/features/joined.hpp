@@ -34,7 +34,7 @@ namespace tunewright::features {
 /// Models:      FeaturizerFor<S> where every F does; OneRowFeaturizer where every F is one.
 /// Shapes:      D = sum of the parts' columns, and one more where two or more parts have many rows.
 /// Determinism: that of the parts.
-/// Cost:        that of the parts; two or more `NestFeaturizerFor` share the lowering, and one thread.
+/// Cost:        that of the parts; two or more `NestFeaturizerFor` share the lowering.
 /// A configuration that one of the parts cannot describe gives a program without rows.
 /// Errors:      `std::invalid_argument` where a part does not describe each configuration, or gives not one row
 ///              that says so.

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <exception>
 #include <new>
 #include <span>
-#include <utility>
-#include <vector>
 
-#include "tunewright/core/parallel.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/per_statement/describer.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -44,7 +40,7 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 /// Models:      FeaturizerFor<S> for every space whose program is a loops::LoopNest.
 /// Shapes:      one program a configuration, as many rows as stored buffers, 164 columns.
 /// Units:       of each column, see the schema. Line size comes from the target.
-/// Determinism: a pure function of program and target, whatever `threads` is. All values are finite.
+/// Determinism: a pure function of program and target. All values are finite.
 /// Cost:        about (accesses * dimensions * loops) additions a statement; microseconds a program.
 ///
 /// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions
@@ -54,8 +50,6 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 /// several dimensions has the largest stride of them. Of a hoisted guard only the unguarded side is described,
 /// since the other one holds the same statements. The workload embedding is left to other featurizers.
 struct PerStatement {
-  unsigned threads = 1;  ///< worker threads of `extract`
-
   /// Describes nests one by one; see `Joined`.
   [[nodiscard]] static per_statement::Describer describer() { return {}; }
 
@@ -64,27 +58,7 @@ struct PerStatement {
   requires std::convertible_to < const program_t<S>
   &, const loops::LoopNest& > [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
                                                                  std::span<const config_t<S>> configs) const {
-    const std::size_t parts = std::min<std::size_t>(std::max(1U, threads), configs.size());
-    std::vector<FeatureBatch> batches(parts, FeatureBatch(per_statement::columns));
-    parallel_parts(threads, parts, [&](std::size_t begin, std::size_t end) {
-      for (std::size_t part = begin; part < end; ++part) {
-        const std::size_t first = configs.size() * part / parts;
-        const std::size_t last = configs.size() * (part + 1) / parts;
-        extract_part(space, task, configs.subspan(first, last - first), batches[part]);
-      }
-    });
-    if (parts == 1) return std::move(batches[0]);
-    FeatureBatch all(per_statement::columns);
-    for (const FeatureBatch& batch : batches) all.append(batch);
-    return all;  // (R, 164) in N programs
-  }
-
-  [[nodiscard]] const FeatureSchema& schema() const { return per_statement::schema(); }
-
- private:
-  template <class S>
-  static void extract_part(const S& space, const Task& task, std::span<const config_t<S>> configs,
-                           FeatureBatch& batch) {
+    FeatureBatch batch(per_statement::columns);
     per_statement::Describer describer;
     for (const config_t<S>& config : configs) {
       try {
@@ -97,7 +71,10 @@ struct PerStatement {
       // Configurations of one space have about as many rows each.
       if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
     }
+    return batch;  // (R, 164) in N programs
   }
+
+  [[nodiscard]] const FeatureSchema& schema() const { return per_statement::schema(); }
 };
 
 }  // namespace tunewright::features

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/parallel.hpp"
+#include "tunewright/features/concept.hpp"
+
+namespace tunewright::features {
+
+/// What `featurizer.extract(space, task, configs)` gives, asked for in parts on `threads` threads.
+///
+/// Determinism: the same at any number of threads, as `FeaturizerFor` promises that rows of one configuration do not
+/// depend on the others.
+template <SearchSpace S, FeaturizerFor<S> F>
+[[nodiscard]] FeatureBatch extract_in_parts(const F& featurizer, const S& space, const Task& task,
+                                            std::span<const config_t<S>> configs, unsigned threads) {
+  const std::size_t parts = std::min<std::size_t>(threads, configs.size());
+  if (parts <= 1) return featurizer.extract(space, task, configs);
+  std::vector<FeatureBatch> batches(parts);
+  parallel_parts(threads, parts, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t part = begin; part < end; ++part) {
+      const std::size_t first = configs.size() * part / parts;
+      const std::size_t last = configs.size() * (part + 1) / parts;
+      batches[part] = featurizer.extract(space, task, configs.subspan(first, last - first));
+    }
+  });
+  FeatureBatch all = std::move(batches[0]);
+  for (std::size_t part = 1; part < parts; ++part) all.append(batches[part]);
+  return all;  // (R, D) in N programs
+}
+
+}  // namespace tunewright::features
