@@ -11,6 +11,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_core.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
+#include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
 #include "tunewright/loops/operations.hpp"
 
@@ -44,7 +45,7 @@ struct Roof {
 ///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
 ///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all buffers
 ///               fit together, since a program is run again and again on the same ones. Of rows
-///               that begin in the same sets L2 holds few, see `Footprint::claimed`; what L2 loses
+///               that begin in the same sets L2 holds few, see `GrowingFootprint`; what L2 loses
 ///               L1 has lost before, what it keeps comes in time, and the last level spreads rows over its sets by hashing
 ///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where the
 ///               code generator can use them: see `CpuTensorCost`
@@ -62,9 +63,9 @@ class CpuAnalysis {
     total_ = 0;
     double buffers_bytes = 0;
     for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
-    const std::array<double, 3> capacity = capacities();
-    for (moving_levels_ = 0; moving_levels_ < capacity.size(); ++moving_levels_)
-      if (buffers_bytes <= capacity[moving_levels_])
+    read_capacities();
+    for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
+      if (buffers_bytes <= capacity_[moving_levels_])
         break;  // there since the last run, and beyond nothing moves
     reader_.read(
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
@@ -84,10 +85,11 @@ class CpuAnalysis {
   [[nodiscard]] Roof roof(const Outline& outline, const Target& target, const CpuCore& core) {
     target_ = &target;
     core_ = &core;
-    moving_levels_ = CpuSymbols{}.bytes.size();
+    read_capacities();
+    moving_levels_ = capacity_.size();
     Roof found;
     reader_.read(
-        outline, [this](const OutlineLoop& loop) { note_unroll_limit(loop); },
+        outline, [this](const OutlineLoop& loop) { note(loop); },
         [&](const OutlineStatement& statement) {
           const CpuSymbols s = symbols(statement);
           const loops::BodyOperations& ops = statement.operations;
@@ -103,11 +105,6 @@ class CpuAnalysis {
   }
 
  private:
-  struct Around {
-    double iterations = 1;  // of the loops outside
-    Footprint inside;       // less than no bytes: not known yet
-  };
-
   [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
     return kind == loops::LoopKind::Unrolled || kind == loops::LoopKind::Vectorized;
   }
@@ -117,22 +114,19 @@ class CpuAnalysis {
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
-  void note_unroll_limit(const OutlineLoop& loop) {
+  void note(const OutlineLoop& loop) {
     const std::size_t depth = reader_.open().size() - 1;
+    runs_[depth + 1] = runs_[depth] * static_cast<double>(loop.extent);
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
   }
-
   void add_loop(const OutlineLoop& loop) {
-    const std::span<const OutlineLoop> open = reader_.open();
-    const std::size_t depth = open.size() - 1;
-    note_unroll_limit(loop);
-    const double runs = depth == 0 ? 1 : runs_[depth - 1] * static_cast<double>(open[depth - 1].extent);
-    runs_[depth] = runs;
-    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs * core_->fork_cycles;
-    const bool unrolled = depth > 0 && open[depth].extent <= unroll_limit_[depth - 1];
+    note(loop);
+    const std::size_t depth = reader_.open().size() - 1;
+    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1)
+      total_ += runs_[depth] * core_->fork_cycles;
+    const bool unrolled = depth > 0 && loop.extent <= unroll_limit_[depth - 1];
     if (!in_tile(loop.kind) && !unrolled)
-      total_ += runs * static_cast<double>(open[depth].extent) * core_->loop_step_cycles *
-                share_of_plain_loops(depth);
+      total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
   }
 
   /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the variables of
@@ -177,12 +171,9 @@ class CpuAnalysis {
     std::size_t tile = open.size();
     while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
     const StatementReach::Access& store = reach_.accesses()[0];
-    for (std::size_t l = 0; l < open.size(); ++l) {
+    s.tile_runs = runs_[tile];
+    for (std::size_t l = tile; l < open.size(); ++l) {
       const auto extent = static_cast<double>(open[l].extent);
-      if (l < tile) {
-        s.tile_runs *= extent;
-        continue;
-      }
       const bool vector = open[l].kind == loops::LoopKind::Vectorized;
       const double steps = vector ? std::ceil(extent / lanes(store)) : extent;
       s.tile_vectors *= steps;
@@ -203,6 +194,7 @@ class CpuAnalysis {
 
   /// Those that pad with zeros, which code for CPUs does without where all lanes of a vector are padded alike.
   [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const {
+    if (ops.padding == 0) return 0;
     LoopSet moved_by = 0;
     for (std::size_t axis = 0; axis < reach_.axes(); ++axis)
       if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= reach_.moved_by(axis);
@@ -222,51 +214,24 @@ class CpuAnalysis {
     return count;
   }
 
-  [[nodiscard]] std::array<double, 3> capacities() const {
-    return {static_cast<double>(target_->l1_bytes), static_cast<double>(target_->l2_bytes),
-            static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
+  void read_capacities() {
+    capacity_ = {static_cast<double>(target_->l1_bytes), static_cast<double>(target_->l2_bytes),
+                 static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
-  /// Of each level, at the innermost loop whose reach it does not hold. What loops reach only grows with each one around
-  /// them, so that loop is found by halving.
+  /// Of each level, at the innermost loop whose reach it does not hold, the outermost one where it holds all. What loops
+  /// reach only grows with each one around them, so larger levels go on from where smaller ones ended.
   void find_traffic(CpuSymbols& s) {
-    const std::span<const OutlineLoop> open = reader_.open();
-    const std::array<double, 3> capacity = capacities();
     constexpr std::size_t l2 = 1;  // a level
-    double outside = 1;
-    for (std::size_t depth = 0; depth < open.size(); ++depth) {
-      around_[depth] = {outside, {-1, 0}};
-      outside *= static_cast<double>(open[depth].extent);
-    }
-    if (open.empty()) around_[0] = {1, {-1, 0}};
-    std::size_t inmost = open.empty() ? 0 : open.size() - 1;
-    for (std::size_t level = 0; level < moving_levels_; ++level) {
-      std::size_t outmost = 0;
-      while (outmost < inmost) {
-        const std::size_t middle = (outmost + inmost + 1) / 2;
-        const Footprint& touched = footprint_from(middle);
-        if (touched.bytes > capacity[level] || (level <= l2 && touched.claimed > capacity[l2]))
-          outmost = middle;
-        else
-          inmost = middle - 1;
-      }
-      s.bytes[level] = around_[inmost].iterations * footprint_from(inmost).bytes;
-    }
-  }
-
-  /// What the loops from a depth inwards touch.
-  const Footprint& footprint_from(std::size_t depth) {
-    Footprint& touched = around_[depth].inside;
-    if (touched.bytes >= 0) return touched;
+    if (moving_levels_ == 0) return;
     const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-    reach_.run(~LoopSet{0} << depth);
-    touched = {};
-    for (const StatementReach::Access& a : reach_.accesses()) {
-      const Footprint own = reach_.footprint(a, line);
-      touched.bytes += own.bytes;
-      touched.claimed += own.claimed;
+    touched_.start(reach_, reader_.open().size(), line);
+    for (std::size_t level = 0; level < moving_levels_; ++level) {
+      while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
+             (level > l2 || touched_.all().claimed <= capacity_[l2]))
+        touched_.grow();
+      s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
     }
-    return touched;
   }
 
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
@@ -313,8 +278,9 @@ class CpuAnalysis {
   NestOutliner outliner_;
   NestReader reader_;
   StatementReach reach_;
-  std::array<Around, NestReader::max_depth> around_;              // by depth, of one statement
-  std::array<double, NestReader::max_depth> runs_;                // by depth, of the loop
+  std::array<double, 3> capacity_{};                              // of the levels, in bytes
+  GrowingFootprint touched_;                                      // of one statement
+  std::array<double, NestReader::max_depth + 1> runs_{1};         // by depth, of what stands there
   std::array<std::int64_t, NestReader::max_depth> unroll_limit_;  // by depth
 };
 

@@ -32,7 +32,7 @@ class NestReader {
   void read(const Outline& outline, const OnLoop& on_loop, const OnStatement& on_statement,
             std::int64_t workers = 1) {
     outline_ = &outline;
-    open_.clear();
+    depth_ = 0;
     of_kind_.fill(0);
     depth_of_.assign(outline.indices.extents.size(), none);
     allocated_at_.assign(outline.buffers.size(), 0);
@@ -41,18 +41,18 @@ class NestReader {
       switch (step.event) {
         case Outline::Event::Enter:
           enter(outline.loops[step.of], workers);
-          on_loop(open_.back());
+          on_loop(open_[depth_ - 1]);
           break;
         case Outline::Event::Leave: leave(); break;
         case Outline::Event::Run: on_statement(outline.statements[step.of]); break;
-        case Outline::Event::Allocate: allocated_at_[step.of] = open_.size(); break;
+        case Outline::Event::Allocate: allocated_at_[step.of] = depth_; break;
         case Outline::Event::Next: ++kernel_; break;
       }
     }
   }
 
   [[nodiscard]] const Outline& outline() const noexcept { return *outline_; }
-  [[nodiscard]] std::span<const OutlineLoop> open() const noexcept { return open_; }
+  [[nodiscard]] std::span<const OutlineLoop> open() const noexcept { return {open_.data(), depth_}; }
   /// Number of the tree of the program's body that is being read; on a GPU a launch.
   [[nodiscard]] std::size_t kernel() const noexcept { return kernel_; }
   /// Loops open where a buffer was allocated; none for arguments.
@@ -76,7 +76,7 @@ class NestReader {
     return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
   }
   [[nodiscard]] LoopSet all_loops() const {
-    return open_.size() == max_depth ? ~LoopSet{0} : (LoopSet{1} << open_.size()) - 1;
+    return depth_ == max_depth ? ~LoopSet{0} : (LoopSet{1} << depth_) - 1;
   }
   /// Product of the extents of loops.
   [[nodiscard]] double iterations(LoopSet set) const {
@@ -88,24 +88,25 @@ class NestReader {
 
  private:
   void enter(const OutlineLoop& loop, std::int64_t workers) {
-    if (open_.size() == max_depth)
+    if (depth_ == max_depth)
       throw std::invalid_argument(
           "drafts: a statement stands in more than the 64 loops that they can read; "
           "split or tile its axes less deeply");
-    depth_of_[loop.var] = static_cast<std::uint8_t>(open_.size());
-    of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << open_.size();
-    open_.push_back(loop);
-    if (loop.kind == loops::LoopKind::Parallel) open_.back().extent = program::ceil_div(loop.extent, workers);
+    depth_of_[loop.var] = static_cast<std::uint8_t>(depth_);
+    of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << depth_;
+    OutlineLoop& opened = open_[depth_++];
+    opened = loop;
+    if (loop.kind == loops::LoopKind::Parallel) opened.extent = program::ceil_div(loop.extent, workers);
   }
   void leave() {
-    const OutlineLoop& loop = open_.back();
+    const OutlineLoop& loop = open_[--depth_];
     depth_of_[loop.var] = none;
-    of_kind_[static_cast<std::size_t>(loop.kind)] &= ~(LoopSet{1} << (open_.size() - 1));
-    open_.pop_back();
+    of_kind_[static_cast<std::size_t>(loop.kind)] &= ~(LoopSet{1} << depth_);
   }
 
   const Outline* outline_ = nullptr;
-  std::vector<OutlineLoop> open_;
+  std::array<OutlineLoop, max_depth> open_;  // the first `depth_`
+  std::size_t depth_ = 0;
   std::array<LoopSet, schedule::loop_kind_names.size()> of_kind_{};
   std::vector<std::uint8_t> depth_of_;  // by variable
   std::vector<std::size_t> allocated_at_;

@@ -22,96 +22,67 @@ struct IndexReach {
   std::int64_t span = 0;  ///< largest minus smallest
 };
 
-/// Bytes of a buffer that loops reach.
-struct Footprint {
-  double bytes = 0;
-  double claimed = 0;  ///< of a cache: more where they crowd into some of its sets
-};
-
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
-/// `run(loops)` lets exactly these loops run, the others rest; the questions below are about that. Only what
-/// depends on a loop that changed is found anew, so asking for growing sets is cheap.
+/// `run(loops)` lets exactly these loops run, the others rest; the questions below are about that. `run_also` lets one
+/// more run, which takes only what depends on it.
 class StatementReach {
  public:
   struct Access {
     loops::BufferId buffer = 0;
-    const program::ExprNode* load = nullptr;  ///< null: the store
+    const OutlineBuffer* described = nullptr;
     LoopSet moved_by = 0;
-    std::size_t first = 0;  ///< of its dimensions among those of all loads
+    std::size_t first = 0;  ///< of its dimensions among those of all accesses
   };
 
   void reset(const NestReader& reader, const OutlineStatement& statement) {
     reader_ = &reader;
     statement_ = &statement;
-    iterations_[NestReader::none] = 1;
-    std::fill_n(iterations_.begin(), reader.open().size(), 1);
-    running_ = 0;
-    axes_.resize(statement.axis_values.size());
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis)
-      axes_[axis] = {loops_in(statement.axis_values[axis]), {}};
+    rest();
+    for (std::size_t depth = 0; depth < reader.open().size(); ++depth) moves_[depth].axis = no_axis;
+    more_moves_.clear();
+    wrapped_by_ = 0;
+    indices_.clear();
+    axes_ = statement.axis_values.size();
+    values_.resize(axes_);
+    for (std::uint32_t axis = 0; axis < axes_; ++axis) read_axis(axis);
     accesses_.clear();
     dimensions_.clear();
-    Access store{statement.target, nullptr, 0};
-    for (std::size_t d = 0; d < reader.outline().buffers[statement.target].shape.size(); ++d)
-      store.moved_by |= axes_[d].moved_by;
-    accesses_.push_back(store);
-    for (const OutlineLoad& load : statement.loads) {
-      Access access{load.buffer, load.node, 0, dimensions_.size()};
-      for (const program::IndexExpr& index : load.node->indices) {
-        Dimension& dimension = dimensions_.emplace_back();
-        if (const auto axis = index.as_variable()) {
-          dimension.axis = *axis;
-          dimension.moved_by = axes_[*axis].moved_by;
-        } else {
-          dimension.index = &index;
-          program::for_each_variable(index,
-                                     [&](program::Var var) { dimension.moved_by |= axes_[var].moved_by; });
-        }
-        access.moved_by |= dimension.moved_by;
-      }
-      accesses_.push_back(access);
-    }
+    add_store();
+    for (const OutlineLoad& load : statement.loads) add_load(load);
   }
 
   [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
   /// Loops that move an axis of the statement's operator.
-  [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return axes_[axis].moved_by; }
-  [[nodiscard]] std::size_t axes() const noexcept { return axes_.size(); }
-  [[nodiscard]] const OutlineBuffer& buffer(const Access& a) const {
-    return reader_->outline().buffers[a.buffer];
-  }
-  [[nodiscard]] double element_bytes(const Access& a) const { return buffer(a).element_bytes; }
+  [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return values_[axis].moved_by; }
+  [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
+  [[nodiscard]] static const OutlineBuffer& buffer(const Access& a) { return *a.described; }
+  [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
   /// Of the loops bound to threads, only the first `threads` together run: the x dimension first, as those of a warp.
   void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
-    const LoopSet changed = (running ^ running_) | (threads == threads_ ? 0 : reader_->thread_loops());
-    running_ = running;
-    threads_ = threads;
-    for (LoopSet left = changed & reader_->all_loops(); left != 0; left &= left - 1) {
+    rest();
+    for (Value& value : values_) value.plain = value.wrapped = value.reach = {};
+    running &= reader_->all_loops();
+    for (LoopSet left = running; left != 0; left &= left - 1) {
       const auto depth = static_cast<std::size_t>(std::countr_zero(left));
-      iterations_[depth] = (running_ >> depth & 1U) != 0 ? running_iterations(depth) : 1;
+      run_plain(depth, running_iterations(depth, threads));
     }
-    for (std::size_t axis = 0; axis < axes_.size(); ++axis) {
-      if ((axes_[axis].moved_by & changed) == 0) continue;
-      axes_[axis].reach = reach(statement_->axis_values[axis], [this](loops::Var var) {
-        const std::int64_t iterations = iterations_[reader_->depth_of(var)];
-        return IndexReach{static_cast<double>(iterations), iterations - 1};
-      });
-    }
-    for (Dimension& dimension : dimensions_) {
-      if ((dimension.moved_by & changed) == 0) continue;
-      dimension.reach = dimension.index == nullptr
-                            ? axes_[dimension.axis].reach
-                            : reach(*dimension.index, [this](program::Var axis) -> const IndexReach& {
-                                return axes_[axis].reach;
-                              });
-    }
+    run_rest(running);
+  }
+  /// Lets a loop run that rests, with all its threads.
+  void run_also(std::size_t depth) {
+    run_plain(depth, reader_->open()[depth].extent);
+    run_rest(LoopSet{1} << depth);
   }
 
-  /// Values the index of one dimension takes.
-  [[nodiscard]] IndexReach index(const Access& a, std::size_t dimension) const {
-    return a.load == nullptr ? axes_[dimension].reach : dimensions_[a.first + dimension].reach;
+  /// Values the index of one dimension takes. Where it lies stays the same until the next statement.
+  [[nodiscard]] const IndexReach& index(const Access& a, std::size_t dimension) const {
+    return values_[dimensions_[a.first + dimension]].reach;
+  }
+  /// Whether any loop moves the index of one dimension.
+  [[nodiscard]] bool moves(const Access& a, std::size_t dimension) const {
+    return values_[dimensions_[a.first + dimension]].moved_by != 0;
   }
   /// Distinct elements of the tensor.
   [[nodiscard]] double elements(const Access& a) const {
@@ -119,57 +90,96 @@ class StatementReach {
     for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
     return product;
   }
-  /// What is reached of the buffer, in whole cache lines. Sets are told apart by the lowest bits of an address, in the
-  /// memory of a process by those within a page, so rows that lie a multiple of 2^b bytes apart begin in the same
-  /// sets: each keeps others out of 2^b bytes, a page at most.
-  [[nodiscard]] Footprint footprint(const Access& a, double line) const {
-    constexpr std::int64_t page = 4096;
-    const OutlineBuffer& b = buffer(a);
-    double bytes = element_bytes(a), claimed = bytes;
-    auto pitch = static_cast<std::int64_t>(bytes);
-    for (std::size_t d = b.shape.size(); d-- > 0;) {
-      const double count = std::min(index(a, d).count, static_cast<double>(b.shape[d]));
-      bytes *= count;
-      if (b.packed) continue;
-      if (d + 1 == b.shape.size()) {
-        claimed = bytes = whole(bytes, line);
-      } else if (count > 1) {
-        claimed = count * std::max(claimed, static_cast<double>(std::min(pitch & -pitch, page)));
-      }
-      pitch *= b.shape[d];
-    }
-    if (b.packed) claimed = bytes = whole(bytes, line);
-    return {bytes, claimed};
-  }
 
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
   [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
     const OutlineBuffer& b = buffer(a);
-    if (b.shape.empty()) return false;
+    const std::size_t rank = b.shape.size();
+    if (rank == 0) return false;
     if (b.packed && b.innermost.divisor != 1) return false;
-    const std::size_t innermost = b.packed ? b.innermost.dimension : b.shape.size() - 1;
-    const auto moves = [&](std::size_t d) { return (moved_by(a, d) >> depth & 1U) != 0; };
-    if (!moves(innermost) || step(a, innermost, depth) != 1) return false;
-    for (std::size_t d = 0; d < b.shape.size(); ++d)
-      if (d != innermost && moves(d) && step(a, d, depth) != 0) return false;
+    const std::size_t innermost = b.packed ? b.innermost.dimension : rank - 1;
+    const std::span<const std::uint32_t> places = std::span(dimensions_).subspan(a.first, rank);
+    const auto moved = [&](std::uint32_t place) { return (values_[place].moved_by >> depth & 1U) != 0; };
+    if (!moved(places[innermost]) || step_of(places[innermost], depth) != 1) return false;
+    for (std::size_t d = 0; d < rank; ++d)
+      if (d != innermost && moved(places[d]) && step_of(places[d], depth) != 0) return false;
     return true;
   }
 
  private:
-  struct Axis {
+  /// An axis of the operator, or an index of a load that is none. An axis is a sum: `plain` is the part that loop variables
+  /// add themselves, `wrapped` that of quotients and remainders; their counts are not cut to their spans.
+  struct Value {
     LoopSet moved_by = 0;
+    LoopSet wrapped_by = 0;  ///< in quotients and remainders
+    IndexReach plain, wrapped;
     IndexReach reach;
   };
-  struct Dimension {
-    LoopSet moved_by = 0;
-    IndexReach reach;
-    program::Var axis = 0;                      ///< that it is, where there is no index
-    const program::IndexExpr* index = nullptr;  ///< any other one
+  /// What a loop variable adds to an axis.
+  struct Move {
+    std::int64_t step = 0;
+    std::uint32_t axis = 0;
+    std::uint32_t next = 0;  ///< of the same loop, among `more_moves_`
   };
+  static constexpr std::uint32_t no_axis = ~std::uint32_t{0}, no_move = no_axis;
 
-  [[nodiscard]] LoopSet moved_by(const Access& a, std::size_t dimension) const {
-    return a.load == nullptr ? axes_[dimension].moved_by : dimensions_[a.first + dimension].moved_by;
+  void read_axis(std::uint32_t axis) {
+    LoopSet plain = 0, wrapped = 0;
+    for (const FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
+      if (term.kind != FlatIndex::Kind::Variable) {
+        wrapped |= loops_in(numerator(term));
+      } else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none) {
+        plain |= LoopSet{1} << depth;
+        add_move(depth, axis, term.coefficient);
+      }
+    }
+    values_[axis] = {plain | wrapped, wrapped, {}, {}, {}};
+    wrapped_by_ |= wrapped;
   }
+  void add_move(std::size_t depth, std::uint32_t axis, std::int64_t step) {
+    Move& first = moves_[depth];
+    std::uint32_t next = no_move;
+    if (first.axis != no_axis) {
+      next = static_cast<std::uint32_t>(more_moves_.size());
+      more_moves_.push_back(first);
+    }
+    first = {step, axis, next};
+  }
+  /// Calls `f(move)` for each axis that a loop variable moves itself.
+  template <class F>
+  void for_each_move(std::size_t depth, const F& f) const {
+    const Move& first = moves_[depth];
+    if (first.axis == no_axis) return;
+    f(first);
+    for (std::uint32_t m = first.next; m != no_move; m = more_moves_[m].next) f(more_moves_[m]);
+  }
+  void add_store() {
+    Access store{statement_->target, &reader_->outline().buffers[statement_->target]};
+    for (std::size_t axis = 0; axis < store.described->shape.size(); ++axis) {
+      dimensions_.push_back(static_cast<std::uint32_t>(axis));
+      store.moved_by |= values_[axis].moved_by;
+    }
+    accesses_.push_back(store);
+  }
+  void add_load(const OutlineLoad& load) {
+    Access access{load.buffer, &reader_->outline().buffers[load.buffer], 0, dimensions_.size()};
+    for (const program::IndexExpr& index : load.node->indices) {
+      const auto axis = index.as_variable();
+      const std::size_t place = axis ? *axis : add_index(index);
+      dimensions_.push_back(static_cast<std::uint32_t>(place));
+      access.moved_by |= values_[place].moved_by;
+    }
+    accesses_.push_back(access);
+  }
+  /// Its place among the values.
+  std::size_t add_index(const program::IndexExpr& index) {
+    Value sum;
+    program::for_each_variable(index, [&](program::Var axis) { sum.moved_by |= values_[axis].moved_by; });
+    values_.push_back(sum);
+    indices_.push_back(&index);
+    return values_.size() - 1;
+  }
+
   /// The open loops whose variables an expression uses.
   [[nodiscard]] LoopSet loops_in(const FlatIndex& e) const {
     LoopSet all = 0;
@@ -182,14 +192,49 @@ class StatementReach {
     return all;
   }
 
-  static double whole(double bytes, double line) {
-    return static_cast<double>(static_cast<std::int64_t>((bytes + line - 1) / line)) * line;
+  void rest() {
+    iterations_[NestReader::none] = 1;
+    std::fill_n(iterations_.begin(), reader_->open().size(), 1);
+  }
+  void run_plain(std::size_t depth, std::int64_t iterations) {
+    iterations_[depth] = iterations;
+    for_each_move(depth, [&](const Move& move) {
+      Value& axis = values_[move.axis];
+      axis.plain.count *= static_cast<double>(iterations);
+      axis.plain.span += std::abs(move.step) * (iterations - 1);
+      join(axis);
+    });
+  }
+  /// Finds anew what loops in `changed` move through quotients, remainders and sums of axes.
+  void run_rest(LoopSet changed) {
+    if ((wrapped_by_ & changed) != 0) {
+      for (std::size_t axis = 0; axis < axes_; ++axis) {
+        if ((values_[axis].wrapped_by & changed) == 0) continue;
+        IndexReach& all = values_[axis].wrapped = {};
+        for (const FlatIndex::Term& term : statement_->axis_values[axis].terms())
+          if (term.kind != FlatIndex::Kind::Variable)
+            add(all, term, [this](loops::Var var) { return reach(var); });
+        join(values_[axis]);
+      }
+    }
+    for (std::size_t sum = 0; sum < indices_.size(); ++sum) {
+      Value& value = values_[axes_ + sum];
+      if ((value.moved_by & changed) != 0)
+        value.reach = reach(*indices_[sum],
+                            [this](program::Var axis) -> const IndexReach& { return values_[axis].reach; });
+    }
+  }
+  static void join(Value& axis) {
+    axis.reach = within_span({axis.plain.count * axis.wrapped.count, axis.plain.span + axis.wrapped.span});
+  }
+  [[nodiscard]] static IndexReach within_span(const IndexReach& all) {
+    return {std::min(all.count, static_cast<double>(all.span + 1)), all.span};
   }
 
-  [[nodiscard]] std::int64_t running_iterations(std::size_t depth) const {
+  [[nodiscard]] std::int64_t running_iterations(std::size_t depth, std::int64_t threads) const {
     const OutlineLoop& loop = reader_->open()[depth];
     if (!schedule::is_thread_index(loop.kind)) return loop.extent;
-    std::int64_t left = threads_;
+    std::int64_t left = threads;
     for (const loops::LoopKind faster : {loops::LoopKind::ThreadX, loops::LoopKind::ThreadY}) {
       if (faster >= loop.kind) break;
       left /= static_cast<std::int64_t>(reader_->iterations(reader_->loops_of(faster)));
@@ -206,36 +251,47 @@ class StatementReach {
     return reader_->outline().indices.numerator(term);
   }
 
+  /// Of a loop variable.
+  [[nodiscard]] IndexReach reach(loops::Var var) const {
+    const std::int64_t iterations = iterations_[reader_->depth_of(var)];
+    return {static_cast<double>(iterations), iterations - 1};
+  }
   template <class Index, class Base>
   [[nodiscard]] IndexReach reach(const Index& e, const Base& base) const {
     IndexReach all;
-    for (const auto& term : e.terms()) {
-      IndexReach part;
-      if (term.kind == program::IndexExpr::Kind::Variable) {
-        part = base(variable(term));
-      } else {
-        part = reach(numerator(term), base);
-        part.span = term.kind == program::IndexExpr::Kind::Quotient
-                        ? program::floor_div(part.span, term.divisor)
-                        : std::min(part.span, term.divisor - 1);
-        part.count = std::min(part.count, static_cast<double>(part.span + 1));
-      }
-      all.count *= part.count;
-      all.span += std::abs(term.coefficient) * part.span;
+    for (const auto& term : e.terms()) add(all, term, base);
+    return within_span(all);
+  }
+  template <class Term, class Base>
+  void add(IndexReach& all, const Term& term, const Base& base) const {
+    IndexReach part;
+    if (term.kind == program::IndexExpr::Kind::Variable) {
+      part = base(variable(term));
+    } else {
+      part = reach(numerator(term), base);
+      part.span = term.kind == program::IndexExpr::Kind::Quotient
+                      ? program::floor_div(part.span, term.divisor)
+                      : std::min(part.span, term.divisor - 1);
+      part = within_span(part);
     }
-    all.count = std::min(all.count, static_cast<double>(all.span + 1));
-    return all;
+    all.count *= part.count;
+    all.span += std::abs(term.coefficient) * part.span;
   }
 
-  /// Elements that an iteration of loop `depth` moves the index of dimension `d` by, wrapping left aside.
-  [[nodiscard]] std::int64_t step(const Access& a, std::size_t d, std::size_t depth) const {
-    const auto over_loops = [&](const FlatIndex& e) {
-      return step(e,
-                  [&](loops::Var var) -> std::int64_t { return var == reader_->open()[depth].var ? 1 : 0; });
-    };
-    if (a.load == nullptr) return over_loops(statement_->axis_values[d]);
-    return step(a.load->indices[d],
-                [&](program::Var axis) { return over_loops(statement_->axis_values[axis]); });
+  /// Elements that an iteration of loop `depth` moves a value by, wrapping left aside.
+  [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const {
+    const auto of_axis = [&](program::Var axis) { return step_of_axis(axis, depth); };
+    return place < axes_ ? of_axis(place) : step(*indices_[place - axes_], of_axis);
+  }
+  [[nodiscard]] std::int64_t step_of_axis(program::Var axis, std::size_t depth) const {
+    if ((values_[axis].wrapped_by >> depth & 1U) != 0)
+      return step(statement_->axis_values[axis],
+                  [&](loops::Var var) -> std::int64_t { return reader_->depth_of(var) == depth ? 1 : 0; });
+    std::int64_t moved = 0;
+    for_each_move(depth, [&](const Move& move) {
+      if (move.axis == axis) moved += move.step;
+    });
+    return moved;
   }
   template <class Index, class StepOf>
   [[nodiscard]] std::int64_t step(const Index& e, const StepOf& step_of) const {
@@ -254,13 +310,16 @@ class StatementReach {
 
   const NestReader* reader_ = nullptr;
   const OutlineStatement* statement_ = nullptr;
-  LoopSet running_ = 0;
-  std::int64_t threads_ = std::numeric_limits<std::int64_t>::max();
   std::array<std::int64_t, NestReader::none + 1>
-      iterations_;  // by depth; 1 of loops that rest, or are elsewhere
-  std::vector<Axis> axes_;
-  std::vector<Dimension> dimensions_;  // of all loads
+      iterations_;                                 // by depth; 1 of loops that rest, or are elsewhere
+  std::array<Move, NestReader::max_depth> moves_;  // by depth; of loops that move several axes the last one
+  std::vector<Move> more_moves_;
+  LoopSet wrapped_by_ = 0;  // of all axes
+  std::size_t axes_ = 0;
+  std::vector<Value> values_;                       // axes, then indices
+  std::vector<const program::IndexExpr*> indices_;  // that are no axes
   std::vector<Access> accesses_;
+  std::vector<std::uint32_t> dimensions_;  // of all accesses, places of their values
 };
 
 }  // namespace tunewright::drafts

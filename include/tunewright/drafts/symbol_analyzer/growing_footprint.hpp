@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+
+namespace tunewright::drafts {
+
+/// Bytes of buffers that loops reach.
+struct Footprint {
+  double bytes = 0;
+  double claimed = 0;  ///< of a cache: more where they crowd into some of its sets
+};
+
+/// What a statement touches in whole cache lines while its loops start to run one after another, from the innermost
+/// outwards. Sets are told apart by the lowest bits of an address, in the memory of a process by those within a page, so
+/// rows that lie a multiple of 2^b bytes apart begin in the same sets: each keeps others out of 2^b bytes, a page at most.
+class GrowingFootprint {
+ public:
+  /// Lets the innermost of `loops` run, if there is one, of a statement whose loops rest.
+  void start(StatementReach& reach, std::size_t loops, double line) {
+    reach_ = &reach;
+    line_ = line;
+    depth_ = loops;
+    if (depth_ > 0) reach.run_also(--depth_);
+    sides_.clear();
+    accesses_.clear();
+    all_ = {};
+    for (const StatementReach::Access& a : reach.accesses()) {
+      add_access(a);
+      accesses_.back().touched = touched(accesses_.back());
+      add(accesses_.back().touched);
+    }
+  }
+  /// Lets the next loop run, where `depth()` is not 0.
+  void grow() {
+    reach_->run_also(--depth_);
+    all_ = {};
+    for (Access& a : accesses_) {
+      if ((a.moved_by >> depth_ & 1U) != 0) a.touched = touched(a);
+      add(a.touched);
+    }
+  }
+
+  /// Of the outermost loop that runs.
+  [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
+  /// Of all accesses, the sum.
+  [[nodiscard]] const Footprint& all() const noexcept { return all_; }
+
+ private:
+  struct Access {
+    LoopSet moved_by = 0;
+    double element_bytes = 0;
+    bool packed = false;
+    std::size_t first = 0, last = 0;  ///< of its sides
+    Footprint touched;
+  };
+  /// A dimension of a buffer.
+  struct Side {
+    const IndexReach* reach = nullptr;
+    double extent = 1;
+    double claimed = 0;  ///< by each of its slices at least, for how far apart they lie
+  };
+
+  void add(const Footprint& own) {
+    all_.bytes += own.bytes;
+    all_.claimed += own.claimed;
+  }
+  /// With the sides that the statement moves along, from the innermost outwards, which is always among them.
+  void add_access(const StatementReach::Access& a) {
+    constexpr std::int64_t page = 4096;
+    const OutlineBuffer& b = StatementReach::buffer(a);
+    const std::size_t first = sides_.size(), rank = b.shape.size();
+    auto pitch = static_cast<std::int64_t>(b.element_bytes);
+    for (std::size_t d = rank; d-- > 0;) {
+      if (d + 1 == rank || reach_->moves(a, d))
+        sides_.push_back({&reach_->index(a, d), static_cast<double>(b.shape[d]),
+                          static_cast<double>(std::min(pitch & -pitch, page))});
+      pitch *= b.shape[d];
+    }
+    accesses_.push_back({a.moved_by, b.element_bytes, b.packed, first, sides_.size(), {}});
+  }
+  [[nodiscard]] Footprint touched(const Access& a) const {
+    double bytes = a.element_bytes;
+    if (a.first == a.last) return {bytes, bytes};
+    const Side* side = &sides_[a.first];
+    const Side* const last = side + (a.last - a.first);
+    const auto count = [](const Side& of) { return std::min(of.reach->count, of.extent); };
+    if (a.packed) {
+      for (; side != last; ++side) bytes *= count(*side);
+      bytes = in_lines(bytes);
+      return {bytes, bytes};
+    }
+    bytes = in_lines(bytes * count(*side));
+    double claimed = bytes;
+    for (++side; side != last; ++side) {
+      const double slices = count(*side);
+      bytes *= slices;
+      if (slices > 1) claimed = slices * std::max(claimed, side->claimed);
+    }
+    return {bytes, claimed};
+  }
+  [[nodiscard]] double in_lines(double bytes) const {
+    return static_cast<double>(static_cast<std::int64_t>((bytes + line_ - 1) / line_)) * line_;
+  }
+
+  StatementReach* reach_ = nullptr;
+  double line_ = 1;
+  std::size_t depth_ = 0;
+  Footprint all_;
+  std::vector<Access> accesses_;
+  std::vector<Side> sides_;  // of all accesses
+};
+
+}  // namespace tunewright::drafts
