@@ -264,6 +264,11 @@ TEST_CASE("tensor instructions by hand") {
   CHECK(tiles(32, Columns::AsTheyAre) > 10 * block);
   // Of 40 rows a guard cuts the last 8, which loops compute.
   CHECK(tiles(40, Columns::PackedAhead) > block + loops / 8);
+  // 8 + 8 + 4 KB, a line of packed columns for 16 of two terms, move at two bytes a tick where L1 does not hold them.
+  Target small = with(TensorUnit::AmxBf16);
+  small.l1_bytes = 16 << 10;
+  CHECK(measurers::simulated::Machine(tile_product(32, Columns::PackedAhead), small, {}).run() ==
+        (20 << 10) / 2 + (block - 4 * step) / 4 + 4 * step);
   // 16 steps of eight products (8), which hide three quarters of eight broadcasts and one vector of columns (8); eight sums are
   // loaded (8) and stored (16) once. Bytes with the same signs take a flip for each row, a subtraction (8) for each product
   // and a product for each vector of columns.

@@ -306,9 +306,12 @@ class Machine {
       const loops::Buffer& buffer = nest_.buffers[a.buffer];
       const std::vector<std::int64_t> shape = buffer.physical_shape();
       auto own = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
+      // Neighbours that make up 32 bits, as instructions read them, are one element.
+      const bool of_terms = own < 4 && shape.size() > 1 && own * shape.back() == 4;
+      const std::size_t row = a.physical.size() - (of_terms ? 2 : 1);
       for (std::size_t d = a.physical.size(); d-- > 0;) {
         own = times(own, std::min(a.physical[d].range(range_of).extent(), shape[d]));
-        if (d + 1 == a.physical.size()) own = times(program::ceil_div(own, line), line);
+        if (d == row) own = times(program::ceil_div(own, line), line);
       }
       bytes += own;
     }
