@@ -107,8 +107,7 @@ class GpuLevels {
     const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
     std::size_t fetches = 0;  // loops around the innermost fetch
     for (const StatementReach::Access& a : reach_.accesses())
-      if (reader_.scope_of(a.buffer) == loops::Scope::Shared)
-        fetches = std::max(fetches, reader_.allocated_at(a.buffer));
+      if (a.scope == loops::Scope::Shared) fetches = std::max(fetches, reader_.allocated_at(a.buffer));
     Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
     bool inside = true;
     for (std::size_t l = open.size(); l-- > 0;) {
@@ -127,9 +126,7 @@ class GpuLevels {
   /// Whether warps do `s` as a whole, with fragments.
   [[nodiscard]] bool works_on_fragments() const {
     return std::any_of(reach_.accesses().begin(), reach_.accesses().end(),
-                       [this](const StatementReach::Access& a) {
-                         return reader_.scope_of(a.buffer) == loops::Scope::Accumulator;
-                       });
+                       [](const StatementReach::Access& a) { return a.scope == loops::Scope::Accumulator; });
   }
 
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions, `warps`
@@ -175,7 +172,7 @@ class GpuLevels {
                                          : static_cast<double>(of_group->m * of_group->n * of_group->k));
     double loads = 0, operands = 0, bytes = 1;
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
-      if (reader_.scope_of(a.buffer) == loops::Scope::Accumulator) continue;
+      if (a.scope == loops::Scope::Accumulator) continue;
       bytes = reach_.element_bytes(a);
       if (of_group != nullptr) {
         const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
@@ -210,7 +207,7 @@ class GpuLevels {
     }
     const StatementReach::Access store = reach_.accesses()[0];
     const OutlineBuffer& target = reach_.buffer(store);
-    const loops::Scope scope = reader_.scope_of(store.buffer);
+    const loops::Scope scope = store.scope;
     const bool cooperative = scope == loops::Scope::Shared;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
     const LoopSet virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
@@ -280,9 +277,8 @@ class GpuLevels {
     }
   }
 
-  [[nodiscard]] bool in_memory(const StatementReach::Access& a) const {
-    const loops::Scope scope = reader_.scope_of(a.buffer);
-    return scope == loops::Scope::Global || scope == loops::Scope::Shared;
+  [[nodiscard]] static bool in_memory(const StatementReach::Access& a) {
+    return a.scope == loops::Scope::Global || a.scope == loops::Scope::Shared;
   }
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
@@ -291,7 +287,7 @@ class GpuLevels {
     const Together together = moved_together(reader_, reach_, a, tile.loops);
     const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
     k.issue += warps * moves / m_->instructions_per_cycle;
-    if (reader_.scope_of(a.buffer) == loops::Scope::Shared) {
+    if (a.scope == loops::Scope::Shared) {
       k.shared +=
           warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
       return m_->shared_latency;

@@ -162,7 +162,7 @@ class GpuSymbolReader {
     reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
     for (const StatementReach::Access& a : reach_.accesses()) {
       const OutlineBuffer& buffer = reach_.buffer(a);
-      if (reader_.scope_of(a.buffer) != loops::Scope::Global || buffer.shape.empty()) continue;
+      if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
       const double size = reach_.element_bytes(a);
       // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
       const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
@@ -185,7 +185,7 @@ class GpuSymbolReader {
       row.memory_workload += reader_.iterations(counted & a.moved_by);
     }
     if (row.flops_per_thread > 0) return row;
-    const bool copy_to_shared = reader_.scope_of(store.buffer) == loops::Scope::Shared;
+    const bool copy_to_shared = store.scope == loops::Scope::Shared;
     const double per_thread = copy_to_shared ? reader_.iterations(counted & store.moved_by) : inner;
     row.device_memory_elements = per_thread * row.threads * row.blocks;
     return row;

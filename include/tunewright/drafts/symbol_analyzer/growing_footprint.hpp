@@ -21,12 +21,12 @@ struct Footprint {
 /// rows that lie a multiple of 2^b bytes apart begin in the same sets: each keeps others out of 2^b bytes, a page at most.
 class GrowingFootprint {
  public:
-  /// Lets the innermost of `loops` run, if there is one, of a statement whose loops rest.
+  /// Lets the innermost of the `loops` around the statement run, if there is one.
   void start(StatementReach& reach, std::size_t loops, double line) {
     reach_ = &reach;
     line_ = line;
     depth_ = loops;
-    if (depth_ > 0) reach.run_also(--depth_);
+    reach.run(depth_ > 0 ? LoopSet{1} << --depth_ : 0);
     sides_.clear();
     accesses_.clear();
     all_ = {};

@@ -88,15 +88,17 @@ class NestReader {
 
  private:
   void enter(const OutlineLoop& loop, std::int64_t workers) {
-    if (depth_ == max_depth)
-      throw std::invalid_argument(
-          "drafts: a statement stands in more than the 64 loops that they can read; "
-          "split or tile its axes less deeply");
+    if (depth_ == max_depth) refuse_depth();
     depth_of_[loop.var] = static_cast<std::uint8_t>(depth_);
     of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << depth_;
     OutlineLoop& opened = open_[depth_++];
     opened = loop;
     if (loop.kind == loops::LoopKind::Parallel) opened.extent = program::ceil_div(loop.extent, workers);
+  }
+  [[noreturn]] static void refuse_depth() {
+    throw std::invalid_argument(
+        "drafts: a statement stands in more than the 64 loops that they can read; "
+        "split or tile its axes less deeply");
   }
   void leave() {
     const OutlineLoop& loop = open_[--depth_];

@@ -24,12 +24,13 @@ struct IndexReach {
 
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
-/// `run(loops)` lets exactly these loops run, the others rest; the questions below are about that. `run_also` lets one
+/// `run(loops)` lets exactly these loops run, the others rest; what indices reach is asked after it. `run_also` lets one
 /// more run, which takes only what depends on it.
 class StatementReach {
  public:
   struct Access {
     loops::BufferId buffer = 0;
+    loops::Scope scope = loops::Scope::Global;  ///< where it lies, see `NestReader::scope_of`
     const OutlineBuffer* described = nullptr;
     LoopSet moved_by = 0;
     std::size_t first = 0;  ///< of its dimensions among those of all accesses
@@ -38,7 +39,6 @@ class StatementReach {
   void reset(const NestReader& reader, const OutlineStatement& statement) {
     reader_ = &reader;
     statement_ = &statement;
-    rest();
     for (std::size_t depth = 0; depth < reader.open().size(); ++depth) moves_[depth].axis = no_axis;
     more_moves_.clear();
     wrapped_by_ = 0;
@@ -61,7 +61,8 @@ class StatementReach {
 
   /// Of the loops bound to threads, only the first `threads` together run: the x dimension first, as those of a warp.
   void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
-    rest();
+    iterations_[NestReader::none] = 1;
+    std::fill_n(iterations_.begin(), reader_->open().size(), 1);
     for (Value& value : values_) value.plain = value.wrapped = value.reach = {};
     running &= reader_->all_loops();
     for (LoopSet left = running; left != 0; left &= left - 1) {
@@ -133,7 +134,8 @@ class StatementReach {
         add_move(depth, axis, term.coefficient);
       }
     }
-    values_[axis] = {plain | wrapped, wrapped, {}, {}, {}};
+    values_[axis].moved_by = plain | wrapped;
+    values_[axis].wrapped_by = wrapped;
     wrapped_by_ |= wrapped;
   }
   void add_move(std::size_t depth, std::uint32_t axis, std::int64_t step) {
@@ -153,8 +155,12 @@ class StatementReach {
     f(first);
     for (std::uint32_t m = first.next; m != no_move; m = more_moves_[m].next) f(more_moves_[m]);
   }
+  /// Of the dimensions that are added next.
+  [[nodiscard]] Access access(loops::BufferId buffer) const {
+    return {buffer, reader_->scope_of(buffer), &reader_->outline().buffers[buffer], 0, dimensions_.size()};
+  }
   void add_store() {
-    Access store{statement_->target, &reader_->outline().buffers[statement_->target]};
+    Access store = access(statement_->target);
     for (std::size_t axis = 0; axis < store.described->shape.size(); ++axis) {
       dimensions_.push_back(static_cast<std::uint32_t>(axis));
       store.moved_by |= values_[axis].moved_by;
@@ -162,14 +168,14 @@ class StatementReach {
     accesses_.push_back(store);
   }
   void add_load(const OutlineLoad& load) {
-    Access access{load.buffer, &reader_->outline().buffers[load.buffer], 0, dimensions_.size()};
+    Access read = access(load.buffer);
     for (const program::IndexExpr& index : load.node->indices) {
       const auto axis = index.as_variable();
       const std::size_t place = axis ? *axis : add_index(index);
       dimensions_.push_back(static_cast<std::uint32_t>(place));
-      access.moved_by |= values_[place].moved_by;
+      read.moved_by |= values_[place].moved_by;
     }
-    accesses_.push_back(access);
+    accesses_.push_back(read);
   }
   /// Its place among the values.
   std::size_t add_index(const program::IndexExpr& index) {
@@ -192,16 +198,11 @@ class StatementReach {
     return all;
   }
 
-  void rest() {
-    iterations_[NestReader::none] = 1;
-    std::fill_n(iterations_.begin(), reader_->open().size(), 1);
-  }
   void run_plain(std::size_t depth, std::int64_t iterations) {
     iterations_[depth] = iterations;
     for_each_move(depth, [&](const Move& move) {
       Value& axis = values_[move.axis];
-      axis.plain.count *= static_cast<double>(iterations);
-      axis.plain.span += std::abs(move.step) * (iterations - 1);
+      add(axis.plain, move.step, {static_cast<double>(iterations), iterations - 1});
       join(axis);
     });
   }
@@ -210,18 +211,18 @@ class StatementReach {
     if ((wrapped_by_ & changed) != 0) {
       for (std::size_t axis = 0; axis < axes_; ++axis) {
         if ((values_[axis].wrapped_by & changed) == 0) continue;
-        IndexReach& all = values_[axis].wrapped = {};
-        for (const FlatIndex::Term& term : statement_->axis_values[axis].terms())
-          if (term.kind != FlatIndex::Kind::Variable)
-            add(all, term, [this](loops::Var var) { return reach(var); });
+        IndexReach all;
+        const std::span<const FlatIndex::Term> terms = statement_->axis_values[axis].terms();
+        for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != FlatIndex::Kind::Variable;)
+          add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return reach(var); }));
+        values_[axis].wrapped = all;
         join(values_[axis]);
       }
     }
     for (std::size_t sum = 0; sum < indices_.size(); ++sum) {
       Value& value = values_[axes_ + sum];
       if ((value.moved_by & changed) != 0)
-        value.reach = reach(*indices_[sum],
-                            [this](program::Var axis) -> const IndexReach& { return values_[axis].reach; });
+        value.reach = reach(*indices_[sum], [this](program::Var axis) { return values_[axis].reach; });
     }
   }
   static void join(Value& axis) {
@@ -259,25 +260,23 @@ class StatementReach {
   template <class Index, class Base>
   [[nodiscard]] IndexReach reach(const Index& e, const Base& base) const {
     IndexReach all;
-    for (const auto& term : e.terms()) add(all, term, base);
+    for (const auto& term : e.terms())
+      add(all, term.coefficient,
+          term.kind == program::IndexExpr::Kind::Variable ? base(variable(term)) : wrapped(term, base));
     return within_span(all);
   }
+  /// Of a quotient or remainder.
   template <class Term, class Base>
-  void add(IndexReach& all, const Term& term, const Base& base) const {
-    IndexReach part;
-    if (term.kind == program::IndexExpr::Kind::Variable) {
-      part = base(variable(term));
-    } else {
-      part = reach(numerator(term), base);
-      part.span = term.kind == program::IndexExpr::Kind::Quotient
-                      ? program::floor_div(part.span, term.divisor)
-                      : std::min(part.span, term.divisor - 1);
-      part = within_span(part);
-    }
-    all.count *= part.count;
-    all.span += std::abs(term.coefficient) * part.span;
+  [[nodiscard]] IndexReach wrapped(const Term& term, const Base& base) const {
+    const IndexReach of = reach(numerator(term), base);
+    return within_span({of.count, term.kind == program::IndexExpr::Kind::Quotient
+                                      ? program::floor_div(of.span, term.divisor)
+                                      : std::min(of.span, term.divisor - 1)});
   }
-
+  static void add(IndexReach& all, std::int64_t coefficient, const IndexReach& part) {
+    all.count *= part.count;
+    all.span += std::abs(coefficient) * part.span;
+  }
   /// Elements that an iteration of loop `depth` moves a value by, wrapping left aside.
   [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const {
     const auto of_axis = [&](program::Var axis) { return step_of_axis(axis, depth); };

@@ -30,7 +30,7 @@ struct Together {
 [[nodiscard]] inline Together moved_together(const NestReader& reader, const StatementReach& reach,
                                              const StatementReach::Access& a, LoopSet tile) {
   const auto widest = static_cast<std::int64_t>(16 / reach.element_bytes(a));
-  const bool shared = reader.scope_of(a.buffer) == loops::Scope::Shared;
+  const bool shared = a.scope == loops::Scope::Shared;
   const LoopSet vectorized = reader.loops_of(loops::LoopKind::Vectorized);
   Together together;
   for (LoopSet left = tile & a.moved_by & (shared ? ~LoopSet{0} : vectorized); left != 0; left &= left - 1) {
