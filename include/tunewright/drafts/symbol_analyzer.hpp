@@ -41,7 +41,7 @@ namespace tunewright::drafts {
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
 /// Cost:        a few microseconds a candidate, given its program. A session whose filter reads programs, as
 ///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`, where
-///              nothing else asks for programs, reads schedules from their steps, a sixth of the cost of lowering them,
+///              nothing else asks for programs, reads schedules from their steps, a tenth of the cost of lowering them,
 ///              by a `ScheduleOutliner` for each thread. That keeps a plan for each structure and, before an `Rfactor`,
 ///              for each size of its tiles: at most 4096 a thread.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
