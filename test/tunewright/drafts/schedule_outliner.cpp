@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -196,18 +195,6 @@ TEST_CASE("a schedule of no program has the worst score") {
   SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing),
                          score);
   CHECK(score[0] == -std::numeric_limits<float>::infinity());
-}
-
-TEST_CASE("signatures whose words are swapped or fewer hash differently") {
-  const auto hash = [](std::initializer_list<std::uint64_t> words) {
-    ScheduleSignature::Words all;
-    for (const std::uint64_t word : words) all.put(word);
-    return all.hash();
-  };
-  CHECK(hash({3, 8, 5}) == hash({3, 8, 5}));
-  CHECK(hash({8, 3, 5}) != hash({3, 8, 5}));
-  CHECK(hash({3, 5, 8}) != hash({3, 8, 5}));
-  CHECK(hash({0}) != hash({0, 0}));
 }
 
 TEST_CASE("a loop nest with an index of too many terms is refused by name of both numbers") {
