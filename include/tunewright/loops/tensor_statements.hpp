@@ -12,6 +12,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
@@ -62,7 +63,8 @@ struct TensorStatement {
          (target.isa == Isa::Avx512 && target.has(tensor.intrinsic->unit));
 }
 
-/// Finds tensor statements of a nest that code is generated for, `partition(relax(skip_zeros(nest)))`.
+/// Finds tensor statements of a nest that code is generated for, `partition(relax(skip_zeros(nest)))`. In another nest those
+/// are missing whose guards `partition` would hoist (`is_final`).
 class TensorStatements {
  public:
   /// In program order. Pointers lead into the nest.
@@ -77,7 +79,36 @@ class TensorStatements {
     visit(nest.body, false);
   }
 
+  /// True when the same statements are found in `nest` as in what code is generated for, and no guards share them out.
+  [[nodiscard]] static bool is_final(const LoopNest& nest) {
+    std::vector<Var> own;
+    return is_final(nest, nest.body, own, false);
+  }
+
  private:
+  static bool is_final(const LoopNest& nest, const Body& body, std::vector<Var>& own, bool in_tiles) {
+    return std::all_of(body.begin(), body.end(), [&](const Node& node) {
+      if (std::holds_alternative<Branch>(node.content)) return false;
+      if (const auto* s = std::get_if<Statement>(&node.content)) return is_final(nest, *s, own, in_tiles);
+      const auto* loop = std::get_if<Loop>(&node.content);
+      if (loop == nullptr) return true;
+      const std::size_t outside = own.size();
+      const bool starts = own.empty() && is_for_cpu(loop->intrinsic);
+      if (starts || !own.empty()) own.push_back(loop->var);
+      const bool found = is_final(nest, loop->body, own, starts ? loop->intrinsic->m > 1 : in_tiles);
+      own.resize(outside);
+      return found;
+    });
+  }
+  /// `own`: loops of the instruction around it.
+  static bool is_final(const LoopNest& nest, const Statement& s, const std::vector<Var>& own, bool in_tiles) {
+    if (s.kind == Statement::Kind::Initialise || s.guards.empty()) return true;
+    if (own.empty()) return s.kind == Statement::Kind::Update || nest.buffers[s.target].packing.empty();
+    return !in_tiles && std::none_of(s.guards.begin(), s.guards.end(), [&own](const Guard& guard) {
+      return std::any_of(own.begin(), own.end(), [&guard](Var var) { return guard.value.uses(var); });
+    });
+  }
+
   struct Open {
     const Loop* loop = nullptr;
     const Node* before = nullptr;  // in the same body
@@ -126,8 +157,10 @@ class TensorStatements {
 
   void add_product(const Statement& s, std::size_t first) {
     const schedule::TensorIntrinsic& intrinsic = *open_[first].loop->intrinsic;
-    const std::optional<schedule::Product> factors = schedule::product_of(*s.op);
     const bool tiles = intrinsic.m > 1;
+    std::vector<Guard> guards = s.guards;
+    std::optional<schedule::Product> factors = schedule::product_of(*s.op);
+    if (!factors && !tiles) factors = unpadded(s, guards);
     if (!factors || s.kind != Statement::Kind::Update || open_.size() - first != (tiles ? 4U : 2U) ||
         open_[first].loop->kind != (tiles ? LoopKind::Serial : LoopKind::Vectorized) ||
         !alone_from(first + 1) || has_lanes_outside(first))
@@ -137,6 +170,7 @@ class TensorStatements {
     t.terms = intrinsic.k;
     t.columns = intrinsic.n;
     t.same_signs = factors->first->type == factors->second->type;
+    if (tiles && !is_whole(t, first)) return;
     const IndexExpr sums = store_offset(*nest_, s);
     IndexExpr rows = load_offset(*nest_, s, *factors->first);
     IndexExpr columns = load_offset(*nest_, s, *factors->second);
@@ -148,13 +182,37 @@ class TensorStatements {
       t.row = factors->second;
     }
     if (tiles ? !is_tile_product(t, first, sums, rows, columns)
-              : !is_row_product(t, first, sums, rows, columns))
+              : !is_row_product(t, first, guards, sums, rows, columns))
       return;
     t.moves_sums = moved_by(sums);
     t.moves_rows = moved_by(rows);
     t.moves_columns = moved_by(columns);
     if (tiles) find_accumulators(t, s, first, sums);
     found_->push_back(t);
+  }
+
+  /// The factors of a product with padding, which becomes guards.
+  [[nodiscard]] std::optional<schedule::Product> unpadded(const Statement& s,
+                                                          std::vector<Guard>& guards) const {
+    std::vector<program::Expr> factors;
+    detail::add_factors(s.op->body, factors);
+    for (const program::Expr& factor : factors) {
+      const auto conditions = padding_conditions(factor);
+      if (!conditions) continue;
+      for (const IndexExpr& condition : *conditions)
+        guards.push_back({over_loops(*nest_, s, condition), 0, true, false, Guard::zero_term});
+    }
+    return schedule::product_of(*without_padding(*s.op));
+  }
+
+  /// True when all guards are asked for outside of the loops that are right around then.
+  [[nodiscard]] bool is_whole(TensorStatement& t, std::size_t first) const {
+    for (const Guard& guard : t.statement->guards) {
+      const std::optional<std::size_t> asked = asked_at(*t.statement, guard, first - t.around, first);
+      if (!asked) return false;
+      t.around = std::min(t.around, first - *asked - 1);
+    }
+    return true;
   }
 
   [[nodiscard]] bool is_tile_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
@@ -166,16 +224,12 @@ class TensorStatements {
     t.m = extent(first);
     t.steps = extent(first + 1);
     t.interleaved = true;
-    for (const Guard& guard : t.statement->guards) {
-      const std::optional<std::size_t> asked = asked_at(*t.statement, guard, first - t.around, first);
-      if (!asked) return false;
-      t.around = std::min(t.around, first - *asked - 1);
-    }
     return true;
   }
 
-  [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
-                                    const IndexExpr& rows, const IndexExpr& columns) const {
+  [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const std::vector<Guard>& guards,
+                                    const IndexExpr& sums, const IndexExpr& rows,
+                                    const IndexExpr& columns) const {
     const Var column = open_[first].loop->var, term = open_[first + 1].loop->var;
     t.interleaved = stride(columns, column) == t.terms && stride(columns, term) == 1;
     if (stride(rows, column) != 0 || stride(rows, term) != 1 || !stride(columns, term) ||
@@ -183,7 +237,6 @@ class TensorStatements {
       return false;
     t.vectors_of_sums = stride(sums, column) == 1 ? 1 : t.columns;
     const auto range_of = [this](Var var) { return nest_->range_of(var); };
-    const std::vector<Guard>& guards = t.statement->guards;
     return std::all_of(guards.begin(), guards.end(), [&](const Guard& guard) {
       return decided_at_first(guard, column, t.columns, false, range_of) &&
              decided_at_first(guard, term, t.terms, false, range_of);

@@ -13,6 +13,8 @@
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/relax.hpp"
 #include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/schedule/schedule.hpp"
 
 namespace {
 
@@ -123,6 +125,37 @@ TEST_CASE("guards of rows do not keep a product of rows from its instruction, th
   const std::vector<TensorStatement> found = found_in(row_product(ScalarType::UInt8));
   CHECK((found[0].own == 2 && found[0].terms == 4 && found[0].interleaved && !found[0].same_signs));
   CHECK(found_in(row_product(ScalarType::Int8))[0].same_signs);
+}
+
+TEST_CASE("guards share statements out only where they cut instructions") {
+  CHECK(TensorStatements::is_final(tile_product(32, Columns::PackedAhead)));
+  CHECK_FALSE(TensorStatements::is_final(tile_product(40, Columns::PackedAhead)));
+  CHECK(TensorStatements::is_final(row_product(ScalarType::UInt8, 12)));
+  CHECK_FALSE(TensorStatements::is_final(row_product(ScalarType::UInt8, 8, 24)));
+}
+
+TEST_CASE("products of rows are found as lowered, with their padding, and in what code is generated for") {
+  schedule::ScheduleBuilder s(program::operators::conv2d_graph({.height = 8,
+                                                                .width = 8,
+                                                                .in_channels = 16,
+                                                                .out_channels = 16,
+                                                                .kernel = 3,
+                                                                .padding = 1,
+                                                                .type = ScalarType::UInt8,
+                                                                .weight_type = ScalarType::Int8}));
+  constexpr program::TensorId weight = 1, padded = 2, sums = 3;
+  s.compute_inline(padded);
+  const auto terms = s.split(sums, 6, {4});
+  s.reorder(sums, {0, 1, 2, 4, 5, terms[0], 3, terms[1]});
+  s.vectorize(sums, 3);
+  s.pack(weight, sums);
+  s.tensorize(sums, 3, "avx512_vnni");
+  const LoopNest lowered = loops::lower(s.schedule());
+  CHECK(TensorStatements::is_final(lowered));
+  const std::vector<TensorStatement> found = found_in(lowered);
+  REQUIRE(found.size() == 1);
+  CHECK((found[0].interleaved && found[0].terms == 4 && found[0].share == whole_share));
+  CHECK(share_of(lowered).second == doctest::Approx(1));
 }
 
 TEST_CASE("copies into the order of columns are found, and products of columns in another order are not") {
