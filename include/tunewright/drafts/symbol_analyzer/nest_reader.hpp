@@ -12,8 +12,8 @@
 #include "tunewright/drafts/symbol_analyzer/outline.hpp"
 #include "tunewright/loops/nest.hpp"
 
-/// What drafts read off a program: the loops around each statement, and in `reach.hpp` how much memory its
-/// accesses reach while some of them run. Exact for tiles that divide, an upper bound else.
+/// What drafts read off a program: the loops around each statement, in `reach.hpp` what its indices reach while some of
+/// them run, and in `growing_footprint.hpp` how much memory that is. Exact for tiles that divide, an upper bound else.
 namespace tunewright::drafts {
 
 /// Loops of one statement by depth: bit l stands for the l-th from outside.

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/drafts/symbol_analyzer/loop_moves.hpp"
 #include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -39,8 +40,7 @@ class StatementReach {
   void reset(const NestReader& reader, const OutlineStatement& statement) {
     reader_ = &reader;
     statement_ = &statement;
-    for (std::size_t depth = 0; depth < reader.open().size(); ++depth) moves_[depth].axis = no_axis;
-    more_moves_.clear();
+    moves_.clear(reader.open().size());
     wrapped_by_ = 0;
     indices_.clear();
     axes_ = statement.axis_values.size();
@@ -116,14 +116,6 @@ class StatementReach {
     IndexReach plain, wrapped;
     IndexReach reach;
   };
-  /// What a loop variable adds to an axis.
-  struct Move {
-    std::int64_t step = 0;
-    std::uint32_t axis = 0;
-    std::uint32_t next = 0;  ///< of the same loop, among `more_moves_`
-  };
-  static constexpr std::uint32_t no_axis = ~std::uint32_t{0}, no_move = no_axis;
-
   void read_axis(std::uint32_t axis) {
     LoopSet plain = 0, wrapped = 0;
     for (const FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
@@ -131,29 +123,12 @@ class StatementReach {
         wrapped |= loops_in(numerator(term));
       } else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none) {
         plain |= LoopSet{1} << depth;
-        add_move(depth, axis, term.coefficient);
+        moves_.add(depth, axis, term.coefficient);
       }
     }
     values_[axis].moved_by = plain | wrapped;
     values_[axis].wrapped_by = wrapped;
     wrapped_by_ |= wrapped;
-  }
-  void add_move(std::size_t depth, std::uint32_t axis, std::int64_t step) {
-    Move& first = moves_[depth];
-    std::uint32_t next = no_move;
-    if (first.axis != no_axis) {
-      next = static_cast<std::uint32_t>(more_moves_.size());
-      more_moves_.push_back(first);
-    }
-    first = {step, axis, next};
-  }
-  /// Calls `f(move)` for each axis that a loop variable moves itself.
-  template <class F>
-  void for_each_move(std::size_t depth, const F& f) const {
-    const Move& first = moves_[depth];
-    if (first.axis == no_axis) return;
-    f(first);
-    for (std::uint32_t m = first.next; m != no_move; m = more_moves_[m].next) f(more_moves_[m]);
   }
   /// Of the dimensions that are added next.
   [[nodiscard]] Access access(loops::BufferId buffer) const {
@@ -200,7 +175,7 @@ class StatementReach {
 
   void run_plain(std::size_t depth, std::int64_t iterations) {
     iterations_[depth] = iterations;
-    for_each_move(depth, [&](const Move& move) {
+    moves_.for_each(depth, [&](const LoopMoves::Move& move) {
       Value& axis = values_[move.axis];
       add(axis.plain, move.step, {static_cast<double>(iterations), iterations - 1});
       join(axis);
@@ -286,11 +261,7 @@ class StatementReach {
     if ((values_[axis].wrapped_by >> depth & 1U) != 0)
       return step(statement_->axis_values[axis],
                   [&](loops::Var var) -> std::int64_t { return reader_->depth_of(var) == depth ? 1 : 0; });
-    std::int64_t moved = 0;
-    for_each_move(depth, [&](const Move& move) {
-      if (move.axis == axis) moved += move.step;
-    });
-    return moved;
+    return moves_.step(depth, axis);
   }
   template <class Index, class StepOf>
   [[nodiscard]] std::int64_t step(const Index& e, const StepOf& step_of) const {
@@ -310,9 +281,8 @@ class StatementReach {
   const NestReader* reader_ = nullptr;
   const OutlineStatement* statement_ = nullptr;
   std::array<std::int64_t, NestReader::none + 1>
-      iterations_;                                 // by depth; 1 of loops that rest, or are elsewhere
-  std::array<Move, NestReader::max_depth> moves_;  // by depth; of loops that move several axes the last one
-  std::vector<Move> more_moves_;
+      iterations_;          // by depth; 1 of loops that rest, or are elsewhere
+  LoopMoves moves_;         // by plain terms
   LoopSet wrapped_by_ = 0;  // of all axes
   std::size_t axes_ = 0;
   std::vector<Value> values_;                       // axes, then indices
