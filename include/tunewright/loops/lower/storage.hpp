@@ -204,9 +204,9 @@ class StoragePlan : Pass {
       const std::size_t place = consumer.position(s.iter);
       if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial) {
         throw ScheduleError(ScheduleFault::BadAnnotation,
-                            "copies cannot run ahead in " + schedule::iterator_name(consumer, s.iter) +
-                                " of '" + consumer.op->name +
-                                "', which is no serial loop; pipeline one that stays one");
+                            "copies cannot run ahead in " +
+                                schedule::detail::describe_iterator(consumer, s.iter) +
+                                ", which is no serial loop; pipeline one that stays one");
       }
       std::int64_t iterations = 1;
       for (std::size_t p = place + 1; p-- > 0;) {

@@ -311,6 +311,15 @@ TEST_CASE("loops that cannot run ahead are refused") {
           s.split(stage, iter, {2});
         }) == "bad_location");
 
+  ScheduleBuilder factored(program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}));
+  const schedule::IterId inner = factored.split(2, 2, {4})[1];
+  factored.pipeline(2, inner, {2, false});
+  factored.rfactor(2, inner);  // and the stage has fewer iterators
+  CHECK_THROWS_WITH_AS(
+      (void)loops::lower(factored.schedule()),
+      doctest::Contains("cannot run ahead in iterator 4 of stage 'matmul', which is no serial loop"),
+      schedule::ScheduleError);
+
   LoopNest nest = loops::lower(matmul(30, {2, false}).schedule());
   loops::device::visit_nodes<loops::Loop>(nest.body, [](loops::Loop& loop) {
     if (loop.reduction && loop.kind == LoopKind::Serial) loop.kind = LoopKind::Unrolled;
