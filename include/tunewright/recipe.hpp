@@ -40,7 +40,7 @@ struct Parts {
   typename Recipe::measurer measurer{};
 
   std::uint64_t seed = 0;          ///< same seed, same history
-  unsigned threads = 1;            ///< for exploring and featurizing; does not change the result
+  unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
   Clock clock = steady_seconds();  ///< read for budgets and reports only
   TrainingSet training{};  ///< what the model may learn from; grows with every session over these parts
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -125,7 +126,8 @@ class TensorStatements {
         visit(*branch);
       } else if (const auto* s = std::get_if<Statement>(&body[i].content)) {
         if (s->kind == Statement::Kind::Initialise) continue;
-        if (body.size() == 1 && !in_branch && open_.size() <= 64) visit(*s);
+        if (body.size() == 1 && !in_branch && open_.size() <= std::numeric_limits<DepthSet>::digits)
+          visit(*s);
         ++number_;
       }
     }

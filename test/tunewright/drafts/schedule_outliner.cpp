@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -184,6 +186,55 @@ TEST_CASE("schedules that do not fit together have no outline and the worst scor
   SymbolAnalyzer{}.score(space, task, std::span<const schedule::Schedule>(both), score);
   CHECK(score[0] == -std::numeric_limits<float>::infinity());
   CHECK(score[1] > 0);
+}
+
+TEST_CASE("a tensor is arranged once, as lowering has it") {
+  auto g = std::make_shared<program::ComputeGraph>();
+  const auto x = g->input("x", {8, 16});
+  const auto y =
+      g->compute("y", {{"i", 8}, {"j", 16}}, [&](auto i) { return x(i[0], i[1]) + x(i[0], i[1]); });
+  g->compute("z", {{"i", 8}, {"j", 16}}, [&](auto i) { return y(i[0], i[1]) * y(i[0], i[1]); });
+  const auto arranged_twice = [&](std::uint32_t first, std::uint32_t second) {
+    schedule::Schedule s{g, {}};
+    for (const std::uint32_t order : {first, second})
+      s.steps.push_back(schedule::Arrange{y.id, {{0, 1}, {1, 0}}, {0}, order, 0});
+    return s;
+  };
+  ScheduleOutliner of_steps;
+  NestOutliner of_nests;
+  for (const std::uint32_t second : {0U, 1U}) {  // the first leaves things as they are
+    const loops::LoopNest nest = loops::lower(arranged_twice(0, second));
+    const Outline* outline = of_steps.outline(arranged_twice(0, second));
+    REQUIRE(outline != nullptr);
+    CHECK(text(*outline) == text(of_nests.outline(nest)));
+    CHECK_FALSE(lowered(arranged_twice(1, second)));
+    CHECK(of_steps.outline(arranged_twice(1, second)) == nullptr);
+  }
+}
+
+TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
+  // A sum in 24 loops inside the 40 of another one, and one more for rows.
+  const auto nested = [](std::int64_t rows) {
+    auto g = std::make_shared<program::ComputeGraph>();
+    const auto x = g->input("x", {rows});
+    const auto inner = g->reduce("inner", {{"i", rows}}, {{"r", 4096}, {"s", 4096}}, program::Combiner::Sum,
+                                 [&](auto i, auto) { return x(i[0]); });
+    const auto outer = g->reduce("outer", {{"i", rows}}, {{"r", 1024}, {"s", 1024}, {"t", 1024}, {"u", 1024}},
+                                 program::Combiner::Sum, [&](auto i, auto) { return inner(i[0]); });
+    schedule::ScheduleBuilder s(g);
+    for (const schedule::IterId r : {1U, 2U}) (void)s.split(inner.id, r, std::vector<std::int64_t>(11, 2));
+    for (const schedule::IterId r : {1U, 2U, 3U, 4U})
+      (void)s.split(outer.id, r, std::vector<std::int64_t>(9, 2));
+    s.compute_at(inner.id, outer.id, s.loops(outer.id).back());
+    return s.schedule();
+  };
+  const schedule::Schedule at_most = nested(1), beyond = nested(2);
+  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(at_most), cpu()) > 0);
+  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(beyond), cpu()),
+                       doctest::Contains("more than the 64 loops"), std::invalid_argument);
+  ScheduleOutliner outliner;
+  REQUIRE(outliner.outline(beyond) != nullptr);
+  CHECK_THROWS_AS((void)CpuAnalysis().cycles(*outliner.outline(beyond), cpu(), {}), std::invalid_argument);
 }
 
 TEST_CASE("a schedule of no program has the worst score") {

@@ -45,7 +45,7 @@ TEST_CASE("operands lie in tiles by rows of terms, or by terms of columns") {
 }
 
 TEST_CASE("the first value of a block decides where bounds are multiples of its extent") {
-  // 64 values of j in 16 steps of i each four apart.
+  // 16 blocks i of four values j.
   const auto decided = [](const IndexExpr& value, std::int64_t extent, bool may_pass_end = false) {
     return decided_at_first({value, extent, false, true}, 1, 4, may_pass_end, [](Var var) {
       return var == 0 ? program::Range{0, 15} : program::Range{0, 3};

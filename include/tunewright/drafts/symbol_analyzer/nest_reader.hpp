@@ -11,13 +11,14 @@
 
 #include "tunewright/drafts/symbol_analyzer/outline.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/tensor_statements.hpp"
 
 /// What drafts read off a program: the loops around each statement, in `reach.hpp` what its indices reach while some of
 /// them run, and in `growing_footprint.hpp` how much memory that is. Exact for tiles that divide, an upper bound else.
 namespace tunewright::drafts {
 
-/// Loops of one statement by depth: bit l stands for the l-th from outside.
-using LoopSet = std::uint64_t;
+/// Loops of one statement.
+using LoopSet = loops::DepthSet;
 
 /// Walks an outline. Memory is kept between programs.
 class NestReader {

@@ -137,7 +137,7 @@ class OutlineBuffers : OutlinePass {
     return expected >= extent;
   }
 
-  /// False for what is no arrangement.
+  /// False for what is no arrangement, or a second one.
   [[nodiscard]] bool arrange(const schedule::Arrange& s) {
     if (s.order >= s.orders.size() || s.padding >= s.paddings.size()) return false;
     const std::vector<std::uint32_t>& order = s.orders[s.order];
@@ -150,6 +150,7 @@ class OutlineBuffers : OutlinePass {
       return false;
     if (plan_.stages[s.stage].buffer == loops::LoopNest::no_buffer) return true;
     OutlineBuffer& b = buffer_of(s.stage);
+    if (b.packed) return false;  // arranged before
     if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) return true;
     b.packed = true;
     b.innermost = {order.back(), 1, b.shape[order.back()] + padding};

@@ -27,7 +27,8 @@ namespace tunewright::drafts {
 class ScheduleOutliner {
  public:
   /// Valid until the next call, as long as the candidate's graph is. Null for what has to be lowered to be read:
-  /// schedules with tensor instructions and those that lowering would refuse.
+  /// schedules with tensor instructions or padding for them, of more steps or terms than there is room for, and those
+  /// that lowering would refuse.
   [[nodiscard]] const Outline* outline(const schedule::Schedule& candidate) {
     try {
       if (!signature_.read(candidate)) return nullptr;
