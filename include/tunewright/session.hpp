@@ -208,6 +208,7 @@ class Session {
     parallel_parts(parts_.threads, pool.size(), [&](std::size_t begin, std::size_t end) {
       const Kept kept =
           parts_.filter.keep(parts_.space, task_, std::span<const Config>(pool).subspan(begin, end - begin));
+      check_kept(kept, end - begin);
       for (const std::size_t index : kept.indices) is_kept[begin + index] = true;
       const std::lock_guard lock(counting);
       add_counts(rejected_, kept.rejected);

@@ -302,6 +302,20 @@ TEST_CASE("a learning filter is told every outcome and keeps out what it learned
   CHECK(session.rejected().at("unrolled too far") > 0);
 }
 
+TEST_CASE("a filter that keeps what it was not given is found out") {
+  struct Inventive {
+    Kept keep(const toy::Space&, const Task&, std::span<const toy::Tiles> pool) const {
+      return {.indices = {pool.size()}, .rejected = {}};
+    }
+  };
+  struct Recipe : toy::Evolution {
+    using filter = Inventive;
+  };
+  Parts<Recipe> parts;
+  CHECK_THROWS_WITH_AS(Session<Recipe>(parts, toy::task()).ask(4),
+                       doctest::Contains("the filter kept position"), std::logic_error);
+}
+
 TEST_CASE("filters and drafts that are handed the lowered program search as those that lower it themselves") {
   using filters::StaticLimits;
   static_assert(ProgramFilterFor<StaticLimits, Unlowerable>);

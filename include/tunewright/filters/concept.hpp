@@ -4,6 +4,8 @@
 #include <concepts>
 #include <cstddef>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,6 +21,15 @@ struct Kept {
   std::vector<std::size_t> indices;  ///< positions kept, ascending
   ReasonCounts rejected;
 };
+
+/// Throws `std::logic_error` for a filter that keeps positions beyond its pool, so that a faulty one is found at once.
+inline void check_kept(const Kept& kept, std::size_t pool) {
+  for (const std::size_t index : kept.indices) {
+    if (index < pool) continue;
+    throw std::logic_error("the filter kept position " + std::to_string(index) + " of a pool of " +
+                           std::to_string(pool) + "; it is out of range");
+  }
+}
 
 /// Keeps candidates out that are not worth a measurement: over static limits, or believed to fail.
 ///

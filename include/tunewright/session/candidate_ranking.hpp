@@ -70,6 +70,7 @@ class CandidateRanking {
 
   ReasonCounts rank_configs(std::span<const Config> configs, std::span<float> score) const {
     Kept kept = parts_.filter.keep(parts_.space, task_, configs);
+    check_kept(kept, configs.size());
     if (kept.indices.size() == configs.size()) {
       score_configs(configs, score);
       return std::move(kept.rejected);

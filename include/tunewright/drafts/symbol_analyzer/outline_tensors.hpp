@@ -17,8 +17,9 @@ namespace tunewright::drafts {
 /// Finds the tensor statements of a lowered nest: those of the nest that code is generated for.
 class OutlineTensors {
  public:
-  /// One for each statement, with the share of both sides of its branches. Pointers lead into the nest, or into what was
-  /// made of it, which lasts until the next call.
+  /// One for each statement: the share is that of both sides of its branches, all else, counts among it, is that of the
+  /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the next
+  /// call.
   void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
     const bool is_final = loops::TensorStatements::is_final(nest);
     if (!is_final) emitted_ = loops::partition(loops::relax(loops::skip_zeros(nest)));

@@ -35,7 +35,7 @@ class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
       : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {
-    bool is_narrow = false;  // in parts, as operands of instructions are
+    bool is_narrow = false;  // any buffer: tensor instructions of CPUs read nothing wider
     for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());
       is_narrow = is_narrow || program::size_in_bytes(buffer.type) < 4;
