@@ -20,9 +20,7 @@
 #include "tunewright/codegen/llvm_pass_gate.hpp"
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
-#include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/as_emitted.hpp"
 
 /// Loop nest -> LLVM IR -> object file, for CPUs.
 ///
@@ -124,7 +122,7 @@ class LlvmCompiler {
 
   [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded,
                                                     llvm::LLVMContext& context, Kernel* kernel) {
-    const loops::LoopNest nest = loops::partition(loops::relax(loops::skip_zeros(guarded)));
+    const loops::LoopNest nest = loops::as_emitted(guarded);
     const auto start = Clock::now();
     auto module = std::make_unique<llvm::Module>(nest.name, context);
     backend_.prepare(llvm::wrap(module.get()));

@@ -75,9 +75,7 @@ class TensorEmitter : public TileEmitter {
         loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
       return false;
     const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
-      const program::Range values = range(guard.value);
-      return !is_satisfied(guard) &&
-             ((guard.below && values.min < 0) || (guard.above && values.max >= guard.extent));
+      return !is_satisfied(guard) && loops::can_fail(guard, [this](loops::Var var) { return range_of(var); });
     });
     if (cut) return false;
     const Binding saved_column = std::exchange(bindings_[loop.var], at_first());

@@ -39,6 +39,18 @@ namespace tunewright::loops {
   return values;
 }
 
+/// The guards under which `factor` of a sum's terms in `s` may be other than zero; nothing if it is no such padding.
+[[nodiscard]] inline std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest,
+                                                                      const Statement& s,
+                                                                      const program::Expr& factor) {
+  const auto conditions = padding_conditions(factor);
+  if (!conditions) return std::nullopt;
+  std::vector<Guard> guards;
+  for (const IndexExpr& condition : *conditions)
+    guards.push_back({over_loops(nest, s, condition), 0, true, false, Guard::zero_term});
+  return guards;
+}
+
 namespace detail {
 
 /// The factors of a product, looking through conversions.
@@ -95,16 +107,12 @@ class ZeroSkipping {
     std::vector<const program::ExprNode*> paddings;
     std::vector<Guard> guards;
     for (const program::Expr& factor : factors) {
-      const auto conditions = padding_conditions(factor);
-      if (!conditions) continue;
-      std::vector<Guard> own;
-      for (const IndexExpr& condition : *conditions)
-        own.push_back({over_loops(nest_, s, condition), 0, true, false, Guard::zero_term});
-      if (std::any_of(own.begin(), own.end(),
-                      [this](const Guard& guard) { return differs_between_lanes(guard); }))
+      auto own = padding_guards(nest_, s, factor);
+      if (!own || std::any_of(own->begin(), own->end(),
+                              [this](const Guard& guard) { return differs_between_lanes(guard); }))
         continue;
       paddings.push_back(factor.get());
-      guards.insert(guards.end(), std::make_move_iterator(own.begin()), std::make_move_iterator(own.end()));
+      guards.insert(guards.end(), std::make_move_iterator(own->begin()), std::make_move_iterator(own->end()));
     }
     if (paddings.empty()) return;
     for (Guard& guard : guards) {

@@ -46,6 +46,12 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
   return true;
 }
 
+/// True when `guard` fails for some values of its variables.
+[[nodiscard]] inline bool can_fail(const Guard& guard, IndexExpr::RangeOf range_of) {
+  const program::Range values = guard.value.range(range_of);
+  return (guard.below && values.min < 0) || (guard.above && values.max >= guard.extent);
+}
+
 /// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a multiple
 /// of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
 [[nodiscard]] inline bool decided_at_first(const Guard& guard, Var var, std::int64_t extent,

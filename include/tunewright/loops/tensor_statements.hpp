@@ -64,7 +64,7 @@ struct TensorStatement {
          (target.isa == Isa::Avx512 && target.has(tensor.intrinsic->unit));
 }
 
-/// Finds tensor statements of a nest that code is generated for, `partition(relax(skip_zeros(nest)))`. In another nest those
+/// Finds tensor statements of a nest that code is generated for, see `as_emitted`. In another nest those
 /// are missing whose guards `partition` would hoist (`is_final`).
 class TensorStatements {
  public:
@@ -199,10 +199,8 @@ class TensorStatements {
     std::vector<program::Expr> factors;
     detail::add_factors(s.op->body, factors);
     for (const program::Expr& factor : factors) {
-      const auto conditions = padding_conditions(factor);
-      if (!conditions) continue;
-      for (const IndexExpr& condition : *conditions)
-        guards.push_back({over_loops(*nest_, s, condition), 0, true, false, Guard::zero_term});
+      const auto own = padding_guards(*nest_, s, factor);
+      if (own) guards.insert(guards.end(), own->begin(), own->end());
     }
     return schedule::product_of(*without_padding(*s.op));
   }
@@ -298,7 +296,8 @@ class TensorStatements {
       return;
     TensorStatement t = described(TensorStatement::Kind::Interleaving, s, column);
     const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [&](const Guard& guard) {
-      return can_fail(guard) && !asked_at(s, guard, column - t.around, column + 1);
+      return can_fail(guard, [this](Var var) { return nest_->range_of(var); }) &&
+             !asked_at(s, guard, column - t.around, column + 1);
     });
     if (cut) return;
     t.terms = extent(column + 1);
@@ -340,11 +339,6 @@ class TensorStatements {
     while (asked > from && !guard.value.uses(open_[asked - 1].loop->var)) --asked;
     return asked < to ? std::optional(asked) : std::nullopt;
   }
-  [[nodiscard]] bool can_fail(const Guard& guard) const {
-    const program::Range values = guard.value.range([this](Var var) { return nest_->range_of(var); });
-    return (guard.below && values.min < 0) || (guard.above && values.max >= guard.extent);
-  }
-
   [[nodiscard]] std::int64_t extent(std::size_t depth) const {
     return nest_->variables[open_[depth].loop->var].extent;
   }

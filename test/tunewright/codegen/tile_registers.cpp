@@ -17,11 +17,9 @@
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/lower.hpp"
-#include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/print.hpp"
-#include "tunewright/loops/relax.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
 namespace {
@@ -217,7 +215,7 @@ TEST_CASE("what is foretold of tile registers is what kernels do") {
     auto arguments = arguments_for(lowered);
     test::registers = {};
     REQUIRE(test::run_kernel(test::with_emulated_tiles(lowered, with_units()), arguments));
-    const loops::LoopNest nest = loops::partition(loops::relax(loops::skip_zeros(lowered)));
+    const loops::LoopNest nest = loops::as_emitted(lowered);
     std::vector<loops::TensorStatement> found;
     loops::TensorStatements().find(nest, found);
     double products = 0, loaded = 0, stored = 0;

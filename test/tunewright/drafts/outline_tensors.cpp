@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/conv.hpp"
@@ -52,7 +53,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
       if (!config) continue;
       ++drawn;
       const loops::LoopNest nest = loops::lower(*config);
-      const loops::LoopNest emitted = loops::partition(loops::relax(loops::skip_zeros(nest)));
+      const loops::LoopNest emitted = loops::as_emitted(nest);
       std::vector<loops::TensorStatement> found, all;
       outline.find(nest, found);
       loops::TensorStatements().find(emitted, all);

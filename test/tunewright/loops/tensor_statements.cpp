@@ -10,9 +10,7 @@
 #include <vector>
 
 #include "support/cpu_tensor_schedules.hpp"
-#include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -31,7 +29,7 @@ std::vector<TensorStatement> found_in(const LoopNest& nest) {
 
 /// How many are found in what code is generated for, and which share of the iterations they have.
 std::pair<std::size_t, double> share_of(const LoopNest& lowered) {
-  const LoopNest nest = partition(relax(skip_zeros(lowered)));
+  const LoopNest nest = as_emitted(lowered);
   Share share = 0;
   const std::vector<TensorStatement> found = found_in(nest);
   for (const TensorStatement& t : found) share += t.share;

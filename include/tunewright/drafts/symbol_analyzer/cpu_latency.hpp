@@ -235,11 +235,8 @@ class CpuAnalysis {
   }
 
   [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
-    const loops::BodyOperations& ops = statement.operations;
     const bool update = statement.kind == loops::Statement::Kind::Update;
-    const double computing =
-        s.tile_vectors * (s.operations / core_->vectors_per_cycle + ops.divisions * core_->division_cycles +
-                          ops.functions * core_->function_cycles);
+    const double computing = s.tile_vectors * core_->cycles(s.operations, statement.operations);
     const double loading = s.loaded_vectors / core_->loads_per_cycle;
     double tile = std::max(computing, loading) + (1 - core_->overlap) * std::min(computing, loading);
     tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *

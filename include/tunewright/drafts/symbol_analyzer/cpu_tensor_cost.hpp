@@ -51,9 +51,7 @@ class CpuTensorCost {
            work_.vectors_loaded / core_.loads_per_cycle + work_.vectors_stored / core_.stores_per_cycle;
   }
   [[nodiscard]] double bodies() const {
-    return work_.bodies *
-           (operations_.simple_fused() / core_.vectors_per_cycle +
-            operations_.divisions * core_.division_cycles + operations_.functions * core_.function_cycles);
+    return work_.bodies * core_.cycles(operations_.simple_fused(), operations_);
   }
   [[nodiscard]] double rows_per_cycle() const {
     return tensor_.intrinsic->k == 4 ? units().byte_products_per_cycle : units().bf16_products_per_cycle;

@@ -6,10 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 namespace tunewright::drafts {
@@ -22,7 +20,7 @@ class OutlineTensors {
   /// call.
   void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
     const bool is_final = loops::TensorStatements::is_final(nest);
-    if (!is_final) emitted_ = loops::partition(loops::relax(loops::skip_zeros(nest)));
+    if (!is_final) emitted_ = loops::as_emitted(nest);
     statements_.find(is_final ? nest : emitted_, found);
     auto end = found.begin();
     for (auto next = found.begin(); next != found.end(); ++next) {

@@ -197,7 +197,7 @@ class OutlineWindows : OutlinePass {
     w.var[iter] = index;
     if (extent < available) {
       w.var[iter] = add_variable(extent, kinds_[index]);
-      all_.renamed.push_back({id, static_cast<Var>(w.var[iter]), index});
+      all_.renamed.push_back({id, w.var[iter], index});
     }
     return true;
   }

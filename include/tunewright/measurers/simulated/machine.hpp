@@ -14,12 +14,10 @@
 
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
-#include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
@@ -34,7 +32,7 @@ using loops::part, loops::Share, loops::share_where, loops::whole_share;
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
-      : nest_(loops::partition(loops::relax(loops::skip_zeros(nest)))), target_(target), prices_(prices) {
+      : nest_(loops::as_emitted(nest)), target_(target), prices_(prices) {
     bool is_narrow = false;  // any buffer: tensor instructions of CPUs read nothing wider
     for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());
