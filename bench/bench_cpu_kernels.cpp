@@ -4,9 +4,9 @@
 //
 //   bench_cpu_kernels [--journal=FILE] [--trials=N] [Google Benchmark options]
 //
-// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
-// the journal. Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused
-// multiply-add peak of float32 measured in the same run), gflops, tuning_seconds, trials, failed.
+// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
+// goes to the journal. Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of
+// the fused multiply-add peak of float32 measured in the same run), gflops, tuning_seconds, trials, failed.
 
 #include <benchmark/benchmark.h>
 

@@ -46,8 +46,7 @@ struct Data {
 std::pair<Data, Data> make_data(std::size_t programs, std::size_t tasks, bool single_statement) {
   const auto all = bench::make_synthetic(programs + test_programs, tasks, 7, single_statement);
   std::pair<Data, Data> split;
-  for (std::size_t p = 0; p < programs + test_programs; ++p)
-    (p < programs ? split.first : split.second).add(all, p);
+  for (std::size_t p = 0; p < programs + test_programs; ++p) (p < programs ? split.first : split.second).add(all, p);
   return split;
 }
 
@@ -102,9 +101,7 @@ void compare(benchmark::State& state, models::Gbdt model, std::size_t tasks, boo
 }
 
 void summed(benchmark::State& state) { compare(state, {}, 4, false); }
-void summed_ansor_depth(benchmark::State& state) {
-  compare(state, {.max_depth = 10, .gamma = 1e-3F}, 4, false);
-}
+void summed_ansor_depth(benchmark::State& state) { compare(state, {.max_depth = 10, .gamma = 1e-3F}, 4, false); }
 // TenSet's: squared error of the sum over statements, with the options it published.
 void tenset(benchmark::State& state) {
   compare(state,
@@ -119,21 +116,9 @@ void squared_one_row(benchmark::State& state) {
   compare(state, {.gamma = 1e-3F, .objective = models::gbdt::Objective::Squared}, 4, true);
 }
 
-BENCHMARK(summed)
-    ->Arg(512)
-    ->Arg(1024)
-    ->Arg(3072)
-    ->Arg(8192)
-    ->Arg(65536)
-    ->Iterations(1)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
-BENCHMARK(summed_ansor_depth)
-    ->Arg(1024)
-    ->Arg(8192)
-    ->Iterations(1)
-    ->UseManualTime()
-    ->Unit(benchmark::kMillisecond);
+BENCHMARK(summed)->Arg(512)->Arg(1024)->Arg(3072)->Arg(8192)->Arg(65536)->Iterations(1)->UseManualTime()->Unit(
+    benchmark::kMillisecond);
+BENCHMARK(summed_ansor_depth)->Arg(1024)->Arg(8192)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(tenset)->Arg(1024)->Arg(8192)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
 BENCHMARK(squared_one_row)
     ->Arg(1024)

@@ -5,16 +5,16 @@
 //   bench_gpu_kernels [--cases=PREFIX,..] [--trials=N] [--seconds=N] [--journal=FILE] [--results=FILE] [--summary=FILE]
 //                     [--random] [--list]
 //
-// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured goes to
-// the journal. `--random` draws the trials at random instead: a small data set of measured programs. `--cases` takes the
-// kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them together: each
-// gets its share of what is left, but 15 at least; with less left, none is begun.
+// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
+// goes to the journal. `--random` draws the trials at random instead: a small data set of measured programs. `--cases`
+// takes the kernels whose names begin so, e.g. --cases=conv2d; `--list` names them. `--seconds` is for all of them
+// together: each gets its share of what is left, but 15 at least; with less left, none is begun.
 //
 // A finished kernel is a line of the results at once: seconds, gflops, ratio (library time / ours, above 1 is faster),
-// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are not
-// run again, so a run that was stopped goes on when it is started again; those that lack only the ratio come last. What
-// was measured, and for how long, is counted over all runs. The summary is the whole: geometric means of the ratios
-// by operator, trials per second, what failed.
+// trials, failed ones by fault, trials_per_s. Kernels that the results already hold with as many trials and a ratio are
+// not run again, so a run that was stopped goes on when it is started again; those that lack only the ratio come last.
+// What was measured, and for how long, is counted over all runs. The summary is the whole: geometric means of the
+// ratios by operator, trials per second, what failed.
 //
 // Ends with 0 when all is done, 75 when time ran out before, 77 when there is no device, 1 when a kernel failed.
 //
@@ -99,8 +99,7 @@ Options take_options(int argc, char** argv) {
     } else if (word == "--list") {
       options.list = true;
     } else {
-      throw std::invalid_argument("'" + word +
-                                  "' is no option; the head of bench_gpu_kernels.cpp lists them");
+      throw std::invalid_argument("'" + word + "' is no option; the head of bench_gpu_kernels.cpp lists them");
     }
   }
   return options;
@@ -124,8 +123,7 @@ void add_product_libraries([[maybe_unused]] Case& c, [[maybe_unused]] const benc
 #ifdef TUNEWRIGHT_BENCH_HAS_CUBLAS
   c.libraries.push_back({"cuBLAS", [=](const auto& device) { return cublas_product(device, p, type); }});
   if (p.batch == 1)
-    c.libraries.push_back(
-        {"cuBLASLt", [=](const auto& device) { return cublas_lt_product(device, p, type); }});
+    c.libraries.push_back({"cuBLASLt", [=](const auto& device) { return cublas_lt_product(device, p, type); }});
 #endif
 }
 
@@ -146,9 +144,7 @@ Case half_product_case(const bench::Product& p) {
   const auto b = graph->input("B", {p.k, p.n}, ScalarType::Float16);
   const auto sums = program::operators::matmul(*graph, a, b);
   program::operators::cast(*graph, sums, ScalarType::Float16);
-  Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k),
-         graph,
-         {}};
+  Case c{"matmul_fp16/" + std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k), graph, {}};
   add_product_libraries(c, p, ScalarType::Float16);
   return c;
 }
@@ -158,8 +154,7 @@ Case convolution_case(const bench::ConvolutionShape& s) {
 #ifdef TUNEWRIGHT_BENCH_HAS_CUDNN
   for (const auto& [name, layout] :
        {std::pair("cuDNN, NCHW", CUDNN_TENSOR_NCHW), std::pair("cuDNN, NHWC", CUDNN_TENSOR_NHWC)}) {
-    c.libraries.push_back(
-        {name, [s, in = layout](const auto& device) { return cudnn_convolution(device, s, in); }});
+    c.libraries.push_back({name, [s, in = layout](const auto& device) { return cudnn_convolution(device, s, in); }});
   }
 #endif
   return c;
@@ -174,9 +169,8 @@ std::vector<Case> chosen_cases(const Options& options) {
   all.push_back(half_product_case({1, 4096, 4096, 4096}));
   for (const bench::ConvolutionShape& s : bench::resnet50_convolutions()) all.push_back(convolution_case(s));
   for (Case& c : all) {
-    if (options.cases.empty() ||
-        std::any_of(options.cases.begin(), options.cases.end(),
-                    [&](const std::string& prefix) { return c.name.rfind(prefix, 0) == 0; }))
+    if (options.cases.empty() || std::any_of(options.cases.begin(), options.cases.end(),
+                                             [&](const std::string& prefix) { return c.name.rfind(prefix, 0) == 0; }))
       chosen.push_back(std::move(c));
   }
   if (chosen.empty()) throw std::invalid_argument("no case has a name that begins so; --list names them");
@@ -191,16 +185,14 @@ class Results {
     for (std::string line; std::getline(file, line);) {
       // A line cut short by the end of its writer is none.
       const Json entry = Json::parse(line, nullptr, false);
-      if (entry.is_object() && entry.value("identity", "") == identity_)
-        lines_[entry.value("case", "")] = entry;
+      if (entry.is_object() && entry.value("identity", "") == identity_) lines_[entry.value("case", "")] = entry;
     }
   }
 
   /// Whether so many trials have been made.
   [[nodiscard]] bool tuned(const Case& c, std::size_t trials) const {
     const Json* line = of(c.name);
-    return line != nullptr && !line->contains("error") &&
-           line->value("wanted_trials", std::size_t{0}) >= trials &&
+    return line != nullptr && !line->contains("error") && line->value("wanted_trials", std::size_t{0}) >= trials &&
            line->value("stopped", "") != tunewright::name(Stop::Time);
   }
   /// Whether there is a ratio, or no library to compare with. Libraries that were absent may be there in a later run.
@@ -226,8 +218,7 @@ class Results {
     if (!path_.empty()) {
       std::ofstream file(path_, std::ios::app);
       file << line.dump() << std::endl;
-      if (!file)
-        throw std::runtime_error("cannot write '" + path_ + "'; create the folder, or name another file");
+      if (!file) throw std::runtime_error("cannot write '" + path_ + "'; create the folder, or name another file");
     }
     lines_[name] = std::move(line);
   }
@@ -294,8 +285,7 @@ auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seco
 }
 
 /// The libraries that run here; why others do not goes into `line`.
-std::vector<bench::TimedWork> libraries_of(const Case& c, std::unique_ptr<bench::GpuDevice>& device,
-                                           Json& line) {
+std::vector<bench::TimedWork> libraries_of(const Case& c, std::unique_ptr<bench::GpuDevice>& device, Json& line) {
   std::vector<bench::TimedWork> libraries;
   for (const Library& library : c.libraries) {
     try {
@@ -309,8 +299,7 @@ std::vector<bench::TimedWork> libraries_of(const Case& c, std::unique_ptr<bench:
 }
 
 /// The fastest of `nests` that runs, in turns with the others. Throws `std::runtime_error` when none does.
-loops::LoopNest winner_of(measurers::Nvrtc& measurer, const Task& task,
-                          const std::vector<loops::LoopNest>& nests) {
+loops::LoopNest winner_of(measurers::Nvrtc& measurer, const Task& task, const std::vector<loops::LoopNest>& nests) {
   const std::vector<Outcome> heats = measurer.confirm(task, nests);
   const loops::LoopNest* winner = nullptr;
   double best_s = 0;
@@ -327,11 +316,10 @@ loops::LoopNest winner_of(measurers::Nvrtc& measurer, const Task& task,
   return *winner;
 }
 
-/// Our best and the libraries in turns, three times: clocks that drift meet both. What decided which is our best does not
-/// count, so that luck helps nobody.
-void compare(measurers::Nvrtc& measurer, const Task& task, const Case& c,
-             const std::vector<schedule::Schedule>& best, std::unique_ptr<bench::GpuDevice>& device,
-             Json& line) {
+/// Our best and the libraries in turns, three times: clocks that drift meet both. What decided which is our best does
+/// not count, so that luck helps nobody.
+void compare(measurers::Nvrtc& measurer, const Task& task, const Case& c, const std::vector<schedule::Schedule>& best,
+             std::unique_ptr<bench::GpuDevice>& device, Json& line) {
   std::vector<loops::LoopNest> nests;
   for (const schedule::Schedule& schedule : best) nests.push_back(loops::lower(schedule));
   const std::vector<loops::LoopNest> ours{winner_of(measurer, task, nests)};
@@ -459,9 +447,7 @@ int main(int argc, char** argv) try {
     return run_all(tuner, options);
   }
   Tuner<recipes::Ansor<Space, measurers::Nvrtc>> tuner{
-      {.model = {.objective = models::gbdt::Objective::RankPairwise},
-       .seed = 1,
-       .threads = hardware_threads()}};
+      {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = 1, .threads = hardware_threads()}};
   return run_all(tuner, options);
 } catch (const std::exception& error) {
   std::cerr << "bench_gpu_kernels: " << error.what() << '\n';

@@ -166,8 +166,7 @@ void read_whole_files(benchmark::State& state, const std::string& format, const 
 
 void describe_programs(benchmark::State& state, const char* name) {
   std::vector<data::AutoSchedulerRecord> records;
-  data::read_log<data::AutoSchedulerLog>(excerpt(name),
-                                         [&](const auto& record) { records.push_back(record); });
+  data::read_log<data::AutoSchedulerLog>(excerpt(name), [&](const auto& record) { records.push_back(record); });
   data::AutoSchedulerPrograms programs("device");
   for (auto _ : state) {
     FeatureBatch batch(features::per_statement::columns);
@@ -212,14 +211,12 @@ int main(int argc, char** argv) {
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
   if (std::filesystem::is_directory(folder)) {
     for (const auto& [format, files] : files_by_format(folder)) {
-      benchmark::RegisterBenchmark(("files/" + format).c_str(), [format = format,
-                                                                 files = files](auto& state) {
+      benchmark::RegisterBenchmark(("files/" + format).c_str(), [format = format, files = files](auto& state) {
         read_whole_files(state, format, files);
       })->Unit(benchmark::kMillisecond);
     }
   } else {
-    std::fprintf(stderr,
-                 "skipped: files/..., there is no folder '%s'; name one of tuning logs by --data=DIR\n",
+    std::fprintf(stderr, "skipped: files/..., there is no folder '%s'; name one of tuning logs by --data=DIR\n",
                  folder.c_str());
   }
   benchmark::RunSpecifiedBenchmarks();

@@ -100,9 +100,8 @@ double flop_of(const models::Mlp&, const Data& d) {
   return first(174, 256, d.rows) + inner(256, 256, d.rows) + inner(256, 513, d.programs);
 }
 double flop_of(const models::PatternAware&, const Data& d) {
-  return first(174, 256, d.rows) + inner(256, 256, d.rows) + first(23, 64, d.tokens) +
-         inner(64, 128, d.tokens) + inner(128, 4 * 128, d.tokens) +
-         inner(2 * 128, d.tokens / d.programs, d.tokens) + inner(384, 256, d.programs) +
+  return first(174, 256, d.rows) + inner(256, 256, d.rows) + first(23, 64, d.tokens) + inner(64, 128, d.tokens) +
+         inner(128, 4 * 128, d.tokens) + inner(2 * 128, d.tokens / d.programs, d.tokens) + inner(384, 256, d.programs) +
          inner(256, 513, d.programs);
 }
 double flop_of(const models::PrimitiveAttention&, const Data& d) {
@@ -143,12 +142,8 @@ void train(benchmark::State& state, Model model, const Shape& shape) {
 // Rows of real programs: two to seven statements, eight data movements, some 20 schedule primitives.
 void mlp(benchmark::State& state) { train(state, models::Mlp{}, {4096, 174, 2, 7, 0}); }
 void pattern_aware(benchmark::State& state) { train(state, models::PatternAware{}, {2048, 198, 2, 7, 8}); }
-void primitive_attention(benchmark::State& state) {
-  train(state, models::PrimitiveAttention{}, {1024, 22, 16, 25, 0});
-}
-void bilstm_attention(benchmark::State& state) {
-  train(state, models::BiLstmAttention{}, {1024, 174, 2, 7, 0});
-}
+void primitive_attention(benchmark::State& state) { train(state, models::PrimitiveAttention{}, {1024, 22, 16, 25, 0}); }
+void bilstm_attention(benchmark::State& state) { train(state, models::BiLstmAttention{}, {1024, 174, 2, 7, 0}); }
 
 BENCHMARK(mlp)->Name("networks/mlp/train")->UseManualTime()->Iterations(7)->Unit(benchmark::kMillisecond);
 BENCHMARK(pattern_aware)

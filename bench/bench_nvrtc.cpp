@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What NVRTC takes to compile a candidate for a GPU. No device is needed. Names say program, instruction (plain: float32
-// without tensor units) and architecture; 15 random schedules each. Counters: compile_ms (median), slowest_ms, both in processor
-// time of the thread that compiles, so that other programs on the machine change them little.
+// What NVRTC takes to compile a candidate for a GPU. No device is needed. Names say program, instruction (plain:
+// float32 without tensor units) and architecture; 15 random schedules each. Counters: compile_ms (median), slowest_ms,
+// both in processor time of the thread that compiles, so that other programs on the machine change them little.
 
 #include <benchmark/benchmark.h>
 
@@ -96,11 +96,10 @@ void register_benchmarks() {
     of_convolution.type = c.type;
     const Target target = gpu_target(c.device);
     for (const Task& task :
-         {program::make_task(
-              "matmul/1024",
-              program::operators::matmul_graph({.m = 1024, .n = 1024, .k = 1024, .type = c.type}), target),
-          program::make_task(bench::name_of(convolution), program::operators::conv2d_graph(of_convolution),
-                             target)}) {
+         {program::make_task("matmul/1024",
+                             program::operators::matmul_graph({.m = 1024, .n = 1024, .k = 1024, .type = c.type}),
+                             target),
+          program::make_task(bench::name_of(convolution), program::operators::conv2d_graph(of_convolution), target)}) {
       benchmark::RegisterBenchmark(
           ("nvrtc/" + task.name + "/" + c.family + "/" + target.architecture).c_str(),
           [task, family = std::string(c.family)](benchmark::State& state) { compile(state, task, family); })

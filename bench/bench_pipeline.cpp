@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of the search itself, on one core: counters candidates_per_s (mutate + replay + lower + featurize + predict, on the
-// sketches of a convolution), compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs, on all cores).
+// Speed of the search itself, on one core: counters candidates_per_s (mutate + replay + lower + featurize + predict, on
+// the sketches of a convolution), compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs,
+// on all cores).
 
 #include <benchmark/benchmark.h>
 
@@ -39,8 +40,7 @@ Task convolution() {
       host_target());
 }
 
-std::vector<schedule::Schedule> sample(const spaces::MultiLevelTiling& space, const Task& task,
-                                       std::size_t n) {
+std::vector<schedule::Schedule> sample(const spaces::MultiLevelTiling& space, const Task& task, std::size_t n) {
   std::vector<schedule::Schedule> drawn;
   for (Rng rng(1); drawn.size() < n;) {
     if (auto config = space.sample(task, rng)) drawn.push_back(*std::move(config));
@@ -87,8 +87,7 @@ void candidates(benchmark::State& state) {
     benchmark::DoNotOptimize(score.data());
     count += children.size();
   }
-  state.counters["candidates_per_s"] =
-      benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
+  state.counters["candidates_per_s"] = benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
 }
 BENCHMARK(candidates)->Name("pipeline/candidates")->Unit(benchmark::kMillisecond)->MinTime(2);
 
@@ -104,17 +103,16 @@ void compile(benchmark::State& state) {
     const loops::LoopNest nest = loops::lower(drawn[next++ % drawn.size()]);
     const auto start = std::chrono::steady_clock::now();
     benchmark::DoNotOptimize(compiler.compile(nest));
-    milliseconds.push_back(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+    milliseconds.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
   }
   state.counters["compile_ms"] = stats::median(milliseconds);
 }
 BENCHMARK(compile)->Name("pipeline/compile")->Unit(benchmark::kMillisecond)->Iterations(64);
 
 /// A whole tuning run of a kernel that takes less than 2 ms: sampling, learning, compiling, checking and timing.
-/// Seconds by phase: ask (explore, lower, featurize, predict, choose), compile (lower, compile), run (link, check, time)
-/// and tell (learn). Repeats a trial tell how calm the machine was: five at most when nothing disturbs, and one for kernels
-/// that are far slower than the best. Compiling includes the reference values of the first batch.
+/// Seconds by phase: ask (explore, lower, featurize, predict, choose), compile (lower, compile), run (link, check,
+/// time) and tell (learn). Repeats a trial tell how calm the machine was: five at most when nothing disturbs, and one
+/// for kernels that are far slower than the best. Compiling includes the reference values of the first batch.
 void trials(benchmark::State& state) {
   constexpr std::size_t budget = 256;
   constexpr std::size_t batch_size = 64;

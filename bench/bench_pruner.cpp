@@ -97,8 +97,7 @@ class Contest {
   }
 
   void report_medians(benchmark::UserCounters& found) const {
-    for (const Contestant& contestant : contestants_)
-      found[contestant.name] = stats::median(contestant.microseconds);
+    for (const Contestant& contestant : contestants_) found[contestant.name] = stats::median(contestant.microseconds);
   }
   /// Median over the batches of the time of one over that of another one.
   [[nodiscard]] double median_ratio(std::string_view slower, std::string_view quicker) const {
@@ -116,8 +115,8 @@ class Contest {
   };
 
   [[nodiscard]] const std::vector<double>& of(std::string_view name) const {
-    const auto found = std::find_if(contestants_.begin(), contestants_.end(),
-                                    [name](const Contestant& c) { return c.name == name; });
+    const auto found =
+        std::find_if(contestants_.begin(), contestants_.end(), [name](const Contestant& c) { return c.name == name; });
     if (found == contestants_.end())
       throw std::invalid_argument("nobody named '" + std::string(name) + "' takes turns");
     return found->microseconds;
@@ -160,9 +159,8 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
 
   Contest contest;
   contest.add("draft", [&](std::span<const Config> configs) { draft.score(space, task, configs, score); });
-  contest.add("first_draft", [&](std::span<const Config> configs) {
-    drafts::SymbolAnalyzer{}.score(space, task, configs, score);
-  });
+  contest.add("first_draft",
+              [&](std::span<const Config> configs) { drafts::SymbolAnalyzer{}.score(space, task, configs, score); });
   contest.add("pattern_aware", [&](std::span<const Config> configs) {
     network.predict(Movements{}.extract(space, task, configs), score);
   });
@@ -191,8 +189,7 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
   contest.report_medians(state.counters);
   state.counters["pattern_aware_over_draft"] = contest.median_ratio("pattern_aware", "draft");
   state.counters["gbdt_over_draft"] = contest.median_ratio("gbdt", "draft");
-  state.counters["of_programs_ratio"] =
-      contest.median_ratio("of_programs_pattern_aware", "of_programs_draft");
+  state.counters["of_programs_ratio"] = contest.median_ratio("of_programs_pattern_aware", "of_programs_draft");
 }
 
 template <class Draft>
@@ -214,16 +211,14 @@ void best_k(benchmark::State& state, const std::string& kind, const Target& targ
   }
   const std::vector<stats::RankedTask> ranked{{.prediction = score, .latency_s = latency_s}};
   for (const std::size_t k : {1, 5, 20})
-    state.counters["best_" + std::to_string(k) + "_512_of_8000"] =
-        stats::network_best_k_score(ranked, kept, k);
+    state.counters["best_" + std::to_string(k) + "_512_of_8000"] = stats::network_best_k_score(ranked, kept, k);
   state.counters["top_1"] = stats::network_top_k_score(ranked, 1);
   state.counters["spearman"] = stats::spearman(score, speed);
 }
 
 void add_all() {
   using drafts::SymbolAnalyzer;
-  const std::vector<std::pair<std::string, Target>> targets{{"cpu", bench::two_cores()},
-                                                            {"a100", gpu_target("A100")}};
+  const std::vector<std::pair<std::string, Target>> targets{{"cpu", bench::two_cores()}, {"a100", gpu_target("A100")}};
   for (const auto& [device, target] : targets) {
     for (const std::string kind : {"conv2d", "matmul"}) {
       const std::string name = kind + "/" + device;

@@ -21,35 +21,31 @@ using Description = dnnl::memory::desc;
 
 #if DNNL_VERSION_MAJOR >= 3
 inline dnnl::memory::dims dims(const Description& d) { return d.get_dims(); }
-inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Description& a,
-                                            const Description& b, const Description& c) {
+inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Description& a, const Description& b,
+                                            const Description& c) {
   return {engine, a, b, c};
 }
-inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine, const Description& data,
-                                                     int axis) {
+inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine, const Description& data, int axis) {
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::softmax_accurate, data, data, axis};
 }
 /// Of source, weights, destination, strides, dilation and padding before and behind.
 template <class... Geometry>
-dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine,
-                                                      const Geometry&... geometry) {
+dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const Geometry&... geometry) {
   return {engine, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto, geometry...};
 }
 #else
 inline dnnl::memory::dims dims(const Description& d) { return d.dims(); }
-inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Description& a,
-                                            const Description& b, const Description& c) {
+inline dnnl::matmul::primitive_desc product(const dnnl::engine& engine, const Description& a, const Description& b,
+                                            const Description& c) {
   return {dnnl::matmul::desc(a, b, c), engine};
 }
-inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine, const Description& data,
-                                                     int axis) {
+inline dnnl::softmax_forward::primitive_desc softmax(const dnnl::engine& engine, const Description& data, int axis) {
   return {dnnl::softmax_forward::desc(dnnl::prop_kind::forward_inference, data, axis), engine};
 }
 template <class... Geometry>
-dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine,
-                                                      const Geometry&... geometry) {
-  return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference,
-                                          dnnl::algorithm::convolution_auto, geometry...),
+dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& engine, const Geometry&... geometry) {
+  return {dnnl::convolution_forward::desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_auto,
+                                          geometry...),
           engine};
 }
 #endif
@@ -62,15 +58,14 @@ class DnnlKernel {
   struct Built {
     dnnl::primitive primitive;
     dnnl::memory::desc source, weights, destination;  ///< as the primitive wants them
-    dnnl::memory::desc plain_weights;  ///< as the graph has them; empty when they are no constant
+    dnnl::memory::desc plain_weights;                 ///< as the graph has them; empty when they are no constant
   };
   explicit DnnlKernel(std::function<Built(const dnnl::engine&)> build) : build_(std::move(build)) {}
 
   void operator()(void* const* buffers) {
     if (!state_) {
       {
-        [[maybe_unused]] const TilePalette
-            told;  // no longer than needed: threads that start meanwhile inherit it
+        [[maybe_unused]] const TilePalette told;  // no longer than needed: threads that start meanwhile inherit it
         state_ = std::make_shared<State>();
         state_->built = build_(state_->engine);
       }
@@ -91,8 +86,7 @@ class DnnlKernel {
       arguments.emplace(DNNL_ARG_WEIGHTS,
                         s.reordered ? s.reordered : dnnl::memory(s.built.weights, s.engine, buffers[1]));
     }
-    arguments.emplace(DNNL_ARG_DST,
-                      dnnl::memory(s.built.destination, s.engine, buffers[s.has_weights ? 2 : 1]));
+    arguments.emplace(DNNL_ARG_DST, dnnl::memory(s.built.destination, s.engine, buffers[s.has_weights ? 2 : 1]));
     s.built.primitive.execute(s.stream, arguments);
     s.stream.wait();
   }
@@ -145,8 +139,7 @@ inline LibraryCall dnnl_narrow_product(Product p, NarrowType narrow) {
 }
 
 struct Convolution {
-  std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1,
-               padding = 0;
+  std::int64_t batch = 1, height = 1, width = 1, in_channels = 1, out_channels = 1, kernel = 1, stride = 1, padding = 0;
   bool depthwise = false;
   DnnlTypes types = {};
 };
@@ -159,26 +152,24 @@ inline LibraryCall dnnl_convolution(Convolution s) {
     const std::int64_t ow = (s.width + 2 * s.padding - s.kernel) / s.stride + 1;
     const md source({s.batch, s.in_channels, s.height, s.width}, s.types.source, tag::nhwc);
     const md destination({s.batch, s.out_channels, oh, ow}, s.types.destination, tag::nhwc);
-    const dnnl::memory::dims kernel =
-        s.depthwise ? dnnl::memory::dims{s.in_channels, 1, 1, s.kernel, s.kernel}
-                    : dnnl::memory::dims{s.out_channels, s.in_channels, s.kernel, s.kernel};
+    const dnnl::memory::dims kernel = s.depthwise
+                                          ? dnnl::memory::dims{s.in_channels, 1, 1, s.kernel, s.kernel}
+                                          : dnnl::memory::dims{s.out_channels, s.in_channels, s.kernel, s.kernel};
     // [kh, kw, ci, co], and [kh, kw, c] for depthwise, in oneDNN's order of dimensions.
-    const md plain = s.depthwise ? md(kernel, s.types.weights,
-                                      dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
-                                 : md(kernel, s.types.weights, tag::hwio);
+    const md plain =
+        s.depthwise ? md(kernel, s.types.weights, dnnl::memory::dims{1, 1, 1, s.kernel * s.in_channels, s.in_channels})
+                    : md(kernel, s.types.weights, tag::hwio);
     const auto primitive = dnnl_interface::convolution(
-        engine, source, md(kernel, s.types.weights, tag::any), destination,
-        dnnl::memory::dims{s.stride, s.stride}, dnnl::memory::dims{0, 0},
-        dnnl::memory::dims{s.padding, s.padding}, dnnl::memory::dims{s.padding, s.padding});
-    return DnnlKernel::Built{dnnl::convolution_forward(primitive), source, primitive.weights_desc(),
-                             destination, plain};
+        engine, source, md(kernel, s.types.weights, tag::any), destination, dnnl::memory::dims{s.stride, s.stride},
+        dnnl::memory::dims{0, 0}, dnnl::memory::dims{s.padding, s.padding}, dnnl::memory::dims{s.padding, s.padding});
+    return DnnlKernel::Built{dnnl::convolution_forward(primitive), source, primitive.weights_desc(), destination,
+                             plain};
   });
 }
 
 inline LibraryCall dnnl_softmax(std::int64_t rows, std::int64_t columns) {
   return DnnlKernel([rows, columns](const dnnl::engine& engine) {
-    const dnnl::memory::desc data({rows, columns}, dnnl::memory::data_type::f32,
-                                  dnnl::memory::format_tag::ab);
+    const dnnl::memory::desc data({rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ab);
     const auto primitive = dnnl_interface::softmax(engine, data, 1);
     return DnnlKernel::Built{dnnl::softmax_forward(primitive), data, {}, data, {}};
   });

@@ -28,8 +28,7 @@ class SharedLibrary {
     library_ = ::dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (library_ == nullptr) {
       const char* reason = ::dlerror();
-      throw std::runtime_error("'" + name_ + "' cannot be loaded (" +
-                               (reason != nullptr ? reason : "no reason given") +
+      throw std::runtime_error("'" + name_ + "' cannot be loaded (" + (reason != nullptr ? reason : "no reason given") +
                                "); install it, or name its folder in LD_LIBRARY_PATH");
     }
   }
@@ -63,8 +62,7 @@ class GpuDevice {
     extra_.find(destroy_graph_, "cuGraphDestroy");
     extra_.find(destroy_executable_, "cuGraphExecDestroy");
     check(create_stream_(&stream_, CU_STREAM_NON_BLOCKING), "making a stream");
-    for (CUevent* event : {&start_, &stop_})
-      check(driver_->create_event(event, CU_EVENT_DEFAULT), "making an event");
+    for (CUevent* event : {&start_, &stop_}) check(driver_->create_event(event, CU_EVENT_DEFAULT), "making an event");
   }
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
@@ -100,10 +98,9 @@ class GpuDevice {
     const CUresult made = instantiate_(&executable, graph, 0);
     static_cast<void>(destroy_graph_(graph));
     check(made, "preparing the recording");
-    const std::shared_ptr<CUgraphExec_st> kept(executable,
-                                               [destroy = destroy_executable_](CUgraphExec_st* made_before) {
-                                                 static_cast<void>(destroy(made_before));
-                                               });
+    const std::shared_ptr<CUgraphExec_st> kept(
+        executable,
+        [destroy = destroy_executable_](CUgraphExec_st* made_before) { static_cast<void>(destroy(made_before)); });
     return [this, kept] { check(launch_graph_(kept.get(), stream_), "starting what was recorded"); };
   }
 
@@ -149,8 +146,8 @@ struct TimedWork {
   }
 };
 
-/// Of several ways that a library offers, each started run by run and recorded, the fastest here. Ways that fail are left
-/// out; throws `std::runtime_error`, with why the last failed, where all do.
+/// Of several ways that a library offers, each started run by run and recorded, the fastest here. Ways that fail are
+/// left out; throws `std::runtime_error`, with why the last failed, where all do.
 [[nodiscard]] inline TimedWork fastest_way(const GpuDevice& device, const std::vector<GpuWork>& ways) {
   constexpr unsigned recorded_runs = 16;
   TimedWork best;

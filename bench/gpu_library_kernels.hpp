@@ -25,8 +25,8 @@
 #include <cudnn.h>
 #endif
 
-/// NVIDIA's libraries, timed in this process on its own context. They are opened when they run, under the major version of
-/// their headers. Single precision is computed in single precision: TF32 and other uses of tensor units are not
+/// NVIDIA's libraries, timed in this process on its own context. They are opened when they run, under the major version
+/// of their headers. Single precision is computed in single precision: TF32 and other uses of tensor units are not
 /// allowed. Half precision is what tensor units are for.
 namespace tunewright::bench {
 
@@ -41,8 +41,7 @@ inline measurers::nvrtc::DeviceMemory random_tensor(const GpuDevice& device, pro
   memory.write(contents.data());
   return memory;
 }
-inline measurers::nvrtc::DeviceMemory tensor(const GpuDevice& device, program::ScalarType type,
-                                             std::int64_t elements) {
+inline measurers::nvrtc::DeviceMemory tensor(const GpuDevice& device, program::ScalarType type, std::int64_t elements) {
   return {device.driver(), "result", static_cast<std::size_t>(elements) * program::size_in_bytes(type)};
 }
 template <class T = void>
@@ -80,9 +79,8 @@ struct Cublas {
   decltype(&cublasSgemmStridedBatched) float_product;
   // One of several of that name for C++.
   cublasStatus_t (*half_product)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int m, int n, int k,
-                                 const void* alpha, const void* a, cudaDataType, int, const void* b,
-                                 cudaDataType, int, const void* beta, void* c, cudaDataType, int,
-                                 cublasComputeType_t, cublasGemmAlgo_t);
+                                 const void* alpha, const void* a, cudaDataType, int, const void* b, cudaDataType, int,
+                                 const void* beta, void* c, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
 };
 
 struct CublasLt {
@@ -138,8 +136,7 @@ inline TimedWork cublas_product(const GpuDevice& device, const Product& p, progr
       cublas.check(cublas.create(&handle), "cublasCreate");
       cublas.check(cublas.set_stream(handle, on.stream()), "cublasSetStream");
       // Memory of its own: the library would allocate while runs are recorded.
-      cublas.check(cublas.set_workspace(handle, detail::address(workspace), workspace.bytes()),
-                   "cublasSetWorkspace");
+      cublas.check(cublas.set_workspace(handle, detail::address(workspace), workspace.bytes()), "cublasSetWorkspace");
     }
     ~State() { cublas.destroy(handle); }
     State(const State&) = delete;
@@ -156,18 +153,17 @@ inline TimedWork cublas_product(const GpuDevice& device, const Product& p, progr
           const auto m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
           using detail::address;
           if (type == program::ScalarType::Float16) {
-            cublas.check(
-                cublas.half_product(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, address(state->b),
-                                    CUDA_R_16F, n, address(state->a), CUDA_R_16F, k, &zero, address(state->c),
-                                    CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
-                "cublasGemmEx");
+            cublas.check(cublas.half_product(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, address(state->b),
+                                             CUDA_R_16F, n, address(state->a), CUDA_R_16F, k, &zero, address(state->c),
+                                             CUDA_R_16F, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT),
+                         "cublasGemmEx");
             return;
           }
-          cublas.check(cublas.float_product(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one,
-                                            address<float>(state->b), n, p.k * p.n, address<float>(state->a),
-                                            k, p.m * p.k, &zero, address<float>(state->c), n, p.m * p.n,
-                                            static_cast<int>(p.batch)),
-                       "cublasSgemmStridedBatched");
+          cublas.check(
+              cublas.float_product(state->handle, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, address<float>(state->b), n,
+                                   p.k * p.n, address<float>(state->a), k, p.m * p.k, &zero, address<float>(state->c),
+                                   n, p.m * p.n, static_cast<int>(p.batch)),
+              "cublasSgemmStridedBatched");
         }}});
 }
 
@@ -180,9 +176,9 @@ inline TimedWork cublas_lt_product(const GpuDevice& device, const Product& p, pr
       lt.check(lt.create_product(&product_form, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescCreate");
       const cudaDataType_t held = element == program::ScalarType::Float16 ? CUDA_R_16F : CUDA_R_32F;
       const auto layout = [&](cublasLtMatrixLayout_t& to, std::int64_t rows, std::int64_t columns) {
-        lt.check(lt.create_layout(&to, held, static_cast<std::uint64_t>(rows),
-                                  static_cast<std::uint64_t>(columns), rows),
-                 "cublasLtMatrixLayoutCreate");
+        lt.check(
+            lt.create_layout(&to, held, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), rows),
+            "cublasLtMatrixLayoutCreate");
       };
       layout(a_form, product.k, product.m);
       layout(b_form, product.n, product.k);
@@ -207,14 +203,14 @@ inline TimedWork cublas_lt_product(const GpuDevice& device, const Product& p, pr
   cublasLtMatmulPreference_t preference = nullptr;
   lt.check(lt.create_preference(&preference), "cublasLtMatmulPreferenceCreate");
   const std::size_t workspace_bytes = state->workspace.bytes();
-  lt.check(lt.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
-                             sizeof workspace_bytes),
-           "cublasLtMatmulPreferenceSetAttribute");
+  lt.check(
+      lt.set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes, sizeof workspace_bytes),
+      "cublasLtMatmulPreferenceSetAttribute");
   std::array<cublasLtMatmulHeuristicResult_t, 16> proposals{};
   int found = 0;
   const cublasStatus_t status =
-      lt.propose(state->handle, state->product_form, state->b_form, state->a_form, state->c_form,
-                 state->c_form, preference, static_cast<int>(proposals.size()), proposals.data(), &found);
+      lt.propose(state->handle, state->product_form, state->b_form, state->a_form, state->c_form, state->c_form,
+                 preference, static_cast<int>(proposals.size()), proposals.data(), &found);
   lt.destroy_preference(preference);
   lt.check(status, "cublasLtMatmulAlgoGetHeuristic");
   std::vector<GpuWork> ways;
@@ -225,10 +221,9 @@ inline TimedWork cublas_lt_product(const GpuDevice& device, const Product& p, pr
                       using detail::address;
                       const float one = 1, zero = 0;
                       state->lt.check(
-                          state->lt.product(state->handle, state->product_form, &one, address(state->b),
-                                            state->b_form, address(state->a), state->a_form, &zero,
-                                            address(state->c), state->c_form, address(state->c),
-                                            state->c_form, &algorithm, address(state->workspace),
+                          state->lt.product(state->handle, state->product_form, &one, address(state->b), state->b_form,
+                                            address(state->a), state->a_form, &zero, address(state->c), state->c_form,
+                                            address(state->c), state->c_form, &algorithm, address(state->workspace),
                                             state->workspace.bytes(), stream),
                           "cublasLtMatmul");
                     }});
@@ -286,10 +281,8 @@ struct Cudnn {
 struct CudnnConvolution {
   CudnnConvolution(const GpuDevice& device, const ConvolutionShape& s, cudnnTensorFormat_t format)
       : x(random_tensor(device, program::ScalarType::Float32, s.height * s.width * s.in_channels, 1)),
-        w(random_tensor(device, program::ScalarType::Float32,
-                        s.kernel * s.kernel * s.in_channels * s.out_channels, 2)),
-        y(tensor(device, program::ScalarType::Float32,
-                 after(s, s.height) * after(s, s.width) * s.out_channels)) {
+        w(random_tensor(device, program::ScalarType::Float32, s.kernel * s.kernel * s.in_channels * s.out_channels, 2)),
+        y(tensor(device, program::ScalarType::Float32, after(s, s.height) * after(s, s.width) * s.out_channels)) {
     const auto i = [](std::int64_t value) { return static_cast<int>(value); };
     cudnn.check(cudnn.create(&handle), "cudnnCreate");
     cudnn.check(cudnn.set_stream(handle, device.stream()), "cudnnSetStream");
@@ -297,14 +290,13 @@ struct CudnnConvolution {
     cudnn.check(cudnn.create_tensor(&y_form), "cudnnCreateTensorDescriptor");
     cudnn.check(cudnn.create_filter(&w_form), "cudnnCreateFilterDescriptor");
     cudnn.check(cudnn.create_convolution(&form), "cudnnCreateConvolutionDescriptor");
-    cudnn.check(
-        cudnn.set_tensor(x_form, format, CUDNN_DATA_FLOAT, 1, i(s.in_channels), i(s.height), i(s.width)),
-        "cudnnSetTensor4dDescriptor");
-    cudnn.check(cudnn.set_tensor(y_form, format, CUDNN_DATA_FLOAT, 1, i(s.out_channels),
-                                 i(after(s, s.height)), i(after(s, s.width))),
+    cudnn.check(cudnn.set_tensor(x_form, format, CUDNN_DATA_FLOAT, 1, i(s.in_channels), i(s.height), i(s.width)),
                 "cudnnSetTensor4dDescriptor");
-    cudnn.check(cudnn.set_filter(w_form, CUDNN_DATA_FLOAT, format, i(s.out_channels), i(s.in_channels),
-                                 i(s.kernel), i(s.kernel)),
+    cudnn.check(cudnn.set_tensor(y_form, format, CUDNN_DATA_FLOAT, 1, i(s.out_channels), i(after(s, s.height)),
+                                 i(after(s, s.width))),
+                "cudnnSetTensor4dDescriptor");
+    cudnn.check(cudnn.set_filter(w_form, CUDNN_DATA_FLOAT, format, i(s.out_channels), i(s.in_channels), i(s.kernel),
+                                 i(s.kernel)),
                 "cudnnSetFilter4dDescriptor");
     cudnn.check(cudnn.set_convolution(form, i(s.padding), i(s.padding), i(s.stride), i(s.stride), 1, 1,
                                       CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
@@ -335,18 +327,16 @@ struct CudnnConvolution {
 
 }  // namespace detail
 
-/// The fastest algorithm of cuDNN that does not use tensor units, in the given layout. These are the functions that cuDNN
-/// 8 and 9 have in common; they choose among the engines that its graphs have.
-inline TimedWork cudnn_convolution(const GpuDevice& device, const ConvolutionShape& s,
-                                   cudnnTensorFormat_t layout) {
+/// The fastest algorithm of cuDNN that does not use tensor units, in the given layout. These are the functions that
+/// cuDNN 8 and 9 have in common; they choose among the engines that its graphs have.
+inline TimedWork cudnn_convolution(const GpuDevice& device, const ConvolutionShape& s, cudnnTensorFormat_t layout) {
   auto state = std::make_shared<detail::CudnnConvolution>(device, s, layout);
   const std::string name = layout == CUDNN_TENSOR_NHWC ? "cuDNN, NHWC" : "cuDNN, NCHW";
   std::array<cudnnConvolutionFwdAlgoPerf_t, CUDNN_CONVOLUTION_FWD_ALGO_COUNT> proposals{};
   int found = 0;
-  state->cudnn.check(
-      state->cudnn.propose(state->handle, state->x_form, state->w_form, state->form, state->y_form,
-                           static_cast<int>(proposals.size()), &found, proposals.data()),
-      "cudnnGetConvolutionForwardAlgorithm_v7");
+  state->cudnn.check(state->cudnn.propose(state->handle, state->x_form, state->w_form, state->form, state->y_form,
+                                          static_cast<int>(proposals.size()), &found, proposals.data()),
+                     "cudnnGetConvolutionForwardAlgorithm_v7");
   std::size_t most = 256;
   std::vector<GpuWork> ways;
   for (int i = 0; i < found; ++i) {
@@ -361,15 +351,13 @@ inline TimedWork cudnn_convolution(const GpuDevice& device, const ConvolutionSha
                       using detail::address;
                       const float one = 1, zero = 0;
                       state->cudnn.check(
-                          state->cudnn.convolve(state->handle, &one, state->x_form, address(state->x),
-                                                state->w_form, address(state->w), state->form, algorithm,
-                                                address(*state->workspace), bytes, &zero, state->y_form,
-                                                address(state->y)),
+                          state->cudnn.convolve(state->handle, &one, state->x_form, address(state->x), state->w_form,
+                                                address(state->w), state->form, algorithm, address(*state->workspace),
+                                                bytes, &zero, state->y_form, address(state->y)),
                           "cudnnConvolutionForward");
                     }});
   }
-  state->workspace =
-      std::make_unique<measurers::nvrtc::DeviceMemory>(device.driver(), "cuDNN's workspace", most);
+  state->workspace = std::make_unique<measurers::nvrtc::DeviceMemory>(device.driver(), "cuDNN's workspace", most);
   return fastest_way(device, ways);
 }
 

@@ -67,24 +67,21 @@ inline KernelCase narrow_convolution_case(std::string name, const ConvolutionSha
   KernelCase c{std::move(name), narrow_convolution_graph(s, type), {}};
   c.narrow = true;
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
-  c.libraries.push_back(
-      library_kernel("oneDNN", c.graph,
-                     dnnl_convolution({1, s.height, s.width, s.in_channels, s.out_channels, s.kernel,
-                                       s.stride, s.padding, false, dnnl_types(type)})));
+  c.libraries.push_back(library_kernel("oneDNN", c.graph,
+                                       dnnl_convolution({1, s.height, s.width, s.in_channels, s.out_channels, s.kernel,
+                                                         s.stride, s.padding, false, dnnl_types(type)})));
 #endif
   return c;
 }
 
-inline KernelCase depthwise_case(std::string name, std::int64_t size, std::int64_t channels,
-                                 std::int64_t stride) {
-  KernelCase c{
-      std::move(name),
-      program::operators::depthwise_conv2d_graph(
-          {.height = size, .width = size, .channels = channels, .kernel = 3, .stride = stride, .padding = 1}),
-      {}};
+inline KernelCase depthwise_case(std::string name, std::int64_t size, std::int64_t channels, std::int64_t stride) {
+  KernelCase c{std::move(name),
+               program::operators::depthwise_conv2d_graph(
+                   {.height = size, .width = size, .channels = channels, .kernel = 3, .stride = stride, .padding = 1}),
+               {}};
 #ifdef TUNEWRIGHT_BENCH_HAS_DNNL
-  c.libraries.push_back(library_kernel(
-      "oneDNN", c.graph, dnnl_convolution({1, size, size, channels, channels, 3, stride, 1, true, {}})));
+  c.libraries.push_back(
+      library_kernel("oneDNN", c.graph, dnnl_convolution({1, size, size, channels, channels, 3, stride, 1, true, {}})));
 #endif
   return c;
 }
@@ -116,12 +113,9 @@ inline std::vector<KernelCase> benchmark_cases() {
     const std::string extent = std::to_string(size);
     cases.push_back(product_case("matmul/" + extent + "x" + extent + "x" + extent, {1, size, size, size}));
   }
-  cases.push_back(
-      narrow_product_case("matmul_int8/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::Bytes));
-  cases.push_back(
-      narrow_product_case("matmul_bf16/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::BFloat16));
-  cases.push_back(
-      narrow_product_case("matmul_bf16/4096x1024x1024", {1, 4096, 1024, 1024}, NarrowType::BFloat16));
+  cases.push_back(narrow_product_case("matmul_int8/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::Bytes));
+  cases.push_back(narrow_product_case("matmul_bf16/1024x1024x1024", {1, 1024, 1024, 1024}, NarrowType::BFloat16));
+  cases.push_back(narrow_product_case("matmul_bf16/4096x1024x1024", {1, 4096, 1024, 1024}, NarrowType::BFloat16));
   for (const NarrowType type : {NarrowType::Bytes, NarrowType::BFloat16}) {
     const std::string narrow = type == NarrowType::Bytes ? "int8" : "bf16";
     for (const ConvolutionShape& s : resnet50_convolutions()) {

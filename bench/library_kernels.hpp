@@ -23,8 +23,9 @@
 
 /// Libraries as kernels: the same buffers, the same protocol, the same process as what we generate.
 ///
-/// A native kernel is a plain function, so the functions of libraries with their shapes sit in a table of the program. Fill it
-/// before the measurer is made: the measuring process is forked from this one and sees the table as it was then.
+/// A native kernel is a plain function, so the functions of libraries with their shapes sit in a table of the program.
+/// Fill it before the measurer is made: the measuring process is forked from this one and sees the table as it was
+/// then.
 namespace tunewright::bench {
 
 /// Buffers in the order of `codegen::Kernel`: inputs and constants in tensor order, then outputs.
@@ -50,19 +51,16 @@ void run_slot(void* const* buffers, const codegen::tunewright_runtime*) {
 }
 
 template <std::size_t... Slots>
-constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_functions(
-    std::index_sequence<Slots...>) {
+constexpr std::array<codegen::tunewright_kernel, sizeof...(Slots)> slot_functions(std::index_sequence<Slots...>) {
   return {&run_slot<Slots>...};
 }
 
 }  // namespace detail
 
 /// Enters a library's function for the outputs of `graph` into the table.
-inline LibraryKernel library_kernel(std::string library,
-                                    const std::shared_ptr<const program::ComputeGraph>& graph,
+inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<const program::ComputeGraph>& graph,
                                     LibraryCall call) {
-  static constexpr auto functions =
-      detail::slot_functions(std::make_index_sequence<detail::max_library_kernels>{});
+  static constexpr auto functions = detail::slot_functions(std::make_index_sequence<detail::max_library_kernels>{});
   std::vector<LibraryCall>& runs = detail::library_runs();
   if (runs.size() == functions.size()) throw std::length_error("the table of library kernels is full");
   const loops::LoopNest plain = loops::lower(schedule::Schedule{graph, {}});
@@ -74,7 +72,7 @@ inline LibraryKernel library_kernel(std::string library,
   return entry;
 }
 
-// ---- matrix products: C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major ---------------------------------------------
+// ---- matrix products: C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major ------------------------------------
 
 inline LibraryCall eigen_product(Product p) {
   return [p](void* const* buffers) {
@@ -84,8 +82,8 @@ inline LibraryCall eigen_product(Product p) {
     auto* c = static_cast<float*>(buffers[2]);
     for (std::int64_t i = 0; i < p.batch; ++i) {
       Eigen::Map<Matrix> result(c + i * p.m * p.n, p.m, p.n);
-      result.noalias() = Eigen::Map<const Matrix>(a + i * p.m * p.k, p.m, p.k) *
-                         Eigen::Map<const Matrix>(b + i * p.k * p.n, p.k, p.n);
+      result.noalias() =
+          Eigen::Map<const Matrix>(a + i * p.m * p.k, p.m, p.k) * Eigen::Map<const Matrix>(b + i * p.k * p.n, p.k, p.n);
     }
   };
 }

@@ -27,8 +27,8 @@ inline std::shared_ptr<const program::ComputeGraph> product_graph(const Product&
                      : ops::matmul_graph({.m = p.m, .n = p.n, .k = p.k});
 }
 
-/// Element types that tensor units multiply: bytes without sign by bytes with one, summed in int32, or bfloat16, summed in
-/// float32.
+/// Element types that tensor units multiply: bytes without sign by bytes with one, summed in int32, or bfloat16, summed
+/// in float32.
 enum class NarrowType : std::uint8_t { Bytes, BFloat16 };
 
 inline std::shared_ptr<const program::ComputeGraph> narrow_product_graph(const Product& p, NarrowType type) {
@@ -64,12 +64,12 @@ inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(con
 }
 
 inline std::string name_of(const ConvolutionShape& s) {
-  return "conv2d/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" +
-         std::to_string(s.in_channels) + "_" + std::to_string(s.out_channels) + "_k" +
-         std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
+  return "conv2d/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in_channels) +
+         "_" + std::to_string(s.out_channels) + "_k" + std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
 }
 
-/// Every distinct convolution of ResNet-50 for one 224 x 224 image: height, width, channels in and out, kernel, stride, padding.
+/// Every distinct convolution of ResNet-50 for one 224 x 224 image: height, width, channels in and out, kernel, stride,
+/// padding.
 inline std::vector<ConvolutionShape> resnet50_convolutions() {
   return {{224, 224, 3, 64, 7, 2, 3},   {56, 56, 64, 64, 1, 1, 0},     {56, 56, 64, 64, 3, 1, 1},
           {56, 56, 64, 256, 1, 1, 0},   {56, 56, 256, 64, 1, 1, 0},    {56, 56, 256, 128, 1, 1, 0},

@@ -56,8 +56,8 @@ inline std::array<double, 4> tile(double size, Rng& rng) {
 
 /// `programs` programs of `tasks` tasks in turn; every program has 2 to 6 statements, or one with
 /// `single_statement`.
-[[nodiscard]] inline SyntheticPrograms make_synthetic(std::size_t programs, std::size_t tasks,
-                                                      std::uint64_t seed, bool single_statement = false) {
+[[nodiscard]] inline SyntheticPrograms make_synthetic(std::size_t programs, std::size_t tasks, std::uint64_t seed,
+                                                      bool single_statement = false) {
   using synthetic_detail::log_scale;
   SyntheticPrograms out;
   const Rng root(seed);
@@ -84,8 +84,7 @@ inline std::array<double, 4> tile(double size, Rng& rng) {
       const bool main = s == 0;
       const double share = main ? 1.0 : std::exp2(-3.0 - static_cast<double>(s));
       const bool inlined = !main && ((fused_at >> (s % 2)) & 1U) != 0;
-      const double inner = tiles[0][3] * (main ? tiles[1][3] : 1.0),
-                   middle = inner * tiles[0][2] * tiles[2][3];
+      const double inner = tiles[0][3] * (main ? tiles[1][3] : 1.0), middle = inner * tiles[0][2] * tiles[2][3];
       // arithmetic counts
       row[0] = main ? log_scale(work) : 0.0F;
       row[1] = main ? log_scale(work) : log_scale(work * share);
@@ -134,8 +133,7 @@ inline std::array<double, 4> tile(double size, Rng& rng) {
       // arithmetic intensity at ten points, allocation, position in the nest
       for (std::size_t point = 0; point < 10; ++point) {
         const double level = static_cast<double>(point) / 9;
-        row[147 + point] =
-            log_scale(work * share / (1 + traffic) * (level * inner + (1 - level) * middle) / 1024);
+        row[147 + point] = log_scale(work * share / (1 + traffic) * (level * inner + (1 - level) * middle) / 1024);
       }
       row[157] = log_scale(work * 4 * share);
       row[160] = log_scale(tiles[0][0] * tiles[1][0] * tiles[2][0]);
@@ -151,8 +149,7 @@ inline std::array<double, 4> tile(double size, Rng& rng) {
       const double cores =
           parallel ? std::min(8.0, chunks) / (1 + 0.5 * (std::ceil(chunks / 8) * 8 / chunks - 1)) : 1.0;
       const double compute = work * share / lanes * spill * branches;
-      cost += (inlined ? 0.4 : 1.0) * std::max(compute, 0.02 * traffic) / cores +
-              200 * static_cast<double>(parallel);
+      cost += (inlined ? 0.4 : 1.0) * std::max(compute, 0.02 * traffic) / cores + 200 * static_cast<double>(parallel);
     }
     out.x.close_program();
     throughput[p] = rng.below(100) < 3 ? 0.0 : work / cost * std::exp(0.03 * rng.normal());

@@ -17,16 +17,17 @@ namespace tunewright::bench {
 
 #if defined(__x86_64__) && defined(__linux__)
 
-/// While one lives, CPUID tells its thread of the one palette there is (Intel SDM, volume 1, chapter 18): eight registers, 16 rows
-/// of 64 bytes. It does nothing where CPUID tells it anyway, where there is no AMX, or where CPUID cannot be made to
-/// fault. One at a time, and no thread may start meanwhile: it would go on asking after the answers are gone.
+/// While one lives, CPUID tells its thread of the one palette there is (Intel SDM, volume 1, chapter 18): eight
+/// registers, 16 rows of 64 bytes. It does nothing where CPUID tells it anyway, where there is no AMX, or where CPUID
+/// cannot be made to fault. One at a time, and no thread may start meanwhile: it would go on asking after the answers
+/// are gone.
 class TilePalette {
  public:
   TilePalette() {
     const Leaf hidden = ask(palettes, 0);
     const bool has_registers = (ask(features, 0).edx & amx_tile) != 0;
     if (!has_registers || hidden.eax != 0) return;
-    struct sigaction answer {};
+    struct sigaction answer{};
     answer.sa_sigaction = &TilePalette::answer;
     answer.sa_flags = SA_SIGINFO | SA_NODEFER;
     if (sigaction(SIGSEGV, &answer, &before_) != 0) return;
@@ -60,7 +61,7 @@ class TilePalette {
   }
   static Leaf told(unsigned leaf, unsigned part) {
     if (leaf == palettes && part == 0) return {.eax = 1};  // the number of the last palette
-    if (leaf == palettes && part == 1)  // 8 KiB of 1 KiB each, 64 bytes a row, 8 registers, 16 rows
+    if (leaf == palettes && part == 1)                     // 8 KiB of 1 KiB each, 64 bytes a row, 8 registers, 16 rows
       return {.eax = 8192U | 1024U << 16U, .ebx = 64U | 8U << 16U, .ecx = 16U};
     if (leaf == multiplier && part == 0) return {.ebx = 16U | 64U << 8U};  // 16 rows, 64 bytes a column
     return ask(leaf, part);
@@ -73,8 +74,7 @@ class TilePalette {
       return;
     }
     set_cpuid(true);
-    const Leaf leaf =
-        told(static_cast<unsigned>(registers[REG_RAX]), static_cast<unsigned>(registers[REG_RCX]));
+    const Leaf leaf = told(static_cast<unsigned>(registers[REG_RAX]), static_cast<unsigned>(registers[REG_RCX]));
     set_cpuid(false);
     registers[REG_RAX] = leaf.eax;
     registers[REG_RBX] = leaf.ebx;
@@ -83,7 +83,7 @@ class TilePalette {
     registers[REG_RIP] += 2;
   }
 
-  inline static struct sigaction before_ {};
+  inline static struct sigaction before_{};
   bool faults_ = false;
 };
 

@@ -27,9 +27,8 @@ using KernelRun = Run<schedule::Schedule>;
 
 /// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one.
 inline KernelTuner kernel_tuner(std::uint64_t seed) {
-  return KernelTuner{{.model = {.objective = models::gbdt::Objective::RankPairwise},
-                      .seed = seed,
-                      .threads = host_target().threads}};
+  return KernelTuner{
+      {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = host_target().threads}};
 }
 
 /// The tuned kernel beside the fastest library that ran. The speed of a shared machine changes within seconds and
@@ -56,8 +55,7 @@ inline std::optional<std::size_t> fastest(std::span<const Outcome> outcomes) {
 }
 
 inline void append(std::vector<double>& seconds, const Outcome& outcome) {
-  if (!outcome.valid())
-    throw std::runtime_error("a kernel that ran before failed: " + outcome.failure()->detail);
+  if (!outcome.valid()) throw std::runtime_error("a kernel that ran before failed: " + outcome.failure()->detail);
   for (const Seconds repeat : outcome.timing()->repeats) seconds.push_back(repeat.count());
 }
 
@@ -67,8 +65,7 @@ inline void append(std::vector<double>& seconds, const Outcome& outcome) {
 /// blocks of `rounds`, which alone count, so that being chosen as the fastest by luck helps nobody.
 /// Throws `std::runtime_error` when none of the schedules runs.
 inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const KernelCase& kernel_case,
-                          const std::vector<schedule::Schedule>& best, unsigned rounds = 11,
-                          unsigned blocks = 3) {
+                          const std::vector<schedule::Schedule>& best, unsigned rounds = 11, unsigned blocks = 3) {
   std::vector<codegen::Kernel> kernels;
   for (const schedule::Schedule& schedule : best)
     kernels.push_back(measurer.compile_kernel(task, loops::lower(schedule)));

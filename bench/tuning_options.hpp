@@ -22,8 +22,7 @@ struct TuningOptions {
   std::size_t trials = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trials);
   if (error != std::errc() || end != text.data() + text.size() || trials == 0) {
-    throw std::invalid_argument("'" + std::string(text) +
-                                "' was given for trials; give a whole number, at least 1");
+    throw std::invalid_argument("'" + std::string(text) + "' was given for trials; give a whole number, at least 1");
   }
   return trials;
 }

@@ -88,13 +88,11 @@ class XgBoost {
   }
   static DMatrixHandle make_matrix(const FeatureBatch& x) {
     DMatrixHandle matrix = nullptr;
-    require(XGDMatrixCreateFromMat(x.values().data(), x.rows(), x.columns(),
-                                   std::numeric_limits<float>::quiet_NaN(), &matrix));
+    require(XGDMatrixCreateFromMat(x.values().data(), x.rows(), x.columns(), std::numeric_limits<float>::quiet_NaN(),
+                                   &matrix));
     return matrix;
   }
-  void set(const char* name, const std::string& value) {
-    require(XGBoosterSetParam(booster_, name, value.c_str()));
-  }
+  void set(const char* name, const std::string& value) { require(XGBoosterSetParam(booster_, name, value.c_str())); }
   std::vector<float> sum_rows(DMatrixHandle matrix, const FeatureBatch& x, int training) {
     bst_ulong count = 0;
     const float* of_row = nullptr;

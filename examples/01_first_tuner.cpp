@@ -55,8 +55,7 @@ int main() {
   if (!outcomes[0].valid() || !outcomes[1].valid()) return 1;
   const Seconds plain_time = outcomes[0].timing()->median, best_time = outcomes[1].timing()->median;
   std::printf("plain loops  %8.3f ms\n", 1e3 * plain_time.count());
-  std::printf("tuned        %8.3f ms, %.0f GFLOP/s\n", 1e3 * best_time.count(),
-              1e-9 * task.flops / best_time.count());
+  std::printf("tuned        %8.3f ms, %.0f GFLOP/s\n", 1e3 * best_time.count(), 1e-9 * task.flops / best_time.count());
   const bool faster = plain_time > 2 * best_time;
   std::printf("at least twice as fast: %s\n", faster ? "yes" : "no");
   return wrong == 0 && faster ? 0 : 1;

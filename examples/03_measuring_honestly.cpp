@@ -123,8 +123,7 @@ int main() {
   // [snippet-begin measure]
   const Task task = program::make_task("matmul", program::operators::matmul_graph({.m = n, .n = n, .k = n}),
                                        host_target().with_threads(1));
-  sandbox.set_task(
-      measurers::make_task_data(task));  // random A and B; C as the reference evaluator computes it
+  sandbox.set_task(measurers::make_task_data(task));  // random A and B; C as the reference evaluator computes it
 
   measurers::Protocol protocol;
   protocol.run_timeout_seconds = 1;

@@ -4,9 +4,9 @@
 //
 // Shows:  what `features::PerStatement` says about a program, and how a cost model learns from it.
 // Run:    build/release/examples/04_features_and_first_model
-// Expect: the loop nest of one random matmul schedule and some of its features; then the share of program pairs that the model
-//         puts in the right order, which grows with the number of programs it was trained on from 0.5, a guess. The program
-//         fails when the trained model is not clearly better than a guess.
+// Expect: the loop nest of one random matmul schedule and some of its features; then the share of program pairs that
+//         the model puts in the right order, which grows with the number of programs it was trained on from 0.5, a
+//         guess. The program fails when the trained model is not clearly better than a guess.
 //
 // The programs are not run. A toy machine, given below, says how long each takes, so that every run prints the same.
 
@@ -31,13 +31,11 @@
 using namespace tunewright;
 
 // [snippet-begin toy_machine]
-/// A machine that takes a cycle for a statement and one for each operand it loads, gathers vectors lane by lane, spends two
-/// cycles on every iteration of a serial loop, and has two cores that take a while to start.
+/// A machine that takes a cycle for a statement and one for each operand it loads, gathers vectors lane by lane, spends
+/// two cycles on every iteration of a serial loop, and has two cores that take a while to start.
 class ToyMachine {
  public:
-  [[nodiscard]] double seconds(const loops::LoopNest& nest) const {
-    return cycles(nest, nest.body, nullptr) * 1e-9;
-  }
+  [[nodiscard]] double seconds(const loops::LoopNest& nest) const { return cycles(nest, nest.body, nullptr) * 1e-9; }
 
  private:
   static constexpr double cores = 2, start_cycles = 20000, iteration_cycles = 2, lanes = 8;
@@ -62,8 +60,7 @@ class ToyMachine {
         if (statement->kind == loops::Statement::Kind::Initialise) continue;
         program::visit(statement->op->body, [&](const program::ExprNode& e) {
           if (e.op != program::Op::Load) return;
-          const auto stride =
-              vector == nullptr ? 0 : loops::load_offset(nest, *statement, e).coefficient(vector->var);
+          const auto stride = vector == nullptr ? 0 : loops::load_offset(nest, *statement, e).coefficient(vector->var);
           sum += stride == 0 || stride == 1 ? 1 : lanes;
         });
       }
@@ -92,8 +89,7 @@ int main() {
 
   // [snippet-begin extract]
   const features::PerStatement featurizer;
-  const FeatureBatch x =
-      featurizer.extract(space, task, std::span<const schedule::Schedule>(configs));  // (R, 164)
+  const FeatureBatch x = featurizer.extract(space, task, std::span<const schedule::Schedule>(configs));  // (R, 164)
   // [snippet-end extract]
 
   std::printf("%s\n", loops::to_string(space.lower(task, configs[0])).c_str());
@@ -104,8 +100,7 @@ int main() {
                            "buffer0_lines", "buffer0_stride", "arith_intensity_10"}) {
     for (std::size_t c = 0; c < schema.columns.size(); ++c) {
       if (schema.columns[c].name != name) continue;
-      std::printf("  %-22s %7.3f %s\n", name, static_cast<double>(x.row(0)[c]),
-                  schema.columns[c].unit.c_str());
+      std::printf("  %-22s %7.3f %s\n", name, static_cast<double>(x.row(0)[c]), schema.columns[c].unit.c_str());
     }
   }
 

@@ -52,8 +52,7 @@ struct Laboratory {
     }
     const features::Knobs featurizer{.knobs = space.knobs()};
     x = featurizer.extract(space, data::task_of(space.table()), std::span<const spaces::TableRow>(rows));
-    for (std::size_t i = 0; i < space.size(); ++i)
-      y.push_back(static_cast<float>(best_s / space.table().cost_s(i)));
+    for (std::size_t i = 0; i < space.size(); ++i) y.push_back(static_cast<float>(best_s / space.table().cost_s(i)));
   }
 
   [[nodiscard]] FeatureBatch described(std::span<const std::size_t> which) const {
@@ -124,8 +123,8 @@ Result learn(const Laboratory& laboratory, const Sampler& sampler) {
 
 void print(const char* name, const Result& result) {
   for (std::size_t i = 0; i < budgets.size(); ++i)
-    std::printf("%-16s %3zu labels: %.3f of pairs right, best found %.3f\n", name, budgets[i],
-                result.accuracy[i], result.best[i]);
+    std::printf("%-16s %3zu labels: %.3f of pairs right, best found %.3f\n", name, budgets[i], result.accuracy[i],
+                result.best[i]);
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ struct Gpu {
 
 Gpu measured_on(const std::string& device) {
   const auto folder = std::filesystem::path(__FILE__).parent_path().parent_path() / "test" / "data";
-  auto imported = data::read_table((folder / ("kernel_tuner_convolution_" + device + ".json.gz")).string(),
-                                   {.device = device});
+  auto imported =
+      data::read_table((folder / ("kernel_tuner_convolution_" + device + ".json.gz")).string(), {.device = device});
   Gpu gpu;
   gpu.space = spaces::RecordedTable(std::make_shared<const data::Table>(std::move(imported.table)));
   gpu.task = data::task_of(gpu.space.table());

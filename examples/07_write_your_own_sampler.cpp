@@ -43,8 +43,7 @@ struct NoTwins {
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng&,
-                                                const samplers::Labelled& labelled = {}) const {
+                                                std::size_t n, Rng&, const samplers::Labelled& labelled = {}) const {
     // Those that could not be described have no place among features; they come last, whatever happens.
     const std::vector<std::size_t> pool = samplers::described_positions(score);
     samplers::Points points = samplers::summed_rows(x, pool);
@@ -150,9 +149,8 @@ std::array<double, 3> milliseconds_after(const Task& task, std::array<std::size_
 int main() {
   if (!keeps_the_rules()) return 1;
   // On a GPU schedules differ more than on a CPU, whose spaces draw good ones at random.
-  const Task task = program::make_task("matmul 512x512x512",
-                                       program::operators::matmul_graph({.m = 512, .n = 512, .k = 512}),
-                                       gpu_target("V100"));
+  const Task task = program::make_task(
+      "matmul 512x512x512", program::operators::matmul_graph({.m = 512, .n = 512, .k = 512}), gpu_target("V100"));
   constexpr std::array<std::size_t, 3> trials{32, 64, 128};
   std::printf("milliseconds of the best after %zu, %zu and %zu trials\n", trials[0], trials[1], trials[2]);
   const auto report = [](const char* name, const std::array<double, 3>& found) {

@@ -104,8 +104,7 @@ struct Version {
 std::vector<Version> versions() {
   return {{"a thread an element", thread_an_element},
           {"a tile of 4 x 4 elements a thread", [](ScheduleBuilder& s) { tile_a_thread(s); }},
-          {"operands through shared memory",
-           [](ScheduleBuilder& s) { through_shared_memory(s, tile_a_thread(s)); }},
+          {"operands through shared memory", [](ScheduleBuilder& s) { through_shared_memory(s, tile_a_thread(s)); }},
           {"virtual threads", [](ScheduleBuilder& s) { through_shared_memory(s, tile_a_thread(s, true)); }}};
 }
 
@@ -144,8 +143,7 @@ std::vector<double> expected(const Schedule& schedule) {
 
 /// Takes the barriers away, which no schedule can.
 void drop_barriers(loops::Body& body) {
-  std::erase_if(body,
-                [](const loops::Node& node) { return std::holds_alternative<loops::Barrier>(node.content); });
+  std::erase_if(body, [](const loops::Node& node) { return std::holds_alternative<loops::Barrier>(node.content); });
   for (loops::Node& node : body) {
     if (auto* loop = std::get_if<loops::Loop>(&node.content)) drop_barriers(loop->body);
   }
@@ -162,8 +160,7 @@ int main() {
     // 30 x 70 divides by no tile: guards keep threads out that have nothing to do.
     const Schedule odd = scheduled(version, 30, 70, 20);
     as_expected = as_expected && as_a_device_runs_it(odd) == expected(odd);
-    const double microseconds =
-        1e6 * machine.latency(loops::lower(scheduled(version, 1024, 1024, 1024)), v100).count();
+    const double microseconds = 1e6 * machine.latency(loops::lower(scheduled(version, 1024, 1024, 1024)), v100).count();
     if (slowest == 0) slowest = microseconds;
     fastest = microseconds;
     std::printf("%-36s %8.1f us on the simulated V100\n", version.title, microseconds);
@@ -208,7 +205,6 @@ int main() {
   // [snippet-end measure]
 
   as_expected = as_expected && race != "not noticed" && fastest < slowest / 4;
-  std::printf("all versions compute the same, and the missing barrier was noticed: %s\n",
-              as_expected ? "yes" : "no");
+  std::printf("all versions compute the same, and the missing barrier was noticed: %s\n", as_expected ? "yes" : "no");
   return as_expected ? 0 : 1;
 }

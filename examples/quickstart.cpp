@@ -73,8 +73,7 @@ void write_plot(const std::filesystem::path& folder, const std::map<std::string,
     std::ofstream data(folder / (name + ".curve"));
     for (const auto& [seconds, best] : curve.points)
       data << seconds << ' ' << curve.points.back().second / best << '\n';
-    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name
-           << "' noenhanced";
+    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name << "' noenhanced";
     first = false;
   }
   script << '\n';
@@ -96,8 +95,7 @@ std::string faults(const RunStatus& status) {
   std::string text;
   for (std::size_t f = 0; f < status.faults.size(); ++f) {
     if (status.faults[f] != 0)
-      text +=
-          (text.empty() ? "" : ", ") + std::to_string(status.faults[f]) + " " + std::string(fault_names[f]);
+      text += (text.empty() ? "" : ", ") + std::to_string(status.faults[f]) + " " + std::string(fault_names[f]);
   }
   return text.empty() ? "none" : text;
 }
@@ -112,8 +110,7 @@ int run(const Options& options) {
   Interrupt interrupt;
   std::map<std::string, Curve> curves;
 
-  std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads,
-              std::string(name(target.isa)).c_str());
+  std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads, std::string(name(target.isa)).c_str());
   std::string table;
   for (const bench::KernelCase& kernel_case : cases) {
     const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
@@ -121,8 +118,7 @@ int run(const Options& options) {
     const Outcome naive = measurer.measure_kernel(
         task, measurer.compile_kernel(task, loops::lower(schedule::Schedule{kernel_case.graph, {}})));
     Curve& curve = curves[kernel_case.name];
-    const bench::KernelRun found =
-        tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
+    const bench::KernelRun found = tuner.run(task, {.trials = options.trials}, journal, curve, Progress{}, interrupt);
     const std::vector<schedule::Schedule> best = found.history.fastest(4);
     if (best.empty())
       throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
@@ -132,22 +128,20 @@ int run(const Options& options) {
 
     const auto gflops = [&](double seconds) { return task.flops / seconds * 1e-9; };
     char row[400];
-    std::snprintf(
-        row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n",
-        kernel_case.name.c_str(),
-        milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
-        milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
-        result.ratio.value_or(0), gflops(result.tuned_s), 100 * task.flops / result.tuned_s / result.peak,
-        found.status.trials, found.status.elapsed.count(), faults(found.status).c_str());
+    std::snprintf(row, sizeof row, "%-28s %10s %10s %-8s %9s %6.2fx %8.1f %6.1f%% %7zu %7.1f  %s\n",
+                  kernel_case.name.c_str(),
+                  milliseconds(naive.valid() ? std::optional(naive.timing()->median.count()) : std::nullopt).c_str(),
+                  milliseconds(result.library_s).c_str(), result.library.c_str(), milliseconds(result.tuned_s).c_str(),
+                  result.ratio.value_or(0), gflops(result.tuned_s), 100 * task.flops / result.tuned_s / result.peak,
+                  found.status.trials, found.status.elapsed.count(), faults(found.status).c_str());
     table += row;
     for (const auto& [library, fault] : result.library_faults) std::cerr << library << ": " << fault << '\n';
     if (interrupt.should_stop()) break;
   }
   write_plot(options.output, curves);
-  std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms",
-              "", "tuned ms", "faster", "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
-  std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n",
-              options.output.c_str());
+  std::printf("\n%-28s %10s %10s %-8s %9s %7s %8s %7s %7s %7s  %s\n%s", "kernel", "naive ms", "library ms", "",
+              "tuned ms", "faster", "GFLOP/s", "of peak", "trials", "seconds", "faults", table.c_str());
+  std::printf("\njournal, plot (best_so_far.svg) and kernels (objects with C headers): %s\n", options.output.c_str());
   return interrupt.should_stop() ? 130 : 0;
 }
 

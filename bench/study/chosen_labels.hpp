@@ -42,8 +42,7 @@ class Model {
     else
       held_->predict(x, score);
   }
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
-                              std::span<float> deviation) const {
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     if (known_x_ == &x) {
       std::copy(known_score_.begin(), known_score_.end(), score.begin());
       std::copy(known_deviation_.begin(), known_deviation_.end(), deviation.begin());
@@ -64,8 +63,7 @@ class Model {
   struct Face {
     virtual ~Face() = default;
     virtual std::shared_ptr<const Face> fitted(const FeatureBatch& x, std::span<const float> y,
-                                               std::span<const std::uint32_t> group,
-                                               std::uint64_t seed) const = 0;
+                                               std::span<const std::uint32_t> group, std::uint64_t seed) const = 0;
     virtual void predict(const FeatureBatch& x, std::span<float> score) const = 0;
     virtual void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
                                         std::span<float> deviation) const = 0;
@@ -76,8 +74,7 @@ class Model {
     M model;
     explicit Holder(const M& untrained) : model(untrained) {}
     std::shared_ptr<const Face> fitted(const FeatureBatch& x, std::span<const float> y,
-                                       std::span<const std::uint32_t> group,
-                                       std::uint64_t seed) const override {
+                                       std::span<const std::uint32_t> group, std::uint64_t seed) const override {
       auto next = std::make_shared<Holder>(model);
       next->model.seed = seed;
       next->model.fit(x, y, group);
@@ -176,10 +173,9 @@ inline std::pair<Indices, Indices> start(const Programs& all, double first, cons
   std::pair<Indices, Indices> parts;
   for (auto& [number, members] : groups) {
     rng.split(number).shuffle(std::span(members));
-    const auto wanted = std::max<std::size_t>(
-        8, static_cast<std::size_t>(std::lround(first * static_cast<double>(members.size()))));
-    for (std::size_t i = 0; i < members.size(); ++i)
-      (i < wanted ? parts.first : parts.second).push_back(members[i]);
+    const auto wanted =
+        std::max<std::size_t>(8, static_cast<std::size_t>(std::lround(first * static_cast<double>(members.size()))));
+    for (std::size_t i = 0; i < members.size(); ++i) (i < wanted ? parts.first : parts.second).push_back(members[i]);
   }
   std::sort(parts.second.begin(), parts.second.end());
   return parts;
@@ -207,8 +203,7 @@ Curve learn(const Programs& all, const Model& untrained, const Model& last_untra
       curve.push_back({static_cast<double>(labelled.size()) / static_cast<double>(all.pool.size()), quality});
     }
     if (last) return curve;
-    const auto wanted =
-        static_cast<std::size_t>(std::lround(shares[step + 1] * static_cast<double>(all.pool.size())));
+    const auto wanted = static_cast<std::size_t>(std::lround(shares[step + 1] * static_cast<double>(all.pool.size())));
     if (wanted <= labelled.size()) continue;
     const FeatureBatch x = rows_of(all.x, open);
     const std::vector<std::uint32_t> tasks = data::pick(all.group, open);
@@ -242,7 +237,7 @@ Curve learn(const Programs& all, const Model& untrained, const Model& last_untra
 }
 
 /// Share at which the curve reaches `wanted`, between its steps by straight lines.
-inline double share_reaching(const Curve& curve, double Quality::*value, double wanted, double otherwise) {
+inline double share_reaching(const Curve& curve, double Quality::* value, double wanted, double otherwise) {
   for (std::size_t i = 0; i < curve.size(); ++i) {
     const double now = curve[i].quality.*value;
     if (now < wanted) continue;

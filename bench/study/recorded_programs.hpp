@@ -96,8 +96,8 @@ inline void count_quality(benchmark::State& state, std::span<const float> score,
   state.counters["pairwise_accuracy"] = stats::pairwise_accuracy(score, test.y, test.group);
   state.counters["pairwise_accuracy_clear"] = clear_pair_accuracy(score, test.y, test.group);
   for (const std::size_t k : {std::size_t{1}, std::size_t{5}}) {
-    state.counters["top" + std::to_string(k)] = stats::mean_over_tasks(
-        score, test.y, test.group, [k](auto p, auto y) { return stats::top_k_score(p, y, k); });
+    state.counters["top" + std::to_string(k)] =
+        stats::mean_over_tasks(score, test.y, test.group, [k](auto p, auto y) { return stats::top_k_score(p, y, k); });
     std::map<std::uint32_t, std::pair<std::vector<float>, std::vector<float>>> tasks;
     for (std::size_t i = 0; i < score.size(); ++i) {
       tasks[test.group[i]].first.push_back(score[i]);
@@ -116,24 +116,23 @@ struct Case {
 };
 
 /// The records of `pool` (see recorded_programs), drawn and split by `seed`.
-inline const Case& recorded_case(const std::filesystem::path& root, const std::string& pool,
-                                 const Selection& selection, const std::string& split, std::uint64_t seed) {
+inline const Case& recorded_case(const std::filesystem::path& root, const std::string& pool, const Selection& selection,
+                                 const std::string& split, std::uint64_t seed) {
   struct Loaded {
     std::string key;
     RecordedPrograms programs;
   };
   static std::optional<Loaded> loaded;
   static std::pair<std::string, Case> last;
-  const std::string key = pool + (selection.first ? " first " : " drawn ") +
-                          std::to_string(selection.records) + " " + std::to_string(selection.tasks) +
-                          (selection.primitives ? " steps " : " rows ") + std::to_string(seed);
+  const std::string key = pool + (selection.first ? " first " : " drawn ") + std::to_string(selection.records) + " " +
+                          std::to_string(selection.tasks) + (selection.primitives ? " steps " : " rows ") +
+                          std::to_string(seed);
   if (last.first == key + split) return last.second;
   last = {};
   if (!loaded || loaded->key != key) loaded = Loaded{key, recorded_programs(root, pool, selection, seed)};
   const data::Dataset& records = loaded->programs.records;
   const data::Split parts = split_by(split, records, seed);
-  last = {key + split,
-          Case{Part::of(records, parts.train), Part::of(records, parts.test), loaded->programs.left_out}};
+  last = {key + split, Case{Part::of(records, parts.train), Part::of(records, parts.test), loaded->programs.left_out}};
   return last.second;
 }
 

@@ -108,8 +108,7 @@ void write_tables(const Study& study, const std::string& title, std::ostream& ou
     out << '\n';
     for (const std::string& recipe : recipes) {
       const Counters& counters = study.results.at({data, recipe});
-      out << "| " << recipe << " | " << (counters.empty() ? 0 : counters.begin()->second.values.size())
-          << " |";
+      out << "| " << recipe << " | " << (counters.empty() ? 0 : counters.begin()->second.values.size()) << " |";
       for (const std::string& name : columns) {
         const auto found = counters.find(name);
         if (found == counters.end()) {
@@ -165,8 +164,8 @@ std::map<std::string, std::vector<Curve>> write_data(const Study& study, std::os
   return curves;
 }
 
-void write_script(const Study& study, const std::string& name,
-                  const std::map<std::string, std::vector<Curve>>& curves, std::ostream& out) {
+void write_script(const Study& study, const std::string& name, const std::map<std::string, std::vector<Curve>>& curves,
+                  std::ostream& out) {
   const std::string wanted = study.counters.contains("pairwise_accuracy") || study.counters.empty()
                                  ? "pairwise_accuracy"
                                  : *study.counters.begin();
@@ -176,15 +175,14 @@ void write_script(const Study& study, const std::string& name,
     column += 2;
   }
   out << "# SPDX-License-Identifier: Apache-2.0\n"
-      << "set terminal svg size 900," << 320 * std::max<std::size_t>(curves.size(), 1) << "\nset output '"
-      << name << ".svg'\nset multiplot layout " << std::max<std::size_t>(curves.size(), 1)
+      << "set terminal svg size 900," << 320 * std::max<std::size_t>(curves.size(), 1) << "\nset output '" << name
+      << ".svg'\nset multiplot layout " << std::max<std::size_t>(curves.size(), 1)
       << ",1\nset key outside noenhanced\nset title noenhanced\nset ylabel '" << wanted << "' noenhanced\n";
   for (const auto& [data, lines] : curves) {
     out << "set title '" << data << "'\nplot ";
     for (std::size_t i = 0; i < lines.size(); ++i) {
-      out << (i == 0 ? "" : ", \\\n  ") << "'" << name << ".dat' index " << lines[i].block
-          << " using 1:" << column << ":" << column + 1 << " with yerrorlines title '" << lines[i].title
-          << "'";
+      out << (i == 0 ? "" : ", \\\n  ") << "'" << name << ".dat' index " << lines[i].block << " using 1:" << column
+          << ":" << column + 1 << " with yerrorlines title '" << lines[i].title << "'";
     }
     out << '\n';
   }
@@ -203,8 +201,7 @@ int main(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
       const std::string name = std::filesystem::path(argv[i]).stem().string();
       const Study study = read(argv[i]);
-      std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")),
-          script(out / (name + ".gp"));
+      std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
       write_tables(study, name, tables);
       write_script(study, name, write_data(study, numbers), script);
     }

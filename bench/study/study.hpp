@@ -84,8 +84,8 @@ inline Options take_options(int& argc, char** argv, const Plan& plan) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     const std::size_t equals = word.find('=');
-    const bool ours = word.starts_with("--") && !word.starts_with("--benchmark_") &&
-                      !word.starts_with("--v=") && equals != std::string_view::npos;
+    const bool ours = word.starts_with("--") && !word.starts_with("--benchmark_") && !word.starts_with("--v=") &&
+                      equals != std::string_view::npos;
     if (!ours) {
       argv[kept++] = argv[i];
       continue;
@@ -110,8 +110,7 @@ inline std::vector<std::filesystem::path> files(const std::filesystem::path& roo
                                                 std::string_view ending = ".gz") {
   std::vector<std::filesystem::path> found;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
-    if (entry.is_regular_file() && entry.path().filename().string().ends_with(ending))
-      found.push_back(entry.path());
+    if (entry.is_regular_file() && entry.path().filename().string().ends_with(ending)) found.push_back(entry.path());
   }
   std::sort(found.begin(), found.end());
   return found;
@@ -158,8 +157,7 @@ int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
     const Options options = take_options(argc, argv, plan);
     for (const std::string& folder : plan.folders) {
       if (!options.data.empty() && std::filesystem::is_directory(options.data / folder)) continue;
-      std::fprintf(stderr,
-                   "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",
+      std::fprintf(stderr, "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",
                    folder.c_str());
       return 0;
     }

@@ -143,18 +143,17 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv, {.folders = {"roller-tvm-logs", "bennu-ansor"}, .seeds = 3},
-      [](const study::Options& options) {
-        const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};
-        const study::Selection first{.records = 128, .first = true, .tasks = options.tasks};
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
-          for (const study::Selection& selection : {drawn, first}) {
-            for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-              add_all({"gpu", split, selection}, seed, options);
-            add_all({"x86", "within_task", selection}, seed, options);
-            add_all({"all", "by_target_x86", selection}, seed, options);
-          }
-        }
-      });
+  return study::run(argc, argv, {.folders = {"roller-tvm-logs", "bennu-ansor"}, .seeds = 3},
+                    [](const study::Options& options) {
+                      const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};
+                      const study::Selection first{.records = 128, .first = true, .tasks = options.tasks};
+                      for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+                        for (const study::Selection& selection : {drawn, first}) {
+                          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+                            add_all({"gpu", split, selection}, seed, options);
+                          add_all({"x86", "within_task", selection}, seed, options);
+                          add_all({"all", "by_target_x86", selection}, seed, options);
+                        }
+                      }
+                    });
 }

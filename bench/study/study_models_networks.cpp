@@ -48,8 +48,7 @@ FeatureBatch as_part_zero(const FeatureBatch& x, std::size_t columns_behind) {
 }
 
 template <class Model>
-void add(const std::string& recipe, Model model, const Set& set, std::uint64_t seed,
-         const study::Options& options) {
+void add(const std::string& recipe, Model model, const Set& set, std::uint64_t seed, const study::Options& options) {
   model.threads = options.few("threads", 2);
   model.seed = seed + 43;
   const std::filesystem::path root = options.data;
@@ -65,8 +64,7 @@ void add(const std::string& recipe, Model model, const Set& set, std::uint64_t s
       test = &wide_test;
     }
     Model fitted = model;
-    state.counters["train_s"] =
-        study::seconds_of([&] { fitted.fit(*train, data.train.y, data.train.group); });
+    state.counters["train_s"] = study::seconds_of([&] { fitted.fit(*train, data.train.y, data.train.group); });
     std::vector<float> score(data.test.y.size());
     fitted.predict(*test, score);
     study::count_quality(state, score, data.test);
@@ -99,14 +97,11 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 2}, [](const study::Options& options) {
-        const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
-        const study::Selection first{
-            .records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
-          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-            for (const study::Selection& selection : {drawn, first})
-              add_all({"gpu", split, selection}, seed, options);
-      });
+  return study::run(argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 2}, [](const study::Options& options) {
+    const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
+    const study::Selection first{.records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
+    for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+      for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+        for (const study::Selection& selection : {drawn, first}) add_all({"gpu", split, selection}, seed, options);
+  });
 }

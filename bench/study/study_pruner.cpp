@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How soon drafting first reaches what Ansor's search ends with.
 //
-//   study_pruner [--machine=simulated|real] [--seeds=N --first_seed=N --tasks=N --trials=N] [--trial_ms=N] [--threads=N]
-//                [--least_steps=N --batch_programs=N --epochs=N --rate_e6=N] [--steps=N --renewal_percent=N --growth_percent=N]
-//                [--hidden=N] [--population=N] [--bred=N]
+//   study_pruner [--machine=simulated|real] [--seeds=N --first_seed=N --tasks=N --trials=N] [--trial_ms=N]
+//                [--threads=N] [--least_steps=N --batch_programs=N --epochs=N --rate_e6=N]
+//                [--steps=N --renewal_percent=N --growth_percent=N] [--hidden=N] [--population=N] [--bred=N]
 //
 // Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10.
 // Trees are trained anew whenever data grew by a fifth; the network, `--hidden` (128) wide, at doublings, in at least
@@ -14,14 +14,13 @@
 // the network but sets drawn at random. Tasks for two cores and for two GPUs; with --machine=real those for this
 // machine's CPU, compiled and run. Ansor is searched first for even seeds and last for odd ones.
 //
-// Time: on the simulated machine, `--trial_ms` (1000: compiling and measuring a candidate) a trial, and the processor time
-// the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall time, and
-// searches have as many threads as the machine.
-// Counters:
+// Time: on the simulated machine, `--trial_ms` (1000: compiling and measuring a candidate) a trial, and the processor
+// time the search itself takes on this machine, exploring and learning, on one thread. With --machine=real it is wall
+// time, and searches have as many threads as the machine. Counters:
 //   ansor_us, final_us             latency of the best program at the end
 //   reached                        1 where Ansor's final latency was reached
-//   speedup                        as Pruner's paper has it: Ansor's whole time / time to reach its final latency; where
-//                                  that was not reached, Ansor's whole time / the whole time
+//   speedup                        as Pruner's paper has it: Ansor's whole time / time to reach its final latency;
+//                                  where that was not reached, Ansor's whole time / the whole time
 //   speedup_trials                 the same, counted in trials
 //   ansor_speedup                  of Ansor over itself: it may be done long before its budget is
 //   total_s, ansor_total_s         time of the whole search; reaching_s: until Ansor's final latency was reached
@@ -158,18 +157,17 @@ Counters compare(const Course& ansor, const Course& other, const Settings& setti
   const Course::Point &theirs = ansor.last(), &ours = other.last();
   const Course::Point& reached = other.reaching(theirs.best_s);
   const double best_s = std::min(theirs.best_s, ours.best_s);
-  Counters counters{
-      {"ansor_us", 1e6 * theirs.best_s},
-      {"final_us", 1e6 * ours.best_s},
-      {"reached", ours.best_s <= theirs.best_s ? 1 : 0},
-      {"speedup", theirs.elapsed_s / reached.elapsed_s},
-      {"speedup_trials", static_cast<double>(theirs.trials) / static_cast<double>(reached.trials)},
-      {"ansor_speedup", theirs.elapsed_s / ansor.reaching(theirs.best_s).elapsed_s},
-      {"total_s", ours.elapsed_s},
-      {"ansor_total_s", theirs.elapsed_s},
-      {"reaching_s", reached.elapsed_s},
-      {"search_s", other.search_s},
-      {"ansor_search_s", ansor.search_s}};
+  Counters counters{{"ansor_us", 1e6 * theirs.best_s},
+                    {"final_us", 1e6 * ours.best_s},
+                    {"reached", ours.best_s <= theirs.best_s ? 1 : 0},
+                    {"speedup", theirs.elapsed_s / reached.elapsed_s},
+                    {"speedup_trials", static_cast<double>(theirs.trials) / static_cast<double>(reached.trials)},
+                    {"ansor_speedup", theirs.elapsed_s / ansor.reaching(theirs.best_s).elapsed_s},
+                    {"total_s", ours.elapsed_s},
+                    {"ansor_total_s", theirs.elapsed_s},
+                    {"reaching_s", reached.elapsed_s},
+                    {"search_s", other.search_s},
+                    {"ansor_search_s", ansor.search_s}};
   for (const std::size_t part : {20, 10, 4, 2, 1}) {
     const std::size_t trials = settings.trials / part;
     counters["best_" + std::to_string(trials)] = best_s / other.best_after(trials);
@@ -179,8 +177,7 @@ Counters compare(const Course& ansor, const Course& other, const Settings& setti
 }
 
 Task task_of(const std::string& kind, const Target& target) {
-  const auto conv = [](std::int64_t size, std::int64_t in, std::int64_t out, std::int64_t kernel,
-                       std::int64_t stride) {
+  const auto conv = [](std::int64_t size, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
     return ops::conv2d_graph({.height = size,
                               .width = size,
                               .in_channels = in,
@@ -211,13 +208,11 @@ struct RandomDraft : recipes::Pruner<Space, Measurer> {
 };
 
 template <class Measurer>
-void add_studies(const study::Options& options, const Settings& settings,
-                 const std::vector<Target>& targets) {
+void add_studies(const study::Options& options, const Settings& settings, const std::vector<Target>& targets) {
   using Ansor = recipes::Ansor<Space, Measurer>;
   using Pruner = recipes::Pruner<Space, Measurer>;
   using Form = drafts::SymbolAnalyzer::Form;
-  const auto ansor =
-      std::make_shared<std::map<std::string, Course>>();  // by task and seed: one search for all
+  const auto ansor = std::make_shared<std::map<std::string, Course>>();  // by task and seed: one search for all
   const auto all = std::make_shared<std::map<std::string, std::vector<Counters>>>();
   const std::size_t tasks = options.tasks == 0 ? kinds.size() : std::min(options.tasks, kinds.size());
   const std::size_t first_seed = options.number("first_seed", 0);
@@ -250,8 +245,8 @@ void add_studies(const study::Options& options, const Settings& settings,
       };
       const auto pruner = [=](Form form) {
         return [=](const Task& task, std::uint64_t own_seed) {
-          return course(Parts<Pruner>{.draft = {.form = form}, .sampler = recipes::pruner_sampler()}, task,
-                        own_seed, settings);
+          return course(Parts<Pruner>{.draft = {.form = form}, .sampler = recipes::pruner_sampler()}, task, own_seed,
+                        settings);
         };
       };
       add("pruner", pruner(Form::Levels));
@@ -260,9 +255,8 @@ void add_studies(const study::Options& options, const Settings& settings,
         add("pruner_printed", pruner(Form::Printed));
       }
       add("random_draft", [=](const Task& task, std::uint64_t own_seed) {
-        return course(
-            Parts<RandomDraft<Measurer>>{.explorer = {.pool = 512}, .sampler = recipes::pruner_sampler()},
-            task, own_seed, settings);
+        return course(Parts<RandomDraft<Measurer>>{.explorer = {.pool = 512}, .sampler = recipes::pruner_sampler()},
+                      task, own_seed, settings);
       });
     }
   }
@@ -291,8 +285,7 @@ int main(int argc, char** argv) {
     training.learning_rate = static_cast<float>(options.number("rate_e6", 1000)) / 1e6F;
     const std::string machine = options.text("machine", "simulated");
     if (machine == "simulated") {
-      add_studies<measurers::Simulated>(options, settings,
-                                        {bench::two_cores(), gpu_target("A100"), gpu_target("T4")});
+      add_studies<measurers::Simulated>(options, settings, {bench::two_cores(), gpu_target("A100"), gpu_target("T4")});
     } else if (machine == "real") {
       Target host = host_target();
       host.name = "host";

@@ -77,10 +77,9 @@ const Sides& sides_of(const study::Options& options, const std::string& split, s
   if (last && last->first == key) return last->second;
   last.reset();
   Sides sides;
-  sides.records =
-      study::recorded_programs(options.data, "gpu",
-                               {.records = options.number("records", 120), .tasks = options.tasks}, seed)
-          .records;
+  sides.records = study::recorded_programs(options.data, "gpu",
+                                           {.records = options.number("records", 120), .tasks = options.tasks}, seed)
+                      .records;
   sides.split = study::split_by(split, sides.records, seed);
   sides.train = sides.records.subset(sides.split.train);
   sides.test = study::Part::of(sides.records, sides.split.test);
@@ -104,8 +103,7 @@ std::vector<std::size_t> thin_groups(const Sides& sides, double share, const Thi
 }
 
 // Records of unlike speed: again and again the one goes whose neighbours in log latency are closest to each other.
-std::vector<std::size_t> far_labels(const Sides& sides, std::vector<std::size_t> members,
-                                    std::size_t wanted) {
+std::vector<std::size_t> far_labels(const Sides& sides, std::vector<std::size_t> members, std::size_t wanted) {
   const auto cost = [&](std::size_t i) { return sides.train.cost_s[members[i]]; };
   std::sort(members.begin(), members.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(sides.train.cost_s[a], a) < std::pair(sides.train.cost_s[b], b);
@@ -126,15 +124,13 @@ std::vector<std::size_t> far_labels(const Sides& sides, std::vector<std::size_t>
 }
 
 // Drops records slower than `slowest` times the best but for a share of `spare`, then at random.
-std::vector<std::size_t> without_slow(const Sides& sides, double share, double slowest, double spare,
-                                      const Rng& rng) {
+std::vector<std::size_t> without_slow(const Sides& sides, double share, double slowest, double spare, const Rng& rng) {
   return thin_groups(sides, share, [&](const std::vector<std::size_t>& members, std::size_t wanted) {
     double best = std::numeric_limits<double>::infinity();
     for (const std::size_t i : members) best = std::min(best, sides.train.cost_s[i]);
     std::vector<std::size_t> kept;
     for (const std::size_t i : members)
-      if (sides.train.cost_s[i] <= slowest * best || rng.split(1).split(i).uniform() < spare)
-        kept.push_back(i);
+      if (sides.train.cost_s[i] <= slowest * best || rng.split(1).split(i).uniform() < spare) kept.push_back(i);
     Rng own = rng.split(2).split(members.front());
     own.shuffle(std::span(kept));
     kept.resize(std::min(kept.size(), wanted));
@@ -143,8 +139,8 @@ std::vector<std::size_t> without_slow(const Sides& sides, double share, double s
 }
 
 template <class Keep>
-void add(const std::string& recipe, const std::string& split, std::uint64_t seed,
-         const study::Options& options, const Keep& keep) {
+void add(const std::string& recipe, const std::string& split, std::uint64_t seed, const study::Options& options,
+         const Keep& keep) {
   study::add(recipe, split, seed, [=](benchmark::State& state) {
     const Sides& sides = sides_of(options, split, seed);
     const std::vector<std::size_t> kept = keep(sides, Rng(seed).split(7));
@@ -158,8 +154,8 @@ void add(const std::string& recipe, const std::string& split, std::uint64_t seed
   });
 }
 
-void add_pruning(const std::string& recipe, const std::string& split, std::uint64_t seed,
-                 const study::Options& options, data::Pruning pruning) {
+void add_pruning(const std::string& recipe, const std::string& split, std::uint64_t seed, const study::Options& options,
+                 data::Pruning pruning) {
   pruning.min_records = options.number("min_records", 48);
   add(recipe, split, seed, options,
       [pruning](const Sides& sides, const Rng& rng) { return data::prune(sides.train, pruning, rng); });
@@ -182,42 +178,38 @@ void add_all(const std::string& split, std::uint64_t seed, const study::Options&
                                                                             {0.7, 0.4, 0.5},
                                                                             {0.7, 0.25, 0.1}}) {
     const auto percent = [](double share) { return std::to_string(std::lround(100 * share)); };
-    add_pruning("prune_rows" + percent(rows) + "_floor" + percent(floor) + "_slow" + percent(slow), split,
-                seed, options, {.task_rows = rows, .floor = floor, .slow_share = slow, .distinct_share = 1});
+    add_pruning("prune_rows" + percent(rows) + "_floor" + percent(floor) + "_slow" + percent(slow), split, seed,
+                options, {.task_rows = rows, .floor = floor, .slow_share = slow, .distinct_share = 1});
   }
   constexpr double share = 0.55;
   add("far_labels", split, seed, options, [](const Sides& sides, const Rng&) {
-    return thin_groups(sides, share, [&](const auto& members, std::size_t wanted) {
-      return far_labels(sides, members, wanted);
-    });
+    return thin_groups(sides, share,
+                       [&](const auto& members, std::size_t wanted) { return far_labels(sides, members, wanted); });
   });
-  for (const auto& [slowest, spare] :
-       std::vector<std::pair<double, double>>{{3, 0.0}, {5, 0.25}, {10, 0.25}}) {
+  for (const auto& [slowest, spare] : std::vector<std::pair<double, double>>{{3, 0.0}, {5, 0.25}, {10, 0.25}}) {
     add("without_" + std::to_string(std::lround(slowest)) + "x_slower", split, seed, options,
         [slowest = slowest, spare = spare](const Sides& sides, const Rng& rng) {
           return without_slow(sides, share, slowest, spare, rng);
         });
   }
   for (const std::size_t percent : {25U, 45U, 65U}) {
-    add("uniform@" + std::to_string(percent), split, seed, options,
-        [percent](const Sides& sides, const Rng& rng) {
-          std::vector<std::size_t> kept = everything(sides);
-          Rng own = rng;
-          own.shuffle(std::span(kept));
-          kept.resize(kept.size() * (100 - percent) / 100);
-          std::sort(kept.begin(), kept.end());
-          return kept;
-        });
+    add("uniform@" + std::to_string(percent), split, seed, options, [percent](const Sides& sides, const Rng& rng) {
+      std::vector<std::size_t> kept = everything(sides);
+      Rng own = rng;
+      own.shuffle(std::span(kept));
+      kept.resize(kept.size() * (100 - percent) / 100);
+      std::sort(kept.begin(), kept.end());
+      return kept;
+    });
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 5}, [](const study::Options& options) {
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
-          for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-            add_all(split, seed, options);
-      });
+  return study::run(argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 5}, [](const study::Options& options) {
+    for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+      for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+        add_all(split, seed, options);
+  });
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many labels a sampler needs before a model ranks as well as one taught the whole pool.
 //
-//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N --models=gbdt,gbdt_pairwise,mlp,mlp_steps]
-//                  [--pool=N --test=N]
+//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N]
+//                  [--models=gbdt,gbdt_pairwise,mlp,mlp_steps] [--pool=N --test=N]
 //
 // spaces: every exhaustive space one by one. tasks: Ansor and AutoTVM logs one by one, `--tasks` of them. pool: the
 // programs of many Ansor tasks at once, judged on tasks that are not among them.
@@ -85,8 +85,7 @@ using Counters = std::map<std::string, double>;
 std::string percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))); }
 
 // What one model and one sampler make of one data set.
-using Learn =
-    std::function<Curve(const Programs&, const std::vector<double>&, bool every_step, std::uint64_t)>;
+using Learn = std::function<Curve(const Programs&, const std::vector<double>&, bool every_step, std::uint64_t)>;
 
 struct Recipe {
   std::string model, sampler;
@@ -128,16 +127,14 @@ void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Mo
   add("variance", samplers::Uncertainty{.acquisition = samplers::Acquisition::Variance});
   add("margin", samplers::Uncertainty{.acquisition = samplers::Acquisition::Margin});
   add("expected_improvement", samplers::Uncertainty{});
-  add("upper_confidence_bound",
-      samplers::Uncertainty{.acquisition = samplers::Acquisition::UpperConfidenceBound});
+  add("upper_confidence_bound", samplers::Uncertainty{.acquisition = samplers::Acquisition::UpperConfidenceBound});
   add("core_set", samplers::CoreSet{});
   add("badge", samplers::Badge{});
   add("cluster_centres", samplers::ClusterCentres{});
   add("diverse_top_k", samplers::DiverseTopK{});
   using Errors = models::Gbdt;
-  add("ping_pong",
-      samplers::UncertaintyPingPong<Errors>{
-          .error_predictor = {.rounds = 30, .objective = models::gbdt::Objective::Squared, .threads = 1}});
+  add("ping_pong", samplers::UncertaintyPingPong<Errors>{
+                       .error_predictor = {.rounds = 30, .objective = models::gbdt::Objective::Squared, .threads = 1}});
 }
 
 // Failures must teach: the objective is the plain squared error.
@@ -204,8 +201,7 @@ std::string stem(const std::filesystem::path& file) {
 std::vector<Source> exhaustive_spaces(const study::Options& options) {
   std::vector<Source> sources;
   for (const char* kernel : {"convolution", "convolution_milo", "dedispersion_milo", "gemm", "ktt"}) {
-    for (const auto& file :
-         study::files(options.data, std::string("kernel-tuner-hub/") + kernel, ".json.gz")) {
+    for (const auto& file : study::files(options.data, std::string("kernel-tuner-hub/") + kernel, ".json.gz")) {
       if (stem(file).ends_with("_T4")) continue;  // one of the others in another format
       sources.push_back(source(std::string(kernel) + "_" + stem(file), "kernel_tuner", options, [file] {
         return programs_of(data::read_table(file.string(), {.device = "device"}).table);
@@ -248,14 +244,12 @@ std::vector<Source> recorded_tasks(const study::Options& options, std::size_t co
   for (std::size_t number = 0; number < 2 * of_device; ++number) {
     sources.push_back(source("ansor_" + std::to_string(number), "ansor_tasks", options, [=] {
       if (ansor->size() == 0) {
-        *ansor = study::recorded_programs(options.data, "gpu", {.records = 1000, .tasks = 2 * of_device}, 1)
-                     .records;
+        *ansor = study::recorded_programs(options.data, "gpu", {.records = 1000, .tasks = 2 * of_device}, 1).records;
         const auto groups = ansor->by_group();
         for (std::size_t g = 0; g < groups.size(); ++g)
           if (groups[g].size() >= least_records) large->push_back(static_cast<std::uint32_t>(g));
       }
-      if (number >= large->size())
-        throw std::runtime_error("too few logs of 400 records; give fewer --tasks");
+      if (number >= large->size()) throw std::runtime_error("too few logs of 400 records; give fewer --tasks");
       return programs_of(*ansor, (*large)[number]);
     }));
   }
@@ -273,9 +267,8 @@ std::vector<Source> recorded_tasks(const study::Options& options, std::size_t co
 }
 
 Counters count(const Curve& curve, const Quality& full, const Curve& random) {
-  Counters counters{{"full_accuracy", full.accuracy},
-                    {"full_top5", full.top5},
-                    {"full_overestimation", full.overestimation}};
+  Counters counters{
+      {"full_accuracy", full.accuracy}, {"full_top5", full.top5}, {"full_overestimation", full.overestimation}};
   for (std::size_t i = 0; i < curve.size(); ++i) {
     const double share = steps[i];
     if (share != .02 && share != .05 && share != .1 && share != .2 && share != .5) continue;
@@ -285,13 +278,11 @@ Counters count(const Curve& curve, const Quality& full, const Curve& random) {
     counters["overestimation_" + percent(share)] = q.overestimation;
     counters["found_" + percent(share)] = q.found;
   }
-  counters["share_to_full_accuracy"] =
-      study::share_reaching(curve, &Quality::accuracy, full.accuracy - 0.01, 1);
+  counters["share_to_full_accuracy"] = study::share_reaching(curve, &Quality::accuracy, full.accuracy - 0.01, 1);
   counters["share_to_full_top5"] = study::share_reaching(curve, &Quality::top5, full.top5 - 0.01, 1);
   const auto tenth = static_cast<std::size_t>(std::find(steps.begin(), steps.end(), .1) - steps.begin());
   counters["labels_vs_random"] =
-      study::share_reaching(curve, &Quality::accuracy, random[tenth].quality.accuracy, .5) /
-      random[tenth].share;
+      study::share_reaching(curve, &Quality::accuracy, random[tenth].quality.accuracy, .5) / random[tenth].share;
   return counters;
 }
 
@@ -321,8 +312,8 @@ void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& s
         const Curve curve = recipe.learn(shared.all, steps, true, seed);
         if (recipe.sampler == "random") shared.random[recipe.model] = curve;
         const auto random = shared.random.find(recipe.model);
-        const Counters counters = count(curve, shared.full.at(recipe.model),
-                                        random == shared.random.end() ? curve : random->second);
+        const Counters counters =
+            count(curve, shared.full.at(recipe.model), random == shared.random.end() ? curve : random->second);
         of_group[recipe.name() + source.group + std::to_string(seed)].push_back(counters);
         report(state, counters);
       });
@@ -373,8 +364,8 @@ Pool& pool_of(const study::Options& options, std::uint64_t seed) {
   static std::unique_ptr<Pool> last;
   if (!records) {
     const study::Selection selection{.records = options.number("records", 100000), .tasks = options.tasks};
-    records = std::make_unique<const data::Dataset>(
-        study::recorded_programs(options.data, "gpu", selection, 1).records);
+    records =
+        std::make_unique<const data::Dataset>(study::recorded_programs(options.data, "gpu", selection, 1).records);
   }
   if (!last || last->seed != seed) {
     last.reset();
@@ -390,8 +381,7 @@ void add_pool(const std::vector<Recipe>& recipes, const study::Options& options,
       if (pool.whole.find(recipe.model) == pool.whole.end())
         pool.whole[recipe.model] = recipe.learn(pool.programs, {1.0}, false, seed).back().quality;
       const Quality& whole = pool.whole.at(recipe.model);
-      const Step last =
-          shares.front() == 1 ? Step{1, whole} : recipe.learn(pool.programs, shares, false, seed).back();
+      const Step last = shares.front() == 1 ? Step{1, whole} : recipe.learn(pool.programs, shares, false, seed).back();
       state.counters["pairwise_accuracy"] = last.quality.accuracy;
       state.counters["pairwise_accuracy_clear"] = last.quality.clear;
       state.counters["top5"] = last.quality.top5;
@@ -441,40 +431,38 @@ Model pool_mlp(unsigned least_steps, const study::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(
-      argc, argv, {.folders = {"kernel-tuner-hub", "roller-tvm-logs"}, .seeds = 1},
-      [](const study::Options& options) {
-        const std::string part = options.text("part", "all"),
-                          models = options.text("models", "gbdt,gbdt_pairwise,mlp,mlp_steps");
-        const auto wants = [&](const char* one) { return part == one || part == "all"; };
-        const auto models_has = [&](const std::string& one) {
-          return ("," + models + ",").find("," + one + ",") != std::string::npos;
-        };
-        std::vector<Recipe> single, pool;
-        const auto add = [](std::vector<Recipe>& to, const char* name, const Model& model, bool biases_only) {
-          add_recipes(to, name, model, model, biases_only);
-        };
-        using Objective = models::gbdt::Objective;
-        if (models_has("gbdt")) {
-          add(single, "gbdt", Model(small_gbdt()), false);
-          add(pool, "gbdt", pool_gbdt(Objective::SummedOverStatements, options), true);
-        }
-        if (models_has("gbdt_pairwise"))
-          add(pool, "gbdt_pairwise", pool_gbdt(Objective::RankPairwise, options), true);
-        if (models_has("mlp")) {
-          add(single, "mlp", Model(small_mlp()), false);
-          add(pool, "mlp", pool_mlp(300, options), true);
-        }
-        if (models_has("mlp_steps")) {
-          // 6 epochs of 114,000 programs in batches of 256.
-          add_recipes(pool, "mlp_steps", pool_mlp(300, options), pool_mlp(2700, options), true);
-        }
-        const std::uint64_t first = options.number("first_seed", 0);
-        for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
-          if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);
-          if (wants("tasks"))
-            add_single(single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks), seed);
-          if (wants("pool")) add_pool(pool, options, seed);
-        }
-      });
+  return study::run(argc, argv, {.folders = {"kernel-tuner-hub", "roller-tvm-logs"}, .seeds = 1},
+                    [](const study::Options& options) {
+                      const std::string part = options.text("part", "all"),
+                                        models = options.text("models", "gbdt,gbdt_pairwise,mlp,mlp_steps");
+                      const auto wants = [&](const char* one) { return part == one || part == "all"; };
+                      const auto models_has = [&](const std::string& one) {
+                        return ("," + models + ",").find("," + one + ",") != std::string::npos;
+                      };
+                      std::vector<Recipe> single, pool;
+                      const auto add = [](std::vector<Recipe>& to, const char* name, const Model& model,
+                                          bool biases_only) { add_recipes(to, name, model, model, biases_only); };
+                      using Objective = models::gbdt::Objective;
+                      if (models_has("gbdt")) {
+                        add(single, "gbdt", Model(small_gbdt()), false);
+                        add(pool, "gbdt", pool_gbdt(Objective::SummedOverStatements, options), true);
+                      }
+                      if (models_has("gbdt_pairwise"))
+                        add(pool, "gbdt_pairwise", pool_gbdt(Objective::RankPairwise, options), true);
+                      if (models_has("mlp")) {
+                        add(single, "mlp", Model(small_mlp()), false);
+                        add(pool, "mlp", pool_mlp(300, options), true);
+                      }
+                      if (models_has("mlp_steps")) {
+                        // 6 epochs of 114,000 programs in batches of 256.
+                        add_recipes(pool, "mlp_steps", pool_mlp(300, options), pool_mlp(2700, options), true);
+                      }
+                      const std::uint64_t first = options.number("first_seed", 0);
+                      for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
+                        if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);
+                        if (wants("tasks"))
+                          add_single(single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks), seed);
+                        if (wants("pool")) add_pool(pool, options, seed);
+                      }
+                    });
 }

@@ -125,8 +125,7 @@ Pair pair_of(const std::vector<data::Table>& source, const std::vector<data::Tab
   return {described(source, featurizer), described(target, featurizer)};
 }
 
-std::vector<data::Table> kernel(const study::Options& options, const std::string& name,
-                                const std::string& device) {
+std::vector<data::Table> kernel(const study::Options& options, const std::string& name, const std::string& device) {
   const auto path = options.data / "kernel-tuner-hub" / name / (device + ".json.gz");
   return {data::read_table(path.string(), {.device = device}).table};
 }
@@ -137,8 +136,7 @@ std::vector<data::Table> logs(const study::Options& options, const std::string& 
   const auto files = study::files(options.data, folder);
   const std::size_t used = std::min(most, files.size());
   for (std::size_t i = 0; i < used; ++i)
-    tables.push_back(
-        data::read_autotvm_table(files[i * files.size() / used].string(), {.device = folder}).table);
+    tables.push_back(data::read_autotvm_table(files[i * files.size() / used].string(), {.device = folder}).table);
   return tables;
 }
 
@@ -208,9 +206,9 @@ template <CostModel M>
 Quality quality(const M& model, const LabelledPrograms& test) {
   std::vector<float> score(test.size());
   model.predict(test.x, score);
-  return {stats::pairwise_accuracy(score, test.y, test.group),
-          stats::mean_over_tasks(score, test.y, test.group,
-                                 [](auto p, auto y) { return stats::top_k_score(p, y, 5); })};
+  return {
+      stats::pairwise_accuracy(score, test.y, test.group),
+      stats::mean_over_tasks(score, test.y, test.group, [](auto p, auto y) { return stats::top_k_score(p, y, 5); })};
 }
 
 template <CostModel M, AdaptationFor<M> A>
@@ -244,9 +242,7 @@ std::vector<Recipe> recipes() {
       mlp("momentum", [](const Draw&) { return Momentum{}; }),
       mlp("momentum_source_scale", [](const Draw&) { return Momentum{.refit_input_scale = false}; }),
       mlp("guarded_momentum",
-          [](const Draw&) {
-            return Guarded<Momentum, models::Mlp>{.transfer = {.refit_input_scale = false}};
-          }),
+          [](const Draw&) { return Guarded<Momentum, models::Mlp>{.transfer = {.refit_input_scale = false}}; }),
       mlp("coral", [](const Draw& d) { return Coral{.source = d.source}; }),
       mlp("feature_map", [](const Draw& d) { return FeatureMap{.source = d.source}; }),
       {"shared_trunk", false,
@@ -260,13 +256,11 @@ std::vector<Recipe> recipes() {
          return adapted(untrained_gbdt(seed), Refit{}, own, d.test);
        }},
       {"gbdt_none", true,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t) {
-         return adapted(d.gbdt, None{}, own, d.test);
-       }},
+       [](const Draw& d, const LabelledPrograms& own, std::uint64_t) { return adapted(d.gbdt, None{}, own, d.test); }},
       {"gbdt_warm_start", true,
        [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
-         return adapted(Transferred<models::Gbdt>{.source = d.gbdt, .own = untrained_gbdt(seed)}, WarmStart{},
-                        own, d.test);
+         return adapted(Transferred<models::Gbdt>{.source = d.gbdt, .own = untrained_gbdt(seed)}, WarmStart{}, own,
+                        d.test);
        }},
       {"gbdt_feature_map", true,
        [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
@@ -322,10 +316,9 @@ int main(int argc, char** argv) {
                 const auto [at, fresh] = d.scratch.try_emplace({recipe.gbdt, labels}, 0.0);
                 if (fresh) {
                   const LabelledPrograms own = first(labels);
-                  at->second =
-                      recipe.gbdt
-                          ? adapted(untrained_gbdt(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy
-                          : adapted(untrained_mlp(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy;
+                  at->second = recipe.gbdt
+                                   ? adapted(untrained_gbdt(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy
+                                   : adapted(untrained_mlp(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy;
                 }
                 return at->second;
               };

@@ -100,10 +100,10 @@ std::vector<float> sizes_of(const std::string& name) {
   return sizes;
 }
 
-/// The sizes of the task and log2 of products of split factors: over all axes by the part, as in "threads of a block", and over the parts
-/// of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a buffer". A knob of a
-/// logarithmic scale that is no part of an axis is an axis of its own. Trees cut one column at a time and cannot
-/// multiply.
+/// The sizes of the task and log2 of products of split factors: over all axes by the part, as in "threads of a block",
+/// and over the parts of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a
+/// buffer". A knob of a logarithmic scale that is no part of an axis is an axis of its own. Trees cut one column at a
+/// time and cannot multiply.
 struct Products {
   static constexpr bool one_row = true;
   std::vector<std::string> axes{};
@@ -152,8 +152,7 @@ Described described(const std::vector<const Measured*>& tasks) {
   std::vector<Knob>& knobs = std::get<0>(all.parts).knobs;
   for (const Measured* task : tasks) {
     for (const Knob& knob : task->space.knobs()) {
-      const auto known =
-          std::find_if(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == knob.name; });
+      const auto known = std::find_if(knobs.begin(), knobs.end(), [&](const Knob& k) { return k.name == knob.name; });
       if (known == knobs.end()) {
         knobs.push_back(knob);
       } else if (known->scale != KnobScale::Category) {
@@ -301,8 +300,7 @@ void pooled(const Class& tasks, const Recipe& recipe, std::size_t n, std::uint64
 }
 
 template <class F>
-void across(const Class& tasks, const Recipe& recipe, std::uint64_t seed, F featurizer_of,
-            Verdicts& verdicts) {
+void across(const Class& tasks, const Recipe& recipe, std::uint64_t seed, F featurizer_of, Verdicts& verdicts) {
   std::vector<const Measured*> order;
   for (const Measured& task : tasks) order.push_back(&task);
   Rng(seed).shuffle(std::span(order));
@@ -344,8 +342,7 @@ int main(int argc, char** argv) {
       if (!tasks.empty()) classes.emplace_back(name, std::make_shared<const Class>(std::move(tasks)));
     };
     add("gtx1650_conv_random", [&] {
-      return of_logs(study::files(options.data, "droplet-autotvm/cuda_gtx1650/resnet-18/random"), "gtx1650",
-                     most);
+      return of_logs(study::files(options.data, "droplet-autotvm/cuda_gtx1650/resnet-18/random"), "gtx1650", most);
     });
     for (const std::string log :
          {"v100/autotvm/conv", "v100/autotvm/depthwise", "v100/autotvm/matmul_nn", "v100/autotvm/matmul_nt",
@@ -363,9 +360,7 @@ int main(int argc, char** argv) {
       });
     }
 
-    const auto plain = [](const std::vector<const Measured*>& tasks) {
-      return std::get<0>(described(tasks).parts);
-    };
+    const auto plain = [](const std::vector<const Measured*>& tasks) { return std::get<0>(described(tasks).parts); };
     for (const auto& [name, tasks] : classes) {
       for (const Recipe& recipe : recipes) {
         // Products speak of split factors, which these have none of.
@@ -375,8 +370,8 @@ int main(int argc, char** argv) {
             if (n > tasks->front().space.size() * 6 / 10) continue;
             for (const bool together : {false, true}) {
               if (together && tasks->size() < 2) continue;
-              study::add(recipe.name + "@" + std::to_string(n), name + (together ? "_pooled" : "_within"),
-                         seed, [=, tasks = tasks](benchmark::State& state) {
+              study::add(recipe.name + "@" + std::to_string(n), name + (together ? "_pooled" : "_within"), seed,
+                         [=, tasks = tasks](benchmark::State& state) {
                            Verdicts verdicts;
                            const auto judge = [&](auto featurizer) {
                              if (together)

@@ -7,10 +7,10 @@ tunewright_required_packages=(
   llvm-19-dev libboost-graph-dev nlohmann-json3-dev libisal-dev libeigen3-dev libxtensor-dev
   doctest-dev
 )
-# Libraries to compare with, the plot of the quick start, the benchmark runner, faster rebuilds.
+# Libraries to compare with, the plot of the quick start, the benchmark runner, faster rebuilds, the check of the layout.
 tunewright_optional_packages=(
   libopenblas-dev libdnnl-dev libxgboost-dev
-  gnuplot-nox libbenchmark-dev ccache
+  gnuplot-nox libbenchmark-dev ccache clang-format-19
 )
 
 tunewright_is_installed() {

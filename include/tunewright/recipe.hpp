@@ -42,7 +42,7 @@ struct Parts {
   std::uint64_t seed = 0;          ///< same seed, same history
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
   Clock clock = steady_seconds();  ///< read for budgets and reports only
-  TrainingSet training{};  ///< what the model may learn from; grows with every session over these parts
+  TrainingSet training{};          ///< what the model may learn from; grows with every session over these parts
 };
 
 /// Names the slot, the contract, the usual cause and the page of every part of a recipe that does not fit. A
@@ -93,10 +93,9 @@ consteval bool check_recipe() {
     static_assert(SearchSpace<Space>,
                   "recipe: slot 'space' does not model SearchSpace; usually a const is missing or sample and "
                   "mutate return the configuration instead of an optional (docs/concepts/spaces.md)");
-    static_assert(
-        CostModel<Model>,
-        "recipe: slot 'model' does not model CostModel; usually predict is not const or fit takes no "
-        "groups (docs/concepts/models.md)");
+    static_assert(CostModel<Model>,
+                  "recipe: slot 'model' does not model CostModel; usually predict is not const or fit takes no "
+                  "groups (docs/concepts/models.md)");
     if constexpr (SearchSpace<Space>) {
       static_assert(FeaturizerFor<typename R::featurizer, Space>,
                     "recipe: slot 'featurizer' does not model FeaturizerFor<space>; usually it describes the "
@@ -110,10 +109,9 @@ consteval bool check_recipe() {
       static_assert(FilterFor<typename R::filter, Space>,
                     "recipe: slot 'filter' does not model FilterFor<space>; usually keep is not const; "
                     "filters::None takes the stage out (docs/concepts/filters.md)");
-      static_assert(
-          MeasurerFor<typename R::measurer, program_t<Space>>,
-          "recipe: slot 'measurer' does not model MeasurerFor<program of the space>; usually it runs "
-          "another kind of program (docs/concepts/measurers.md)");
+      static_assert(MeasurerFor<typename R::measurer, program_t<Space>>,
+                    "recipe: slot 'measurer' does not model MeasurerFor<program of the space>; usually it runs "
+                    "another kind of program (docs/concepts/measurers.md)");
     }
     if constexpr (CostModel<Model>) {
       static_assert(SamplerFor<typename R::sampler, Model>,

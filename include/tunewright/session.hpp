@@ -80,9 +80,8 @@ class Session {
     if (guided) pool = explore(n, rng.split(explore_stream));
     if (pool.size() < n) draw_into(pool, n, rng.split(draw_stream));
     if (pool.empty() && history_.size() == 0) {
-      throw std::invalid_argument(
-          "the search space gave no feasible configuration for task '" + task_.name +
-          "'; check its shapes against the space, or loosen the limits of the target");
+      throw std::invalid_argument("the search space gave no feasible configuration for task '" + task_.name +
+                                  "'; check its shapes against the space, or loosen the limits of the target");
     }
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
@@ -108,8 +107,7 @@ class Session {
 
   /// Lowers and measures a batch with the measurer of the recipe; `sink` sees each outcome as soon as it is
   /// known.
-  [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch,
-                                             const OutcomeSink& sink = {}) {
+  [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       if (const auto* best = history_.best()) parts_.measurer.note_best(task_, Seconds(best->cost_s()));
     }
@@ -117,8 +115,8 @@ class Session {
   }
 
   /// Takes what measuring `batch` gave: one outcome a candidate, in the same order. Throws `std::invalid_argument`,
-  /// before anything is learned, for another number of outcomes, for latencies that are not positive and finite, and for
-  /// candidates that were told before.
+  /// before anything is learned, for another number of outcomes, for latencies that are not positive and finite, and
+  /// for candidates that were told before.
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
     learn(batch, outcomes, false);
     ++round_;
@@ -184,8 +182,8 @@ class Session {
     add_counts(rejected_, CandidateRanking<Recipe>(parts_, task_).rank(configs, score));
   }
 
-  [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng rng) {
+  [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score, std::size_t n,
+                                                Rng rng) {
     const auto& model = std::as_const(parts_.model);
     if constexpr (LabelAwareSamplerFor<typename Recipe::sampler, typename Recipe::model>) {
       const TrainingSet::Data known = parts_.training.assemble();
@@ -233,9 +231,8 @@ class Session {
 
   void learn(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
     if (batch.size() != outcomes.size()) {
-      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) +
-                                  " outcomes for a batch of " + std::to_string(batch.size()) +
-                                  "; give one a candidate, in the same order");
+      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) + " outcomes for a batch of " +
+                                  std::to_string(batch.size()) + "; give one a candidate, in the same order");
     }
     std::vector<Config> configs;
     std::vector<double> costs_s;

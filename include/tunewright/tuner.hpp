@@ -62,9 +62,8 @@ class Tuner {
   /// Searches `task` until the budget is used, the space has nothing new, or an observer asks to stop. Throws
   /// `std::invalid_argument` for a budget that allows nothing and for a space without any configuration.
   template <class... Observers>
-  requires(
-      observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>>&&...)
-      Run<Config> run(const Task& task, const Budget& budget, Observers&&... observers) {
+    requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
+  Run<Config> run(const Task& task, const Budget& budget, Observers&&... observers) {
     check(budget);
     Session<Recipe> session(parts_, task);
     const History<Config>& history = session.history();
@@ -112,13 +111,12 @@ class Tuner {
   /// Measures the `count` fastest trials of a run of `task` once more, in turns, and returns them with the
   /// new outcomes, fastest first. Minutes may lie between two measurements of a run; what wins here wins
   /// under equal conditions.
-  [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run,
-                                                   std::size_t count = 5) requires
-      ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>> {
+  [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run, std::size_t count = 5)
+    requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
+  {
     std::vector<Trial<Config>> finalists = run.history.fastest_trials(count);
     std::vector<program_t<typename Recipe::space>> programs;
-    for (const Trial<Config>& trial : finalists)
-      programs.push_back(parts_.space.lower(task, trial.candidate.config));
+    for (const Trial<Config>& trial : finalists) programs.push_back(parts_.space.lower(task, trial.candidate.config));
     std::vector<Outcome> outcomes =
         parts_.measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
     for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].outcome = std::move(outcomes.at(i));
@@ -130,8 +128,8 @@ class Tuner {
 
  private:
   template <class... Observers>
-  static std::optional<Stop> reason_to_stop(const Budget& budget, const History<Config>& history,
-                                            Seconds elapsed, Observers&... observers) {
+  static std::optional<Stop> reason_to_stop(const Budget& budget, const History<Config>& history, Seconds elapsed,
+                                            Observers&... observers) {
     if ((observers::wants_stop(observers) || ...)) return Stop::Requested;
     return exhausted(budget, history.size(), history.trials_since_best(), elapsed);
   }

@@ -42,8 +42,7 @@ struct TileSizes {
   std::optional<int> decode(const Task&, std::string_view text) const {
     int tile = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tile);
-    if (error != std::errc() || end != text.data() + text.size() || tile < 1 || tile > 64)
-      return std::nullopt;
+    if (error != std::errc() || end != text.data() + text.size() || tile < 1 || tile > 64) return std::nullopt;
     return tile;
   }
   int lower(const Task&, int tile) const { return tile; }
@@ -53,7 +52,7 @@ static_assert(SearchSpace<TileSizes>);
 
 // [snippet-begin featurizer]
 template <class S>
-concept TileSpace = SearchSpace<S> &&(std::convertible_to<config_t<S>, int>);
+concept TileSpace = SearchSpace<S> && (std::convertible_to<config_t<S>, int>);
 
 struct TileItself {
   template <TileSpace S>
@@ -139,8 +138,7 @@ struct EvenlySpread {
                                   Rng&) const {
     std::vector<std::size_t> order(score.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return score[a] > score[b]; });
     std::vector<std::size_t> chosen;
     const std::size_t count = std::min(n, order.size());
     for (std::size_t i = 0; i < count; ++i) chosen.push_back(order[i * order.size() / count]);
@@ -172,8 +170,7 @@ struct EveryOtherBatch {
   std::size_t batches = 0;  ///< run-time state
 
   template <CostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     if (batches++ % 2 == 0) model.fit(x, y, group);
   }
 };

@@ -36,9 +36,7 @@ class Program {
 struct Space {
   using config_type = Config;
   using program_type = Program;
-  std::optional<Config> sample(const Task&, Rng& rng) const {
-    return Config(static_cast<int>(rng.below(100)));
-  }
+  std::optional<Config> sample(const Task&, Rng& rng) const { return Config(static_cast<int>(rng.below(100))); }
   std::optional<Config> mutate(const Task&, const Config& config, Rng&) const {
     return Config((config.value() + 1) % 100);
   }
@@ -81,8 +79,7 @@ struct Draft {
 static_assert(DraftModelFor<Draft, Space>);
 
 struct Explorer {
-  std::vector<Config> explore(const Space& space, const Task& task, const Guidance<Config>& guidance,
-                              Rng& rng) {
+  std::vector<Config> explore(const Space& space, const Task& task, const Guidance<Config>& guidance, Rng& rng) {
     std::vector<Config> pool;
     KeySet known = guidance.measured;
     for (std::size_t i = 0; i < guidance.wanted; ++i) {
@@ -97,8 +94,8 @@ struct Explorer {
 static_assert(ExplorerFor<Explorer, Space>);
 
 struct Sampler {
-  std::vector<std::size_t> select(const Model&, const FeatureBatch&, std::span<const float> score,
-                                  std::size_t n, Rng&) {
+  std::vector<std::size_t> select(const Model&, const FeatureBatch&, std::span<const float> score, std::size_t n,
+                                  Rng&) {
     std::vector<std::size_t> chosen;
     for (std::size_t i = 0; i < std::min(n, score.size()); ++i) chosen.push_back(i);
     return chosen;
@@ -116,8 +113,7 @@ struct Filter {
 static_assert(FilterFor<Filter, Space>);
 
 struct Adaptation {
-  void update(Model& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(Model& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     model.fit(x, y, group);
   }
 };
@@ -154,8 +150,8 @@ struct Poorest {
 
 TEST_CASE("a tuner of the poorest parts runs") {
   Tuner<Poorest> tuner{{.measurer = Measurer(1), .threads = 2}};
-  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr},
-                             {.trials = 40, .batch = 10});
+  const auto run =
+      tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, {.trials = 40, .batch = 10});
   CHECK(run.history.size() == 40);
   CHECK(run.best() != nullptr);
 }
@@ -165,7 +161,7 @@ TEST_CASE("without a draft as well") {
     using draft = drafts::None;
   };
   Tuner<Recipe> tuner{{.measurer = Measurer(1)}};
-  const auto run = tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr},
-                             {.trials = 40, .batch = 10});
+  const auto run =
+      tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, {.trials = 40, .batch = 10});
   CHECK(run.history.size() == 40);
 }

@@ -24,8 +24,7 @@ static_assert(SamplerFor<samplers::Random, models::Random>);
 static_assert(!SamplerFor<samplers::TopK, int>);
 
 struct NarrowPositions {
-  std::vector<unsigned> select(const models::Random&, const FeatureBatch&, std::span<const float>,
-                               std::size_t, Rng&);
+  std::vector<unsigned> select(const models::Random&, const FeatureBatch&, std::span<const float>, std::size_t, Rng&);
 };
 static_assert(!SamplerFor<NarrowPositions, models::Random>);
 
@@ -46,8 +45,7 @@ struct Embedding : models::Random {
 };
 template <class X>
 constexpr int fits = (SamplerFor<X, models::Random> ? 1 : 0) + (LabelAwareSamplerFor<X, Embedding> ? 2 : 0) +
-                     (LabelAwareSamplerFor<X, Uncertain> ? 4 : 0) +
-                     (LabelAwareSamplerFor<X, toy::OpenBook> ? 8 : 0);
+                     (LabelAwareSamplerFor<X, Uncertain> ? 4 : 0) + (LabelAwareSamplerFor<X, toy::OpenBook> ? 8 : 0);
 static_assert(fits<samplers::DiverseTopK> == 15);
 static_assert(fits<samplers::ClusterCentres> == 15);
 static_assert(fits<samplers::UncertaintyPingPong<models::Random>> == 15);
@@ -59,8 +57,8 @@ static_assert(fits<samplers::Badge> == 8);
 // Looking at labels is a refinement; without the plain form it is no sampler.
 static_assert(!LabelAwareSamplerFor<samplers::TopK, models::Random>);
 struct OnlyWithLabels {
-  std::vector<std::size_t> select(const models::Random&, const FeatureBatch&, std::span<const float>,
-                                  std::size_t, Rng&, const samplers::Labelled&);
+  std::vector<std::size_t> select(const models::Random&, const FeatureBatch&, std::span<const float>, std::size_t, Rng&,
+                                  const samplers::Labelled&);
 };
 static_assert(!SamplerFor<OnlyWithLabels, models::Random>);
 

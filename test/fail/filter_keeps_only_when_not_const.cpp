@@ -5,9 +5,7 @@
 #include "tunewright/tuner.hpp"
 
 struct Counts {
-  tunewright::Kept keep(const toy::Space&, const tunewright::Task&, std::span<const toy::Tiles>) {
-    return {};
-  }
+  tunewright::Kept keep(const toy::Space&, const tunewright::Task&, std::span<const toy::Tiles>) { return {}; }
 };
 
 struct Recipe : toy::Evolution {

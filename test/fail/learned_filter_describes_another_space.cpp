@@ -6,9 +6,7 @@
 #include "tunewright/tuner.hpp"
 
 struct OfNumbers {
-  tunewright::FeatureBatch extract(const int&, const tunewright::Task&, std::span<const int>) const {
-    return {};
-  }
+  tunewright::FeatureBatch extract(const int&, const tunewright::Task&, std::span<const int>) const { return {}; }
 };
 
 struct Recipe : toy::Evolution {

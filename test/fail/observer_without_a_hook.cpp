@@ -12,6 +12,4 @@ struct Log {
 #endif
 };
 
-void search(tunewright::Tuner<toy::RandomSearch>& tuner) {
-  (void)tuner.run(toy::task(), {.trials = 1}, Log{});
-}
+void search(tunewright::Tuner<toy::RandomSearch>& tuner) { (void)tuner.run(toy::task(), {.trials = 1}, Log{}); }

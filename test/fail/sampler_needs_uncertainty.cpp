@@ -6,8 +6,8 @@
 
 struct AsksHowSure {
   template <tunewright::UncertainCostModel M>
-  std::vector<std::size_t> select(const M&, const tunewright::FeatureBatch&, std::span<const float>,
-                                  std::size_t, tunewright::Rng&) const {
+  std::vector<std::size_t> select(const M&, const tunewright::FeatureBatch&, std::span<const float>, std::size_t,
+                                  tunewright::Rng&) const {
     return {};
   }
 };

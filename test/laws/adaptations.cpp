@@ -101,8 +101,7 @@ TEST_CASE_TEMPLATE("the same calls leave the same model", C, ADAPTATIONS) {
   CHECK(after<C>(rounds, asked) == after<C>(rounds, asked));
 }
 
-TEST_CASE_TEMPLATE("any measurements will do: none, one, only failures, one task, fewer than before", C,
-                   ADAPTATIONS) {
+TEST_CASE_TEMPLATE("any measurements will do: none, one, only failures, one task, fewer than before", C, ADAPTATIONS) {
   C made = make<C>();
   const auto update = [&](const Measured& m) {
     CHECK_NOTHROW(made.adaptation.update(made.model, m.x, m.y, m.group));
@@ -124,8 +123,7 @@ TEST_CASE_TEMPLATE("any measurements will do: none, one, only failures, one task
   update(measured(5, 3));
 }
 
-TEST_CASE_TEMPLATE("an adaptation is a value: a copy goes on alike and leaves the original alone", C,
-                   ADAPTATIONS) {
+TEST_CASE_TEMPLATE("an adaptation is a value: a copy goes on alike and leaves the original alone", C, ADAPTATIONS) {
   C made = make<C>();
   const Measured first = measured(20, 4), second = measured(50, 4);
   made.adaptation.update(made.model, first.x, first.y, first.group);

@@ -42,8 +42,7 @@ TEST_CASE_TEMPLATE("pools are distinct, unmeasured, and at least as large as wan
       for (const auto& tiles : pool) {
         CHECK(keys.insert(space.key(tiles)).second);
         CHECK(measured.count(space.key(tiles)) == 0);
-        if constexpr (!std::same_as<Explorer, explorers::Uniform>)
-          CHECK(tiles[2] != 7);  // Uniform ranks nothing
+        if constexpr (!std::same_as<Explorer, explorers::Uniform>) CHECK(tiles[2] != 7);  // Uniform ranks nothing
       }
     }
   }
@@ -66,12 +65,10 @@ TEST_CASE_TEMPLATE("the same generator gives the same pool at any number of thre
 TEST_CASE_TEMPLATE("a used-up space gives an empty pool", Explorer, EXPLORERS) {
   const toy::Space space;
   KeySet measured;
-  for (const auto& tiles : spaces::draw(space, toy::task(), 5000, {}, 1, Rng(1)))
-    measured.insert(space.key(tiles));
+  for (const auto& tiles : spaces::draw(space, toy::task(), 5000, {}, 1, Rng(1))) measured.insert(space.key(tiles));
   REQUIRE(measured.size() == 4096);
   Explorer explorer;
   Rng rng(1);
-  const Guidance<toy::Tiles> guidance{
-      .rank = by_cost_refusing_deep, .seeds = {}, .measured = measured, .wanted = 16};
+  const Guidance<toy::Tiles> guidance{.rank = by_cost_refusing_deep, .seeds = {}, .measured = measured, .wanted = 16};
   CHECK(explorer.explore(space, toy::task(), guidance, rng).empty());
 }

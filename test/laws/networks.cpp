@@ -112,14 +112,12 @@ TEST_CASE_TEMPLATE("what is frozen keeps its bits, the rest moves", Model, NETWO
   const auto after = copy_of(model);
   for (const auto& block : model.blocks()) {
     bool same = true;
-    for (std::size_t i = block.first; i < block.first + block.size(); ++i)
-      same = same && before[i] == after[i];
+    for (std::size_t i = block.first; i < block.first + block.size(); ++i) same = same && before[i] == after[i];
     CAPTURE(block.name);
     CHECK(same == block.name.starts_with(frozen));
   }
-  CHECK_THROWS_WITH_AS(
-      model.train_from_current(other.x, other.y, other.group, model.training, {.frozen = {"no such"}}),
-      doctest::Contains("no layer is called 'no such...'"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(model.train_from_current(other.x, other.y, other.group, model.training, {.frozen = {"no such"}}),
+                       doctest::Contains("no layer is called 'no such...'"), std::invalid_argument);
   CHECK(copy_of(model) == after);
 }
 
@@ -131,8 +129,7 @@ TEST_CASE_TEMPLATE("training on from nothing is fit", Model, NETWORKS) {
   CHECK(copy_of(on) == copy_of(once));
 }
 
-TEST_CASE_TEMPLATE("saved and loaded, the same bits; another schema or a damaged file is refused", Model,
-                   NETWORKS) {
+TEST_CASE_TEMPLATE("saved and loaded, the same bits; another schema or a damaged file is refused", Model, NETWORKS) {
   const auto lesson = test::make_lesson(100, 3);
   Model model = fitted<Model>(lesson);
   std::stringstream file;

@@ -26,8 +26,8 @@ namespace {
 
 using samplers::Acquisition;
 using samplers::Bias;
-using Select = std::function<std::vector<std::size_t>(const FeatureBatch&, std::span<const float>,
-                                                      std::size_t, Rng&, const samplers::Labelled*)>;
+using Select = std::function<std::vector<std::size_t>(const FeatureBatch&, std::span<const float>, std::size_t, Rng&,
+                                                      const samplers::Labelled*)>;
 
 struct Law {
   const char* name;
@@ -83,8 +83,7 @@ struct Pool {
 
   Pool(std::size_t size, Kind kind, Rng& rng) {
     for (std::size_t p = 0; p < size; ++p) {
-      const bool described =
-          kind != Kind::all_undescribed && (kind != Kind::some_undescribed || rng.below(3) > 0);
+      const bool described = kind != Kind::all_undescribed && (kind != Kind::some_undescribed || rng.below(3) > 0);
       if (described) {
         const std::span<float> row = x.append_row();
         for (float& value : row) value = kind == Kind::equal ? 0.5F : static_cast<float>(rng.below(8)) / 8;
@@ -165,8 +164,7 @@ TEST_CASE("the choice depends on the arguments alone") {
     CAPTURE(law.name);
     Rng first(4);
     Rng second(4);
-    CHECK(law.select(pool.x, pool.score, 7, first, nullptr) ==
-          law.select(pool.x, pool.score, 7, second, nullptr));
+    CHECK(law.select(pool.x, pool.score, 7, first, nullptr) == law.select(pool.x, pool.score, 7, second, nullptr));
     CHECK(select_knowing(law, pool, known, 7, 5) == select_knowing(law, pool, known, 7, 5));
   }
 }
@@ -180,8 +178,7 @@ TEST_CASE("nothing known is the same as nothing said") {
     CAPTURE(law.name);
     Rng first(4);
     Rng second(4);
-    CHECK(law.select(pool.x, pool.score, 7, first, nullptr) ==
-          law.select(pool.x, pool.score, 7, second, &nothing));
+    CHECK(law.select(pool.x, pool.score, 7, first, nullptr) == law.select(pool.x, pool.score, 7, second, &nothing));
   }
 }
 
@@ -198,14 +195,12 @@ TEST_CASE("what does not belong together is refused") {
       return law.select(x, pool.score, 2, rng, &labelled);
     };
     CHECK_THROWS_WITH_AS((void)select(Pool(3, Kind::random, rng).x, {}),
-                         doctest::Contains("3 programs in the features of the pool where 4"),
-                         std::invalid_argument);
+                         doctest::Contains("3 programs in the features of the pool where 4"), std::invalid_argument);
     CHECK_THROWS_WITH_AS((void)select(pool.x, {.pool_task = two}),
                          doctest::Contains("2 task numbers of the pool where 4"), std::invalid_argument);
     CHECK_THROWS_WITH_AS((void)select(pool.x, {.x = pool.x, .round = two}),
                          doctest::Contains("2 rounds of labelled programs where 4"), std::invalid_argument);
     CHECK_THROWS_WITH_AS((void)select(pool.x, {.x = narrow}),
-                         doctest::Contains("labelled programs of 3 columns and a pool of 6"),
-                         std::invalid_argument);
+                         doctest::Contains("labelled programs of 3 columns and a pool of 6"), std::invalid_argument);
   }
 }

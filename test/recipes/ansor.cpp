@@ -45,7 +45,8 @@ TEST_CASE("extents without divisors") {
   const auto run = test::searched<Ansor>(task, 1, 2);
   CHECK(run.history.size() == 48);
   CHECK(run.history.valid() == 48);
-  // 2 m n k operations at 32 a cycle of 0.4 ns on each of two threads are the limit; within a factor of 20 is no wonder.
+  // 2 m n k operations at 32 a cycle of 0.4 ns on each of two threads are the limit; within a factor of 20 is no
+  // wonder.
   const double limit_s = task.flops / (2 * 32 * 2.5e9);
   CHECK(run.best()->cost_s() > limit_s);
   CHECK(run.best()->cost_s() < 20 * limit_s);

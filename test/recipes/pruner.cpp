@@ -51,8 +51,7 @@ struct Told {
 struct NotingTrainings : adaptations::Continued {
   std::shared_ptr<Told> told{};
   template <class M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     told->trainings.emplace_back(y.size(), y.back());
     Continued::update(model, x, y, group);
   }
@@ -60,8 +59,7 @@ struct NotingTrainings : adaptations::Continued {
 struct NotingFilter : filters::StaticLimits {
   std::shared_ptr<Told> told{};
   template <SearchSpace S>
-  void learn(const S& space, const Task&, std::span<const config_t<S>> configs,
-             std::span<const Outcome> outcomes) {
+  void learn(const S& space, const Task&, std::span<const config_t<S>> configs, std::span<const Outcome> outcomes) {
     for (const config_t<S>& config : configs) told->learned.push_back(space.key(config));
     told->learned.push_back(outcomes.size());
   }
@@ -80,8 +78,7 @@ TEST_CASE("Pruner tells its parts the same and rejects the same, with one and wi
     parts.explorer.bred_factor = 4;
     const auto told = std::make_shared<Told>();
     parts.adaptation.told = parts.filter.told = told;
-    const auto run =
-        Tuner<NotingPruner>(std::move(parts)).run(test::small_conv2d(), {.trials = 24, .batch = 8});
+    const auto run = Tuner<NotingPruner>(std::move(parts)).run(test::small_conv2d(), {.trials = 24, .batch = 8});
     return std::tuple(test::trace(run), *told, run.status.rejected);
   };
   const auto one = searched(1);
@@ -103,8 +100,7 @@ TEST_CASE("Pruner's first batch is what its draft thinks best, far ahead of a ra
     const auto config = parts.space.sample(task, rng);
     if (!config) continue;
     ++drawn;
-    random_s =
-        std::min(random_s, parts.measurer.latency(parts.space.lower(task, *config), task.target).count());
+    random_s = std::min(random_s, parts.measurer.latency(parts.space.lower(task, *config), task.target).count());
   }
   CHECK(best_s < random_s);  // 8 drafts against 64 at random
 }

@@ -16,10 +16,9 @@ namespace {
 
 using namespace tunewright;
 using TenSet = recipes::TenSet<spaces::MultiLevelTiling, measurers::Simulated>;
-using Frozen =
-    recipes::TenSet<spaces::MultiLevelTiling, measurers::Simulated, models::Mlp, adaptations::None>;
-using Trees = recipes::TenSet<spaces::MultiLevelTiling, measurers::Simulated,
-                              adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>;
+using Frozen = recipes::TenSet<spaces::MultiLevelTiling, measurers::Simulated, models::Mlp, adaptations::None>;
+using Trees = recipes::TenSet<spaces::MultiLevelTiling, measurers::Simulated, adaptations::Transferred<models::Gbdt>,
+                              adaptations::WarmStart>;
 static_assert(check_recipe<Trees>());
 
 template <class Recipe>

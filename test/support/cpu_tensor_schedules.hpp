@@ -23,12 +23,11 @@ inline loops::LoopNest tile_product(std::int64_t rows, Columns columns) {
                                                     .type = program::ScalarType::BFloat16}),
                   {}};
   if (columns == Columns::Copied)
-    config.steps = {CacheRead{1, 2, Scope::Local}, Split{3, 1, {16}}, Split{3, 0, {2}},
-                    Reorder{3, {4, 2, 3, 5}}, Annotate{3, 5, LoopKind::Unrolled}};
-  for (const Step& step :
-       std::vector<Step>{Split{2, 0, {2, 16}}, Split{2, 1, {2, 16}}, Split{2, 2, {16, 2}},
-                         Reorder{2, {3, 6, 9, 4, 7, 5, 10, 8, 11}}, Annotate{2, 4, LoopKind::Unrolled},
-                         Annotate{2, 7, LoopKind::Unrolled}})
+    config.steps = {CacheRead{1, 2, Scope::Local}, Split{3, 1, {16}}, Split{3, 0, {2}}, Reorder{3, {4, 2, 3, 5}},
+                    Annotate{3, 5, LoopKind::Unrolled}};
+  for (const Step& step : std::vector<Step>{Split{2, 0, {2, 16}}, Split{2, 1, {2, 16}}, Split{2, 2, {16, 2}},
+                                            Reorder{2, {3, 6, 9, 4, 7, 5, 10, 8, 11}},
+                                            Annotate{2, 4, LoopKind::Unrolled}, Annotate{2, 7, LoopKind::Unrolled}})
     config.steps.push_back(step);
   if (columns != Columns::AsTheyAre)
     config.steps.push_back(Pack{columns == Columns::Copied ? program::TensorId{3} : program::TensorId{1}, 2});
@@ -37,18 +36,14 @@ inline loops::LoopNest tile_product(std::int64_t rows, Columns columns) {
 }
 
 /// `rows`, eight at a time, of `columns` columns, 64 terms, of bytes of `type` by such with a sign.
-inline loops::LoopNest row_product(program::ScalarType type, std::int64_t rows = 8,
-                                   std::int64_t columns = 16) {
+inline loops::LoopNest row_product(program::ScalarType type, std::int64_t rows = 8, std::int64_t columns = 16) {
   using namespace schedule;
-  Schedule config{program::operators::matmul_graph({.m = rows,
-                                                    .n = columns,
-                                                    .k = 64,
-                                                    .constant_b = true,
-                                                    .type = type,
-                                                    .type_b = program::ScalarType::Int8}),
-                  {Split{2, 0, {8}}, Split{2, 1, {16}}, Split{2, 2, {4}}, Reorder{2, {3, 5, 7, 4, 6, 8}},
-                   Annotate{2, 4, LoopKind::Unrolled}, Annotate{2, 6, LoopKind::Vectorized}, Pack{1, 2},
-                   Tensorize{2, 6, "avx512_vnni"}}};
+  Schedule config{
+      program::operators::matmul_graph(
+          {.m = rows, .n = columns, .k = 64, .constant_b = true, .type = type, .type_b = program::ScalarType::Int8}),
+      {Split{2, 0, {8}}, Split{2, 1, {16}}, Split{2, 2, {4}}, Reorder{2, {3, 5, 7, 4, 6, 8}},
+       Annotate{2, 4, LoopKind::Unrolled}, Annotate{2, 6, LoopKind::Vectorized}, Pack{1, 2},
+       Tensorize{2, 6, "avx512_vnni"}}};
   return loops::lower(config);
 }
 

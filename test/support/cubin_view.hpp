@@ -42,8 +42,7 @@ class CubinView {
     CubinKernel found;
     if (const auto shared = section(".nv.shared." + name))
       found.static_shared_bytes = static_cast<std::int64_t>(shared->sh_size);
-    if (const auto info = section(".nv.info." + name))
-      read_attributes({at(info->sh_offset), info->sh_size}, found);
+    if (const auto info = section(".nv.info." + name)) read_attributes({at(info->sh_offset), info->sh_size}, found);
     return found;
   }
 

@@ -37,8 +37,8 @@ inline Numbers arguments_of(const loops::LoopNest& nest) {
   return arguments;
 }
 
-/// A matrix product (0), a batch of them (1) or a convolution (2) of `m` rows, `n` columns and `k` terms, with a bias, a
-/// rectifier and, for floats, a conversion behind it.
+/// A matrix product (0), a batch of them (1) or a convolution (2) of `m` rows, `n` columns and `k` terms, with a bias,
+/// a rectifier and, for floats, a conversion behind it.
 inline Graph product_and_what_follows(std::size_t number, std::int64_t m, std::int64_t n, std::int64_t k,
                                       program::ScalarType type) {
   namespace ops = program::operators;
@@ -49,8 +49,7 @@ inline Graph product_and_what_follows(std::size_t number, std::int64_t m, std::i
   } else if (number == 1) {
     y = ops::batch_matmul(*g, g->input("A", {2, m, k}, type), g->input("B", {2, k, n}, type));
   } else {
-    y = ops::conv2d(*g, g->input("x", {1, 2, m, k}, type), g->constant("w", {3, 3, k, n}, type),
-                    {.padding = 1});
+    y = ops::conv2d(*g, g->input("x", {1, 2, m, k}, type), g->constant("w", {3, 3, k, n}, type), {.padding = 1});
   }
   y = ops::relu(*g, ops::bias_add(*g, y, g->constant("bias", {n}, y.type)));
   if (program::is_float(type)) ops::cast(*g, y, type);

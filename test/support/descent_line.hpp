@@ -44,17 +44,15 @@ struct DescentLine {
     weights = {0, 0};
     descend(x, y, training, {});
   }
-  void train_from_current(const FeatureBatch& x, std::span<const float> y,
-                          std::span<const std::uint32_t> group, const nn::Training& how,
-                          const nn::Continuation& from) {
+  void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
+                          const nn::Training& how, const nn::Continuation& from) {
     if (weights.empty()) return fit(x, y, group);
     rescaled += from.refit_input_scale ? 1U : 0U;
     descend(x, y, how, from.frozen);
   }
   [[nodiscard]] std::span<float> parameters() { return weights; }
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const {
-    static const std::array<nn::ParameterBlock, 2> both{
-        {{"line.slope", 0, 1, 1, 0, 0}, {"line.bias", 1, 1, 1, 0, 0}}};
+    static const std::array<nn::ParameterBlock, 2> both{{{"line.slope", 0, 1, 1, 0, 0}, {"line.bias", 1, 1, 1, 0, 0}}};
     return both;
   }
 

@@ -14,8 +14,8 @@
 /// Tile registers of AMX for machines that have none: functions of this program in place of the instructions.
 namespace tunewright::test {
 
-/// The tile registers as the manual of the instruction set describes them: shapes come from the configuration, and there
-/// is nothing to use before there is one.
+/// The tile registers as the manual of the instruction set describes them: shapes come from the configuration, and
+/// there is nothing to use before there is one.
 struct TileRegisters {
   struct Tile {
     std::size_t rows = 0;
@@ -73,10 +73,8 @@ void set_element(TileRegisters::Tile& t, std::size_t row, std::size_t column, T 
 }
 
 /// A processor refuses products of registers whose shapes do not agree.
-inline void check_shapes(const TileRegisters::Tile& c, const TileRegisters::Tile& a,
-                         const TileRegisters::Tile& b) {
-  const bool agree =
-      c.rows > 0 && a.rows == c.rows && b.rows == a.row_bytes / 4 && b.row_bytes == c.row_bytes;
+inline void check_shapes(const TileRegisters::Tile& c, const TileRegisters::Tile& a, const TileRegisters::Tile& b) {
+  const bool agree = c.rows > 0 && a.rows == c.rows && b.rows == a.row_bytes / 4 && b.row_bytes == c.row_bytes;
   if (!agree || a.row_bytes % 4 != 0) ++registers.misuses;
   ++registers.products;
 }
@@ -124,9 +122,7 @@ inline void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t c
 
 /// The kernel with a call of the function above for each tile instruction.
 [[nodiscard]] inline codegen::Kernel with_emulated_tiles(const loops::LoopNest& nest, const Target& target) {
-  const auto address = [](auto* function) {
-    return std::to_string(reinterpret_cast<std::uintptr_t>(function));
-  };
+  const auto address = [](auto* function) { return std::to_string(reinterpret_cast<std::uintptr_t>(function)); };
   const std::vector<std::pair<std::string, std::string>> functions{
       {"ldtilecfg", address(&ldtilecfg)},
       {"tilerelease", address(&tilerelease)},
@@ -145,8 +141,7 @@ inline void product_of_pairs(std::uint8_t sum, std::uint8_t rows, std::uint8_t c
     const std::string declaration = "declare void " + intrinsic;
     if (const auto declared = text.find(declaration); declared != std::string::npos)
       text.erase(declared, text.find('\n', declared) - declared);
-    for (std::size_t found = text.find(intrinsic); found != std::string::npos;
-         found = text.find(intrinsic, found))
+    for (std::size_t found = text.find(intrinsic); found != std::string::npos; found = text.find(intrinsic, found))
       text.replace(found, intrinsic.size(), "inttoptr (i64 " + at + " to ptr)(");
   }
   const codegen::Kernel compiled = compiler.compile(nest);

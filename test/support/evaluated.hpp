@@ -30,8 +30,7 @@ struct Evaluated {
 };
 
 /// Evaluates a graph whose inputs, in order, hold the given float32 values.
-inline std::vector<float> evaluated(const program::ComputeGraph& graph,
-                                    const std::vector<std::vector<float>>& inputs) {
+inline std::vector<float> evaluated(const program::ComputeGraph& graph, const std::vector<std::vector<float>>& inputs) {
   reference::Tensors tensors(graph.size());
   std::size_t next = 0;
   for (program::TensorId id = 0; id < graph.size(); ++id) {

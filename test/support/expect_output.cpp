@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // expect_output <expected file> <program> [argument...]
 //
-// Runs the program and compares its standard output with the file, line by line. `<...>` in an expected line stands for any
-// text within that line; an expected line that is `<...>` alone stands for any number of lines.
+// Runs the program and compares its standard output with the file, line by line. `<...>` in an expected line stands for
+// any text within that line; an expected line that is `<...>` alone stands for any number of lines.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -42,8 +42,7 @@ std::vector<std::string> split_lines(const std::string& text) {
 }
 
 /// First expected line that nothing printed matches, counted from 1, or 0 when all match.
-std::size_t first_difference(const std::vector<std::string>& expected,
-                             const std::vector<std::string>& printed) {
+std::size_t first_difference(const std::vector<std::string>& expected, const std::vector<std::string>& printed) {
   std::size_t next = 0;
   for (std::size_t line = 0; line < expected.size(); ++line) {
     if (expected[line] == anything) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands in for cuBLAS, cuBLASLt and cuDNN, as far as the comparison of GPU kernels calls them, over the stand-in for the CUDA
-// driver: every run takes 20 microseconds of its time. cuBLAS refuses what its contract excludes (no stream, no
-// workspace, TF32), cuBLASLt proposes an algorithm that does not run beside one that does, and cuDNN can compute nothing in NHWC.
+// Stands in for cuBLAS, cuBLASLt and cuDNN, as far as the comparison of GPU kernels calls them, over the stand-in for
+// the CUDA driver: every run takes 20 microseconds of its time. cuBLAS refuses what its contract excludes (no stream,
+// no workspace, TF32), cuBLASLt proposes an algorithm that does not run beside one that does, and cuDNN can compute
+// nothing in NHWC.
 #include <cublasLt.h>
 #include <cublas_api.h>
 #include <cudnn.h>
@@ -68,14 +69,14 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std
   return CUBLAS_STATUS_SUCCESS;
 }
 const char* cublasGetStatusString(cublasStatus_t) { return "refused"; }
-cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int,
-                                         int, int, const float*, const float*, int, long long, const float*,
-                                         int, long long, const float*, float*, int, long long, int) {
+cublasStatus_t cublasSgemmStridedBatched(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
+                                         const float*, const float*, int, long long, const float*, int, long long,
+                                         const float*, float*, int, long long, int) {
   return product(reinterpret_cast<CublasHandle*>(handle));
 }
-cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int,
-                            const void*, const void*, cudaDataType, int, const void*, cudaDataType, int,
-                            const void*, void*, cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t) {
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                            const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
+                            cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t) {
   return product(reinterpret_cast<CublasHandle*>(handle));
 }
 
@@ -86,8 +87,8 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* form, cublasComput
   return made(form), CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t) { return CUBLAS_STATUS_SUCCESS; }
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* form, cudaDataType, std::uint64_t rows,
-                                          std::uint64_t, std::int64_t leading) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* form, cudaDataType, std::uint64_t rows, std::uint64_t,
+                                          std::int64_t leading) {
   made(form);
   return leading >= static_cast<std::int64_t>(rows) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
@@ -95,15 +96,14 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t) { return CUBL
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) {
   return made(preference), CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
-                                                    cublasLtMatmulPreferenceAttributes_t, const void*,
-                                                    std::size_t) {
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t, cublasLtMatmulPreferenceAttributes_t,
+                                                    const void*, std::size_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int wanted,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatmulPreference_t, int wanted,
                                               cublasLtMatmulHeuristicResult_t* proposals, int* found) {
   *found = wanted < 3 ? wanted : 3;
   for (int i = 0; i < *found; ++i) {
@@ -112,13 +112,11 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
   }
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*,
-                              cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t, const void*,
-                              const void*, cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
-                              const cublasLtMatmulAlgo_t* algorithm, void* workspace, std::size_t,
-                              cudaStream_t stream) {
-  if (algorithm->data[0] != 0 || stream == nullptr || workspace == nullptr)
-    return CUBLAS_STATUS_NOT_SUPPORTED;
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t,
+                              const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t,
+                              void*, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm, void* workspace,
+                              std::size_t, cudaStream_t stream) {
+  if (algorithm->data[0] != 0 || stream == nullptr || workspace == nullptr) return CUBLAS_STATUS_NOT_SUPPORTED;
   run_for(0.02);
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -135,17 +133,15 @@ cudnnStatus_t cudnnDestroyTensorDescriptor(cudnnTensorDescriptor_t form) {
   delete reinterpret_cast<Tensor*>(form);
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t form, cudnnTensorFormat_t format,
-                                         cudnnDataType_t, int, int, int, int) {
+cudnnStatus_t cudnnSetTensor4dDescriptor(cudnnTensorDescriptor_t form, cudnnTensorFormat_t format, cudnnDataType_t, int,
+                                         int, int, int) {
   reinterpret_cast<Tensor*>(form)->format = format;
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* form) {
-  return made(form), CUDNN_STATUS_SUCCESS;
-}
+cudnnStatus_t cudnnCreateFilterDescriptor(cudnnFilterDescriptor_t* form) { return made(form), CUDNN_STATUS_SUCCESS; }
 cudnnStatus_t cudnnDestroyFilterDescriptor(cudnnFilterDescriptor_t) { return CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t, cudnnDataType_t, cudnnTensorFormat_t, int,
-                                         int, int, int) {
+cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t, cudnnDataType_t, cudnnTensorFormat_t, int, int, int,
+                                         int) {
   return CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t cudnnCreateConvolutionDescriptor(cudnnConvolutionDescriptor_t* form) {
@@ -159,10 +155,9 @@ cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescriptor_t, int,
 cudnnStatus_t cudnnSetConvolutionMathType(cudnnConvolutionDescriptor_t, cudnnMathType_t) {
   return CUDNN_STATUS_SUCCESS;
 }
-cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, cudnnTensorDescriptor_t x,
-                                                     cudnnFilterDescriptor_t, cudnnConvolutionDescriptor_t,
-                                                     cudnnTensorDescriptor_t, int, int* found,
-                                                     cudnnConvolutionFwdAlgoPerf_t* proposals) {
+cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t, cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t,
+                                                     cudnnConvolutionDescriptor_t, cudnnTensorDescriptor_t, int,
+                                                     int* found, cudnnConvolutionFwdAlgoPerf_t* proposals) {
   *found = 2;
   const bool computes = reinterpret_cast<Tensor*>(x)->format == CUDNN_TENSOR_NCHW;
   proposals[0] = {};

@@ -12,11 +12,12 @@
 //
 // It refuses what a driver refuses: calls before cuInit, after a fork, without a context; code for another
 // device or of a newer toolkit, kernels that the code does not have or that were unloaded; launches beyond the
-// limits of the device, of the kernel's launch bounds and of shared memory, of which more than 48 KiB must be asked for; memory
-// outside what was allocated. Work waits until somebody waits for it: errors of kernels show then, and times of events that
-// were not waited for are not ready.
+// limits of the device, of the kernel's launch bounds and of shared memory, of which more than 48 KiB must be asked
+// for; memory outside what was allocated. Work waits until somebody waits for it: errors of kernels show then, and
+// times of events that were not waited for are not ready.
 //
-// FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90), FAKE_CUDA_DRIVER (13000), FAKE_CUDA_MEMORY (bytes) describe the machine.
+// FAKE_CUDA_DEVICES, FAKE_CUDA_CAPABILITY (90), FAKE_CUDA_DRIVER (13000), FAKE_CUDA_MEMORY (bytes) describe the
+// machine.
 #include <cuda.h>
 #undef cuMemAlloc
 #undef cuMemFree
@@ -93,9 +94,7 @@ CUresult finish_work() {
   work.clear();
   return sticky;
 }
-void enqueue(std::function<void()> task) {
-  (recording != nullptr ? *recording : work).push_back(std::move(task));
-}
+void enqueue(std::function<void()> task) { (recording != nullptr ? *recording : work).push_back(std::move(task)); }
 
 bool is_memory(CUdeviceptr begin, std::size_t bytes) {
   auto after = allocations.upper_bound(begin);
@@ -105,8 +104,7 @@ bool is_memory(CUdeviceptr begin, std::size_t bytes) {
 }
 
 bool exceeds_limits(const Function& function, const unsigned* grid, const unsigned* block, unsigned shared) {
-  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || block[0] == 0 || block[1] == 0 || block[2] == 0)
-    return true;
+  if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0 || block[0] == 0 || block[1] == 0 || block[2] == 0) return true;
   if (grid[0] > 2147483647U || grid[1] > 65535 || grid[2] > 65535 || block[2] > 64 || block[0] > 1024 ||
       block[1] > 1024)
     return true;
@@ -114,15 +112,13 @@ bool exceeds_limits(const Function& function, const unsigned* grid, const unsign
   const auto& bounds = function.kernel.threads;
   if (threads > 1024 || (bounds[0] != 0 && threads > bounds[0] * bounds[1] * bounds[2])) return true;
   return static_cast<int>(shared) > function.dynamic_shared_bytes ||
-         function.kernel.static_shared_bytes + static_cast<std::int64_t>(shared) >
-             most_shared_bytes_of_block ||
+         function.kernel.static_shared_bytes + static_cast<std::int64_t>(shared) > most_shared_bytes_of_block ||
          (function.dynamic_shared_bytes == shared_bytes_of_block &&
           function.kernel.static_shared_bytes + static_cast<std::int64_t>(shared) > shared_bytes_of_block);
 }
 
 /// What the kernel does when its turn comes.
-void execute(const std::string& name, std::size_t threads, unsigned shape,
-             const std::vector<CUdeviceptr>& arguments) {
+void execute(const std::string& name, std::size_t threads, unsigned shape, const std::vector<CUdeviceptr>& arguments) {
   const auto is = [&](const char* what) { return name.rfind(what, 0) == 0; };
   if (is("hang")) {
     for (;;) ::pause();
@@ -161,9 +157,7 @@ CUresult cuInit(unsigned) {
   return CUDA_SUCCESS;
 }
 /// NVRTC asks for it, in the process that compiles and after cuInit.
-CUresult cuGetExportTable(const void** table, const CUuuid*) {
-  return *table = nullptr, CUDA_ERROR_NOT_FOUND;
-}
+CUresult cuGetExportTable(const void** table, const CUuuid*) { return *table = nullptr, CUDA_ERROR_NOT_FOUND; }
 CUresult cuDriverGetVersion(int* version) {
   return *version = static_cast<int>(setting("FAKE_CUDA_DRIVER", 13000)), CUDA_SUCCESS;
 }
@@ -222,10 +216,8 @@ CUresult cuCtxSynchronize() {
 
 CUresult cuModuleLoadDataEx(CUmodule* module, const void* image, unsigned, CUjit_option*, void**) {
   if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
-  if (reinterpret_cast<std::uintptr_t>(image) % 8 != 0 || !CubinView::is_cubin(image))
-    return CUDA_ERROR_INVALID_IMAGE;
-  if (setting("FAKE_CUDA_DRIVER", 13000) / 1000 < CUDA_VERSION / 1000)
-    return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+  if (reinterpret_cast<std::uintptr_t>(image) % 8 != 0 || !CubinView::is_cubin(image)) return CUDA_ERROR_INVALID_IMAGE;
+  if (setting("FAKE_CUDA_DRIVER", 13000) / 1000 < CUDA_VERSION / 1000) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   const int code = CubinView(image).architecture();
   const int device = static_cast<int>(setting("FAKE_CUDA_CAPABILITY", 90));
   if (code / 10 != device / 10 || code > device) return CUDA_ERROR_NO_BINARY_FOR_GPU;
@@ -310,9 +302,8 @@ CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, std::size_t bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream,
-                        void** arguments, void**) {
+CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                        unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream, void** arguments, void**) {
   if (const CUresult refused = refusal(); refused != CUDA_SUCCESS) return refused;
   auto* function = reinterpret_cast<Function*>(handle);
   if (functions.count(function) == 0) return CUDA_ERROR_INVALID_HANDLE;
@@ -324,8 +315,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned grid_x, unsigned grid_y, uns
   for (std::size_t i = 0; i < function->kernel.parameters; ++i)
     values.push_back(*static_cast<const CUdeviceptr*>(arguments[i]));
   enqueue([name = function->name, threads = std::size_t{grid_x} * block_x,
-           shape = grid_x * 31 + block_x * 7 + shared_bytes / 64,
-           values] { execute(name, threads, shape, values); });
+           shape = grid_x * 31 + block_x * 7 + shared_bytes / 64, values] { execute(name, threads, shape, values); });
   return CUDA_SUCCESS;
 }
 

@@ -15,8 +15,8 @@
 #include "tunewright/measurers/nvrtc/device_memory.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 
-/// Right results without a device: the process that runs kernels has the data of its task in memory, expected values among
-/// them. For rehearsing whole tuning runs, not for testing kernels.
+/// Right results without a device: the process that runs kernels has the data of its task in memory, expected values
+/// among them. For rehearsing whole tuning runs, not for testing kernels.
 namespace tunewright::test {
 
 /// The data of the task: the largest of the shared mappings of this process.
@@ -78,8 +78,7 @@ inline void write_expected(const std::vector<std::pair<std::uint64_t, std::size_
                                                   measurers::nvrtc::DeviceMemory::zone);
       const std::size_t bytes = program::size_in_bytes(output.type);
       bool poisoned = true;
-      for (std::size_t i = 0; i < bytes; ++i)
-        poisoned = poisoned && to[i] == measurers::nvrtc::DeviceMemory::unwritten;
+      for (std::size_t i = 0; i < bytes; ++i) poisoned = poisoned && to[i] == measurers::nvrtc::DeviceMemory::unwritten;
       if (!poisoned) continue;
       std::memset(to, 0, static_cast<std::size_t>(measurers::element_count(output.shape)) * bytes);
       for (std::size_t i = 0; i < output.values.size(); ++i) {

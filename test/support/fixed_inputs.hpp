@@ -8,8 +8,8 @@
 
 namespace tunewright::test {
 
-/// The last argument once `run(nest, arguments)` has computed it from fixed inputs: small integers, so that sums are exact in
-/// any order.
+/// The last argument once `run(nest, arguments)` has computed it from fixed inputs: small integers, so that sums are
+/// exact in any order.
 template <class Run>
 [[nodiscard]] std::vector<double> outputs(const loops::LoopNest& nest, const Run& run) {
   std::vector<std::vector<double>> arguments;

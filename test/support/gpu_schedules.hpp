@@ -21,8 +21,7 @@ using Tile = std::vector<std::int64_t>;
 inline schedule::ScheduleBuilder tiled_on_gpu(std::shared_ptr<const program::ComputeGraph> graph,
                                               std::string_view stage, const std::vector<Tile>& spatial,
                                               const std::vector<Tile>& reduction,
-                                              const std::vector<std::string_view>& operands,
-                                              std::int64_t vector = 1) {
+                                              const std::vector<std::string_view>& operands, std::int64_t vector = 1) {
   using schedule::IterId;
   using schedule::LoopKind;
   schedule::ScheduleBuilder s(std::move(graph));
@@ -72,8 +71,8 @@ inline schedule::ScheduleBuilder tiled_on_gpu(std::shared_ptr<const program::Com
   return s;
 }
 
-/// A float32 product of 4096 as it is written by hand: blocks of 128 x 128, 8 x 8 sums a thread, 16 terms at a time, copied two
-/// tiles ahead. Its multiply-adds take 7.0 ms at the 19.5 TFLOP/s of an A100.
+/// A float32 product of 4096 as it is written by hand: blocks of 128 x 128, 8 x 8 sums a thread, 16 terms at a time,
+/// copied two tiles ahead. Its multiply-adds take 7.0 ms at the 19.5 TFLOP/s of an A100.
 inline schedule::ScheduleBuilder product_as_by_hand() {
   const auto graph = program::operators::matmul_graph({.m = 4096, .n = 4096, .k = 4096});
   auto s = tiled_on_gpu(graph, "matmul", {{1, 16, 1, 8}, {1, 16, 1, 8}}, {{16, 1}}, {"A", "B"}, 4);

@@ -23,8 +23,8 @@
 #include "tunewright/program/expr.hpp"
 
 /// Runs the text of CUDA programs on the host: a C++ compiler compiles it with stand-ins for what the device
-/// provides. Threads of a block are fibers that change places at barriers, of the block or of a warp, so the text itself
-/// is checked, and a barrier that only some threads reach is found. What warps do by inline PTX is interpreted.
+/// provides. Threads of a block are fibers that change places at barriers, of the block or of a warp, so the text
+/// itself is checked, and a barrier that only some threads reach is found. What warps do by inline PTX is interpreted.
 namespace tunewright::test {
 
 inline constexpr const char* host_cuda_prelude = R"(
@@ -188,9 +188,8 @@ class HostCuda {
       for (std::size_t at = 0; (at = source.find(from, at)) != std::string::npos; at += with.size())
         source.replace(at, from.size(), with);
     };
-    replace_all(
-        "extern __shared__ __align__(32) unsigned char shared_memory[];",
-        "__shared__ __align__(32) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
+    replace_all("extern __shared__ __align__(32) unsigned char shared_memory[];",
+                "__shared__ __align__(32) unsigned char shared_memory[" + std::to_string(dynamic_bytes) + "];");
     const std::string section = "shared_of_" + program.name;
     replace_all("__shared__", "static __attribute__((section(\"" + section + "\")))");
     source = with_interpreted_assembly(source);
@@ -205,8 +204,8 @@ class HostCuda {
     }
     for (const char* end : {"start", "stop"})
       text_ += "extern \"C\" __attribute__((weak)) char __" + std::string(end) + "_" + section + "[];\n";
-    text_ += "extern \"C\" void run_" + program.name + "(void* const* p) {\n  shared_window = __start_" +
-             section + ", shared_window_end = __stop_" + section + ";\n";
+    text_ += "extern \"C\" void run_" + program.name + "(void* const* p) {\n  shared_window = __start_" + section +
+             ", shared_window_end = __stop_" + section + ";\n";
     const auto three = [](const std::array<std::int64_t, 3>& v) {
       return "{" + std::to_string(v[0]) + ", " + std::to_string(v[1]) + ", " + std::to_string(v[2]) + "}";
     };
@@ -222,12 +221,10 @@ class HostCuda {
     std::ofstream(at + "/programs.cpp")
         << "#define __CUDA_ARCH__ " << architecture_ << "0\n"
         << host_cuda_prelude << host_async_proxy_prelude << host_threads_prelude << host_ptx_prelude
-        << host_wgmma_prelude
-        << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
+        << host_wgmma_prelude << "struct Any { void* p; template <class T> operator T*() const { return (T*)p; } };\n"
         << text_;
-    const std::string command =
-        "c++ -std=c++20 -O0 -w -fno-strict-aliasing -ffp-contract=off -shared -fPIC -o " + at +
-        "/programs.so " + at + "/programs.cpp > " + at + "/messages 2>&1";
+    const std::string command = "c++ -std=c++20 -O0 -w -fno-strict-aliasing -ffp-contract=off -shared -fPIC -o " + at +
+                                "/programs.so " + at + "/programs.cpp > " + at + "/messages 2>&1";
     if (std::system(command.c_str()) != 0) {
       std::ifstream messages(at + "/messages");
       throw std::runtime_error(std::string(std::istreambuf_iterator<char>(messages), {}));
@@ -298,8 +295,7 @@ class HostCuda {
 };
 
 /// Largest difference relative to 1 + magnitude; infinite where one side is not a number.
-inline double largest_error(const std::vector<std::vector<double>>& got,
-                            const std::vector<std::vector<double>>& want) {
+inline double largest_error(const std::vector<std::vector<double>>& got, const std::vector<std::vector<double>>& want) {
   double worst = 0;
   for (std::size_t a = 0; a < got.size(); ++a) {
     for (std::size_t i = 0; i < got[a].size(); ++i) {

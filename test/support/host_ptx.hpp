@@ -177,7 +177,8 @@ void wmma(const Ptx& p) {
   p.expect(fragment, registers_of(type));
   const int slots = registers_of(type) * 4 / size, key = key_of(loads ? p.name.at(2)[0] : 'c', by_columns);
   const int pitch = (int)p.in(0, 2, 0);
-  // Each row begins at a multiple of the bytes that a thread gets of a fragment; 16 is the least that the C++ functions ask for.
+  // Each row begins at a multiple of the bytes that a thread gets of a fragment; 16 is the least that the C++ functions
+  // ask for.
   const std::size_t alignment = 4 * registers_of(type) < 16 ? 16 : 4 * registers_of(type);
   if (pitch * size % alignment != 0) wrong(p.text, "rows do not begin where they must");
   for (int lane = 0; lane < 32; ++lane) {
@@ -259,15 +260,14 @@ inline std::string with_interpreted_assembly(const std::string& source) {
         } while (depth != 0);
         const bool out = constraint[0] == '=' || constraint[0] == '+';
         if (out != (section == 1)) throw std::runtime_error("operand of another section in: " + text);
-        operands += (operands.empty() ? "" : ", ") + std::string(out ? "ptx_out" : "ptx_in") +
-                    source.substr(open, at - open);
+        operands +=
+            (operands.empty() ? "" : ", ") + std::string(out ? "ptx_out" : "ptx_in") + source.substr(open, at - open);
       }
     }
     ++at;
     const bool of_warp_group =
         text.find("wgmma.") != std::string::npos || text.find("fence.proxy.") != std::string::npos;
-    if (!text.empty())
-      result += (of_warp_group ? "run_wgmma(\"" : "run_ptx(\"") + text + "\", {" + operands + "})";
+    if (!text.empty()) result += (of_warp_group ? "run_wgmma(\"" : "run_ptx(\"") + text + "\", {" + operands + "})";
   }
 }
 

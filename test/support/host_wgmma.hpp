@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-/// Runs products of warp groups on the host, by what the instruction set promises and no more: they see shared memory as
-/// their fences have it and read it at any time up to the wait, where sums arrive. Until then there is something else in
-/// their registers. What is not promised makes sums wrong; what is no instruction ends the program.
+/// Runs products of warp groups on the host, by what the instruction set promises and no more: they see shared memory
+/// as their fences have it and read it at any time up to the wait, where sums arrive. Until then there is something
+/// else in their registers. What is not promised makes sums wrong; what is no instruction ends the program.
 namespace tunewright::test {
 
 /// To be compiled in front of what runs threads: shared memory as tensor units see it.

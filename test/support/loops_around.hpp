@@ -10,10 +10,10 @@
 
 namespace tunewright::test {
 
-/// Appends the loops of `body` around `statement`, outermost first, all run by one worker; false where it is not in there.
-inline bool add_loops_around(const loops::LoopNest& nest, const loops::Body& body,
-                             const loops::Statement* statement, std::int64_t unroll_limit,
-                             std::vector<loops::WorkerLoop>& around) {
+/// Appends the loops of `body` around `statement`, outermost first, all run by one worker; false where it is not in
+/// there.
+inline bool add_loops_around(const loops::LoopNest& nest, const loops::Body& body, const loops::Statement* statement,
+                             std::int64_t unroll_limit, std::vector<loops::WorkerLoop>& around) {
   for (const loops::Node& node : body) {
     if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
       if (s == statement) return true;

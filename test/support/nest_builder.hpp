@@ -24,8 +24,7 @@ struct NestBuilder {
       if (graph.op(id).role == program::Role::Constant)
         nest.arguments.push_back(add_argument(id, loops::BufferRole::Constant));
     }
-    for (const program::TensorId id : outputs)
-      nest.arguments.push_back(add_argument(id, loops::BufferRole::Output));
+    for (const program::TensorId id : outputs) nest.arguments.push_back(add_argument(id, loops::BufferRole::Output));
   }
 
   loops::Var var(std::string name, std::int64_t extent) {
@@ -33,8 +32,8 @@ struct NestBuilder {
     return static_cast<loops::Var>(nest.variables.size() - 1);
   }
 
-  loops::BufferId temporary(program::TensorId id, std::vector<std::int64_t> shape,
-                            std::vector<loops::IndexExpr> origin, loops::Scope scope = loops::Scope::Global) {
+  loops::BufferId temporary(program::TensorId id, std::vector<std::int64_t> shape, std::vector<loops::IndexExpr> origin,
+                            loops::Scope scope = loops::Scope::Global) {
     loops::Buffer buffer;
     buffer.name = graph.op(id).name;
     buffer.tensor = id;
@@ -94,8 +93,7 @@ inline loops::LoopNest plain_nest(const program::ComputeGraph& graph,
   for (program::TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
     if (op.role != program::Role::Computed) continue;
-    if (b.nest.buffer_of[id] == loops::LoopNest::no_buffer)
-      b.nest.body.push_back(loops::Allocate{b.temporary(id)});
+    if (b.nest.buffer_of[id] == loops::LoopNest::no_buffer) b.nest.body.push_back(loops::Allocate{b.temporary(id)});
     std::vector<loops::Var> vars;
     std::vector<loops::IndexExpr> values;
     for (const program::Axis& axis : op.axes) {
@@ -104,9 +102,7 @@ inline loops::LoopNest plain_nest(const program::ComputeGraph& graph,
     }
     const auto spatial = [&](loops::Body body) {
       for (std::size_t a = op.rank(); a-- > 0;) {
-        const loops::LoopKind kind = a + 1 == op.rank() ? innermost
-                                     : a == 0           ? outermost
-                                                        : loops::LoopKind::Serial;
+        const loops::LoopKind kind = a + 1 == op.rank() ? innermost : a == 0 ? outermost : loops::LoopKind::Serial;
         loops::Body outer;
         outer.push_back(NestBuilder::loop(vars[a], kind, std::move(body)));
         body = std::move(outer);
@@ -126,9 +122,7 @@ inline loops::LoopNest plain_nest(const program::ComputeGraph& graph,
     for (std::size_t n = order.size(); n-- > 0;) {
       const std::size_t a = order[n];
       const bool reduction = a >= op.rank();
-      const loops::LoopKind kind = a + 1 == op.rank() ? innermost
-                                   : a == 0           ? outermost
-                                                      : loops::LoopKind::Serial;
+      const loops::LoopKind kind = a + 1 == op.rank() ? innermost : a == 0 ? outermost : loops::LoopKind::Serial;
       loops::Body outer;
       outer.push_back(
           NestBuilder::loop(vars[a], reduction ? loops::LoopKind::Serial : kind, std::move(body), reduction));
@@ -232,8 +226,7 @@ inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cach
 
   std::vector<loops::Guard> guards;
   for (std::size_t a = 0; a < op.axes.size(); ++a) {
-    if (!covered[a])
-      guards.push_back({value[a], op.axes[a].extent, false, true, static_cast<std::uint32_t>(a)});
+    if (!covered[a]) guards.push_back({value[a], op.axes[a].extent, false, true, static_cast<std::uint32_t>(a)});
   }
   const auto spatial_guards = [&](const std::vector<loops::Guard>& all) {
     std::vector<loops::Guard> some;
@@ -262,8 +255,7 @@ inline loops::LoopNest random_nest(const program::ComputeGraph& graph, bool cach
   loops::Body update{b.statement(Statement::Kind::Update, id, value, guards, cached)};
   for (std::size_t n = order.size(); n-- > outer;) {
     loops::Body around;
-    around.push_back(
-        NestBuilder::loop(order[n].var, order[n].kind, std::move(update), is_reduction(order[n])));
+    around.push_back(NestBuilder::loop(order[n].var, order[n].kind, std::move(update), is_reduction(order[n])));
     if (n == outer && choose(3) == 0) std::get<loops::Loop>(around.back().content).unroll_limit = 64;
     update = std::move(around);
   }

@@ -29,8 +29,7 @@ struct RecordingModel {
       score[p] = row.empty() ? -std::numeric_limits<float>::infinity() : slope * row[0] + mean;
     }
   }
-  void fit(const FeatureBatch& programs, std::span<const float> labels,
-           std::span<const std::uint32_t> groups) {
+  void fit(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups) {
     ++fits;
     x = programs;
     y.assign(labels.begin(), labels.end());

@@ -9,8 +9,8 @@
 
 namespace tunewright::test {
 
-/// Arguments of a kernel as numbers in the order it asks for them: what `inputs` holds in the kernel's layouts, zeros where the
-/// kernel writes.
+/// Arguments of a kernel as numbers in the order it asks for them: what `inputs` holds in the kernel's layouts, zeros
+/// where the kernel writes.
 [[nodiscard]] inline std::vector<std::vector<double>> arguments_for(const codegen::Kernel& kernel,
                                                                     const reference::Tensors& inputs) {
   std::vector<std::vector<double>> arguments;

@@ -82,8 +82,7 @@ inline bool run_kernel(const codegen::Kernel& kernel, std::vector<std::vector<do
     if (layout.role == loops::BufferRole::Output || layout.role == loops::BufferRole::Temporary) continue;
     with_type(layout.type, [&](auto zero) {
       auto* data = static_cast<decltype(zero)*>(pointers.back());
-      for (std::size_t i = 0; i < arguments[b].size(); ++i)
-        data[i] = static_cast<decltype(zero)>(arguments[b][i]);
+      for (std::size_t i = 0; i < arguments[b].size(); ++i) data[i] = static_cast<decltype(zero)>(arguments[b][i]);
     });
   }
   const codegen::tunewright_runtime runtime{&run_in_halves, nullptr};
@@ -105,8 +104,7 @@ inline std::vector<std::vector<double>> sample_arguments(const loops::LoopNest& 
   std::vector<std::vector<double>> arguments;
   std::uint64_t state = 12345;
   for (const loops::BufferId id : nest.arguments) {
-    std::vector<double>& values =
-        arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
+    std::vector<double>& values = arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
     for (double& v : values) {
       state = state * 6364136223846793005U + 1442695040888963407U;
       v = static_cast<double>(static_cast<std::int64_t>((state >> 33) % 41) - 20) /

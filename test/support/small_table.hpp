@@ -24,8 +24,7 @@ inline tunewright::data::Table small_table(std::string device = "gpu") {
     for (std::uint16_t b = 0; b < 3; ++b) {
       if (a == 3 && b == 0) continue;
       table.choices.insert(table.choices.end(), {a, b});
-      Outcome outcome{
-          .result = Failure{Fault::RunError, ""}, .compile_time = Seconds(2), .run_time = Seconds(1)};
+      Outcome outcome{.result = Failure{Fault::RunError, ""}, .compile_time = Seconds(2), .run_time = Seconds(1)};
       if (a != 3 || b != 2) {
         const Seconds latency(1e-3 * (1 + (a - 1) * (a - 1) + (b - 1) * (b - 1)));
         outcome.result = Timing{.repeats = {latency}, .median = latency};

@@ -25,8 +25,7 @@ struct OpenBook {
                               std::span<float> deviation) const {
     predict(x, score);
     for (std::size_t p = 0; p < x.programs(); ++p)
-      deviation[p] =
-          x.program(p).empty() ? std::numeric_limits<float>::infinity() : std::abs(x.program(p)[1]);
+      deviation[p] = x.program(p).empty() ? std::numeric_limits<float>::infinity() : std::abs(x.program(p)[1]);
   }
   [[nodiscard]] tunewright::FeatureBatch embed(const tunewright::FeatureBatch& x) const {
     tunewright::FeatureBatch result(x.columns() < 2 ? 0 : x.columns() - 2);

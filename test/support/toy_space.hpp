@@ -53,8 +53,7 @@ struct Space {
     for (int& tile : tiles) tile = static_cast<int>(rng.below(values));
     return tiles;
   }
-  [[nodiscard]] std::optional<Tiles> mutate(const tunewright::Task&, Tiles tiles,
-                                            tunewright::Rng& rng) const {
+  [[nodiscard]] std::optional<Tiles> mutate(const tunewright::Task&, Tiles tiles, tunewright::Rng& rng) const {
     int& tile = tiles[rng.below(4)];
     tile += rng.below(2) == 0 ? -1 : 1;
     if (tile < 0 || tile >= values) return std::nullopt;
@@ -85,9 +84,7 @@ struct Space {
     }
     return tiles;
   }
-  [[nodiscard]] Program lower(const tunewright::Task&, const Tiles& tiles) const {
-    return {tiles, key(tiles)};
-  }
+  [[nodiscard]] Program lower(const tunewright::Task&, const Tiles& tiles) const { return {tiles, key(tiles)}; }
 };
 
 /// The four exponents and their squares, one row a configuration.
@@ -168,17 +165,12 @@ inline tunewright::Outcome outcome(const Tiles& tiles) {
 }
 
 struct Measurer : tunewright::measurers::Function<Program> {
-  Measurer()
-      : Function{[](const tunewright::Task&, const Program& program) { return outcome(program.tiles); }} {}
+  Measurer() : Function{[](const tunewright::Task&, const Program& program) { return outcome(program.tiles); }} {}
 };
 
 inline tunewright::Task task(std::string name = "toy 128", std::uint64_t workload = 128) {
-  return {.name = std::move(name),
-          .workload_hash = workload,
-          .flops = 2e6,
-          .weight = 1,
-          .target = {},
-          .graph = nullptr};
+  return {
+      .name = std::move(name), .workload_hash = workload, .flops = 2e6, .weight = 1, .target = {}, .graph = nullptr};
 }
 
 }  // namespace toy

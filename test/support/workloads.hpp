@@ -67,11 +67,10 @@ inline std::vector<Workload> workloads() {
                    const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 24);
                    epilogue(g, ops::batch_matmul(g, g.input("A", {b, m, k}), g.input("B", {b, k, n})), rng);
                  })});
-  all.push_back(
-      {"dense", graph([=](ComputeGraph& g, Rng& rng) {
-         const std::int64_t m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 40);
-         ops::relu(g, ops::dense(g, g.input("x", {m, k}), g.constant("w", {k, n}), g.constant("b", {n})));
-       })});
+  all.push_back({"dense", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 40);
+                   ops::relu(g, ops::dense(g, g.input("x", {m, k}), g.constant("w", {k, n}), g.constant("b", {n})));
+                 })});
   const auto conv2d = [=](ops::Layout layout, bool grouped) {
     return graph([=](ComputeGraph& g, Rng& rng) {
       const std::int64_t groups = grouped ? 2 : 1;
@@ -80,8 +79,8 @@ inline std::vector<Workload> workloads() {
       const bool last = layout == ops::Layout::ChannelsLast;
       using Shape = std::vector<std::int64_t>;
       const Tensor x = g.input("x", last ? Shape{n, h, w, ci} : Shape{n, ci, h, w});
-      const Tensor k = g.constant(
-          "k", last ? Shape{kernel, kernel, ci / groups, co} : Shape{co, ci / groups, kernel, kernel});
+      const Tensor k =
+          g.constant("k", last ? Shape{kernel, kernel, ci / groups, co} : Shape{co, ci / groups, kernel, kernel});
       const Tensor y = ops::conv2d(g, x, k,
                                    {.stride = dim(rng, 2),
                                     .padding = dim(rng, 3) - 1,
@@ -94,15 +93,14 @@ inline std::vector<Workload> workloads() {
   all.push_back({"conv2d_nhwc", conv2d(ops::Layout::ChannelsLast, false)});
   all.push_back({"conv2d_nchw", conv2d(ops::Layout::ChannelsFirst, false)});
   all.push_back({"conv2d_grouped", conv2d(ops::Layout::ChannelsLast, true)});
-  all.push_back(
-      {"conv1d", graph([=](ComputeGraph& g, Rng& rng) {
-         const std::int64_t c = dim(rng, 8), o = dim(rng, 20);
-         ops::conv1d(g, g.input("x", {1, 6 + dim(rng, 20), c}), g.constant("k", {3, c, o}), {.padding = 1});
-       })});
+  all.push_back({"conv1d", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t c = dim(rng, 8), o = dim(rng, 20);
+                   ops::conv1d(g, g.input("x", {1, 6 + dim(rng, 20), c}), g.constant("k", {3, c, o}), {.padding = 1});
+                 })});
   all.push_back({"conv3d", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 4), o = dim(rng, 17);
-                   ops::conv3d(g, g.input("x", {1, 4, 5, 3 + dim(rng, 4), c}),
-                               g.constant("k", {2, 3, 3, c, o}), {.padding = 1});
+                   ops::conv3d(g, g.input("x", {1, 4, 5, 3 + dim(rng, 4), c}), g.constant("k", {2, 3, 3, c, o}),
+                               {.padding = 1});
                  })});
   all.push_back({"depthwise", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 40);
@@ -114,8 +112,7 @@ inline std::vector<Workload> workloads() {
   all.push_back({"transposed_conv2d", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 6), o = dim(rng, 12);
                    ops::transposed_conv2d(g, g.input("x", {1, 2 + dim(rng, 4), 2 + dim(rng, 4), c}),
-                                          g.constant("k", {3, 3, c, o}),
-                                          {.stride = dim(rng, 2), .padding = 1});
+                                          g.constant("k", {3, 3, c, o}), {.stride = dim(rng, 2), .padding = 1});
                  })});
   all.push_back({"max_pool", graph([=](ComputeGraph& g, Rng& rng) {
                    ops::max_pool2d(g, g.input("x", {1, 5 + dim(rng, 9), 5 + dim(rng, 9), dim(rng, 40)}),
@@ -139,15 +136,14 @@ inline std::vector<Workload> workloads() {
   all.push_back({"batch_norm", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t c = dim(rng, 40);
                    ops::batch_norm(g, g.input("x", {1, dim(rng, 7), dim(rng, 7), c}),
-                                   {g.constant("gamma", {c}), g.constant("beta", {c}),
-                                    g.constant("mean", {c}), g.constant("variance", {c})});
+                                   {g.constant("gamma", {c}), g.constant("beta", {c}), g.constant("mean", {c}),
+                                    g.constant("variance", {c})});
                  })});
   all.push_back({"sum", graph([=](ComputeGraph& g, Rng& rng) {
                    ops::sum(g, g.input("x", {dim(rng, 9), dim(rng, 300)}), {coin(rng) ? 0 : 1});
                  })});
-  all.push_back({"norm", graph([=](ComputeGraph& g, Rng& rng) {
-                   ops::norm(g, g.input("x", {dim(rng, 40), dim(rng, 40)}));
-                 })});
+  all.push_back(
+      {"norm", graph([=](ComputeGraph& g, Rng& rng) { ops::norm(g, g.input("x", {dim(rng, 40), dim(rng, 40)})); })});
   all.push_back({"max", graph([=](ComputeGraph& g, Rng& rng) {
                    ops::max(g, g.input("x", {dim(rng, 9), dim(rng, 9), dim(rng, 40)}), {1, 2});
                  })});
@@ -156,10 +152,9 @@ inline std::vector<Workload> workloads() {
                    const Tensor t = ops::add(g, g.input("x", {m, n}), g.input("y", {m, n}));
                    ops::gelu(g, ops::bias_add(g, ops::tanh(g, t), g.constant("b", {n})));
                  })});
-  all.push_back(
-      {"transpose", graph([=](ComputeGraph& g, Rng& rng) {
-         ops::relu(g, ops::transpose(g, g.input("x", {dim(rng, 6), dim(rng, 20), dim(rng, 20)}), {0, 2, 1}));
-       })});
+  all.push_back({"transpose", graph([=](ComputeGraph& g, Rng& rng) {
+                   ops::relu(g, ops::transpose(g, g.input("x", {dim(rng, 6), dim(rng, 20), dim(rng, 20)}), {0, 2, 1}));
+                 })});
   all.push_back({"reshape", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t a = dim(rng, 6), b = dim(rng, 12), c = dim(rng, 10);
                    ops::reshape(g, ops::scale(g, g.input("x", {a, b, c}), 2.0), {b, a * c});
@@ -168,38 +163,33 @@ inline std::vector<Workload> workloads() {
                    const std::int64_t a = dim(rng, 9);
                    ops::concat(g, {g.input("x", {a, dim(rng, 20)}), g.input("y", {a, dim(rng, 20)})}, 1);
                  })});
-  all.push_back(
-      {"pad", graph([=](ComputeGraph& g, Rng& rng) {
-         ops::pad(g, g.input("x", {dim(rng, 9), dim(rng, 30)}), {.before = {1, 2}, .after = {0, 3}});
-       })});
-  all.push_back(
-      {"two_matmuls", graph([=](ComputeGraph& g, Rng& rng) {
-         const std::int64_t m = dim(rng, 20), k = dim(rng, 20), n = dim(rng, 20), p = dim(rng, 20);
-         const Tensor h = ops::relu(g, ops::matmul(g, g.input("A", {m, k}), g.constant("B", {k, n})));
-         ops::relu(g, ops::matmul(g, h, g.constant("C", {n, p})));
-       })});
+  all.push_back({"pad", graph([=](ComputeGraph& g, Rng& rng) {
+                   ops::pad(g, g.input("x", {dim(rng, 9), dim(rng, 30)}), {.before = {1, 2}, .after = {0, 3}});
+                 })});
+  all.push_back({"two_matmuls", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 20), k = dim(rng, 20), n = dim(rng, 20), p = dim(rng, 20);
+                   const Tensor h = ops::relu(g, ops::matmul(g, g.input("A", {m, k}), g.constant("B", {k, n})));
+                   ops::relu(g, ops::matmul(g, h, g.constant("C", {n, p})));
+                 })});
   // Element types of 8 and 16 bits, with accumulators and casts.
   using program::ScalarType;
   const auto narrow = [](Rng& rng) {
-    return std::array{ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8,
-                      ScalarType::UInt8}[rng.below(4)];
+    return std::array{ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}[rng.below(4)];
   };
-  all.push_back(
-      {"matmul_narrow", graph([=](ComputeGraph& g, Rng& rng) {
-         const std::int64_t m = dim(rng, 24), n = dim(rng, 50), k = dim(rng, 40);
-         const ScalarType type = narrow(rng);
-         const Tensor a = g.input("A", {m, k}, type);
-         const Tensor b = g.constant("B", {k, n}, type == ScalarType::UInt8 ? ScalarType::Int8 : type);
-         const Tensor sum = ops::matmul(g, a, b);
-         if (coin(rng)) ops::cast(g, ops::relu(g, sum), type);
-       })});
-  all.push_back(
-      {"conv2d_narrow", graph([=](ComputeGraph& g, Rng& rng) {
-         const ScalarType type = narrow(rng);
-         const std::int64_t ci = dim(rng, 6), co = dim(rng, 20);
-         const Tensor x = g.input("x", {1, 3 + dim(rng, 6), 3 + dim(rng, 6), ci}, type);
-         ops::conv2d(g, x, g.constant("k", {3, 3, ci, co}, type), {.stride = dim(rng, 2), .padding = 1});
-       })});
+  all.push_back({"matmul_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   const std::int64_t m = dim(rng, 24), n = dim(rng, 50), k = dim(rng, 40);
+                   const ScalarType type = narrow(rng);
+                   const Tensor a = g.input("A", {m, k}, type);
+                   const Tensor b = g.constant("B", {k, n}, type == ScalarType::UInt8 ? ScalarType::Int8 : type);
+                   const Tensor sum = ops::matmul(g, a, b);
+                   if (coin(rng)) ops::cast(g, ops::relu(g, sum), type);
+                 })});
+  all.push_back({"conv2d_narrow", graph([=](ComputeGraph& g, Rng& rng) {
+                   const ScalarType type = narrow(rng);
+                   const std::int64_t ci = dim(rng, 6), co = dim(rng, 20);
+                   const Tensor x = g.input("x", {1, 3 + dim(rng, 6), 3 + dim(rng, 6), ci}, type);
+                   ops::conv2d(g, x, g.constant("k", {3, 3, ci, co}, type), {.stride = dim(rng, 2), .padding = 1});
+                 })});
   all.push_back({"elementwise_narrow", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t m = dim(rng, 20), n = dim(rng, 50);
                    const ScalarType type = narrow(rng);

@@ -59,17 +59,13 @@ struct Walks : Evolution {
 template <class Recipe>
 auto run(std::uint64_t seed, std::size_t trials, unsigned threads = 1) {
   const Recorded source = recorded();
-  Parts<Recipe> parts{.space = source.space,
-                      .measurer = source.replay,
-                      .seed = seed,
-                      .threads = threads,
-                      .clock = source.replay.clock};
+  Parts<Recipe> parts{
+      .space = source.space, .measurer = source.replay, .seed = seed, .threads = threads, .clock = source.replay.clock};
   if constexpr (std::is_same_v<typename Recipe::featurizer, features::Knobs>) {
     parts.featurizer.knobs = source.space.knobs();
     parts.model.rounds = 40;
   }
-  if constexpr (std::is_same_v<typename Recipe::explorer, explorers::Evolutionary>)
-    parts.explorer.population = 64;
+  if constexpr (std::is_same_v<typename Recipe::explorer, explorers::Evolutionary>) parts.explorer.population = 64;
   if constexpr (std::is_same_v<typename Recipe::explorer, explorers::Annealing>) {
     parts.explorer.chains = 16;
     parts.explorer.steps = 20;
@@ -82,8 +78,7 @@ double mean_regret(std::size_t trials) {  // latency found / best recorded
   const double best_s = recorded().best_s;
   double sum = 0;
   constexpr int seeds = 6;
-  for (std::uint64_t seed = 0; seed < seeds; ++seed)
-    sum += run<Recipe>(seed, trials).best()->cost_s() / best_s;
+  for (std::uint64_t seed = 0; seed < seeds; ++seed) sum += run<Recipe>(seed, trials).best()->cost_s() / best_s;
   return sum / seeds;
 }
 
@@ -111,11 +106,8 @@ TEST_CASE("a recorded table is searched like a machine") {
   measurers::Replay<spaces::TableRow> replay;
   replay.load(data::records_of(space.table(), task));
 
-  Tuner<Evolution> tuner{{.space = space,
-                          .featurizer = {.knobs = space.knobs()},
-                          .measurer = replay,
-                          .seed = 7,
-                          .clock = replay.clock}};
+  Tuner<Evolution> tuner{
+      {.space = space, .featurizer = {.knobs = space.knobs()}, .measurer = replay, .seed = 7, .clock = replay.clock}};
   const auto run = tuner.run(task, {.trials = 64, .batch = 16, .time = Seconds(3600)});
   // [snippet-end recorded]
   CHECK(run.history.size() == 64);

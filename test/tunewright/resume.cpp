@@ -32,10 +32,8 @@ std::vector<std::uint64_t> keys(const auto& history) {
 /// Drafts by cost alone, a set for two rounds.
 struct Drafted : toy::Evolution {
   struct draft {
-    void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
-               std::span<float> score) const {
-      for (std::size_t i = 0; i < configs.size(); ++i)
-        score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+    void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<float> score) const {
+      for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
     }
   };
   using explorer = explorers::DraftSet<>;

@@ -31,8 +31,7 @@ std::vector<std::uint64_t> keys(const auto& batch) {
 }
 
 struct ByFirstTile {
-  void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
-             std::span<float> score) const {
+  void score(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<float> score) const {
     for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]);
   }
 };
@@ -64,8 +63,7 @@ struct Unlowerable : toy::Space {
 
 /// As `filters::StaticLimits`, of configurations alone.
 struct LimitsOfConfigurations {
-  [[nodiscard]] Kept keep(const Unlowerable& space, const Task& task,
-                          std::span<const toy::Tiles> pool) const {
+  [[nodiscard]] Kept keep(const Unlowerable& space, const Task& task, std::span<const toy::Tiles> pool) const {
     Kept kept;
     for (std::size_t i = 0; i < pool.size(); ++i) {
       const std::string_view reason = space.why_infeasible(task, pool[i]);
@@ -180,8 +178,8 @@ Searched searched(unsigned threads) {
   return result;
 }
 
-/// Both search alike, at any number of threads, and `Once` lowers less for it. If it is the model that ranks, `Once` asks
-/// it in blocks and `Twice` for all at once.
+/// Both search alike, at any number of threads, and `Once` lowers less for it. If it is the model that ranks, `Once`
+/// asks it in blocks and `Twice` for all at once.
 template <class Once, class Twice>
 void check_alike(bool model_ranks) {
   const Searched twice = searched<Twice>(1);
@@ -253,8 +251,7 @@ TEST_CASE("a model that says it has learned is used at once") {
   Session<Recipe> untrained(parts, toy::task());
   const auto guessed = untrained.ask(4);
   CHECK(std::none_of(guessed.begin(), guessed.end(), [](const auto& c) { return c.config == toy::best; }));
-  parts.model.weights = {-3,  -3.2, -2,  -0.4, 0.5,
-                         0.4, 0.2,  0.1, 17.3};  // the cost of the table, in milliseconds
+  parts.model.weights = {-3, -3.2, -2, -0.4, 0.5, 0.4, 0.2, 0.1, 17.3};  // the cost of the table, in milliseconds
   Session<Recipe> trained(parts, toy::task());
   CHECK(trained.ask(4).front().config == toy::best);
 }
@@ -283,8 +280,7 @@ TEST_CASE("a learning filter is told every outcome and keeps out what it learned
       }
       return kept;
     }
-    void learn(const toy::Space&, const Task&, std::span<const toy::Tiles> configs,
-               std::span<const Outcome> outcomes) {
+    void learn(const toy::Space&, const Task&, std::span<const toy::Tiles> configs, std::span<const Outcome> outcomes) {
       CHECK(configs.size() == outcomes.size());
       told += configs.size();
       largest = 2;
@@ -312,8 +308,8 @@ TEST_CASE("a filter that keeps what it was not given is found out") {
     using filter = Inventive;
   };
   Parts<Recipe> parts;
-  CHECK_THROWS_WITH_AS(Session<Recipe>(parts, toy::task()).ask(4),
-                       doctest::Contains("the filter kept position"), std::logic_error);
+  CHECK_THROWS_WITH_AS(Session<Recipe>(parts, toy::task()).ask(4), doctest::Contains("the filter kept position"),
+                       std::logic_error);
 }
 
 TEST_CASE("filters and drafts that are handed the lowered program search as those that lower it themselves") {
@@ -326,8 +322,7 @@ TEST_CASE("filters and drafts that are handed the lowered program search as thos
   static_assert(!features::NestFeaturizerFor<FeaturesOfConfigurations, Unlowerable>);
   SUBCASE("a draft ranks") {
     check_alike<OverUnlowerable<StaticLimits, DraftOfPrograms, FeaturesOfConfigurations>,
-                OverUnlowerable<LimitsOfConfigurations, DraftOfConfigurations, FeaturesOfConfigurations>>(
-        false);
+                OverUnlowerable<LimitsOfConfigurations, DraftOfConfigurations, FeaturesOfConfigurations>>(false);
   }
   SUBCASE("the model ranks") {
     check_alike<OverUnlowerable<StaticLimits, drafts::None, FeaturesOfPrograms>,
@@ -337,9 +332,8 @@ TEST_CASE("filters and drafts that are handed the lowered program search as thos
 
 TEST_CASE("a sampler that looks at what was measured is shown all of it") {
   struct Looks : samplers::TopK {
-    std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x,
-                                    std::span<const float> score, std::size_t n, Rng& rng,
-                                    const samplers::Labelled& labelled = {}) const {
+    std::vector<std::size_t> select(const toy::Linear& model, const FeatureBatch& x, std::span<const float> score,
+                                    std::size_t n, Rng& rng, const samplers::Labelled& labelled = {}) const {
       CHECK(labelled.size() == 20);
       CHECK(*std::max_element(labelled.y.begin(), labelled.y.end()) == 1);
       CHECK(labelled.task_of(0) == 0);
@@ -395,12 +389,10 @@ TEST_CASE("telling what does not fit is refused with the numbers") {
   CHECK_THROWS_WITH_AS(session.tell(batch, std::span(outcomes).first(3)),
                        doctest::Contains("3 outcomes for a batch of 4"), std::invalid_argument);
   session.tell(batch, outcomes);
-  CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("told before"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(session.tell(batch, outcomes), doctest::Contains("told before"), std::invalid_argument);
 }
 
-TEST_CASE(
-    "latencies that are none, and a candidate twice in a batch, are refused before anything is learned") {
+TEST_CASE("latencies that are none, and a candidate twice in a batch, are refused before anything is learned") {
   Parts<toy::Evolution> parts;
   Session<toy::Evolution> session(parts, toy::task());
   auto batch = session.ask(4);

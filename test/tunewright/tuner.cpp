@@ -35,8 +35,8 @@ TEST_CASE("a guided search finds the optimum of the table in two rounds, random 
   }
 }
 
-TEST_CASE_TEMPLATE("the same seed gives the same history with 1 and with 2 threads, another seed another one",
-                   Recipe, toy::RandomSearch, toy::Evolution, toy::Anneal) {
+TEST_CASE_TEMPLATE("the same seed gives the same history with 1 and with 2 threads, another seed another one", Recipe,
+                   toy::RandomSearch, toy::Evolution, toy::Anneal) {
   const auto one = history_of<Recipe>(7, 1);
   CHECK(one.size() == 96);
   CHECK(one == history_of<Recipe>(7, 2));
@@ -127,8 +127,7 @@ TEST_CASE("observers see start, every measurement, every round, and the end; a l
   } log;
   std::size_t seen = 0;
   Tuner<toy::RandomSearch> tuner{{.seed = 9}};
-  (void)tuner.run(toy::task(), {.trials = 10, .batch = 4}, log,
-                  [&](const auto& history) { seen = history.size(); });
+  (void)tuner.run(toy::task(), {.trials = 10, .batch = 4}, log, [&](const auto& history) { seen = history.size(); });
   CHECK(log.events == "start 1 2 3 all trials used");
   CHECK(log.records == 10);
   CHECK(seen == 10);
@@ -150,8 +149,7 @@ TEST_CASE("finalists are measured once more and come back in their new order") {
     std::vector<Outcome> confirm(const Task&, std::span<const toy::Program> programs) {
       std::vector<Outcome> outcomes(programs.size());
       for (std::size_t i = 0; i < programs.size(); ++i) {  // the one that seemed the slowest is the fastest
-        outcomes[i].result =
-            Timing{.repeats = {}, .median = Seconds(static_cast<double>(programs.size() - i))};
+        outcomes[i].result = Timing{.repeats = {}, .median = Seconds(static_cast<double>(programs.size() - i))};
       }
       return outcomes;
     }

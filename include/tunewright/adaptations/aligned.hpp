@@ -38,8 +38,7 @@ struct Aligned {
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
 
   template <CostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(most_source_per_own >= 0, "Aligned", "most_source_per_own", most_source_per_own,
             "a number of programs, 0 for all");
     require(min_growth >= 0, "Aligned", "min_growth", min_growth, "a share, 0 to fit after every batch");

@@ -20,10 +20,8 @@ namespace tunewright {
 ///
 /// Semantics the compiler cannot see: the same calls leave the same model.
 template <class A, class M>
-concept AdaptationFor = CostModel<M> &&
-    requires(A& adaptation, M& model, const FeatureBatch& x, std::span<const float> y,
-             std::span<const std::uint32_t> group) {
-  adaptation.update(model, x, y, group);
-};
+concept AdaptationFor =
+    CostModel<M> && requires(A& adaptation, M& model, const FeatureBatch& x, std::span<const float> y,
+                             std::span<const std::uint32_t> group) { adaptation.update(model, x, y, group); };
 
 }  // namespace tunewright

@@ -13,8 +13,8 @@ namespace tunewright::adaptations {
 
 /// Trains a network on from its present weights, a few steps at a time, and anew now and then.
 ///
-///   train when   (candidates now) - (candidates at the last training) >= min_growth * (candidates at the last training)
-///   anew         the first time, and when (candidates now) >= renewal_factor * (candidates when last trained anew)
+///   train when   candidates now - candidates at the last training >= min_growth * candidates at the last training
+///   anew         the first time, and when candidates now >= renewal_factor * candidates when last trained anew
 ///   on           else: at least `steps` mini-batches, in whole passes over everything measured so far
 ///
 /// Where measuring a batch takes as long as some hundred mini-batches, training anew after each takes most of a
@@ -37,15 +37,12 @@ struct Continued {
 
   /// Throws `std::invalid_argument` for options out of range.
   template <FineTunableCostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(steps > 0, "Continued", "steps", steps, "at least 1");
-    require(renewal_factor >= 1, "Continued", "renewal_factor", renewal_factor,
-            "a factor, 1 to train always anew");
+    require(renewal_factor >= 1, "Continued", "renewal_factor", renewal_factor, "a factor, 1 to train always anew");
     require(min_growth >= 0, "Continued", "min_growth", min_growth, "a share, 0 to train after every batch");
     const auto now = static_cast<double>(y.size()), before = static_cast<double>(trained_candidates);
-    const bool first =
-        trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
+    const bool first = trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
     if (!first && now - before < min_growth * before) return;
     if (first || now >= renewal_factor * static_cast<double>(renewed_candidates)) {
       model.fit(x, y, group);

@@ -58,17 +58,16 @@ struct FineTune {
   std::vector<std::string> frozen{};       ///< layers that keep their weights
   std::vector<std::string> trained{};      ///< or those alone that do not; one of both stays empty
   std::optional<nn::Training> training{};  ///< nothing: the model's own, at a tenth of its learning rate
-  bool from_source = true;         ///< start every update at the source's weights; false: at the last ones
-  bool refit_input_scale = false;  ///< scale inputs by one's own programs instead of the source's
-  double min_growth = 0;           ///< share of new programs that makes it worth it, at least 0
+  bool from_source = true;                 ///< start every update at the source's weights; false: at the last ones
+  bool refit_input_scale = false;          ///< scale inputs by one's own programs instead of the source's
+  double min_growth = 0;                   ///< share of new programs that makes it worth it, at least 0
 
   std::vector<float> source_weights{};  ///< run-time state: those of the first update
   std::size_t fitted_candidates = 0;    ///< run-time state: programs of the last training
 
   /// Throws `std::invalid_argument` for a model without weights and for layers that it does not have.
   template <FineTunableCostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "FineTune", "min_growth", min_growth, "a share, 0 to train after every batch");
     const std::span<float> weights = model.parameters();
     if (weights.empty()) {
@@ -80,8 +79,7 @@ struct FineTune {
     if (y.empty() || (growth >= 0 && growth < min_growth * static_cast<double>(fitted_candidates))) return;
     nn::Training how = training ? *training : nn::Training(model.training);
     if (!training) how.learning_rate *= 0.1F;
-    const nn::Continuation from{.frozen = frozen_layers(model.blocks()),
-                                .refit_input_scale = refit_input_scale};
+    const nn::Continuation from{.frozen = frozen_layers(model.blocks()), .refit_input_scale = refit_input_scale};
     if (source_weights.size() != weights.size()) source_weights.assign(weights.begin(), weights.end());
     if (from_source) std::copy(source_weights.begin(), source_weights.end(), weights.begin());
     model.train_from_current(x, y, group, how, from);
@@ -97,13 +95,12 @@ struct FineTune {
                                   "', ...) are given; name the smaller set");
     }
     for (const std::string& prefix : trained) {
-      if (std::any_of(blocks.begin(), blocks.end(),
-                      [&](const auto& b) { return b.name.starts_with(prefix); }))
+      if (std::any_of(blocks.begin(), blocks.end(), [&](const auto& b) { return b.name.starts_with(prefix); }))
         continue;
       std::string names;
       for (const nn::ParameterBlock& block : blocks) names += (names.empty() ? "" : ", ") + block.name;
-      throw std::invalid_argument("adaptations::FineTune: no layer is called '" + prefix +
-                                  "...'; the model has " + names);
+      throw std::invalid_argument("adaptations::FineTune: no layer is called '" + prefix + "...'; the model has " +
+                                  names);
     }
     std::vector<std::string> others;
     for (const nn::ParameterBlock& block : blocks) {

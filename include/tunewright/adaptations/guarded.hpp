@@ -31,7 +31,7 @@ namespace tunewright::adaptations {
 /// Determinism: that of A and M.
 /// Errors:      `std::invalid_argument` for options out of their range; what A and M refuse.
 template <class A, CostModel M>
-requires AdaptationFor<A, M>
+  requires AdaptationFor<A, M>
 struct Guarded {
   A transfer{};
   unsigned folds = 3;               ///< at least 2
@@ -45,8 +45,7 @@ struct Guarded {
   std::optional<M> source{}, transferred{};        ///< run-time state: the model before and after A
   std::optional<A> fresh{};                        ///< run-time state: A before its first update
 
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(folds >= 2, "Guarded", "folds", folds, "at least 2");
     require(min_growth >= 0, "Guarded", "min_growth", min_growth, "a share, 0 to judge after every batch");
     if (!source) {

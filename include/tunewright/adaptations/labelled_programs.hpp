@@ -25,9 +25,8 @@ struct LabelledPrograms {
   /// Throws `std::invalid_argument` unless there is a program, and one label and group number each.
   void check(const char* who) const {
     if (x.programs() > 0 && y.size() == x.programs() && (group.empty() || group.size() == y.size())) return;
-    throw std::invalid_argument(std::string(who) + ": the source has " + std::to_string(x.programs()) +
-                                " programs, " + std::to_string(y.size()) + " labels and " +
-                                std::to_string(group.size()) +
+    throw std::invalid_argument(std::string(who) + ": the source has " + std::to_string(x.programs()) + " programs, " +
+                                std::to_string(y.size()) + " labels and " + std::to_string(group.size()) +
                                 " group numbers; give at least one program, with one label and one group "
                                 "number each (or no group numbers)");
   }

@@ -29,7 +29,11 @@ struct Mapped {
     model.fit(map.apply(x), y, group);
   }
 
-  [[nodiscard]] std::span<float> parameters() requires ParametricCostModel<M> { return model.parameters(); }
+  [[nodiscard]] std::span<float> parameters()
+    requires ParametricCostModel<M>
+  {
+    return model.parameters();
+  }
   /// That of the model, or true: what is given is meant to be trained.
   [[nodiscard]] bool trained() const {
     if constexpr (requires { model.trained(); })

@@ -40,14 +40,12 @@ struct Momentum {
   std::optional<nn::Training> training{};  ///< nothing: the model's own
   bool refit_input_scale = true;           ///< scale inputs by what was measured here, as the code does
 
-  std::vector<float>
-      slow{};            ///< run-time state: the slow weights; those of the model before the first update
-  unsigned updates = 0;  ///< run-time state
+  std::vector<float> slow{};  ///< run-time state: the slow weights; those of the model before the first update
+  unsigned updates = 0;       ///< run-time state
 
   /// Throws `std::invalid_argument` for options out of range and a model without weights.
   template <FineTunableCostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(momentum >= 0 && momentum <= 1, "Momentum", "momentum", momentum, "a share, 0 to 1");
     require(every > 0, "Momentum", "every", every, "at least 1");
     const std::span<float> weights = model.parameters();

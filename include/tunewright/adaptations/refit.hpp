@@ -27,8 +27,7 @@ struct Refit {
   std::size_t fitted_candidates = 0;  ///< run-time state: N of the last fit
 
   template <CostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     require(min_growth >= 0, "Refit", "min_growth", min_growth, "a share, 0 to fit after every batch");
     const bool shrunk = y.size() < fitted_candidates;  // another session's data
     const double growth = static_cast<double>(y.size()) - static_cast<double>(fitted_candidates);

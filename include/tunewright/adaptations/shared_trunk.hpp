@@ -43,10 +43,8 @@ struct SharedTrunk {
   /// Throws `std::invalid_argument` for a model without exactly one head more than there are sources, and for
   /// sources that do not fit together.
   template <MultiHeadCostModel M>
-  void update(M& model, const FeatureBatch& x, std::span<const float> y,
-              std::span<const std::uint32_t> group) {
-    require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth,
-            "a share, 0 to train after every batch");
+  void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    require(min_growth >= 0, "SharedTrunk", "min_growth", min_growth, "a share, 0 to train after every batch");
     const std::size_t heads = sources.size() + 1;
     if (static_cast<std::size_t>(model.heads) != heads) {
       throw std::invalid_argument("adaptations::SharedTrunk: " + std::to_string(sources.size()) +
@@ -62,8 +60,7 @@ struct SharedTrunk {
     std::vector<float> labels(all.size() * heads, std::numeric_limits<float>::quiet_NaN());  // (N, heads)
     std::size_t next = 0;
     const auto measured_on = [&](std::size_t head, std::size_t programs) {
-      for (const std::size_t last = next + programs; next < last; ++next)
-        labels[next * heads + head] = all.y[next];
+      for (const std::size_t last = next + programs; next < last; ++next) labels[next * heads + head] = all.y[next];
     };
     measured_on(0, y.size());
     for (std::size_t s = 0; s < sources.size(); ++s) measured_on(s + 1, sources[s].size());

@@ -125,15 +125,14 @@ struct WarmStart {
 
   /// score = said * K + heard * g.
   template <class Model>
-  static void correct(Model& model, double said, double heard, const FeatureBatch& x,
-                      std::span<const float> y, std::span<const std::uint32_t> group) {
+  static void correct(Model& model, double said, double heard, const FeatureBatch& x, std::span<const float> y,
+                      std::span<const std::uint32_t> group) {
     std::vector<float> score(y.size());
     model.source.predict(x, score);
     const Line source = least_squares(moments(score, y));
     std::vector<float> half(y.size());
     for (std::size_t p = 0; p < y.size(); ++p) {
-      const double k =
-          std::isfinite(score[p]) ? source.offset + source.slope * static_cast<double>(score[p]) : 0;
+      const double k = std::isfinite(score[p]) ? source.offset + source.slope * static_cast<double>(score[p]) : 0;
       half[p] = static_cast<float>(std::clamp((static_cast<double>(y[p]) - said * k + 1) / 2, 0.0, 1.0));
     }
     model.own.fit(x, half, group);

@@ -34,7 +34,8 @@ struct CudaOptions {
   /// A loop whose variable selects an element of a thread's own array is unrolled where that makes at most so
   /// many statements, since only then can the array live in registers.
   std::int64_t max_register_statements = 2048;
-  /// The buffers of kernels that need more shared memory are dynamic: the compiler refuses more static memory than 48 KiB.
+  /// The buffers of kernels that need more shared memory are dynamic: the compiler refuses more static memory than 48
+  /// KiB.
   std::int64_t max_static_shared_bytes = 48 * 1024;
 };
 
@@ -74,16 +75,14 @@ class ProgramText {
               [&](BufferId a, BufferId b) { return position_[a] < position_[b]; });
     DeviceLaunch& launch = program_.launches.emplace_back();
     const std::string what = parts.written.empty() ? "" : "_" + nest_.buffers[*parts.written.rbegin()].name;
-    launch.symbol =
-        context_.names.unique(nest_.name + "_" + std::to_string(program_.launches.size() - 1) + what);
+    launch.symbol = context_.names.unique(nest_.name + "_" + std::to_string(program_.launches.size() - 1) + what);
     launch.grid = parts.kernel.grid;
     launch.block = parts.kernel.block;
 
     std::string parameters;
     for (const BufferId id : parts.arguments) {
       launch.arguments.push_back(position_[id]);
-      parameters += (parameters.empty() ? "" : ", ") +
-                    std::string(parts.written.count(id) != 0 ? "" : "const ") +
+      parameters += (parameters.empty() ? "" : ", ") + std::string(parts.written.count(id) != 0 ? "" : "const ") +
                     std::string(context_.type(nest_.buffers[id].type).spelling) + "* __restrict__ " +
                     context_.buffers[id];
     }
@@ -92,8 +91,8 @@ class ProgramText {
     const std::string body = text.body();
     shared += text.scratch_declaration();
     launch.static_shared_bytes += text.scratch_bytes();
-    return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " +
-           launch.symbol + "(" + parameters + ") {\n" + shared + body + "}\n\n";
+    return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " + launch.symbol +
+           "(" + parameters + ") {\n" + shared + body + "}\n\n";
   }
 
   [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
@@ -111,8 +110,7 @@ class ProgramText {
     const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
     if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
     // What combinations across threads need besides is static, and counts.
-    const bool dynamic =
-        bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
+    const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
     // The same in all kernels of a source, which declare one array.
@@ -127,10 +125,10 @@ class ProgramText {
       std::string& name = context_.buffers[parts.kernel.shared[b]];
       name = context_.names.unique(buffer.name);
       const std::string type(context_.type(buffer.type).spelling);
-      text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type +
-                            "*>(shared_memory + " + std::to_string(offsets[b]) + ");\n"
-                      : "  __shared__ " + aligned + type + " " + name + "[" +
-                            std::to_string(buffer.elements()) + "];\n";
+      text += dynamic
+                  ? "  " + type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " +
+                        std::to_string(offsets[b]) + ");\n"
+                  : "  __shared__ " + aligned + type + " " + name + "[" + std::to_string(buffer.elements()) + "];\n";
     }
     return text;
   }

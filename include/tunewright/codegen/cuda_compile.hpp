@@ -70,8 +70,7 @@ class NvrtcProgram {
   [[nodiscard]] std::vector<char> image(DeviceFormat format) const {
     const bool cubin = format == DeviceFormat::Cubin;
     std::size_t size = 0;
-    check_nvrtc(cubin ? nvrtcGetCUBINSize(program_, &size) : nvrtcGetPTXSize(program_, &size),
-                "reading the size");
+    check_nvrtc(cubin ? nvrtcGetCUBINSize(program_, &size) : nvrtcGetPTXSize(program_, &size), "reading the size");
     std::vector<char> bytes(size);
     check_nvrtc(cubin ? nvrtcGetCUBIN(program_, bytes.data()) : nvrtcGetPTX(program_, bytes.data()),
                 "reading the code");
@@ -195,8 +194,8 @@ inline void check_architecture(const std::string& architecture) {
   if (program.multiplies_by_warp_groups && options.architecture != Target::warp_group_architecture) {
     return Failure{Fault::DeviceCompileError,
                    "'" + program.name + "' multiplies by warp groups, for which there is code for " +
-                       std::string(Target::warp_group_architecture) + " alone, not for " +
-                       options.architecture + ": compile for that, or schedule without wgmma"};
+                       std::string(Target::warp_group_architecture) + " alone, not for " + options.architecture +
+                       ": compile for that, or schedule without wgmma"};
   }
   const auto start = std::chrono::steady_clock::now();
   const bool cubin = options.format == DeviceFormat::Cubin;

@@ -45,8 +45,8 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
     const loops::Buffer& layout = code.program.buffers[b].layout;
     static constexpr std::string_view roles[] = {"input", "constant", "output", "workspace"};
     const bool argument = layout.role != loops::BufferRole::Temporary;
-    lines += " *   " + std::to_string(b) + "  " + std::string(roles[static_cast<std::size_t>(layout.role)]) +
-             " " + std::string(program::name(layout.type)) + " " + layout.name +
+    lines += " *   " + std::to_string(b) + "  " + std::string(roles[static_cast<std::size_t>(layout.role)]) + " " +
+             std::string(program::name(layout.type)) + " " + layout.name +
              c::c_extents(argument ? layout.shape : layout.physical_shape());
     if (argument && !layout.packing.empty()) {
       lines += ", packed: " + symbol + "_pack_" + c::c_identifier(layout.name) + "() fills it";
@@ -81,8 +81,8 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
     for (const std::uint32_t argument : launch.arguments)
       arguments += (arguments.empty() ? "" : ", ") + std::to_string(argument);
     launches += "  {\"" + launch.symbol + "\", " + three(launch.grid) + ", " + three(launch.block) + ", " +
-                std::to_string(launch.dynamic_shared_bytes) + ", " + std::to_string(launch.arguments.size()) +
-                ", {" + (arguments.empty() ? "0" : arguments) + "}},\n";
+                std::to_string(launch.dynamic_shared_bytes) + ", " + std::to_string(launch.arguments.size()) + ", {" +
+                (arguments.empty() ? "0" : arguments) + "}},\n";
   }
   std::string roles;  // i, o, w
   for (const KernelBuffer& buffer : code.program.buffers) {
@@ -91,8 +91,7 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
   }
   std::string image;
   for (std::size_t i = 0; i < code.image->size(); ++i)
-    image +=
-        (i % 20 == 0 ? "\n  " : " ") + std::to_string(static_cast<unsigned char>((*code.image)[i])) + ",";
+    image += (i % 20 == 0 ? "\n  " : " ") + std::to_string(static_cast<unsigned char>((*code.image)[i])) + ",";
   std::string text(launcher_source_text);
   replace_all(text, "@LAUNCHES@", launches);
   replace_all(text, "@LAUNCH_COUNT@", std::to_string(code.program.launches.size()));
@@ -110,16 +109,13 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
 /// `name` as a C identifier. The launcher holds the code itself and finds the CUDA driver when it runs. Throws
 /// `std::invalid_argument` for a program without machine code, `std::runtime_error` for an unwritable path.
 inline ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
-                                             const std::filesystem::path& directory,
-                                             std::string_view remark = {}) {
+                                             const std::filesystem::path& directory, std::string_view remark = {}) {
   if (!code.image || code.image->empty())
-    throw std::invalid_argument("program '" + code.program.name +
-                                "' has no machine code; export a compiled one");
+    throw std::invalid_argument("program '" + code.program.name + "' has no machine code; export a compiled one");
   const std::string symbol = detail::c_identifier(name);
   const bool cubin = code.format == DeviceFormat::Cubin;
-  ExportedDeviceCode files{symbol, directory / (symbol + ".cu"),
-                           directory / (symbol + (cubin ? ".cubin" : ".ptx")), directory / (symbol + ".h"),
-                           directory / (symbol + ".c")};
+  ExportedDeviceCode files{symbol, directory / (symbol + ".cu"), directory / (symbol + (cubin ? ".cubin" : ".ptx")),
+                           directory / (symbol + ".h"), directory / (symbol + ".c")};
   std::error_code ignored;  // writing the files tells
   std::filesystem::create_directories(directory, ignored);
   const std::string header = cuda::launcher_header(code, symbol, remark);

@@ -44,8 +44,7 @@ struct Kernel {
 /// Copies a row-major tensor into the packed order a kernel asked for; elements outside the tensor become zero.
 /// `T` must have the size of `layout.type`. `tensor_shape` is the whole tensor. Cost: one pass over the packed buffer.
 template <class T>
-void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major,
-          T* packed) {
+void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_shape, const T* row_major, T* packed) {
   std::vector<loops::PackedDimension> pieces = layout.packing;
   if (pieces.empty()) {
     for (std::uint32_t d = 0; d < layout.shape.size(); ++d) pieces.push_back({d, 1, layout.shape[d]});
@@ -57,7 +56,8 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
   std::vector<std::int64_t> stride(tensor_shape.size(), 1);
   for (std::size_t d = stride.size(); d-- > 1;) stride[d - 1] = stride[d] * tensor_shape[d];
 
-  // A coordinate is linear in the positions of its pieces, so the innermost piece is a strided copy up to the tensor's edge.
+  // A coordinate is linear in the positions of its pieces, so the innermost piece is a strided copy up to the tensor's
+  // edge.
   const loops::PackedDimension inner = pieces.back();
   const std::int64_t step = inner.divisor * stride[inner.dimension];
   std::vector<std::int64_t> position(pieces.size(), 0);
@@ -70,8 +70,7 @@ void pack(const loops::Buffer& layout, const std::vector<std::int64_t>& tensor_s
       offset += logical[d] * stride[d];
     }
     const std::int64_t room = tensor_shape[inner.dimension] - logical[inner.dimension];
-    const std::int64_t copied =
-        inside ? std::min(inner.extent, (room + inner.divisor - 1) / inner.divisor) : 0;
+    const std::int64_t copied = inside ? std::min(inner.extent, (room + inner.divisor - 1) / inner.divisor) : 0;
     for (std::int64_t i = 0; i < copied; ++i) packed[i] = row_major[offset + i * step];
     std::fill(packed + copied, packed + inner.extent, T{});
     packed += inner.extent;

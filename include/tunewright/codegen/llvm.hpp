@@ -33,9 +33,9 @@ namespace tunewright::codegen {
 /// Own nothing: what holds options may fail while it is made, and GCC 12 then destroys the members of an aggregate
 /// within an aggregate twice.
 struct CompileOptions {
-  bool register_tiles = true;  ///< keep targets of reductions in registers
-  bool aggressive = false;     ///< LLVM's highest level of instruction selection and scheduling
-  bool verify = false;         ///< check the IR first; for tests
+  bool register_tiles = true;                      ///< keep targets of reductions in registers
+  bool aggressive = false;                         ///< LLVM's highest level of instruction selection and scheduling
+  bool verify = false;                             ///< check the IR first; for tests
   std::int64_t max_stack_bytes = 2 * 1024 * 1024;  ///< of temporaries of one thread
   /// Of LLVM's optimiser, as its `-passes` takes them; empty for none. Must outlive the compiler, as a literal does.
   const char* passes =
@@ -120,8 +120,8 @@ class LlvmCompiler {
     return std::chrono::duration<double>(Clock::now() - start).count();
   }
 
-  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded,
-                                                    llvm::LLVMContext& context, Kernel* kernel) {
+  [[nodiscard]] std::unique_ptr<llvm::Module> build(const loops::LoopNest& guarded, llvm::LLVMContext& context,
+                                                    Kernel* kernel) {
     const loops::LoopNest nest = loops::as_emitted(guarded);
     const auto start = Clock::now();
     auto module = std::make_unique<llvm::Module>(nest.name, context);
@@ -150,8 +150,7 @@ class LlvmCompiler {
 };
 
 /// One compilation with a compiler of its own; `LlvmCompiler` is cheaper for several.
-[[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target,
-                                    CompileOptions options = {}) {
+[[nodiscard]] inline Kernel compile(const loops::LoopNest& nest, const Target& target, CompileOptions options = {}) {
   return LlvmCompiler(target, options).compile(nest);
 }
 

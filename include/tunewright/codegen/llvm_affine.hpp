@@ -13,9 +13,8 @@ namespace tunewright::codegen::detail {
 struct Binding {
   enum class Kind : std::uint8_t { None, Constant, Scalar, Lanes };
   Kind kind = Kind::None;
-  std::int64_t constant = 0;  ///< of Constant and Lanes (index of the first lane)
-  llvm::Value* value =
-      nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
+  std::int64_t constant = 0;     ///< of Constant and Lanes (index of the first lane)
+  llvm::Value* value = nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
   bool chunked = false;
   unsigned depth = 0;  ///< loops around; outer terms are summed first, so that they can be hoisted
 };
@@ -26,9 +25,7 @@ struct Affine {
     std::int64_t coefficient = 0;
     llvm::Value* value = nullptr;
     unsigned depth = 0;
-    bool operator==(const Term& other) const {
-      return coefficient == other.coefficient && value == other.value;
-    }
+    bool operator==(const Term& other) const { return coefficient == other.coefficient && value == other.value; }
   };
   std::int64_t constant = 0;
   llvm::SmallVector<Term, 4> terms;

@@ -37,10 +37,8 @@ class ExpressionEmitter : public MemoryEmitter {
     const bool real = program::is_float(type);
     const auto rounded = [&](llvm::Value* v) { return numbers_.rounded(v, type); };
     switch (combiner) {
-      case program::Combiner::Sum:
-        return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
-      case program::Combiner::Product:
-        return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
+      case program::Combiner::Sum: return rounded(real ? builder_.CreateFAdd(a, b) : builder_.CreateAdd(a, b));
+      case program::Combiner::Product: return rounded(real ? builder_.CreateFMul(a, b) : builder_.CreateMul(a, b));
       case program::Combiner::Max: return larger(type, a, b);
       case program::Combiner::Min: return smaller(type, a, b);
       case program::Combiner::None: break;
@@ -54,8 +52,7 @@ class ExpressionEmitter : public MemoryEmitter {
     return number(program::identity(combiner, type), type);
   }
   /// All lanes of `v` combined, pairwise.
-  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type,
-                                          llvm::Value* v) {
+  [[nodiscard]] llvm::Value* across_lanes(program::Combiner combiner, program::ScalarType type, llvm::Value* v) {
     auto width = llvm::cast<llvm::FixedVectorType>(v->getType())->getNumElements();
     const unsigned saved = lanes_;
     for (; width > 1; width /= 2) {
@@ -65,8 +62,7 @@ class ExpressionEmitter : public MemoryEmitter {
         high.push_back(lane + static_cast<int>(width / 2));
       }
       lanes_ = width / 2;
-      v = combine(combiner, type, builder_.CreateShuffleVector(v, low),
-                  builder_.CreateShuffleVector(v, high));
+      v = combine(combiner, type, builder_.CreateShuffleVector(v, low), builder_.CreateShuffleVector(v, high));
     }
     lanes_ = saved;
     return builder_.CreateExtractElement(v, std::uint64_t{0});
@@ -98,8 +94,8 @@ class ExpressionEmitter : public MemoryEmitter {
     return type != program::ScalarType::UInt8 && type != program::ScalarType::Bool;
   }
 
-  [[nodiscard]] static bool reads_outside(
-      const program::Expr& e, const std::unordered_map<const program::ExprNode*, Access>& accesses) {
+  [[nodiscard]] static bool reads_outside(const program::Expr& e,
+                                          const std::unordered_map<const program::ExprNode*, Access>& accesses) {
     bool found = false;
     program::visit(e, [&](const program::ExprNode& node) {
       if (node.op == program::Op::Load) found = found || !accesses.at(&node).inside;
@@ -147,8 +143,8 @@ class ExpressionEmitter : public MemoryEmitter {
     return binary(e, a, b);
   }
 
-  [[nodiscard]] llvm::Value* select_arms(const program::Expr& condition, const program::Expr& a,
-                                         const program::Expr& b, const Mask& mask) {
+  [[nodiscard]] llvm::Value* select_arms(const program::Expr& condition, const program::Expr& a, const program::Expr& b,
+                                         const Mask& mask) {
     llvm::Value* c = value(*condition, mask);
     if (auto* decided = llvm::dyn_cast<llvm::ConstantInt>(c)) return value(decided->isOne() ? *a : *b, mask);
     if (auto* decided = llvm::dyn_cast<llvm::Constant>(c); decided != nullptr && is_vector(c)) {

@@ -80,11 +80,10 @@ class KernelLoader {
       }
       LLVMOrcJITDylibRef library = nullptr;
       const std::string name = "kernel" + std::to_string(made++);
-      check(LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library,
-                                                  name.c_str()));
+      check(LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library, name.c_str()));
       LLVMOrcDefinitionGeneratorRef process = nullptr;
-      check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit),
-                                                                 nullptr, nullptr));
+      check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), nullptr,
+                                                                 nullptr));
       LLVMOrcJITDylibAddGenerator(library, process);
       return library;
     }
@@ -117,8 +116,8 @@ class KernelLoader {
       LLVMOrcCLookupSetElement what{LLVMOrcLLJITMangleAndIntern(session->jit, kernel.symbol.c_str()),
                                     LLVMOrcSymbolLookupFlagsRequiredSymbol};
       Answer answer;
-      LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic,
-                                    &where, 1, &what, 1, &Code::receive, &answer);
+      LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic, &where, 1,
+                                    &what, 1, &Code::receive, &answer);
       check(answer.error);
       return reinterpret_cast<tunewright_kernel>(answer.address);  // NOLINT: an address in this process
     }

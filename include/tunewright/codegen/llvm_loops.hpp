@@ -35,8 +35,7 @@ class LoopEmitter : public TileRegisterEmitter {
     enter(llvm::BasicBlock::Create(context_, "entry", function));
     std::vector<loops::BufferId> workspace;
     for (const loops::Node& node : nest_.body) {
-      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content))
-        workspace.push_back(allocate->buffer);
+      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) workspace.push_back(allocate->buffer);
     }
     std::vector<loops::BufferId> passed = nest_.arguments;
     passed.insert(passed.end(), workspace.begin(), workspace.end());
@@ -51,8 +50,7 @@ class LoopEmitter : public TileRegisterEmitter {
   }
 
  private:
-  [[nodiscard]] llvm::Function* add_function(llvm::FunctionType* type,
-                                             llvm::GlobalValue::LinkageTypes linkage,
+  [[nodiscard]] llvm::Function* add_function(llvm::FunctionType* type, llvm::GlobalValue::LinkageTypes linkage,
                                              const std::string& name) {
     auto* function = llvm::Function::Create(type, linkage, name, module_);
     function->setDoesNotThrow();
@@ -103,12 +101,12 @@ class LoopEmitter : public TileRegisterEmitter {
     stack_bytes_ += buffer.bytes();
     if (stack_bytes_ > options_.max_stack_bytes) {
       throw Unsupported("temporary '" + buffer.name + "' of " + std::to_string(buffer.bytes()) +
-                        " bytes brings the stack of a thread to " + std::to_string(stack_bytes_) +
-                        "; at most " + std::to_string(options_.max_stack_bytes) +
+                        " bytes brings the stack of a thread to " + std::to_string(stack_bytes_) + "; at most " +
+                        std::to_string(options_.max_stack_bytes) +
                         " fit: compute it further inside, in smaller tiles, or at the top level");
     }
-    pointers_[id] = stack_slot(
-        llvm::ArrayType::get(memory_type(buffer.type), static_cast<std::uint64_t>(buffer.elements())), 64);
+    pointers_[id] =
+        stack_slot(llvm::ArrayType::get(memory_type(buffer.type), static_cast<std::uint64_t>(buffer.elements())), 64);
   }
 
   void emit_branch(const loops::Branch& branch) {
@@ -128,8 +126,7 @@ class LoopEmitter : public TileRegisterEmitter {
     }
     llvm::Function* function = builder_.GetInsertBlock()->getParent();
     auto* then = llvm::BasicBlock::Create(context_, "then", function);
-    auto* otherwise =
-        branch.otherwise.empty() ? nullptr : llvm::BasicBlock::Create(context_, "else", function);
+    auto* otherwise = branch.otherwise.empty() ? nullptr : llvm::BasicBlock::Create(context_, "else", function);
     auto* after = llvm::BasicBlock::Create(context_, "after", function);
     builder_.CreateCondBr(condition_value, then, otherwise != nullptr ? otherwise : after);
     const Known before = known_;
@@ -239,12 +236,12 @@ class LoopEmitter : public TileRegisterEmitter {
     plan_.set_extent(plan_.chunk_variable(), full);
     lanes_ = static_cast<unsigned>(lanes);
     bindings_[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, depth_};
-    emit_serial(plan_.chunk_variable(), builder_.getInt64(0),
-                builder_.getInt64(static_cast<std::uint64_t>(full)), [&] { emit_body(loop.body); });
+    emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
+                [&] { emit_body(loop.body); });
     for (const auto& [start, width] : Plan::chunks(plan_.extent(loop.var) - full * lanes, lanes)) {
       lanes_ = static_cast<unsigned>(width);
-      bindings_[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start,
-                             nullptr, false, depth_};
+      bindings_[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start, nullptr,
+                             false, depth_};
       emit_body(loop.body);
     }
     lanes_ = 1;
@@ -263,17 +260,15 @@ class LoopEmitter : public TileRegisterEmitter {
     for (Binding& b : bindings_) {
       if (b.kind == Binding::Kind::Scalar) captured.push_back(&b.value);
     }
-    llvm::AllocaInst* context =
-        stack_slot(llvm::ArrayType::get(word, std::max<std::size_t>(captured.size(), 1)), 8);
+    llvm::AllocaInst* context = stack_slot(llvm::ArrayType::get(word, std::max<std::size_t>(captured.size(), 1)), 8);
     std::vector<llvm::Value*> outer;
     for (std::size_t c = 0; c < captured.size(); ++c) {
       outer.push_back(*captured[c]);
-      builder_.CreateAlignedStore(outer.back(), builder_.CreateConstGEP1_64(word, context, c),
-                                  llvm::Align(8));
+      builder_.CreateAlignedStore(outer.back(), builder_.CreateConstGEP1_64(word, context, c), llvm::Align(8));
     }
     auto* body_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, word}, false);
-    llvm::Function* body = add_function(body_type, llvm::GlobalValue::InternalLinkage,
-                                        nest_.name + "." + nest_.variables[loop.var].name);
+    llvm::Function* body =
+        add_function(body_type, llvm::GlobalValue::InternalLinkage, nest_.name + "." + nest_.variables[loop.var].name);
     llvm::Value* parallel_for = builder_.CreateAlignedLoad(pointer, runtime_, llvm::Align(8));
     auto* call_type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, word, pointer, pointer}, false);
     llvm::CallInst* call = builder_.CreateCall(
@@ -291,8 +286,7 @@ class LoopEmitter : public TileRegisterEmitter {
       llvm::LoadInst* inner = builder_.CreateAlignedLoad(outer[c]->getType(), slot, llvm::Align(8));
       *captured[c] = inner->getType()->isPointerTy() ? promise_alignment(inner) : inner;
     }
-    emit_serial(
-        loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
+    emit_serial(loop.var, body->getArg(1), body->getArg(2), [&] { emit_body(loop.body); }, true);
     builder_.CreateRetVoid();
     configure_tile_registers(*body);
     for (std::size_t c = 0; c < captured.size(); ++c) *captured[c] = outer[c];
@@ -321,11 +315,10 @@ class LoopEmitter : public TileRegisterEmitter {
     if (!tile || tile->statement->target != initialise->target) return false;
     std::optional<Affine> at_first;
     std::optional<Affine> at_update;
-    const auto initialised = elements_of(
-        around != nullptr ? chain(*around) : std::vector<const loops::Loop*>{}, *initialise, at_first);
+    const auto initialised =
+        elements_of(around != nullptr ? chain(*around) : std::vector<const loops::Loop*>{}, *initialise, at_first);
     const auto updated = elements_of(tile->loops, *tile->statement, at_update);
-    if (!initialised || !updated || *initialised != *updated || !(at_first->terms == at_update->terms))
-      return false;
+    if (!initialised || !updated || *initialised != *updated || !(at_first->terms == at_update->terms)) return false;
     emit_loop(*update, true);
     return true;
   }

@@ -24,9 +24,7 @@ class MathEmitter {
  public:
   MathEmitter(llvm::IRBuilder<>& builder, Isa isa) : b_(builder), isa_(isa) {}
 
-  [[nodiscard]] llvm::Value* sqrt(llvm::Value* x) {
-    return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x);
-  }
+  [[nodiscard]] llvm::Value* sqrt(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
   [[nodiscard]] llvm::Value* abs(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
 
   [[nodiscard]] llvm::Value* exp(llvm::Value* x) { return is_float(x) ? float_exp(x) : library("exp", x); }
@@ -69,12 +67,11 @@ class MathEmitter {
     // Comparisons with a NaN are false, so a NaN stays.
     llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
     y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -105)), real(x, -105), y);
-    llvm::Value* n =
-        b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
+    llvm::Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
     llvm::Value* r = fma(n, real(x, -0.693359375), y);  // ln 2 in two parts, the first exact in a few bits
     r = fma(n, real(x, 2.12194440054690583e-4), r);
-    llvm::Value* p = polynomial(r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481,
-                                    0.00139337704472, 0.000198911245858});
+    llvm::Value* p = polynomial(
+        r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481, 0.00139337704472, 0.000198911245858});
     p = b_.CreateFAdd(fma(b_.CreateFMul(r, r), p, r), real(x, 1));
     return scaled_by_power_of_two(x, p, n);
   }
@@ -108,9 +105,8 @@ class MathEmitter {
     llvm::Value* e = b_.CreateSIToFP(exponent, x->getType());
     e = b_.CreateSelect(tiny, b_.CreateFSub(e, real(x, 23)), e);
     llvm::Value* square = b_.CreateFMul(z, z);
-    llvm::Value* p =
-        polynomial(z, {0.3333333118, -0.24999996958, 0.200007157489, -0.166678023195, 0.142490576457,
-                       -0.124256873315, 0.116854199235, -0.114797338466, 0.0697161147145});
+    llvm::Value* p = polynomial(z, {0.3333333118, -0.24999996958, 0.200007157489, -0.166678023195, 0.142490576457,
+                                    -0.124256873315, 0.116854199235, -0.114797338466, 0.0697161147145});
     p = b_.CreateFMul(b_.CreateFMul(p, z), square);
     p = fma(e, real(x, -2.12194440054690583e-4), p);
     p = fma(square, real(x, -0.5), p);
@@ -118,8 +114,7 @@ class MathEmitter {
     const double infinity = std::numeric_limits<double>::infinity();
     result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, infinity)), x, result);
     result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, 0)), real(x, -infinity), result);
-    return b_.CreateSelect(b_.CreateFCmpULT(x, real(x, 0)), real(x, std::numeric_limits<double>::quiet_NaN()),
-                           result);
+    return b_.CreateSelect(b_.CreateFCmpULT(x, real(x, 0)), real(x, std::numeric_limits<double>::quiet_NaN()), result);
   }
 
   [[nodiscard]] llvm::Value* with_sign_of(llvm::Value* magnitude, llvm::Value* x) {
@@ -130,8 +125,8 @@ class MathEmitter {
   [[nodiscard]] llvm::Value* float_tanh(llvm::Value* x) {
     llvm::Value* magnitude = abs(x);
     llvm::Value* square = b_.CreateFMul(x, x);
-    llvm::Value* near = polynomial(
-        square, {-0.333333289441, 0.13332769737, -0.0538509095785, 0.0209971789991, -0.00609671416591});
+    llvm::Value* near =
+        polynomial(square, {-0.333333289441, 0.13332769737, -0.0538509095785, 0.0209971789991, -0.00609671416591});
     near = fma(b_.CreateFMul(near, square), x, x);
     llvm::Value* e = float_exp(b_.CreateFAdd(magnitude, magnitude));
     llvm::Value* far = b_.CreateFSub(real(x, 1), b_.CreateFDiv(real(x, 2), b_.CreateFAdd(e, real(x, 1))));
@@ -147,9 +142,8 @@ class MathEmitter {
     near = b_.CreateFMul(near, x);
     llvm::Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, real(x, 4)), real(x, 4), magnitude);
     llvm::Value* inverse = b_.CreateFDiv(real(x, 1), bounded);
-    llvm::Value* far =
-        polynomial(inverse, {0.00038153229442, 0.55729263505, 0.0535994936228, -0.513899122403,
-                             0.589897173011, -0.368562558626, 0.128479450603, -0.0196050293697});
+    llvm::Value* far = polynomial(inverse, {0.00038153229442, 0.55729263505, 0.0535994936228, -0.513899122403,
+                                            0.589897173011, -0.368562558626, 0.128479450603, -0.0196050293697});
     far = b_.CreateFMul(far, float_exp(b_.CreateFNeg(b_.CreateFMul(bounded, bounded))));
     far = b_.CreateFSub(real(x, 1), far);
     return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 1)), near, with_sign_of(far, x));
@@ -157,8 +151,8 @@ class MathEmitter {
 
   [[nodiscard]] llvm::Value* library(const std::string& name, llvm::Value* x) {
     llvm::Module* module = b_.GetInsertBlock()->getModule();
-    llvm::FunctionCallee callee = module->getOrInsertFunction(
-        name, llvm::FunctionType::get(b_.getDoubleTy(), {b_.getDoubleTy()}, false));
+    llvm::FunctionCallee callee =
+        module->getOrInsertFunction(name, llvm::FunctionType::get(b_.getDoubleTy(), {b_.getDoubleTy()}, false));
     if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
       function->setDoesNotThrow();
       function->setDoesNotAccessMemory();
@@ -167,8 +161,7 @@ class MathEmitter {
     if (vector == nullptr) return b_.CreateCall(callee, {x});
     llvm::Value* result = llvm::PoisonValue::get(vector);
     for (std::uint64_t lane = 0; lane < vector->getNumElements(); ++lane) {
-      result =
-          b_.CreateInsertElement(result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
+      result = b_.CreateInsertElement(result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
     }
     return result;
   }

@@ -55,9 +55,8 @@ class MatrixProductFinder : public TensorEmitter {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->kind != loops::Statement::Kind::Update || lanes_ != 1) return std::nullopt;
     const std::vector<const loops::Loop*> all = chain(loop);
-    const auto first = std::find_if(all.begin(), all.end(), [&](const loops::Loop* l) {
-      return plan_.has_instruction(*l) && l->intrinsic->m > 1;
-    });
+    const auto first = std::find_if(
+        all.begin(), all.end(), [&](const loops::Loop* l) { return plan_.has_instruction(*l) && l->intrinsic->m > 1; });
     if (first == all.end()) return std::nullopt;
     MatrixProduct product;
     product.statement = s;
@@ -74,16 +73,14 @@ class MatrixProductFinder : public TensorEmitter {
                             const loops::Statement& initialise) const {
     std::vector<const loops::Loop*> added = product.around;
     added.insert(added.end(), product.inside.begin(), product.inside.end());
-    return loops::starts(initialise, around, *product.statement, added,
-                         plan_.of(*product.statement).target.offset);
+    return loops::starts(initialise, around, *product.statement, added, plan_.of(*product.statement).target.offset);
   }
 
   /// Calls `f` with the instruction's own loops at their first iteration.
   template <class F>
   void at_first_element(const MatrixProduct& product, const F& f) {
     std::vector<Binding> saved;
-    for (const loops::Loop* loop : product.inside)
-      saved.push_back(std::exchange(bindings_[loop->var], at_first()));
+    for (const loops::Loop* loop : product.inside) saved.push_back(std::exchange(bindings_[loop->var], at_first()));
     f();
     for (std::size_t l = 0; l < saved.size(); ++l) bindings_[product.inside[l]->var] = saved[l];
   }
@@ -99,8 +96,7 @@ class MatrixProductFinder : public TensorEmitter {
     const StatementPlan& plan = plan_.of(*product.statement);
     const auto matrix = [&](const Access& access, std::size_t row) {
       const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[access.buffer].type));
-      return Matrix{access.buffer, &access.offset,
-                    size * *loops::stride(access.offset, product.inside[row]->var)};
+      return Matrix{access.buffer, &access.offset, size * *loops::stride(access.offset, product.inside[row]->var)};
     };
     const loops::TileStrides in_rows = loops::strides_of_rows(intrinsic);
     const loops::TileStrides in_columns = loops::strides_of_columns(intrinsic);

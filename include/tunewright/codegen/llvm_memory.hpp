@@ -90,10 +90,9 @@ class MemoryEmitter : public ValueEmitter {
     llvm::Instruction* instruction = nullptr;
     if (at.stride == 1 && at.lane_part == nullptr) {
       llvm::Value* pointer = address(id, at);
-      instruction =
-          lane_mask == nullptr
-              ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
-              : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+      instruction = lane_mask == nullptr
+                        ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
+                        : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
     } else {
       if (lane_mask == nullptr) lane_mask = all_lanes();
       instruction = builder_.CreateMaskedScatter(value, addresses(id, at), alignment(id), lane_mask);
@@ -155,9 +154,7 @@ class MemoryEmitter : public ValueEmitter {
   [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
     return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
   }
-  [[nodiscard]] llvm::Value* all_lanes() {
-    return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_));
-  }
+  [[nodiscard]] llvm::Value* all_lanes() { return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), lanes_)); }
 
   /// Addresses of all lanes.
   [[nodiscard]] llvm::Value* addresses(loops::BufferId id, const Affine& at) {
@@ -197,17 +194,14 @@ class MemoryEmitter : public ValueEmitter {
     llvm::Type* type = memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, lanes_);
     if (at.uniform()) {
-      llvm::Value* any =
-          mask.lanes == nullptr ? mask.uniform : both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
-      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()),
-                                        alignment(id));
+      llvm::Value* any = mask.lanes == nullptr ? mask.uniform : both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
     }
     if (at.lane_part == nullptr && at.stride == 1) {
       llvm::Value* pointer = address(id, at);
       if (mask.uniform != nullptr) pointer = builder_.CreateSelect(mask.uniform, pointer, zeros());
       if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
-      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes,
-                                       llvm::Constant::getNullValue(wide));
+      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
     }
     llvm::Value* lanes = mask.lanes;
     if (mask.uniform != nullptr) lanes = both(lanes, widen(mask.uniform));
@@ -232,8 +226,7 @@ class MemoryEmitter : public ValueEmitter {
 
   std::vector<llvm::MDNode*> scopes_;
   std::vector<llvm::MDNode*> noalias_;
-  std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*>
-      loaded_;
+  std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*> loaded_;
   llvm::GlobalVariable* zeros_ = nullptr;
 };
 

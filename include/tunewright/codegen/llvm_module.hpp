@@ -93,8 +93,8 @@ class Backend {
   [[nodiscard]] std::shared_ptr<std::vector<char>> emit(LLVMModuleRef module, bool assembly = false) const {
     LLVMMemoryBufferRef memory = nullptr;
     char* problem = nullptr;
-    if (LLVMTargetMachineEmitToMemoryBuffer(
-            machine_.get(), module, assembly ? LLVMAssemblyFile : LLVMObjectFile, &problem, &memory) != 0) {
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine_.get(), module, assembly ? LLVMAssemblyFile : LLVMObjectFile,
+                                            &problem, &memory) != 0) {
       throw std::runtime_error("LLVM cannot write machine code: " + taken(problem));
     }
     const char* begin = LLVMGetBufferStart(memory);

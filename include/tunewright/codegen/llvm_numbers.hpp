@@ -75,9 +75,8 @@ class NumberEmitter {
       if (!program::is_float(from)) {
         return without_sign ? b_.CreateZExtOrTrunc(v, type) : b_.CreateSExtOrTrunc(v, type);
       }
-      return b_.CreateIntrinsic(
-          to == ScalarType::UInt8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
-          {type, v->getType()}, {v});
+      return b_.CreateIntrinsic(to == ScalarType::UInt8 ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat,
+                                {type, v->getType()}, {v});
     }
     if (program::is_float(from)) {
       if (!program::is_narrow_float(to)) return b_.CreateFPCast(v, type);
@@ -97,9 +96,7 @@ class NumberEmitter {
   }
   [[nodiscard]] llvm::Type* words(llvm::Value* v) { return like(v, b_.getInt32Ty()); }
   [[nodiscard]] llvm::Value* bits(llvm::Value* v) { return b_.CreateBitCast(v, words(v)); }
-  [[nodiscard]] llvm::Value* as_float(llvm::Value* v) {
-    return b_.CreateBitCast(v, like(v, b_.getFloatTy()));
-  }
+  [[nodiscard]] llvm::Value* as_float(llvm::Value* v) { return b_.CreateBitCast(v, like(v, b_.getFloatTy())); }
   [[nodiscard]] static llvm::Constant* word(llvm::Value* like, std::uint32_t value) {
     return llvm::ConstantInt::get(like->getType(), value);
   }
@@ -133,8 +130,8 @@ class NumberEmitter {
     llvm::Value* tiny = b_.CreateFSub(b_.CreateFAdd(magnitude, real(v, 0.5)), real(v, 0.5));
     llvm::Value* normal = as_float(round_bits(bits(magnitude), 13));
     llvm::Value* result = b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(v, 0x1p-14)), tiny, normal);
-    result = b_.CreateSelect(b_.CreateFCmpOGE(magnitude, real(v, 65520)),
-                             llvm::ConstantFP::getInfinity(v->getType()), result);
+    result = b_.CreateSelect(b_.CreateFCmpOGE(magnitude, real(v, 65520)), llvm::ConstantFP::getInfinity(v->getType()),
+                             result);
     result = b_.CreateSelect(b_.CreateFCmpUNO(v, v), v, result);
     return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, result, v);
   }

@@ -20,7 +20,7 @@ namespace tunewright::codegen::detail {
 struct RegisterTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
-  bool partial = false;  ///< a vectorised loop reduces: several registers add up to one element
+  bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
   std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
 };
 

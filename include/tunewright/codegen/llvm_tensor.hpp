@@ -131,8 +131,7 @@ class TensorEmitter : public TileEmitter {
     p.statement = s;
     p.column = loop.var;
     p.depth = chain(loop).back()->var;
-    p.clamp =
-        (in_open_tile(*s) || (s->may_overcompute && plan.target_holds_all)) && plan.loads_can_be_clamped;
+    p.clamp = (in_open_tile(*s) || (s->may_overcompute && plan.target_holds_all)) && plan.loads_can_be_clamped;
     // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
     const std::size_t rank = nest_.buffers[s->target].shape.size();
     const bool whole = decided_at_first(*s, p.column, intrinsic.n, 0);
@@ -151,8 +150,7 @@ class TensorEmitter : public TileEmitter {
     p.row = swapped ? factors->second : factors->first;
     p.columns = swapped ? factors->first : factors->second;
     const std::optional<std::int64_t> term_distance = stride_of(p.columns, p.depth);
-    if (stride_of(p.row, p.column) != 0 || stride_of(p.row, p.depth) != 1 || !term_distance)
-      return std::nullopt;
+    if (stride_of(p.row, p.column) != 0 || stride_of(p.row, p.depth) != 1 || !term_distance) return std::nullopt;
     p.term_distance = *term_distance;
     const std::optional<std::int64_t> column_distance = stride_of(p.columns, p.column);
     p.stored_by_column = column_distance == intrinsic.k && term_distance == 1;
@@ -166,8 +164,8 @@ class TensorEmitter : public TileEmitter {
     const loops::Statement& s = *p.statement;
     const Access& columns = access(p, p.columns);
     llvm::Value* a = splat_row(access(p, p.row));
-    llvm::Value* b = p.stored_by_column ? load_bits_at(columns, words())
-                                        : interleaved_rows(columns, p.term_distance, intrinsic.k);
+    llvm::Value* b =
+        p.stored_by_column ? load_bits_at(columns, words()) : interleaved_rows(columns, p.term_distance, intrinsic.k);
     lanes_ = static_cast<unsigned>(intrinsic.n);
     bindings_[p.column] = {Binding::Kind::Lanes, 0, nullptr, false, depth_};
     const Affine at = affine(plan_.of(s).target.offset);
@@ -185,8 +183,8 @@ class TensorEmitter : public TileEmitter {
     bindings_[p.column] = at_first();
   }
 
-  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first. Values beyond the
-  /// ends of the first `free_axes` axes do no harm.
+  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first. Values beyond
+  /// the ends of the first `free_axes` axes do no harm.
   [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
                                       std::size_t free_axes) const {
     return std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {
@@ -201,9 +199,7 @@ class TensorEmitter : public TileEmitter {
   }
 
   [[nodiscard]] llvm::Type* words() { return llvm::FixedVectorType::get(builder_.getInt32Ty(), 16); }
-  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) {
-    return llvm::ConstantInt::get(words(), value);
-  }
+  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) { return llvm::ConstantInt::get(words(), value); }
 
   [[nodiscard]] llvm::Value* load_bits_at(const Access& access, llvm::Type* type) {
     return load_bits(access.buffer, affine(access.offset), type);
@@ -225,14 +221,12 @@ class TensorEmitter : public TileEmitter {
   }
   /// Element j of each of two or four rows, then element j + 1 of each.
   [[nodiscard]] llvm::Value* interleaved(const std::vector<llvm::Value*>& rows) {
-    const auto columns =
-        static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+    const auto columns = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
     const auto count = static_cast<int>(rows.size());
     llvm::SmallVector<int, 32> both;
     for (int lane = 0; lane < 2 * columns; ++lane) both.push_back(lane);
     llvm::SmallVector<int, 64> order;
-    for (int place = 0; place < columns * count; ++place)
-      order.push_back(place % count * columns + place / count);
+    for (int place = 0; place < columns * count; ++place) order.push_back(place % count * columns + place / count);
     if (count == 2) return builder_.CreateShuffleVector(rows[0], rows[1], order);
     return builder_.CreateShuffleVector(builder_.CreateShuffleVector(rows[0], rows[1], both),
                                         builder_.CreateShuffleVector(rows[2], rows[3], both), order);
@@ -240,19 +234,17 @@ class TensorEmitter : public TileEmitter {
 
   [[nodiscard]] llvm::Value* dot_of_pairs(llvm::Value* sum, llvm::Value* a, llvm::Value* b) {
     llvm::Type* pairs = llvm::FixedVectorType::get(builder_.getBFloatTy(), 32);
-    return builder_.CreateIntrinsic(
-        llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
-        {sum, builder_.CreateBitCast(a, pairs), builder_.CreateBitCast(b, pairs)});
+    return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                    {sum, builder_.CreateBitCast(a, pairs), builder_.CreateBitCast(b, pairs)});
   }
 
   /// The instruction multiplies bytes without a sign by bytes with one. Flipping the first bit adds 128 to a signed
   /// byte, or takes it from an unsigned one; 128 times the sum of the other factor makes up for it, and is the same
   /// for every row.
-  [[nodiscard]] llvm::Value* dot_of_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type,
-                                          llvm::Value* b, program::ScalarType b_type) {
+  [[nodiscard]] llvm::Value* dot_of_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type, llvm::Value* b,
+                                          program::ScalarType b_type) {
     const auto dot = [&](llvm::Value* onto, llvm::Value* without_sign, llvm::Value* with_sign) {
-      return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {},
-                                      {onto, without_sign, with_sign});
+      return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {onto, without_sign, with_sign});
     };
     const bool a_signed = a_type == program::ScalarType::Int8;
     const bool b_signed = b_type == program::ScalarType::Int8;

@@ -131,8 +131,7 @@ class TileRegisterEmitter : public MatrixProductFinder {
     if (factors_block_ != builder_.GetInsertBlock()) forget_factors();
     const Affine at = affine(*matrix.offset);
     const Held wanted{matrix.buffer, sum_of_terms(at), at.constant};
-    auto chosen =
-        std::find_if(factors.begin(), factors.end(), [&](const Factor& f) { return f.held == wanted; });
+    auto chosen = std::find_if(factors.begin(), factors.end(), [&](const Factor& f) { return f.held == wanted; });
     const bool known = chosen != factors.end();
     if (!known) chosen = std::prev(factors.end());
     std::rotate(factors.begin(), chosen, std::next(chosen));
@@ -156,9 +155,7 @@ class TileRegisterEmitter : public MatrixProductFinder {
                builder_.getInt64(static_cast<std::uint64_t>(matrix.row_bytes))});
   }
   [[nodiscard]] const llvm::Function* function() { return builder_.GetInsertBlock()->getParent(); }
-  [[nodiscard]] llvm::Value* tile_number(unsigned tile) {
-    return builder_.getInt8(static_cast<std::uint8_t>(tile));
-  }
+  [[nodiscard]] llvm::Value* tile_number(unsigned tile) { return builder_.getInt8(static_cast<std::uint8_t>(tile)); }
   void call(llvm::Intrinsic::ID instruction, llvm::ArrayRef<llvm::Value*> arguments) {
     builder_.CreateIntrinsic(instruction, {}, arguments);
   }
@@ -188,8 +185,7 @@ class TileRegisterEmitter : public MatrixProductFinder {
   Factors rows_{};  ///< the one used last comes first
   Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
-  std::map<const llvm::Function*, MatrixShape>
-      users_;  ///< and the shape that their registers have at most places
+  std::map<const llvm::Function*, MatrixShape> users_;  ///< and the shape that their registers have at most places
   std::vector<llvm::CallInst*> losing_;
   std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };

@@ -47,8 +47,7 @@ class TileEmitter : public StatementEmitter {
   /// address of the first.
   using Elements = std::set<std::pair<std::int64_t, unsigned>>;  ///< offset and lanes
   [[nodiscard]] std::optional<Elements> elements_of(const std::vector<const loops::Loop*>& around,
-                                                    const loops::Statement& s,
-                                                    std::optional<Affine>& at_first) {
+                                                    const loops::Statement& s, std::optional<Affine>& at_first) {
     const loops::IndexExpr& offset = plan_.of(s).target.offset;
     std::int64_t count = 1;
     for (const loops::Loop* loop : around) {
@@ -57,8 +56,7 @@ class TileEmitter : public StatementEmitter {
       if (!vectorised && !offset.uses(loop->var)) continue;
       if (!plan_.is_static(*loop)) return std::nullopt;
       const std::int64_t extent = plan_.extent(loop->var);
-      count *= vectorised ? static_cast<std::int64_t>(Plan::chunks(extent, plan_.lanes(loop->body)).size())
-                          : extent;
+      count *= vectorised ? static_cast<std::int64_t>(Plan::chunks(extent, plan_.lanes(loop->body)).size()) : extent;
     }
     if (count > 2 * static_cast<std::int64_t>(target_.vector_registers())) return std::nullopt;
     Elements elements;
@@ -80,8 +78,8 @@ class TileEmitter : public StatementEmitter {
     RegisterTile tile;
     tile.statement = s;
     tile.loops = chain(loop);
-    const auto first = std::find_if(tile.loops.begin(), tile.loops.end(),
-                                    [&](const auto* l) { return plan_.extent(l->var) > 1; });
+    const auto first =
+        std::find_if(tile.loops.begin(), tile.loops.end(), [&](const auto* l) { return plan_.extent(l->var) > 1; });
     if (first == tile.loops.end() || plan_.of(*s).target.offset.uses((*first)->var)) return std::nullopt;
     std::optional<Affine> at;
     if (!elements_of(tile.loops, *s, at)) return std::nullopt;

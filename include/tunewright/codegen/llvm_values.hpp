@@ -116,8 +116,7 @@ class ValueEmitter {
     } else if (a.constant != 0) {
       value = builder_.CreateNSWAdd(value, constant);
     }
-    if (a.stride != 0)
-      value = builder_.CreateNSWAdd(widen(value), lane_numbers(builder_.getInt64Ty(), a.stride));
+    if (a.stride != 0) value = builder_.CreateNSWAdd(widen(value), lane_numbers(builder_.getInt64Ty(), a.stride));
     if (a.lane_part != nullptr) value = builder_.CreateNSWAdd(widen(value), a.lane_part);
     return value;
   }
@@ -172,8 +171,7 @@ class ValueEmitter {
   struct Known {
     std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats;
     std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums;
-    std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*>
-        quotients;  ///< and remainders
+    std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*> quotients;  ///< and remainders
     std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> addresses;
   };
   /// Goes on in a block that the current one dominates: what is known stays so.
@@ -261,8 +259,7 @@ class ValueEmitter {
         add_scalar(result, factor * t.coefficient, value, depth_ + 1);
         continue;
       }
-      value =
-          builder_.CreateMul(value, llvm::ConstantInt::getSigned(value->getType(), factor * t.coefficient));
+      value = builder_.CreateMul(value, llvm::ConstantInt::getSigned(value->getType(), factor * t.coefficient));
       result.lane_part = result.lane_part == nullptr ? value : builder_.CreateAdd(result.lane_part, value);
     }
   }
@@ -272,8 +269,7 @@ class ValueEmitter {
     const Affine numerator = affine(*t.numerator);
     const bool quotient = t.kind == loops::IndexExpr::Kind::Quotient;
     if (!numerator.uniform()) return divided(emit(numerator), t, quotient);
-    llvm::Value*& known =
-        known_.quotients[{sum_of_terms(numerator), numerator.constant, t.divisor, quotient}];
+    llvm::Value*& known = known_.quotients[{sum_of_terms(numerator), numerator.constant, t.divisor, quotient}];
     if (known == nullptr) known = divided(emit(numerator), t, quotient);
     return known;
   }

@@ -29,8 +29,7 @@ class PinnedTeam {
  public:
   /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere).
   /// The caller's own affinity is left alone. Throws `std::invalid_argument` for zero threads.
-  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {},
-                      unsigned spin_microseconds = 100)
+  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100)
       : spin_(std::chrono::microseconds(spin_microseconds)) {
     if (threads == 0) throw std::invalid_argument("a team needs at least 1 thread, 0 were asked for");
     runtime_ = {&PinnedTeam::parallel_for, this};

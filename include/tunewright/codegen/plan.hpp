@@ -23,8 +23,7 @@ struct PlanOptions {
   std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
   std::int64_t max_guarded_instances =
       512;  ///< reductions whose unrolling decides guards of straight-line code are unrolled up to so many statements
-  std::int64_t max_unrolled_chunks =
-      16;  ///< vectors a vectorised loop is unrolled into; longer ones stay loops
+  std::int64_t max_unrolled_chunks = 16;  ///< vectors a vectorised loop is unrolled into; longer ones stay loops
 };
 
 /// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
@@ -71,8 +70,7 @@ class Plan {
   [[nodiscard]] bool is_static(const loops::Loop& loop) const {
     if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
     return loop.kind == loops::LoopKind::Vectorized &&
-           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <=
-               options_.max_unrolled_chunks;
+           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
   }
 
   /// True when the target has the tensor instruction that stands for the loop.
@@ -128,8 +126,7 @@ class Plan {
         ++total.instances;
         total.guarded = total.guarded || !s->guards.empty();
       } else if (std::holds_alternative<loops::Barrier>(node.content)) {
-        throw Unsupported("loop nest '" + nest_.name +
-                          "' has a barrier; kernels for CPUs have no thread blocks");
+        throw Unsupported("loop nest '" + nest_.name + "' has a barrier; kernels for CPUs have no thread blocks");
       }
     }
     return total;
@@ -141,32 +138,28 @@ class Plan {
     if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1))
       loop.kind = LoopKind::Serial;
     if (loop.kind > LoopKind::Unrolled) loop.kind = LoopKind::Serial;
-    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var))
-      loop.kind = LoopKind::Serial;
+    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var)) loop.kind = LoopKind::Serial;
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
     Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
     if (count == 1) return shape;
     if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
     bool moves = false;
-    for_each_statement(loop.body,
-                       [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
+    for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
     const auto repeat = [&](std::int64_t times) {
       shape.instances *= times;
       if (moves) shape.targets *= times;
       return shape;
     };
-    // Boundaries run seldom, and blocks under conditions are what takes longest to compile. Terms to be skipped are unrolled
-    // below, where that decides their conditions.
-    if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded &&
-        shape.instances * count <= unroll_limit)
+    // Boundaries run seldom, and blocks under conditions are what takes longest to compile. Terms to be skipped are
+    // unrolled below, where that decides their conditions.
+    if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded && shape.instances * count <= unroll_limit)
       loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
         shape.instances * count <= options_.max_guarded_instances)
       loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Unrolled) {
       // More targets than registers gain nothing from straight-line code, which then takes long to compile.
-      const bool too_many =
-          moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
+      const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
       if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
       loop.kind = LoopKind::Serial;
     }
@@ -177,8 +170,8 @@ class Plan {
     return shape;
   }
 
-  /// True when terms to be skipped depend on the loop together with loops that become straight-line code inside it: with
-  /// the loop's value known, most of these guards are decided at compile time.
+  /// True when terms to be skipped depend on the loop together with loops that become straight-line code inside it:
+  /// with the loop's value known, most of these guards are decided at compile time.
   [[nodiscard]] bool decides_guards(const loops::Loop& loop) const {
     std::vector<loops::Var> straight;
     const loops::Body* body = &loop.body;
@@ -224,8 +217,7 @@ class Plan {
         if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None)
           return false;
       } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized)
-          return false;
+        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
         if (!can_vectorise(loop->body, var)) return false;
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
         for (const loops::Guard& guard : branch->conditions) {
@@ -258,8 +250,7 @@ class Plan {
   [[nodiscard]] bool within_window(const loops::Buffer& buffer,
                                    const std::vector<loops::IndexExpr>& coordinates) const {
     for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range =
-          (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
+      const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
       if (range.min < 0 || range.max >= buffer.shape[d]) return false;
     }
     return true;
@@ -268,9 +259,8 @@ class Plan {
   [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
                                    const program::ExprNode& load) const {
     for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range = load.indices[d].range([&](loops::Var a) {
-        return program::Range{0, s.op->axes[a].extent - 1};
-      });
+      const auto range =
+          load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
       if (range.min < 0 || range.max >= buffer.shape[d]) return false;
     }
     return true;
@@ -312,8 +302,7 @@ class Plan {
       const loops::Buffer& buffer = nest_.buffers[id];
       const auto coordinates = [&](const loops::Statement& from) {
         std::vector<loops::IndexExpr> list;
-        for (const loops::IndexExpr& index : node.indices)
-          list.push_back(loops::over_loops(nest_, from, index));
+        for (const loops::IndexExpr& index : node.indices) list.push_back(loops::over_loops(nest_, from, index));
         return list;
       };
       Access access{id, loops::load_offset(nest_, s, node), within_window(buffer, coordinates(s))};
@@ -322,8 +311,7 @@ class Plan {
         plan.clamped_loads.emplace(&node, access);
       } else {
         access.inside = access.inside || within_tensor(buffer, s, node);
-        plan.clamped_loads.emplace(&node,
-                                   Access{id, loops::load_offset(nest_, clamped, node), access.inside});
+        plan.clamped_loads.emplace(&node, Access{id, loops::load_offset(nest_, clamped, node), access.inside});
       }
       plan.loads.emplace(&node, std::move(access));
     });

@@ -40,8 +40,7 @@ enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 
 /// Throws `std::invalid_argument` for a budget that allows nothing.
 inline void check(const Budget& budget) {
-  if (budget.trials == 0)
-    throw std::invalid_argument("budget: 0 trials allow no measurement; give at least 1");
+  if (budget.trials == 0) throw std::invalid_argument("budget: 0 trials allow no measurement; give at least 1");
   if (budget.batch == 0)
     throw std::invalid_argument("budget: a batch of 0 measures nothing; give at least 1 (64 is usual)");
   if (!(budget.time > Seconds(0))) {

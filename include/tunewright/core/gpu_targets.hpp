@@ -13,8 +13,9 @@
 /// machine, records made elsewhere.
 namespace tunewright {
 
-/// What the CUDA C++ Programming Guide lists for a compute capability ("Technical Specifications per Compute Capability").
-/// From 8.0 on a block can have 1 KiB less shared memory than a multiprocessor has, since CUDA keeps so much of each.
+/// What the CUDA C++ Programming Guide lists for a compute capability ("Technical Specifications per Compute
+/// Capability"). From 8.0 on a block can have 1 KiB less shared memory than a multiprocessor has, since CUDA keeps so
+/// much of each.
 struct ComputeCapability {
   unsigned version = 0;  ///< ten times the major number plus the minor: 90 is 9.0, "sm_90"
   std::uint64_t shared_memory_per_multiprocessor_bytes = 0;
@@ -84,10 +85,10 @@ template <class Table, class Matches>
          from(80, TensorUnit::TensorCoreBf16);
 }
 
-/// Operations of the tensor units of a multiprocessor a cycle, a multiply-add being two, with factors of 16 bits and sums
-/// of 32; 0 for compute capabilities without them, and what the last one has for later ones. From Turing on GeForce
-/// cards, told by `device_name`, sum in 32 bits at half the rate that data center and workstation cards of the same
-/// compute capability have.
+/// Operations of the tensor units of a multiprocessor a cycle, a multiply-add being two, with factors of 16 bits and
+/// sums of 32; 0 for compute capabilities without them, and what the last one has for later ones. From Turing on
+/// GeForce cards, told by `device_name`, sum in 32 bits at half the rate that data center and workstation cards of the
+/// same compute capability have.
 [[nodiscard]] constexpr double tensor_operations_per_cycle(unsigned compute_capability,
                                                            std::string_view device_name = {}) noexcept {
   if (compute_capability < 70) return 0;
@@ -97,8 +98,8 @@ template <class Table, class Matches>
   return device_name.find("GeForce") != std::string_view::npos ? whole / 2 : whole;
 }
 
-/// What code for devices of a compute capability, times ten, is compiled for: where devices have instructions that newer
-/// ones do not keep, the architecture that has them too.
+/// What code for devices of a compute capability, times ten, is compiled for: where devices have instructions that
+/// newer ones do not keep, the architecture that has them too.
 [[nodiscard]] inline std::string architecture_of(unsigned compute_capability) {
   std::string plain = "sm_" + std::to_string(compute_capability);
   const std::string_view special = Target::warp_group_architecture;

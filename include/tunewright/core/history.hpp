@@ -93,12 +93,11 @@ class History {
 
  private:
   [[nodiscard]] std::vector<std::size_t> by_cost(std::size_t count) const {
-    return first_in_order(positions(trials_.size()), std::min(count, valid_),
-                          [&](std::size_t a, std::size_t b) {
-                            const double cost_a = trials_[a].cost_s();
-                            const double cost_b = trials_[b].cost_s();
-                            return cost_a != cost_b ? cost_a < cost_b : a < b;
-                          });
+    return first_in_order(positions(trials_.size()), std::min(count, valid_), [&](std::size_t a, std::size_t b) {
+      const double cost_a = trials_[a].cost_s();
+      const double cost_b = trials_[b].cost_s();
+      return cost_a != cost_b ? cost_a < cost_b : a < b;
+    });
   }
 
   std::vector<Trial<Config>> trials_;

@@ -155,8 +155,7 @@ namespace host {
 
 /// `allowed` with one processor of each core: two threads that share a core share its vector units, which a
 /// tuned kernel fills alone.
-[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed,
-                                                   const SystemFiles& files) {
+[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {
   std::vector<int> chosen;
   std::vector<int> taken;
   for (const int processor : allowed) {
@@ -236,8 +235,7 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   target.name = host::cpuinfo_value(cpuinfo, "model name");
   if (target.name.empty()) target.name = "unnamed processor";
   target.isa = *isa;
-  if (*isa == Isa::Avx512)
-    target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
+  if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
   const std::vector<int> cores = host::one_per_core(allowed, files);
   target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
   if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);
@@ -249,8 +247,7 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
 /// Restrict it with `with_isa` and `with_threads`. Where there are tile registers it asks the system for them.
 [[nodiscard]] inline Target host_target() {
   Target target = describe_host(system_files(), host::allowed_processors());
-  const auto tiles =
-      static_cast<std::uint32_t>(TensorUnit::AmxInt8) | static_cast<std::uint32_t>(TensorUnit::AmxBf16);
+  const auto tiles = static_cast<std::uint32_t>(TensorUnit::AmxInt8) | static_cast<std::uint32_t>(TensorUnit::AmxBf16);
   if ((target.tensor_units & tiles) != 0 && !host::permit_tile_registers()) target.tensor_units &= ~tiles;
   return target;
 }

@@ -18,14 +18,12 @@ class Interrupt {
  public:
   /// Throws `std::logic_error` while another one lives.
   Interrupt() {
-    if (active_ != 0)
-      throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
+    if (active_ != 0) throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
     active_ = 1;
     requested_ = 0;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = &Interrupt::handle;
-    action.sa_flags =
-        static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
+    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGINT, &action, &previous_);
   }
@@ -48,7 +46,7 @@ class Interrupt {
   // A signal handler can reach nothing but static storage.
   static inline volatile std::sig_atomic_t requested_ = 0;
   static inline int active_ = 0;
-  struct sigaction previous_ {};
+  struct sigaction previous_{};
 };
 
 }  // namespace tunewright

@@ -12,8 +12,7 @@ namespace tunewright {
 /// latencies that can be, and for failures.
 [[nodiscard]] inline std::optional<Seconds> impossible_latency(const Outcome& outcome) noexcept {
   const Timing* timing = outcome.timing();
-  if (timing == nullptr || (timing->median > Seconds(0) && std::isfinite(timing->median.count())))
-    return std::nullopt;
+  if (timing == nullptr || (timing->median > Seconds(0) && std::isfinite(timing->median.count()))) return std::nullopt;
   return timing->median;
 }
 

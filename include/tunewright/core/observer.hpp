@@ -61,30 +61,23 @@ concept Recalls = requires(O& observer, const Task& task) {
   { observer.recall(task) } -> std::same_as<std::vector<Record>>;
 };
 template <class O>
-concept SeesStart = requires(O& observer, const RunStatus& status) {
-  observer.on_start(status);
-};
+concept SeesStart = requires(O& observer, const RunStatus& status) { observer.on_start(status); };
 template <class O>
-concept SeesRecords = requires(O& observer, const Record& record, const RunStatus& status) {
-  observer.on_record(record, status);
-};
+concept SeesRecords =
+    requires(O& observer, const Record& record, const RunStatus& status) { observer.on_record(record, status); };
 template <class O>
-concept SeesRounds = requires(O& observer, const RunStatus& status) {
-  observer.on_round(status);
-};
+concept SeesRounds = requires(O& observer, const RunStatus& status) { observer.on_round(status); };
 template <class O>
 concept MayStop = requires(O& observer) {
   { observer.should_stop() } -> std::convertible_to<bool>;
 };
 template <class O>
-concept SeesStop = requires(O& observer, const RunStatus& status, Stop stop) {
-  observer.on_stop(status, stop);
-};
+concept SeesStop = requires(O& observer, const RunStatus& status, Stop stop) { observer.on_stop(status, stop); };
 
 /// Something `run()` would call; an object without any hook is most likely a mistake.
 template <class O, class History>
-concept Observer = Recalls<O> || SeesStart<O> || SeesRecords<O> || SeesRounds<O> || MayStop<O> ||
-    SeesStop<O> || std::invocable<O&, const History&>;
+concept Observer = Recalls<O> || SeesStart<O> || SeesRecords<O> || SeesRounds<O> || MayStop<O> || SeesStop<O> ||
+                   std::invocable<O&, const History&>;
 
 template <class O>
 std::vector<Record> recall(O& observer, const Task& task) {

@@ -22,8 +22,7 @@ namespace tunewright {
 ///
 /// Not a template: every policy sorts positions by something, and one sort compiled is enough.
 [[nodiscard]] inline std::vector<std::size_t> first_in_order(
-    std::vector<std::size_t> among, std::size_t count,
-    const std::function<bool(std::size_t, std::size_t)>& before) {
+    std::vector<std::size_t> among, std::size_t count, const std::function<bool(std::size_t, std::size_t)>& before) {
   const std::size_t kept = std::min(count, among.size());
   std::partial_sort(among.begin(), among.begin() + static_cast<std::ptrdiff_t>(kept), among.end(),
                     [&before](std::size_t a, std::size_t b) { return before(a, b); });
@@ -31,8 +30,8 @@ namespace tunewright {
   return among;
 }
 
-/// Sorts a handful of `values` in place, equal ones as they stood: an insertion sort, which for up to some dozens takes no
-/// longer than `std::sort` and a tenth of its code, of which every type and every order needs its own.
+/// Sorts a handful of `values` in place, equal ones as they stood: an insertion sort, which for up to some dozens takes
+/// no longer than `std::sort` and a tenth of its code, of which every type and every order needs its own.
 template <class Values, class Before = std::less<>>
 void sort_few(Values& values, const Before& before = {}) {
   for (auto next = values.begin(); next != values.end(); ++next) {

@@ -29,8 +29,7 @@ enum class Fault : std::uint8_t {
 };
 
 inline constexpr std::array<std::string_view, 9> fault_names{
-    "invalid_schedule", "compile_error", "device_compile_error",
-    "run_error",        "wrong_result",  "compile_timeout",
+    "invalid_schedule", "compile_error", "device_compile_error", "run_error", "wrong_result", "compile_timeout",
     "run_timeout",      "unknown",       "out_of_bounds"};
 
 [[nodiscard]] constexpr std::string_view name(Fault fault) noexcept {

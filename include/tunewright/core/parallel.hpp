@@ -17,8 +17,7 @@ namespace tunewright {
 ///
 /// Determinism: which indices meet in a part depends on `threads`; a body that treats each index by itself
 /// and writes only to its own slots gives the same result at any number.
-inline void parallel_parts(unsigned threads, std::size_t n,
-                           const std::function<void(std::size_t, std::size_t)>& body) {
+inline void parallel_parts(unsigned threads, std::size_t n, const std::function<void(std::size_t, std::size_t)>& body) {
   const std::size_t parts = std::min<std::size_t>(std::max(1U, threads), n);
   if (parts <= 1) {
     if (n != 0) body(std::size_t{0}, n);

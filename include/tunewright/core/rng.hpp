@@ -17,8 +17,8 @@ namespace tunewright {
 ///
 ///   output(n) = mix64(key + n * golden)            (SplitMix64, Steele et al., OOPSLA 2014)
 ///
-/// Models `std::uniform_random_bit_generator`. The distributions are members because those of the standard library differ
-/// between implementations. Determinism: bit-identical everywhere. Cost: one multiply-mix a number.
+/// Models `std::uniform_random_bit_generator`. The distributions are members because those of the standard library
+/// differ between implementations. Determinism: bit-identical everywhere. Cost: one multiply-mix a number.
 class Rng {
  public:
   using result_type = std::uint64_t;

@@ -36,9 +36,7 @@ enum class TensorUnit : std::uint32_t {
 };
 
 /// One of a GPU, whose instructions a warp runs together.
-[[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept {
-  return unit >= TensorUnit::TensorCoreFp16;
-}
+[[nodiscard]] constexpr bool is_tensor_core(TensorUnit unit) noexcept { return unit >= TensorUnit::TensorCoreFp16; }
 
 /// Those of CPUs as /proc/cpuinfo calls them.
 [[nodiscard]] constexpr std::string_view name(TensorUnit unit) noexcept {
@@ -54,8 +52,8 @@ enum class TensorUnit : std::uint32_t {
   return "unknown";
 }
 
-/// What code is generated for and measured on. A value: several targets can describe one machine (fewer threads, an older
-/// instruction set), and equal targets share journals.
+/// What code is generated for and measured on. A value: several targets can describe one machine (fewer threads, an
+/// older instruction set), and equal targets share journals.
 struct Target {
   std::string name = "generic-cpu";  ///< for people and file names
   DeviceKind kind = DeviceKind::Cpu;
@@ -115,34 +113,30 @@ struct Target {
     return compute_capability() >= asynchronous_copies_since;
   }
 
-  /// Devices of compute capability 9.0 alone have products by warp groups (`wgmma`), in code for this architecture, which
-  /// runs on no other device. "sm_90" names the same device without them.
+  /// Devices of compute capability 9.0 alone have products by warp groups (`wgmma`), in code for this architecture,
+  /// which runs on no other device. "sm_90" names the same device without them.
   static constexpr std::string_view warp_group_architecture = "sm_90a";
-  [[nodiscard]] bool multiplies_by_warp_groups() const noexcept {
-    return architecture == warp_group_architecture;
-  }
-  /// Share of `peak_tensor_gflops` that tensor instructions of one warp can reach. On 9.0 the peak takes those of warp groups;
-  /// `mma.sync` was measured to reach 0.63 of it on an H100 (Luo et al. 2024, arXiv:2402.13499, tensor cores).
+  [[nodiscard]] bool multiplies_by_warp_groups() const noexcept { return architecture == warp_group_architecture; }
+  /// Share of `peak_tensor_gflops` that tensor instructions of one warp can reach. On 9.0 the peak takes those of warp
+  /// groups; `mma.sync` was measured to reach 0.63 of it on an H100 (Luo et al. 2024, arXiv:2402.13499, tensor cores).
   [[nodiscard]] double tensor_peak_share_of_warps() const noexcept {
     return compute_capability() == compute_capability(warp_group_architecture) ? 0.63 : 1.0;
   }
 
   /// Shared memory a block can have at most.
   [[nodiscard]] constexpr std::uint64_t shared_memory_limit_bytes() const noexcept {
-    return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes
-               ? max_shared_memory_per_block_bytes
-               : shared_memory_per_block_bytes;
+    return max_shared_memory_per_block_bytes > shared_memory_per_block_bytes ? max_shared_memory_per_block_bytes
+                                                                             : shared_memory_per_block_bytes;
   }
   /// Bytes of one vector register.
   [[nodiscard]] constexpr unsigned vector_bytes() const noexcept {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
   }
   /// Architectural vector registers.
-  [[nodiscard]] constexpr unsigned vector_registers() const noexcept {
-    return isa == Isa::Avx512 ? 32U : 16U;
-  }
+  [[nodiscard]] constexpr unsigned vector_registers() const noexcept { return isa == Isa::Avx512 ? 32U : 16U; }
 
-  /// The same machine with older instructions, without the tensor units that came with newer ones. Throws `std::invalid_argument` when this target lacks `wanted`.
+  /// The same machine with older instructions, without the tensor units that came with newer ones. Throws
+  /// `std::invalid_argument` when this target lacks `wanted`.
   [[nodiscard]] Target with_isa(Isa wanted) const {
     if (kind != DeviceKind::Cpu || wanted > isa) {
       throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +

@@ -14,8 +14,8 @@ namespace program {
 class ComputeGraph;
 }
 
-/// What to tune, and for which machine. Spaces that schedule programs read `graph`; spaces over recorded tables leave it
-/// empty and go by `workload_hash`. The core only names the graph's type and never looks inside
+/// What to tune, and for which machine. Spaces that schedule programs read `graph`; spaces over recorded tables leave
+/// it empty and go by `workload_hash`. The core only names the graph's type and never looks inside
 /// (`program::make_task` fills everything in).
 struct Task {
   std::string name;                 ///< for people, e.g. "matmul 1024x1024x1024"

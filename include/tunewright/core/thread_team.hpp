@@ -58,9 +58,7 @@ class ThreadTeam {
   void for_each(std::size_t n, F&& f) {
     using Body = std::remove_reference_t<F>;
     body_ = const_cast<void*>(static_cast<const void*>(std::addressof(f)));
-    call_ = [](void* body, std::size_t index, unsigned worker) {
-      (*static_cast<Body*>(body))(index, worker);
-    };
+    call_ = [](void* body, std::size_t index, unsigned worker) { (*static_cast<Body*>(body))(index, worker); };
     run(n);
   }
 

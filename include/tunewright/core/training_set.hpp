@@ -45,8 +45,7 @@ class TrainingSet {
     if (!fits(choice.round.size()) || !fits(choice.predicted.size())) {
       throw std::invalid_argument("TrainingSet::add: " + std::to_string(cost_s.size()) + " costs but " +
                                   std::to_string(choice.round.size()) + " rounds and " +
-                                  std::to_string(choice.predicted.size()) +
-                                  " predictions; give one a cost, or none");
+                                  std::to_string(choice.predicted.size()) + " predictions; give one a cost, or none");
     }
     if (x.programs() != cost_s.size()) {
       throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +

@@ -30,8 +30,6 @@ using AutoSchedulerLog = LogReader<AutoSchedulerRecord, ansor::LineParser>;
 }
 
 /// The record as one line of a log, without the line end; reading it gives an equal record.
-[[nodiscard]] inline std::string to_line(const AutoSchedulerRecord& record) {
-  return ansor::write_line(record);
-}
+[[nodiscard]] inline std::string to_line(const AutoSchedulerRecord& record) { return ansor::write_line(record); }
 
 }  // namespace tunewright::data

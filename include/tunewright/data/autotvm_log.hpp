@@ -199,8 +199,7 @@ inline void write_knob(std::string& out, const Knob& knob) {
   json::write(out += "], \"config\": {\"index\": ", record.index);
   out += ", \"code_hash\": ";
   record.code_hash.empty() ? void(out += "null") : json::write(out, record.code_hash);
-  json::write_array(out += ", \"entity\": ", record.knobs,
-                    [&out](const Knob& knob) { write_knob(out, knob); });
+  json::write_array(out += ", \"entity\": ", record.knobs, [&out](const Knob& knob) { write_knob(out, knob); });
   out += "}, \"result\": ";
   data::detail::write_tvm_result(out, record.result, false);
   (out += ", \"version\": ") += record.version;

@@ -66,13 +66,11 @@ void for_each_choice(const Knob& knob, const F& set) {
   for (AutoTvmRecord record; log.next(record);) {
     try {
       if (!task) task = record.task;
-      if (record.task != task && *record.task != *task)
-        throw FormatError("belongs to another task than the first");
+      if (record.task != task && *record.task != *task) throw FormatError("belongs to another task than the first");
       builder.begin_row();
       for (const autotvm::Knob& knob : record.knobs) {
         autotvm::for_each_choice(knob, [&](const std::string& name, const std::string& json) {
-          if (!builder.set(name, json))
-            throw FormatError("has knob '" + name + "', which the first record lacks");
+          if (!builder.set(name, json)) throw FormatError("has knob '" + name + "', which the first record lacks");
         });
       }
       builder.end_row(to_outcome(record.result));

@@ -91,8 +91,7 @@ struct Dataset {
     other.check();
     const bool joins = size() == 0 || other.size() == 0 || (x.programs() == 0) == (other.x.programs() == 0);
     if (!joins) {
-      throw std::invalid_argument(
-          "Dataset::append: one side has features, the other has none; describe both");
+      throw std::invalid_argument("Dataset::append: one side has features, the other has none; describe both");
     }
     x.append(other.x);
     std::vector<std::uint32_t> task_of, target_of;
@@ -153,8 +152,8 @@ struct Dataset {
     part.x = FeatureBatch(x.columns());
     for (const std::size_t i : indices) {
       if (i >= size()) {
-        throw std::out_of_range("Dataset::subset: record " + std::to_string(i) + " of " +
-                                std::to_string(size()) + " was asked for");
+        throw std::out_of_range("Dataset::subset: record " + std::to_string(i) + " of " + std::to_string(size()) +
+                                " was asked for");
       }
       if (x.programs() != 0) part.x.append_program(x.program(i));
       part.task.push_back(task[i]);
@@ -172,11 +171,11 @@ struct Dataset {
     const std::size_t n = size();
     if (task.size() != n || target.size() != n || fault.size() != n || price_s.size() != n ||
         (x.programs() != n && x.programs() != 0)) {
-      throw std::invalid_argument(
-          "Dataset: columns of different length (" + std::to_string(n) + " costs, " +
-          std::to_string(task.size()) + " task numbers, " + std::to_string(target.size()) +
-          " target numbers, " + std::to_string(fault.size()) + " faults, " + std::to_string(price_s.size()) +
-          " prices, " + std::to_string(x.programs()) + " programs); give one of each a record");
+      throw std::invalid_argument("Dataset: columns of different length (" + std::to_string(n) + " costs, " +
+                                  std::to_string(task.size()) + " task numbers, " + std::to_string(target.size()) +
+                                  " target numbers, " + std::to_string(fault.size()) + " faults, " +
+                                  std::to_string(price_s.size()) + " prices, " + std::to_string(x.programs()) +
+                                  " programs); give one of each a record");
     }
     for (std::size_t i = 0; i < n; ++i) {
       const bool known = task[i] < tasks.size() && target[i] < targets.size();
@@ -185,8 +184,8 @@ struct Dataset {
           "Dataset: record " + std::to_string(i) +
           (known ? " costs " + std::to_string(cost_s[i]) + " s at a price of " + std::to_string(price_s[i]) +
                        " s; costs are positive, and infinite for a failure"
-                 : " has task " + std::to_string(task[i]) + " of " + std::to_string(tasks.size()) +
-                       " on target " + std::to_string(target[i]) + " of " + std::to_string(targets.size())));
+                 : " has task " + std::to_string(task[i]) + " of " + std::to_string(tasks.size()) + " on target " +
+                       std::to_string(target[i]) + " of " + std::to_string(targets.size())));
     }
   }
 };

@@ -168,8 +168,7 @@ inline void advise_large_pages([[maybe_unused]] std::string& text) {
 
 /// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
 /// larger than `max_bytes` once decompressed.
-[[nodiscard]] inline std::string read_text(const std::string& path,
-                                           std::size_t max_bytes = std::size_t{1} << 30) {
+[[nodiscard]] inline std::string read_text(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30) {
   GzipReader reader(path);
   std::string text;
   constexpr std::size_t chunk = 256 * 1024;

@@ -52,10 +52,9 @@ struct ImportReport {
 
 /// One line for people: "conv.log.gz: 1000 records (3 failed), 1 bad line; line 17: ...".
 [[nodiscard]] inline std::string summary(const ImportReport& report) {
-  std::string text = report.file + ": " + std::to_string(report.records) + " records (" +
-                     std::to_string(report.failed) + " failed)";
-  if (report.bad > 0)
-    text += ", " + std::to_string(report.bad) + (report.bad == 1 ? " bad line" : " bad lines");
+  std::string text =
+      report.file + ": " + std::to_string(report.records) + " records (" + std::to_string(report.failed) + " failed)";
+  if (report.bad > 0) text += ", " + std::to_string(report.bad) + (report.bad == 1 ? " bad line" : " bad lines");
   for (const BadLine& line : report.bad_lines) {
     text += "; line " + std::to_string(line.number) + ": " + line.reason;
   }

@@ -37,7 +37,7 @@ struct JournalContents {
 /// file is empty. Throws `std::runtime_error` when the file exists and cannot be read.
 [[nodiscard]] inline JournalContents read_journal(const std::string& path) {
   JournalContents contents;
-  struct stat status {};
+  struct stat status{};
   if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return contents;
   std::ifstream file(path, std::ios::binary);
   if (!file || S_ISDIR(status.st_mode)) {
@@ -51,8 +51,7 @@ struct JournalContents {
       contents.records.push_back(from_line(line));
     } catch (const std::exception& error) {
       const bool cut = file.eof();  // the last line has no newline: its writer was killed
-      contents.bad.push_back(
-          {contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
+      contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
     }
   }
   return contents;
@@ -74,7 +73,7 @@ class Journal {
  public:
   struct Options {
     std::string path;
-    bool many_tasks = false;  ///< the file is meant for several tasks, so one without records is no mistake
+    bool many_tasks = false;              ///< the file is meant for several tasks, so one without records is no mistake
     bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
     Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
     std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
@@ -91,8 +90,7 @@ class Journal {
     char last = '\n';
     if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
   }
-  Journal(Journal&& other) noexcept
-      : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
+  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
   Journal& operator=(Journal&&) = delete;
   ~Journal() {
     if (fd_ >= 0) ::close(fd_);
@@ -119,9 +117,9 @@ class Journal {
     }
     if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
       const Record& other = contents.records.front();
-      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name +
-                               "' on '" + other.target_name + "' (" + to_hex(other.task) + "), not to '" +
-                               task.name + "' on '" + task.target.name + "' (" + to_hex(stable_hash(task)) +
+      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
+                               other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
+                               task.target.name + "' (" + to_hex(stable_hash(task)) +
                                "); give this task a journal of its own, or say that it is for many tasks");
     }
     return own;
@@ -145,8 +143,7 @@ class Journal {
   void warn(const JournalContents& contents) const {
     constexpr std::size_t shown = 3;
     std::ostream& out = *options_.warnings;
-    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines
-        << " lines skipped";
+    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines << " lines skipped";
     for (std::size_t i = 0; i < contents.bad.size() && i < shown; ++i) {
       out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
     }

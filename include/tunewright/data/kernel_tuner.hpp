@@ -23,8 +23,7 @@ inline Failure failure(std::string word) {
 }
 
 /// One entry of the cache: parameters, times and prices, in milliseconds. `repeats` is room to work in.
-inline void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats,
-                   double& flops) {
+inline void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats, double& flops) {
   constexpr double unit_s = 1e-3;
   constexpr double old_mark_of_failure = 1e20;
   std::string word;
@@ -96,11 +95,9 @@ inline void record(json::Scanner& in, table_import::Builder& builder, std::vecto
     const char* const from = in.position();
     std::size_t read = 0;
     in.object([&](std::string_view) {
-      records.one(
-          in, [&](json::Scanner& at) { kernel_tuner_detail::record(at, builder, repeats, described.flops); });
+      records.one(in, [&](json::Scanner& at) { kernel_tuner_detail::record(at, builder, repeats, described.flops); });
       // Records are of much the same length.
-      if (++read == 16)
-        builder.expect_rows(16 * text.size() / static_cast<std::size_t>(in.position() - from));
+      if (++read == 16) builder.expect_rows(16 * text.size() / static_cast<std::size_t>(in.position() - from));
     });
   };
   json::Scanner in(text);

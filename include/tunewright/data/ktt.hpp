@@ -38,8 +38,7 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
             (void)in.skip_value();
           }
         });
-        if (!builder.set(name, value))
-          throw FormatError("parameter '" + name + "' is not one of the first result's");
+        if (!builder.set(name, value)) throw FormatError("parameter '" + name + "' is not one of the first result's");
       });
     } else if (key == "Status") {
       in.string(status);
@@ -98,8 +97,7 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
       } else if (key == "Results") {
         if (unit_s == 0) in.fail("expected 'Metadata' with a 'TimeUnit' before 'Results'");
         in.array([&] {
-          records.one(in,
-                      [&](json::Scanner& at) { ktt_detail::record(at, builder, unit_s, described.kernel); });
+          records.one(in, [&](json::Scanner& at) { ktt_detail::record(at, builder, unit_s, described.kernel); });
         });
       } else {
         (void)in.skip_value();

@@ -14,7 +14,7 @@ namespace tunewright::data {
 
 struct ImportOptions {
   std::size_t max_line_bytes = std::size_t{64} << 20;  ///< a longer line is reported and skipped
-  std::size_t max_listed = 20;  ///< bad lines listed with their reasons; all are counted
+  std::size_t max_listed = 20;                         ///< bad lines listed with their reasons; all are counted
 };
 
 /// A log with one record a line, plain or gzip. `Parser` has `parse(line, record)`, which throws

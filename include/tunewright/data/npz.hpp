@@ -35,7 +35,7 @@ class NpzWriter {
 
   /// An array of numbers; without a shape it has one dimension.
   template <class T>
-  requires std::is_arithmetic_v<T>
+    requires std::is_arithmetic_v<T>
   void add(std::string_view name, std::span<const T> values, std::vector<std::size_t> shape = {}) {
     static_assert(std::endian::native == std::endian::little, "arrays are written as they lie in memory");
     constexpr char kind = std::is_floating_point_v<T> ? 'f' : std::is_unsigned_v<T> ? 'u' : 'i';
@@ -43,9 +43,8 @@ class NpzWriter {
     std::size_t elements = 1;
     for (const std::size_t extent : shape) elements *= extent;
     if (elements != values.size()) {
-      throw std::invalid_argument("npz: array '" + std::string(name) + "' has " +
-                                  std::to_string(values.size()) + " values, its shape wants " +
-                                  std::to_string(elements));
+      throw std::invalid_argument("npz: array '" + std::string(name) + "' has " + std::to_string(values.size()) +
+                                  " values, its shape wants " + std::to_string(elements));
     }
     const std::string order = sizeof(T) == 1 ? "|" : "<";
     write(name, order + kind + std::to_string(sizeof(T)), shape,
@@ -56,8 +55,7 @@ class NpzWriter {
   void add(std::string_view name, const std::vector<std::string>& texts) {
     std::vector<std::u32string> decoded;
     std::size_t longest = 1;
-    for (const std::string& text : texts)
-      longest = std::max(longest, decoded.emplace_back(utf32(text)).size());
+    for (const std::string& text : texts) longest = std::max(longest, decoded.emplace_back(utf32(text)).size());
     std::vector<char32_t> padded;
     for (std::u32string& text : decoded) {
       text.resize(longest);
@@ -157,13 +155,11 @@ class NpzWriter {
       std::array<std::uint32_t, 256> entries{};
       for (std::uint32_t i = 0; i < 256; ++i) {
         entries[i] = i;
-        for (int bit = 0; bit < 8; ++bit)
-          entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1U) != 0 ? 0xedb88320U : 0U);
+        for (int bit = 0; bit < 8; ++bit) entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1U) != 0 ? 0xedb88320U : 0U);
       }
       return entries;
     }();
-    for (const char byte : bytes)
-      state = (state >> 8) ^ table[(state ^ static_cast<std::uint8_t>(byte)) & 0xffU];
+    for (const char byte : bytes) state = (state >> 8) ^ table[(state ^ static_cast<std::uint8_t>(byte)) & 0xffU];
     return state;
   }
 
@@ -198,8 +194,7 @@ class NpzWriter {
 ///
 /// `feature_names` [D] are those of the featurizer's schema; without them the array is empty. Features are left
 /// out for a dataset that has none yet. Throws as NpzWriter, and for a number of names other than D.
-inline void write_npz(std::ostream& out, const Dataset& data,
-                      const std::vector<std::string>& feature_names = {}) {
+inline void write_npz(std::ostream& out, const Dataset& data, const std::vector<std::string>& feature_names = {}) {
   data.check();
   if (!feature_names.empty() && feature_names.size() != data.x.columns()) {
     throw std::invalid_argument("write_npz: " + std::to_string(feature_names.size()) + " feature names for " +

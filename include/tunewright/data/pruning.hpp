@@ -62,8 +62,7 @@ struct Pruning {
 namespace pruning_detail {
 
 /// How much each task wants to be drawn, [tasks]; 0 for tasks without rows.
-inline std::vector<double> importance(const std::vector<DatasetTask>& tasks,
-                                      const std::vector<std::size_t>& rows) {
+inline std::vector<double> importance(const std::vector<DatasetTask>& tasks, const std::vector<std::size_t>& rows) {
   std::map<std::string, std::vector<std::size_t>> classes;
   double task_count = 0, total_flops = 0;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -122,8 +121,7 @@ inline std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<s
     double mean = 0, square = 0;
     const auto count = static_cast<double>(members.size());
     for (std::size_t i = c; i < sums.size(); i += columns) mean += double{sums[i]} / count;
-    for (std::size_t i = c; i < sums.size(); i += columns)
-      square += std::pow(double{sums[i]} - mean, 2) / count;
+    for (std::size_t i = c; i < sums.size(); i += columns) square += std::pow(double{sums[i]} - mean, 2) / count;
     const double scale = square > 1e-12 ? 1 / std::sqrt(square) : 0;
     for (std::size_t i = c; i < sums.size(); i += columns)
       sums[i] = static_cast<float>((double{sums[i]} - mean) * scale);
@@ -161,12 +159,10 @@ inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::ve
 }  // namespace pruning_detail
 
 /// The records to keep, ascending. Throws `std::invalid_argument` for shares outside their range.
-[[nodiscard]] inline std::vector<std::size_t> prune(const Dataset& data, const Pruning& options,
-                                                    const Rng& rng) {
+[[nodiscard]] inline std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng) {
   require(options.task_rows > 0 && options.task_rows <= 1, "Pruning", "task_rows", options.task_rows,
           "a share of the rows above 0 and up to 1");
-  require(options.floor >= 0 && options.floor <= 1, "Pruning", "floor", options.floor,
-          "a quantile in [0, 1]");
+  require(options.floor >= 0 && options.floor <= 1, "Pruning", "floor", options.floor, "a quantile in [0, 1]");
   require(options.slow_share >= 0 && options.slow_share <= 1, "Pruning", "slow_share", options.slow_share,
           "a share in [0, 1]");
   require(options.distinct_share > 0 && options.distinct_share <= 1, "Pruning", "distinct_share",
@@ -183,8 +179,8 @@ inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::ve
     all_rows += static_cast<double>(valid.size());
     groups.push_back(std::move(valid));
   }
-  const std::vector<bool> task_kept = pruning_detail::draw_tasks(
-      pruning_detail::importance(data.tasks, rows), rows, options.task_rows * all_rows, rng.split(0));
+  const std::vector<bool> task_kept = pruning_detail::draw_tasks(pruning_detail::importance(data.tasks, rows), rows,
+                                                                 options.task_rows * all_rows, rng.split(0));
 
   std::vector<std::size_t> kept;
   for (const std::vector<std::size_t>& group : groups) {
@@ -203,11 +199,9 @@ inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::ve
       rng.split(2).split(left[0]).shuffle(std::span(left));
       left.resize(wanted);
     } else if (wanted < left.size()) {
-      const auto fastest = std::min_element(left.begin(), left.end(), [&](std::size_t a, std::size_t b) {
-        return data.cost_s[a] < data.cost_s[b];
-      });
-      left =
-          pruning_detail::least_alike(data.x, left, static_cast<std::size_t>(fastest - left.begin()), wanted);
+      const auto fastest = std::min_element(
+          left.begin(), left.end(), [&](std::size_t a, std::size_t b) { return data.cost_s[a] < data.cost_s[b]; });
+      left = pruning_detail::least_alike(data.x, left, static_cast<std::size_t>(fastest - left.begin()), wanted);
     }
     kept.insert(kept.end(), left.begin(), left.end());
   }

@@ -85,9 +85,7 @@ inline Seconds seconds(const nlohmann::json& json, const char* field) {
   if (!is_duration(time)) throw std::runtime_error(std::string("'") + field + "' is negative");
   return time;
 }
-inline Seconds seconds_at(const nlohmann::json& json, const char* field) {
-  return seconds(json.at(field), field);
-}
+inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
 
 /// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
 [[nodiscard]] inline std::string refused_number(const Record& record) {
@@ -152,8 +150,8 @@ inline Fault fault(const std::string& text) {
   record.outcome.compile_time = record_json::seconds_at(json, "compile_s");
   record.outcome.run_time = record_json::seconds_at(json, "run_s");
   if (json.contains("fault")) {
-    record.outcome.result = Failure{record_json::fault(json.at("fault").get<std::string>()),
-                                    json.at("detail").get<std::string>()};
+    record.outcome.result =
+        Failure{record_json::fault(json.at("fault").get<std::string>()), json.at("detail").get<std::string>()};
     return record;
   }
   Timing timing;
@@ -169,20 +167,18 @@ inline Fault fault(const std::string& text) {
 }
 
 /// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
-/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above 0,
-/// any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
+/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above
+/// 0, any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
 inline void write_journal(std::ostream& out, std::span<const Record> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (const std::string refused = record_json::refused_number(records[i]); !refused.empty()) {
       throw std::invalid_argument("write_journal: record " + std::to_string(i) + ", candidate " +
-                                  to_hex(records[i].key) + " of task '" + records[i].task_name + "', has " +
-                                  refused);
+                                  to_hex(records[i].key) + " of task '" + records[i].task_name + "', has " + refused);
     }
   }
   for (const Record& record : records) out << to_line(record) << '\n';
   out.flush();
-  if (!out)
-    throw std::runtime_error("writing a journal failed; is the file open, is there space on the disk?");
+  if (!out) throw std::runtime_error("writing a journal failed; is the file open, is there space on the disk?");
 }
 
 }  // namespace tunewright::data

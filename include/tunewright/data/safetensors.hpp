@@ -81,8 +81,8 @@ inline void check_layout(std::vector<Entry>& entries) {
   std::uint64_t end = 0;
   for (const Entry& entry : entries) {
     if (entry.begin < end) {
-      refuse("tensor '" + entry.name + "' overlaps the one before: it begins at byte " +
-             std::to_string(entry.begin) + ", before byte " + std::to_string(end));
+      refuse("tensor '" + entry.name + "' overlaps the one before: it begins at byte " + std::to_string(entry.begin) +
+             ", before byte " + std::to_string(end));
     }
     if (entry.begin > end) {
       refuse("bytes " + std::to_string(end) + " to " + std::to_string(entry.begin) +
@@ -109,8 +109,7 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
     }
     if (bytes_of({tensor.name, tensor.type, tensor.shape}) != tensor.bytes.size()) {
       throw std::invalid_argument("data::write_safetensors: tensor '" + tensor.name + "' has " +
-                                  std::to_string(tensor.bytes.size()) +
-                                  " bytes, not what its shape asks for");
+                                  std::to_string(tensor.bytes.size()) + " bytes, not what its shape asks for");
     }
     order.push_back(&tensor);
   }
@@ -147,8 +146,7 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
     out.put(static_cast<char>((static_cast<std::uint64_t>(header.size()) >> (8 * byte)) & 0xff));
   out.write(header.data(), static_cast<std::streamsize>(header.size()));
   for (const Tensor* tensor : order) {
-    out.write(reinterpret_cast<const char*>(tensor->bytes.data()),
-              static_cast<std::streamsize>(tensor->bytes.size()));
+    out.write(reinterpret_cast<const char*>(tensor->bytes.data()), static_cast<std::streamsize>(tensor->bytes.size()));
   }
   out.flush();
   if (!out) {
@@ -167,8 +165,7 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
   for (std::size_t byte = 0; byte < 8; ++byte)
     length |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[byte])) << (8 * byte);
   if (length > most_header_bytes) {
-    refuse("the header claims " + std::to_string(length) + " bytes, more than " +
-           std::to_string(most_header_bytes));
+    refuse("the header claims " + std::to_string(length) + " bytes, more than " + std::to_string(most_header_bytes));
   }
   read_exactly(in, length, text, "the header");
   if (text.empty() || text.front() != '{') refuse("the header does not begin with '{'");

@@ -74,8 +74,7 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
   for (std::vector<std::size_t>& members : data.by_group()) {
     rng.split(stream++).shuffle(std::span(members));
     const auto held = static_cast<std::size_t>(std::lround(test_share * static_cast<double>(members.size())));
-    for (std::size_t i = 0; i < members.size(); ++i)
-      (i < held ? split.test : split.train).push_back(members[i]);
+    for (std::size_t i = 0; i < members.size(); ++i) (i < held ? split.test : split.train).push_back(members[i]);
   }
   return splits_detail::checked(std::move(split), "within_task",
                                 "the dataset has too few records a task for this test share");
@@ -116,8 +115,7 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
     is_test[static_cast<std::size_t>(found - data.targets.begin())] = true;
   }
   Split split;
-  for (std::size_t i = 0; i < data.size(); ++i)
-    (is_test[data.target[i]] ? split.test : split.train).push_back(i);
+  for (std::size_t i = 0; i < data.size(); ++i) (is_test[data.target[i]] ? split.test : split.train).push_back(i);
   return splits_detail::checked(std::move(split), "by_target",
                                 "hold out some of the targets that have records, and not all of them");
 }

@@ -99,8 +99,7 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
   } else {
     if (std::isnan(result.time) && result.runtimes.empty()) throw FormatError("the result has no time");
     const double time_s = result.time * (result.time_unit_s > 0 ? result.time_unit_s : unit_s);
-    const double summary =
-        std::isnan(time_s) ? running / static_cast<double>(result.runtimes.size()) : time_s / unit_s;
+    const double summary = std::isnan(time_s) ? running / static_cast<double>(result.runtimes.size()) : time_s / unit_s;
     outcome.result = table_import::timing(std::move(result.runtimes), summary, unit_s);
   }
   builder.end_row(std::move(outcome));
@@ -147,8 +146,7 @@ void write_result(std::ostream& out, bool first, const Outcome& outcome, const C
   out << line << ", \"unit\": \"seconds\"}], \"objectives\": [\"time\"]}";
 }
 
-inline constexpr std::string_view head =
-    "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
+inline constexpr std::string_view head = "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
 
 inline void finish(std::ostream& out) {
   out << "\n]}\n";
@@ -183,8 +181,7 @@ inline void finish(std::ostream& out) {
         });
       } else if (key == "results") {
         if (!unit_s) unit_s = table_import::seconds_in(t4_detail::unit_name(text));
-        in.array(
-            [&] { records.one(in, [&](json::Scanner& at) { t4_detail::record(at, builder, *unit_s); }); });
+        in.array([&] { records.one(in, [&](json::Scanner& at) { t4_detail::record(at, builder, *unit_s); }); });
       } else {
         (void)in.skip_value();
       }

@@ -117,8 +117,7 @@ struct Table {
   for (std::size_t k = 0; k < table.parameters.size(); ++k) {
     const std::size_t choice = table.row(i)[k];
     const double number = table.parameters[k].number(choice);
-    values.push_back(std::isnan(number) || !table.parameters[k].numeric() ? static_cast<double>(choice)
-                                                                          : number);
+    values.push_back(std::isnan(number) || !table.parameters[k].numeric() ? static_cast<double>(choice) : number);
   }
   return values;
 }

@@ -84,8 +84,7 @@ inline Timing timing(std::vector<double> repeats, double summary, double unit_s)
     if (!(repeat > 0) || !std::isfinite(repeat))
       throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
   }
-  const double mean =
-      std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
+  const double mean = std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
   if (!(summary < 100 * mean && mean < 100 * summary)) {
     throw FormatError("the time is " + std::to_string(summary) + " but the mean of its repeats is " +
                       std::to_string(mean) + ": units are mixed");
@@ -101,8 +100,7 @@ inline Timing timing(std::vector<double> repeats, double summary, double unit_s)
 
 /// A price that may be absent or zero but not negative, in seconds.
 inline Seconds price(double value, double unit_s) {
-  if (!(value >= 0) || !std::isfinite(value))
-    throw FormatError("a price of " + std::to_string(value) + " is no time");
+  if (!(value >= 0) || !std::isfinite(value)) throw FormatError("a price of " + std::to_string(value) + " is no time");
   return Seconds(value * unit_s);
 }
 
@@ -184,8 +182,7 @@ class Builder {
       std::iota(order.begin(), order.end(), std::uint16_t{0});
       const bool numeric = parameter.numeric();
       std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-        return numeric ? parameter.number(a) < parameter.number(b)
-                       : parameter.values[a] < parameter.values[b];
+        return numeric ? parameter.number(a) < parameter.number(b) : parameter.values[a] < parameter.values[b];
       });
       std::vector<std::string> sorted;
       for (std::size_t i = 0; i < order.size(); ++i) {
@@ -250,8 +247,7 @@ class Records {
 };
 
 /// What all importers do last. Throws `FormatError` for a file without any record.
-inline ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source,
-                            const Table& described) {
+inline ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source, const Table& described) {
   report.file = source.file;
   if (report.records == 0) {
     throw FormatError(

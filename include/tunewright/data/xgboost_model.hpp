@@ -95,9 +95,7 @@ inline XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t col
     tree[i].threshold = static_cast<float>(threshold[at]);
     if (!std::isfinite(tree[i].threshold)) refuse("node " + std::to_string(at) + " holds no finite number");
     if (left[at] == -1) continue;
-    const auto is_node = [&](std::int64_t child) {
-      return child > 0 && child < static_cast<std::int64_t>(nodes);
-    };
+    const auto is_node = [&](std::int64_t child) { return child > 0 && child < static_cast<std::int64_t>(nodes); };
     if (!is_node(left[at]) || !is_node(right[at]) || stored.size() + 2 > nodes)
       refuse("the children of node " + std::to_string(at) + " are not sound");
     if (feature[at] < 0 || feature[at] >= static_cast<std::int64_t>(columns))
@@ -137,8 +135,7 @@ inline XgboostEnsemble ensemble_of(const nlohmann::json& json) {
     case XgboostEnsemble::Link::Identity: out.base_margin = base; break;
   }
   if (!std::isfinite(out.base_margin)) refuse("base_score is out of the range of its objective");
-  for (const nlohmann::json& tree : booster.at("model").at("trees"))
-    out.trees.push_back(tree_of(tree, out.columns));
+  for (const nlohmann::json& tree : booster.at("model").at("trees")) out.trees.push_back(tree_of(tree, out.columns));
   return out;
 }
 

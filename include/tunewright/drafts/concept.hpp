@@ -19,17 +19,17 @@ namespace tunewright {
 /// Semantics the compiler cannot see: equal configurations get equal scores, whatever else is in the call;
 /// `score` may be called from several threads at once.
 template <class D, class S>
-concept DraftModelFor = SearchSpace<S> &&
-    (std::same_as<D, drafts::None> ||
-     requires(const D& draft, const S& space, const Task& task, std::span<const config_t<S>> configs,
-              std::span<float> score) { draft.score(space, task, configs, score); });
+concept DraftModelFor =
+    SearchSpace<S> && (std::same_as<D, drafts::None> ||
+                       requires(const D& draft, const S& space, const Task& task, std::span<const config_t<S>> configs,
+                                std::span<float> score) { draft.score(space, task, configs, score); });
 
 /// Refinement: scores programs that somebody lowered already. `score_of(task)` is a function of programs that gives
 /// what `score` would; it may keep memory to work in, so each thread asks for its own.
 template <class D, class S>
-concept ProgramDraftFor = DraftModelFor<D, S> &&
-    requires(const D& draft, const Task& task, const program_t<S>& program) {
-  { draft.score_of(task)(program) } -> std::same_as<float>;
-};
+concept ProgramDraftFor =
+    DraftModelFor<D, S> && requires(const D& draft, const Task& task, const program_t<S>& program) {
+      { draft.score_of(task)(program) } -> std::same_as<float>;
+    };
 
 }  // namespace tunewright

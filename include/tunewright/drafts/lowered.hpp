@@ -26,9 +26,8 @@ namespace tunewright::drafts {
 /// A space whose configurations are schedules and whose `lower` is `loops::lower`, as its member `lowers_by_replay`
 /// promises.
 template <class S>
-concept ScheduleSpace = SearchSpace<S> && std::same_as<config_t<S>, schedule::Schedule> && requires {
-  requires S::lowers_by_replay;
-};
+concept ScheduleSpace =
+    SearchSpace<S> && std::same_as<config_t<S>, schedule::Schedule> && requires { requires S::lowers_by_replay; };
 
 /// Outliners that are kept from one batch of schedules to the next, with the plans they have made; one for each thread
 /// that is at work. Copies of a draft share them.

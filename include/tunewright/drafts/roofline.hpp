@@ -22,8 +22,8 @@ namespace tunewright::drafts {
 ///   L = max(operations / peak, bytes / bandwidth),   score = 1 / L
 ///
 /// On a CPU statements that tensor instructions compute count at the peak of these.
-/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache of a run that finds it empty:
-/// where all buffers stay in it from one run to the next, later runs can take less.
+/// On a GPU the bytes are what blocks fetch and store, on a CPU what passes the last cache of a run that finds it
+/// empty: where all buffers stay in it from one run to the next, later runs can take less.
 ///
 /// Paper:       Williams, Waterman and Patterson, Roofline, Communications of the ACM 52(4), 2009.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
@@ -39,8 +39,8 @@ struct Roofline {
 
   std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
 
-  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so give
-  /// each thread its own.
+  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so
+  /// give each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
       return draft.latency_s(program, target, workspace);
@@ -55,9 +55,8 @@ struct Roofline {
   }
 
   template <SearchSpace S>
-  requires std::convertible_to<program_t<S>, loops::LoopNest>
-  void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
-             std::span<float> score) const {
+    requires std::convertible_to<program_t<S>, loops::LoopNest>
+  void score(const S& space, const Task& task, std::span<const config_t<S>> configs, std::span<float> score) const {
     score_configurations(space, task, configs, score, for_target(task.target), *outliners);
   }
 

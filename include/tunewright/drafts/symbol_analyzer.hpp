@@ -40,10 +40,10 @@ namespace tunewright::drafts {
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
 /// Cost:        a few microseconds a candidate, given its program. A session whose filter reads programs, as
-///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`, where
-///              nothing else asks for programs, reads schedules from their steps, a tenth of the cost of lowering them,
-///              by a `ScheduleOutliner` for each thread. That keeps a plan for each structure and, before an `Rfactor`,
-///              for each size of its tiles: at most 4096 a thread.
+///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`,
+///              where nothing else asks for programs, reads schedules from their steps, a tenth of the cost of lowering
+///              them, by a `ScheduleOutliner` for each thread. That keeps a plan for each structure and, before an
+///              `Rfactor`, for each size of its tiles: at most 4096 a thread.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, or an index that is a sum of more than
@@ -68,8 +68,8 @@ struct SymbolAnalyzer {
 
   std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
 
-  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so give
-  /// each thread its own.
+  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so
+  /// give each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
       return draft.latency_s(program, target, workspace);
@@ -84,9 +84,8 @@ struct SymbolAnalyzer {
   }
 
   template <SearchSpace S>
-  requires std::convertible_to<program_t<S>, loops::LoopNest>
-  void score(const S& space, const Task& task, std::span<const config_t<S>> configs,
-             std::span<float> score) const {
+    requires std::convertible_to<program_t<S>, loops::LoopNest>
+  void score(const S& space, const Task& task, std::span<const config_t<S>> configs, std::span<float> score) const {
     score_configurations(space, task, configs, score, for_target(task.target), *outliners);
   }
 
@@ -104,10 +103,9 @@ struct SymbolAnalyzer {
   };
 
   [[nodiscard]] Workspace prepare(const Target& target) const {
-    require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap,
-            "a share, 0 to 1");
-    require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer",
-            "multiprocessor.overlap", multiprocessor.overlap, "a share, 0 to 1");
+    require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap, "a share, 0 to 1");
+    require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer", "multiprocessor.overlap",
+            multiprocessor.overlap, "a share, 0 to 1");
     Workspace workspace;
     if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
     return workspace;
@@ -122,16 +120,13 @@ struct SymbolAnalyzer {
     }
     double sum = 0;
     const auto add = [&](const StatementLatency& l, Combine usual) {
-      sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s
-                                                     : std::max(l.compute_s, l.memory_s);
+      sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s : std::max(l.compute_s, l.memory_s);
     };
     if (form == Form::Printed) {
       const std::span<const GpuSymbols> symbols = w.gpu.symbols(nest);
-      printed_latencies(symbols, w.gpu.kernels(), w.device,
-                        [&](const StatementLatency& l) { add(l, Combine::Sum); });
+      printed_latencies(symbols, w.gpu.kernels(), w.device, [&](const StatementLatency& l) { add(l, Combine::Sum); });
     } else {
-      for (const ReleasedRow& row : w.gpu.released_rows(nest))
-        add(released_latency(row, w.device), Combine::Max);
+      for (const ReleasedRow& row : w.gpu.released_rows(nest)) add(released_latency(row, w.device), Combine::Max);
     }
     if (!runs_on(w.gpu.kernels(), w.device)) return std::numeric_limits<double>::infinity();
     return sum;

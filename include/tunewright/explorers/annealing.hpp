@@ -44,8 +44,7 @@ struct Annealing {
   double last_temperature = 0;
   double elite_factor = 1;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
 
-  std::vector<std::string>
-      chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
+  std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
@@ -93,8 +92,7 @@ struct Annealing {
       if (auto config = space.decode(task, text); config && chain.size() < chains)
         chain.push_back(archive.add(*std::move(config)));
     }
-    for (auto& config :
-         spaces::draw(space, task, chains - chain.size(), guidance.measured, guidance.threads, rng)) {
+    for (auto& config : spaces::draw(space, task, chains - chain.size(), guidance.measured, guidance.threads, rng)) {
       chain.push_back(archive.add(std::move(config)));
     }
     return chain;
@@ -103,8 +101,7 @@ struct Annealing {
   // One neighbour a chain; a chain whose mutation is not legal stays where it is.
   template <SearchSpace S>
   static std::vector<std::size_t> propose(const S& space, const Task& task, Archive<S>& archive,
-                                          const std::vector<std::size_t>& chain, unsigned threads,
-                                          const Rng& rng) {
+                                          const std::vector<std::size_t>& chain, unsigned threads, const Rng& rng) {
     std::vector<std::optional<config_t<S>>> moved(chain.size());
     parallel_parts(threads, chain.size(), [&](std::size_t begin, std::size_t end) {
       for (std::size_t c = begin; c < end; ++c) {
@@ -135,10 +132,10 @@ struct Annealing {
     require(chains >= 1, policy, "chains", static_cast<double>(chains), "at least 1");
     require(steps >= 1, policy, "steps", static_cast<double>(steps), "at least 1");
     require(patience_steps >= 1, policy, "patience_steps", static_cast<double>(patience_steps), "at least 1");
-    require(std::isfinite(first_temperature) && first_temperature >= 0, policy, "first_temperature",
-            first_temperature, "finite, 0 or more");
-    require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature",
-            last_temperature, "finite, 0 or more");
+    require(std::isfinite(first_temperature) && first_temperature >= 0, policy, "first_temperature", first_temperature,
+            "finite, 0 or more");
+    require(std::isfinite(last_temperature) && last_temperature >= 0, policy, "last_temperature", last_temperature,
+            "finite, 0 or more");
     require_candidate_factor(policy, "elite_factor", elite_factor, 1);
   }
 };

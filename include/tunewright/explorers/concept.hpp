@@ -22,17 +22,15 @@ template <class Config>
 class Ranker {
  public:
   template <class F>
-  requires(!std::same_as<std::remove_cvref_t<F>, Ranker> &&
-           std::invocable<const F&, std::span<const Config>, std::span<float>>)
-      Ranker(const F& rank)  // implicit, so that lambdas can be passed as they are
+    requires(!std::same_as<std::remove_cvref_t<F>, Ranker> &&
+             std::invocable<const F&, std::span<const Config>, std::span<float>>)
+  Ranker(const F& rank)  // implicit, so that lambdas can be passed as they are
       : object_(std::addressof(rank)),
         call_([](const void* object, std::span<const Config> configs, std::span<float> score) {
           (*static_cast<const F*>(object))(configs, score);
         }) {}
 
-  void operator()(std::span<const Config> configs, std::span<float> score) const {
-    call_(object_, configs, score);
-  }
+  void operator()(std::span<const Config> configs, std::span<float> score) const { call_(object_, configs, score); }
 
  private:
   const void* object_;
@@ -59,9 +57,10 @@ struct Guidance {
 /// Semantics the compiler cannot see: the same arguments and state give the same pool at any number of
 /// threads.
 template <class E, class S>
-concept ExplorerFor = SearchSpace<S> && std::copyable<E> &&
+concept ExplorerFor =
+    SearchSpace<S> && std::copyable<E> &&
     requires(E& explorer, const S& space, const Task& task, const Guidance<config_t<S>>& guidance, Rng& rng) {
-  { explorer.explore(space, task, guidance, rng) } -> std::same_as<std::vector<config_t<S>>>;  // [P]
-};
+      { explorer.explore(space, task, guidance, rng) } -> std::same_as<std::vector<config_t<S>>>;  // [P]
+    };
 
 }  // namespace tunewright

@@ -48,11 +48,11 @@ struct DraftSet {
   double random_factor = 1;     ///< random candidates for each one wanted, 0 to `max_candidate_factor`
   double bred_factor = 0;       ///< mutations of measured candidates for each one wanted, as many
 
-  std::any drafts{};  ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
+  std::any drafts{};        ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
 
   template <SearchSpace S>
-  requires ExplorerFor<Explorer, S>
+    requires ExplorerFor<Explorer, S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
@@ -81,15 +81,13 @@ struct DraftSet {
  private:
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
-      return {
-          .population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .unbred_factor = 0};
+      return {.population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .unbred_factor = 0};
     else
       return {};
   }
 
   template <SearchSpace S>
-  [[nodiscard]] std::vector<config_t<S>> unmeasured(const S& space,
-                                                    const Guidance<config_t<S>>& guidance) const {
+  [[nodiscard]] std::vector<config_t<S>> unmeasured(const S& space, const Guidance<config_t<S>>& guidance) const {
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> left;
     const auto* set = std::any_cast<std::shared_ptr<const Set>>(&drafts);
@@ -110,8 +108,8 @@ struct DraftSet {
   }
 
   template <SearchSpace S>
-  void add_bred(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
-                KeySet& known, std::vector<config_t<S>>& pool) const {
+  void add_bred(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng, KeySet& known,
+                std::vector<config_t<S>>& pool) const {
     const std::size_t parents = std::min(guidance.seeds.size(), guidance.wanted);
     if (parents == 0) return;
     std::vector<config_t<S>> bred;
@@ -125,8 +123,7 @@ struct DraftSet {
 
   /// Appends those of `configs` that the ranking does not refuse.
   template <class Config>
-  static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs,
-                           std::vector<Config>& pool) {
+  static void add_possible(const Guidance<Config>& guidance, std::vector<Config> configs, std::vector<Config>& pool) {
     std::vector<float> score(configs.size());
     guidance.rank(configs, score);
     for (std::size_t i = 0; i < configs.size(); ++i)

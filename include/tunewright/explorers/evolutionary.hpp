@@ -40,9 +40,9 @@ struct Evolutionary {
   unsigned generations = 4;            ///< times the population is replaced
   double mutation_probability = 0.85;  ///< in [0, 1]
   double measured_share = 0.2;         ///< of the first population, in [0, 1]
-  double elite_factor = 2;      ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
-  double unbred_factor = 0.15;  ///< random candidates returned for each one wanted, from 0
-  unsigned max_tries = 10;      ///< parents tried until a mutation is legal, at least 1
+  double elite_factor = 2;             ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double unbred_factor = 0.15;         ///< random candidates returned for each one wanted, from 0
+  unsigned max_tries = 10;             ///< parents tried until a mutation is legal, at least 1
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
@@ -79,8 +79,7 @@ struct Evolutionary {
  private:
   template <SearchSpace S>
   std::vector<std::size_t> breed(const S& space, const Task& task, Archive<S>& archive,
-                                 const std::vector<std::size_t>& parents, unsigned threads,
-                                 const Rng& rng) const {
+                                 const std::vector<std::size_t>& parents, unsigned threads, const Rng& rng) const {
     std::vector<double> wheel;  // running sums of max(score, 0), [parents]
     double sum = 0;
     for (const std::size_t parent : parents) {

@@ -18,8 +18,7 @@ struct Uniform {
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
                                                  const Guidance<config_t<S>>& guidance, Rng& rng) const {
-    return spaces::draw(space, task, std::max(pool, guidance.wanted), guidance.measured, guidance.threads,
-                        rng);
+    return spaces::draw(space, task, std::max(pool, guidance.wanted), guidance.measured, guidance.threads, rng);
   }
 };
 

@@ -51,8 +51,8 @@ struct FeatureSchema {
 /// the others of the call; equal configurations give equal rows; `extract` may be called from several threads
 /// at once.
 template <class F, class S>
-concept FeaturizerFor = SearchSpace<S> &&
-    requires(const F& featurizer, const S& space, const Task& task, std::span<const config_t<S>> configs) {
+concept FeaturizerFor = SearchSpace<S> && requires(const F& featurizer, const S& space, const Task& task,
+                                                   std::span<const config_t<S>> configs) {
   { featurizer.extract(space, task, configs) } -> std::same_as<FeatureBatch>;  // (R, D) in N programs
   { featurizer.schema() } -> std::convertible_to<FeatureSchema>;               // D columns
 };
@@ -60,18 +60,15 @@ concept FeaturizerFor = SearchSpace<S> &&
 /// A featurizer that gives every configuration exactly one row (none if it cannot be described), and says so
 /// by `static constexpr bool one_row = true`. Such rows can be joined to those of any other featurizer.
 template <class F>
-concept OneRowFeaturizer = requires {
-  requires F::one_row;
-};
+concept OneRowFeaturizer = requires { requires F::one_row; };
 
 namespace features {
 
 /// A featurizer that describes lowered programs one by one and gives what does so, so that several can describe
 /// a program that was lowered once.
 template <class F, class S>
-concept NestFeaturizerFor = FeaturizerFor<F, S> &&
-    requires(const F& featurizer, const S& space, const Task& task, const config_t<S>& config,
-             FeatureBatch& batch) {
+concept NestFeaturizerFor = FeaturizerFor<F, S> && requires(const F& featurizer, const S& space, const Task& task,
+                                                            const config_t<S>& config, FeatureBatch& batch) {
   featurizer.describer().describe(space.lower(task, config), task, batch);
 };
 

@@ -73,8 +73,7 @@ class Reader {
 
   void read(const loops::Statement& statement) {
     const program::Operator& op = *statement.op;
-    if (statement.kind == loops::Statement::Kind::Initialise || !op.body ||
-        op.body->op == program::Op::Constant)
+    if (statement.kind == loops::Statement::Kind::Initialise || !op.body || op.body->op == program::Op::Constant)
       return;
     const std::size_t rank = nest_->buffers.at(statement.target).shape.size();
     if (statement.axis_values.size() < std::max(op.axes.size(), rank)) {
@@ -93,11 +92,10 @@ class Reader {
     add(statement.target,
         accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops, Type::Read));
     for (const program::ExprNode* load : operations_.of(statement.op).loads) {
-      const loops::BufferId buffer = load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor]
-                                                                            : loops::LoopNest::no_buffer;
+      const loops::BufferId buffer =
+          load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor] : loops::LoopNest::no_buffer;
       if (buffer >= nest_->buffers.size()) {
-        throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " +
-                                    std::to_string(load->tensor) +
+        throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load->tensor) +
                                     " which has no buffer; add it to buffer_of");
       }
       add(buffer, accesses_.add(*nest_, buffer, forms_, load->indices, Over::Axes, Type::Read));
@@ -111,8 +109,7 @@ class Reader {
     Curves curves{{0}, {0}, {0}};
     double count = 0, reuse = 0, top_down = 0;
     for (std::size_t l = extents_.size(); l-- > 0;) {
-      const bool moved =
-          std::any_of(indices.begin(), indices.end(), [&](auto index) { return forms_.uses(index, l); });
+      const bool moved = std::any_of(indices.begin(), indices.end(), [&](auto index) { return forms_.uses(index, l); });
       (moved ? count : reuse) += std::log2(static_cast<double>(extents_[l]));
       curves.count.push_back(count);
       curves.reuse.push_back(reuse);
@@ -171,9 +168,8 @@ struct Curve {
 
   /// A configuration that cannot be lowered or has no statement gives no row.
   template <SearchSpace S>
-  requires std::convertible_to < const program_t<S>
-  &, const loops::LoopNest& > [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
-                                                                 std::span<const config_t<S>> configs) const {
+    requires std::convertible_to<const program_t<S>&, const loops::LoopNest&>
+  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     check();
     FeatureBatch batch(width());
     curve::Reader reader;
@@ -211,12 +207,10 @@ struct Curve {
     check();
     FeatureSchema schema{"curve", 1, {}};
     for (unsigned b = 0; b < buffers; ++b) {
-      for (const char* relation :
-           {"reuse_of_count", "count_of_reuse", "top_down_of_count", "count_of_top_down"}) {
+      for (const char* relation : {"reuse_of_count", "count_of_reuse", "top_down_of_count", "count_of_top_down"}) {
         for (unsigned i = 0; i < samples; ++i) {
           const std::string at = "buffer" + std::to_string(b) + "_" + relation + "_" + std::to_string(i);
-          schema.columns.push_back(
-              {at, "log2", "Value of the last point up to 2^" + std::to_string(i) + "."});
+          schema.columns.push_back({at, "log2", "Value of the last point up to 2^" + std::to_string(i) + "."});
           schema.columns.push_back({at + "_beyond", "log2", "How far that point lies below."});
         }
       }

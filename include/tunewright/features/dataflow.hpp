@@ -45,9 +45,8 @@ struct Dataflow {
 
   /// A configuration that cannot be lowered or described gives a program without rows.
   template <SearchSpace S>
-  requires std::convertible_to<program_t<S>, loops::LoopNest>
-  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
-                                     std::span<const config_t<S>> configs) const {
+    requires std::convertible_to<program_t<S>, loops::LoopNest>
+  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(asynchronous_copies ? dataflow::columns_with_asynchronous_copies : dataflow::columns);
     dataflow::Describer own = describer();
     for (const config_t<S>& config : configs) {
@@ -62,9 +61,7 @@ struct Dataflow {
     return batch;  // (10 N, 23 or 24) in N programs
   }
 
-  [[nodiscard]] FeatureSchema schema() const {
-    return dataflow::make_schema(squared_operations, asynchronous_copies);
-  }
+  [[nodiscard]] FeatureSchema schema() const { return dataflow::make_schema(squared_operations, asynchronous_copies); }
 };
 
 }  // namespace tunewright::features

@@ -47,9 +47,8 @@ struct Joined {
   std::tuple<F...> parts{};
 
   template <SearchSpace S>
-  requires(FeaturizerFor<F, S>&&...)  //
-      [[nodiscard]] FeatureBatch
-      extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
+    requires(FeaturizerFor<F, S> && ...)  //
+  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     if constexpr (((NestFeaturizerFor<F, S> ? 1 : 0) + ...) > 1) {
       return join(lowered_once(space, task, configs));
     } else {
@@ -78,9 +77,8 @@ struct Joined {
     }
     FeatureBatch joined(width);
     for (std::size_t p = 0; p < programs; ++p) {
-      const bool described = std::none_of(batches.begin(), batches.end(), [&](const FeatureBatch& batch) {
-        return batch.program(p).empty();
-      });
+      const bool described = std::none_of(batches.begin(), batches.end(),
+                                          [&](const FeatureBatch& batch) { return batch.program(p).empty(); });
       float number = 0;
       for (std::size_t part = 0; described && part < batches.size(); ++part) {
         if (is_one_row[part] && !one_row) continue;
@@ -107,8 +105,7 @@ struct Joined {
   [[nodiscard]] FeatureSchema schema() const {
     FeatureSchema all{"joined(", 1, {}};
     if (many_row_parts > 1) {
-      all.columns.push_back(
-          {"part", "number", "Which part a row belongs to; the blocks of the others are zero."});
+      all.columns.push_back({"part", "number", "Which part a row belongs to; the blocks of the others are zero."});
     }
     bool first = true;
     const auto add = [&](const FeatureSchema& schema) {
@@ -133,16 +130,14 @@ struct Joined {
   }
 
   template <class S>
-  [[nodiscard]] std::array<FeatureBatch, sizeof...(F)> lowered_once(
-      const S& space, const Task& task, std::span<const config_t<S>> configs) const {
+  [[nodiscard]] std::array<FeatureBatch, sizeof...(F)> lowered_once(const S& space, const Task& task,
+                                                                    std::span<const config_t<S>> configs) const {
     std::array<FeatureBatch, sizeof...(F)> batches;
-    auto describers =
-        std::apply([](const F&... part) { return std::tuple(describer_of<S>(part)...); }, parts);
+    auto describers = std::apply([](const F&... part) { return std::tuple(describer_of<S>(part)...); }, parts);
     const auto for_each_part = [&](const auto& f) {
       [&]<std::size_t... I>(std::index_sequence<I...>) {
         (f(std::get<I>(parts), std::get<I>(describers), batches[I]), ...);
-      }
-      (std::index_sequence_for<F...>{});
+      }(std::index_sequence_for<F...>{});
     };
     for_each_part([&](const auto& part, auto&, FeatureBatch& batch) {
       if constexpr (NestFeaturizerFor<std::remove_cvref_t<decltype(part)>, S>)

@@ -40,8 +40,7 @@ struct Knobs {
 
   /// Throws `std::invalid_argument` when no knob of the space is among `knobs`, or `knobs` cannot be columns.
   template <KnobSpace S>
-  [[nodiscard]] FeatureBatch extract(const S& space, const Task&,
-                                     std::span<const config_t<S>> configs) const {
+  [[nodiscard]] FeatureBatch extract(const S& space, const Task&, std::span<const config_t<S>> configs) const {
     const std::vector<Knob> given = space.knobs();
     std::vector<std::string> names;
     for (const Knob& knob : given) names.push_back(knob.name);
@@ -66,23 +65,20 @@ struct Knobs {
       place.push_back(found == names.end() ? missing : static_cast<std::size_t>(found - names.begin()));
     }
     if (!any) {
-      throw std::invalid_argument("features::Knobs: none of its knobs ('" + knobs.front().name +
-                                  "', ...) is one of the configurations'" +
-                                  (names.empty() ? "" : " ('" + names.front() + "', ...)") +
-                                  "; give it {.knobs = space.knobs()}");
+      throw std::invalid_argument(
+          "features::Knobs: none of its knobs ('" + knobs.front().name + "', ...) is one of the configurations'" +
+          (names.empty() ? "" : " ('" + names.front() + "', ...)") + "; give it {.knobs = space.knobs()}");
     }
     return place;
   }
 
   /// Appends one program: the row of `values`, which stand at `place`; no row if it cannot be described.
   /// Throws `std::invalid_argument` for a batch of another width or a place beyond the values.
-  void describe(std::span<const std::size_t> place, std::span<const double> values,
-                FeatureBatch& batch) const {
+  void describe(std::span<const std::size_t> place, std::span<const double> values, FeatureBatch& batch) const {
     if (batch.columns() != width() || place.size() != knobs.size()) {
-      throw std::invalid_argument("features::Knobs: " + std::to_string(place.size()) +
-                                  " places and a batch of " + std::to_string(batch.columns()) +
-                                  " columns for " + std::to_string(knobs.size()) + " knobs in " +
-                                  std::to_string(width()) + " columns; take both from this featurizer");
+      throw std::invalid_argument("features::Knobs: " + std::to_string(place.size()) + " places and a batch of " +
+                                  std::to_string(batch.columns()) + " columns for " + std::to_string(knobs.size()) +
+                                  " knobs in " + std::to_string(width()) + " columns; take both from this featurizer");
     }
     std::vector<float> row(width(), 0.0F);
     std::size_t column = 0;
@@ -93,8 +89,8 @@ struct Knobs {
       if (place[k] == missing) continue;
       if (place[k] >= values.size()) {
         throw std::invalid_argument("features::Knobs: a configuration has " + std::to_string(values.size()) +
-                                    " values, but knob '" + knobs[k].name + "' is number " +
-                                    std::to_string(place[k]) + " of its space; give one value a knob");
+                                    " values, but knob '" + knobs[k].name + "' is number " + std::to_string(place[k]) +
+                                    " of its space; give one value a knob");
       }
       described = encode(knobs[k], values[place[k]], block) && described;
     }
@@ -115,8 +111,7 @@ struct Knobs {
     FeatureSchema schema{"knobs", 1, {}};
     for (const Knob& knob : knobs) {
       if (knob.scale != KnobScale::Category) {
-        schema.columns.push_back({knob.name,
-                                  knob.scale == KnobScale::Log2 ? "sign(x) log2(|x| + 1)" : "as is",
+        schema.columns.push_back({knob.name, knob.scale == KnobScale::Log2 ? "sign(x) log2(|x| + 1)" : "as is",
                                   "Value chosen for this knob."});
         continue;
       }
@@ -130,9 +125,7 @@ struct Knobs {
   static constexpr std::size_t missing = std::numeric_limits<std::size_t>::max();
 
  private:
-  static std::size_t columns_of(const Knob& knob) {
-    return knob.scale == KnobScale::Category ? knob.values.size() : 1;
-  }
+  static std::size_t columns_of(const Knob& knob) { return knob.scale == KnobScale::Category ? knob.values.size() : 1; }
   static std::string category(const Knob& knob, std::size_t i) {
     if (!knob.categories.empty()) return knob.categories[i];
     const double value = knob.values[i];

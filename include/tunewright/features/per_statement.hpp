@@ -55,9 +55,8 @@ struct PerStatement {
 
   /// A configuration that cannot be lowered or described gives a program without rows.
   template <SearchSpace S>
-  requires std::convertible_to < const program_t<S>
-  &, const loops::LoopNest& > [[nodiscard]] FeatureBatch extract(const S& space, const Task& task,
-                                                                 std::span<const config_t<S>> configs) const {
+    requires std::convertible_to<const program_t<S>&, const loops::LoopNest&>
+  [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(per_statement::columns);
     per_statement::Describer describer;
     for (const config_t<S>& config : configs) {

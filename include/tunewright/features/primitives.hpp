@@ -59,10 +59,8 @@ struct Primitives {
   [[nodiscard]] static Primitives gpu() { return {DeviceKind::Gpu, 40, 20, false}; }
 
   template <SearchSpace S>
-  requires std::convertible_to < const config_t<S>
-  &, const schedule::Schedule& >
-         [[nodiscard]] FeatureBatch extract(const S&, const Task&,
-                                            std::span<const config_t<S>> configs) const {
+    requires std::convertible_to<const config_t<S>&, const schedule::Schedule&>
+  [[nodiscard]] FeatureBatch extract(const S&, const Task&, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(columns);
     for (const config_t<S>& config : configs) {
       try {
@@ -137,7 +135,8 @@ struct Primitives {
     }
 
     template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void put(T number) {
+      requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+    void put(T number) {
       if (next < values.size()) values[next++] = static_cast<float>(number);
     }
     void put(const std::vector<std::int32_t>& numbers) {

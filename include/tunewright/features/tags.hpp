@@ -74,8 +74,7 @@ struct Tags {
 
   template <SearchSpace S>
   [[nodiscard]] FeatureBatch extract(const S&, const Task& task, std::span<const config_t<S>> configs) const {
-    if (!text)
-      throw std::invalid_argument("features::Tags: text is empty; give a function of the task, or none");
+    if (!text) throw std::invalid_argument("features::Tags: text is empty; give a function of the task, or none");
     const std::vector<float> row = numbers(text(task), task.flops, task.weight);
     FeatureBatch batch(row.size());
     for (std::size_t i = 0; i < configs.size(); ++i) batch.append_program(row);
@@ -84,8 +83,7 @@ struct Tags {
 
   /// The row of a task, for records that come without a space. Counts that are negative or not finite are not
   /// known.
-  [[nodiscard]] std::vector<float> numbers(std::string_view text_of_task, double flops,
-                                           double weight = 1) const {
+  [[nodiscard]] std::vector<float> numbers(std::string_view text_of_task, double flops, double weight = 1) const {
     std::vector<float> row;
     for (const Tag& tag : tags) {
       const bool found = std::any_of(tag.words.begin(), tag.words.end(), [&](const std::string& word) {

@@ -26,8 +26,8 @@ struct All {
   std::tuple<F...> filters{};
 
   template <SearchSpace S>
-  requires(FilterFor<F, S>&&...) [[nodiscard]] Kept
-      keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
+    requires(FilterFor<F, S> && ...)
+  [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
     Kept kept{.indices = positions(pool.size()), .rejected = {}};
     const auto ask = [&](const auto& filter) {
       std::vector<config_t<S>> copies;  // only once something was rejected: configurations may be large
@@ -47,10 +47,9 @@ struct All {
   }
 
   template <SearchSpace S>
-  requires(FilterFor<F, S>&&...) &&
-      (LearningFilterFor<F, S> || ...) void learn(const S& space, const Task& task,
-                                                  std::span<const config_t<S>> configs,
-                                                  std::span<const Outcome> outcomes) {
+    requires(FilterFor<F, S> && ...) && (LearningFilterFor<F, S> || ...)
+  void learn(const S& space, const Task& task, std::span<const config_t<S>> configs,
+             std::span<const Outcome> outcomes) {
     const auto tell = [&](auto& filter) {
       if constexpr (LearningFilterFor<std::remove_reference_t<decltype(filter)>, S>)
         filter.learn(space, task, configs, outcomes);

@@ -39,26 +39,24 @@ inline void check_kept(const Kept& kept, std::size_t pool) {
 ///
 /// Optional hook, found by detection: `learn(space, task, configs, outcomes)` after every batch.
 template <class F, class S>
-concept FilterFor = SearchSpace<S> &&
-    requires(const F& filter, const S& space, const Task& task, std::span<const config_t<S>> pool) {
-  { filter.keep(space, task, pool) } -> std::same_as<Kept>;
-};
+concept FilterFor =
+    SearchSpace<S> && requires(const F& filter, const S& space, const Task& task, std::span<const config_t<S>> pool) {
+      { filter.keep(space, task, pool) } -> std::same_as<Kept>;
+    };
 
 /// Refinement: learns from what was measured.
 template <class F, class S>
-concept LearningFilterFor = FilterFor<F, S> &&
-    requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
-             std::span<const Outcome> outcomes) {
-  filter.learn(space, task, configs, outcomes);
-};
+concept LearningFilterFor =
+    FilterFor<F, S> && requires(F& filter, const S& space, const Task& task, std::span<const config_t<S>> configs,
+                                std::span<const Outcome> outcomes) { filter.learn(space, task, configs, outcomes); };
 
 /// Refinement: judges a program that somebody lowered already, so that ranking lowers each candidate once.
 /// `why_rejected(space, task, program)` gives the reason under which `keep` would count it, and nothing where `keep`
 /// would keep it. Configurations that cannot be lowered are still asked of `keep`.
 template <class F, class S>
-concept ProgramFilterFor = FilterFor<F, S> &&
-    requires(const F& filter, const S& space, const Task& task, const program_t<S>& program) {
-  { filter.why_rejected(space, task, program) } -> std::convertible_to<std::string_view>;
-};
+concept ProgramFilterFor =
+    FilterFor<F, S> && requires(const F& filter, const S& space, const Task& task, const program_t<S>& program) {
+      { filter.why_rejected(space, task, program) } -> std::convertible_to<std::string_view>;
+    };
 
 }  // namespace tunewright

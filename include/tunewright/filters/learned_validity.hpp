@@ -68,7 +68,7 @@ struct LearnedValidity {
   float least_score = 0;                     ///< the learned threshold, as a score
 
   template <SearchSpace S>
-  requires FeaturizerFor<F, S>
+    requires FeaturizerFor<F, S>
   [[nodiscard]] Kept keep(const S& space, const Task& task, std::span<const config_t<S>> pool) const {
     Kept kept;
     std::vector<float> score(active() ? pool.size() : 0);
@@ -84,7 +84,7 @@ struct LearnedValidity {
   }
 
   template <SearchSpace S>
-  requires FeaturizerFor<F, S>
+    requires FeaturizerFor<F, S>
   void learn(const S& space, const Task& task, std::span<const config_t<S>> configs,
              std::span<const Outcome> outcomes) {
     std::vector<config_t<S>> fresh;
@@ -175,8 +175,7 @@ struct LearnedValidity {
     require(threshold > 0 && threshold < 1, policy, "threshold", threshold, "a probability between 0 and 1");
     require(least_labels >= 2, policy, "least_labels", static_cast<double>(least_labels), "at least 2");
     require(least_failures >= 1, policy, "least_failures", static_cast<double>(least_failures), "at least 1");
-    require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share,
-            "a share, 0 to 1");
+    require(explored_share >= 0 && explored_share <= 1, policy, "explored_share", explored_share, "a share, 0 to 1");
     require(most_lost >= 0 && most_lost < 1, policy, "most_lost", most_lost, "a share, 0 to below 1");
     require(folds >= 2, policy, "folds", folds, "at least 2");
   }

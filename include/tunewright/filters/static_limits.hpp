@@ -37,11 +37,13 @@ struct StaticLimits {
   }
 
   template <SearchSpace S>
-  [[nodiscard]] std::string why_rejected(const S& space, const Task& task,
-                                         const program_t<S>& program) const requires requires {
-    { space.why_infeasible(task, program) } -> std::convertible_to<std::string_view>;
+  [[nodiscard]] std::string why_rejected(const S& space, const Task& task, const program_t<S>& program) const
+    requires requires {
+      { space.why_infeasible(task, program) } -> std::convertible_to<std::string_view>;
+    }
+  {
+    return std::string(std::string_view(space.why_infeasible(task, program)));
   }
-  { return std::string(std::string_view(space.why_infeasible(task, program))); }
 };
 
 }  // namespace tunewright::filters

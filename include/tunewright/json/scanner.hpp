@@ -29,8 +29,7 @@ namespace json {
 /// which Python writes, are numbers.
 class Scanner {
  public:
-  explicit Scanner(std::string_view text)
-      : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
+  explicit Scanner(std::string_view text) : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
 
   [[noreturn]] void fail(std::string_view expected) const {
     throw FormatError("column " + std::to_string(at_ - begin_ + 1) + ": " + std::string(expected) +
@@ -40,7 +39,7 @@ class Scanner {
   /// The next character that is not white space, not consumed; '\0' at the end.
   char peek() {
     if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
-    if (at_<end_&& * at_> ' ') return *at_;
+    if (at_ < end_ && *at_ > ' ') return *at_;
     return peek_further();
   }
   bool accept(char c) {
@@ -187,8 +186,7 @@ class Scanner {
     const auto [stop, error] = std::from_chars(at_, end_, value);
     if (error == std::errc::result_out_of_range) fail("the integer is too large");
     if (error != std::errc()) fail("expected an integer");
-    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E'))
-      fail("expected an integer, not a fraction");
+    if (stop < end_ && (*stop == '.' || *stop == 'e' || *stop == 'E')) fail("expected an integer, not a fraction");
     at_ = stop;
     return value;
   }
@@ -223,9 +221,7 @@ class Scanner {
       std::uint64_t eight;
       std::memcpy(&eight, at_, 8);
       if (const std::uint64_t found = wanted(eight)) {
-        at_ +=
-            (std::endian::native == std::endian::little ? std::countr_zero(found) : std::countl_zero(found)) /
-            8;
+        at_ += (std::endian::native == std::endian::little ? std::countr_zero(found) : std::countl_zero(found)) / 8;
         return;
       }
     }
@@ -305,8 +301,7 @@ class Scanner {
     }
     unsigned code = hex4();
     if (code >= 0xD800 && code < 0xDC00) {  // first half of a pair
-      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u')
-        fail("expected the second half of a surrogate pair");
+      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u') fail("expected the second half of a surrogate pair");
       at_ += 2;
       const unsigned low = hex4();
       if (low < 0xDC00 || low > 0xDFFF) fail("expected the second half of a surrogate pair");

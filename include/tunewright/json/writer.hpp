@@ -23,7 +23,8 @@ inline void write(std::string& out, double value) {
 }
 
 template <class Int>
-requires(std::is_integral_v<Int>) void write(std::string& out, Int value) {
+  requires(std::is_integral_v<Int>)
+void write(std::string& out, Int value) {
   if constexpr (std::is_same_v<Int, bool>) {
     out += value ? "true" : "false";
   } else {

@@ -10,10 +10,8 @@
 
 namespace tunewright::loops {
 
-/// The nest that code for CPUs is generated for, which those who foretell that code look at too: zeros of padding are left
-/// out of sums, guards are let off where more may be computed, and interiors do without any.
-[[nodiscard]] inline LoopNest as_emitted(LoopNest nest) {
-  return partition(relax(skip_zeros(std::move(nest))));
-}
+/// The nest that code for CPUs is generated for, which those who foretell that code look at too: zeros of padding are
+/// left out of sums, guards are let off where more may be computed, and interiors do without any.
+[[nodiscard]] inline LoopNest as_emitted(LoopNest nest) { return partition(relax(skip_zeros(std::move(nest)))); }
 
 }  // namespace tunewright::loops

@@ -44,8 +44,7 @@ class DeviceForm {
       Body whole;
       const BufferId initialised = only_initialises(nest_.body[n]);
       whole.push_back(std::move(nest_.body[n]));
-      if (initialised != LoopNest::no_buffer && n + 1 < nest_.body.size() &&
-          updates(nest_.body[n + 1], initialised))
+      if (initialised != LoopNest::no_buffer && n + 1 < nest_.body.size() && updates(nest_.body[n + 1], initialised))
         whole.push_back(std::move(nest_.body[++n]));
       result.push_back(kernel(std::move(whole)));
     }
@@ -67,9 +66,8 @@ class DeviceForm {
   static bool updates(const Node& node, BufferId target) {
     bool found = false;
     const std::span<const Node> one(&node, 1);
-    visit_nodes<Statement>(one, [&](const Statement& s) {
-      found = found || (s.target == target && s.kind == Statement::Kind::Update);
-    });
+    visit_nodes<Statement>(
+        one, [&](const Statement& s) { found = found || (s.target == target && s.kind == Statement::Kind::Update); });
     return found;
   }
 
@@ -103,8 +101,7 @@ class DeviceForm {
         schedule::is_hardware_index(std::get<Loop>(body[0].content).kind))
       return std::move(body[0]);
     nest_.variables.push_back({"block", 1});
-    return std::move(
-        around_body(static_cast<Var>(nest_.variables.size() - 1), LoopKind::BlockX, std::move(body))[0]);
+    return std::move(around_body(static_cast<Var>(nest_.variables.size() - 1), LoopKind::BlockX, std::move(body))[0]);
   }
 
   static Body around_body(Var var, LoopKind kind, Body body) {
@@ -122,8 +119,8 @@ class DeviceForm {
     std::vector<Loop> around;
     while (body.size() == 1) {
       auto* loop = std::get_if<Loop>(&body[0].content);
-      const bool of_blocks = loop != nullptr && schedule::is_hardware_index(loop->kind) &&
-                             !schedule::is_thread_index(loop->kind);
+      const bool of_blocks =
+          loop != nullptr && schedule::is_hardware_index(loop->kind) && !schedule::is_thread_index(loop->kind);
       if (!of_blocks) break;
       for (const Loop& other : around) {
         if (other.kind == loop->kind) {

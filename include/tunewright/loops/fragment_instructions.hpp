@@ -13,9 +13,10 @@
 /// Which tensor instruction of a GPU works on which fragments, and how many threads hold them together.
 namespace tunewright::loops {
 
-/// How many times as long as without bank conflicts a warp takes to load a fragment whose rows begin `row_bytes` apart in
-/// shared memory. Banks are 128 bytes around; `ldmatrix` reads 16 bytes of eight rows at once (PTX ISA, ldmatrix), so that
-/// rows in multiples of 128 bytes all wait for each other and odd multiples of 16 never do: max(1, gcd(row_bytes, 128) / 16).
+/// How many times as long as without bank conflicts a warp takes to load a fragment whose rows begin `row_bytes` apart
+/// in shared memory. Banks are 128 bytes around; `ldmatrix` reads 16 bytes of eight rows at once (PTX ISA, ldmatrix),
+/// so that rows in multiples of 128 bytes all wait for each other and odd multiples of 16 never do: max(1,
+/// gcd(row_bytes, 128) / 16).
 [[nodiscard]] constexpr std::int64_t conflicts_of_fragment_rows(std::int64_t row_bytes) noexcept {
   return std::max<std::int64_t>(1, std::gcd(row_bytes, std::int64_t{128}) / 16);
 }
@@ -38,8 +39,7 @@ class FragmentInstructions {
 
   /// The one that stores to `target`, as it does to the accumulator it computes; null if there is none.
   [[nodiscard]] const schedule::TensorIntrinsic* storing_to(BufferId target) const noexcept {
-    const auto found =
-        std::find_if(stores_.begin(), stores_.end(), [&](const Store& s) { return s.target == target; });
+    const auto found = std::find_if(stores_.begin(), stores_.end(), [&](const Store& s) { return s.target == target; });
     return found == stores_.end() ? nullptr : found->instruction;
   }
 
@@ -47,7 +47,8 @@ class FragmentInstructions {
   [[nodiscard]] bool by_warp_groups() const noexcept {
     return std::any_of(stores_.begin(), stores_.end(), by_warp_group);
   }
-  /// Whether warps run some and warp groups others. No kernel may: its ThreadX numbers the threads of the one or the other.
+  /// Whether warps run some and warp groups others. No kernel may: its ThreadX numbers the threads of the one or the
+  /// other.
   [[nodiscard]] bool mix_warps_and_groups() const noexcept {
     return by_warp_groups() && !std::all_of(stores_.begin(), stores_.end(), by_warp_group);
   }

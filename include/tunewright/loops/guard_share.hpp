@@ -39,8 +39,7 @@ class DigitSums {
       sums_.push_back(std::move(sum));
     }
     for (Sum& sum : sums_) sum.coefficients.resize(digits_.size());
-    for (const program::IndexExpr& d : digits_)
-      ranges_.push_back(d.range([&](Var var) { return nest.range_of(var); }));
+    for (const program::IndexExpr& d : digits_) ranges_.push_back(d.range([&](Var var) { return nest.range_of(var); }));
   }
 
   [[nodiscard]] Share share() const {
@@ -128,8 +127,8 @@ class DigitSums {
 
 /// Share of the iterations of all loops in which `guards` hold together, by counting.
 ///
-/// Exact, but for rounding down to 1 / `whole_share`, where a fused variable comes as digits alone, quotients and remainders
-/// that vary independently of each other. Guards that together have more than 2^16 values are taken to hold.
+/// Exact, but for rounding down to 1 / `whole_share`, where a fused variable comes as digits alone, quotients and
+/// remainders that vary independently of each other. Guards that together have more than 2^16 values are taken to hold.
 [[nodiscard]] inline Share share_where(const LoopNest& nest, std::span<const Guard> guards) {
   return guards.empty() ? whole_share : detail::DigitSums(nest, guards).share();
 }

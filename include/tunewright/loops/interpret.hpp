@@ -53,8 +53,7 @@ class Interpreter : public LoopState {
   }
 
  private:
-  std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset,
-                     const char* verb) const {
+  std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const {
     const Buffer& buffer = nest_.buffers[place.buffer];
     const std::vector<double>* storage = storage_[memory_of(nest_, place.buffer)];
     if (storage == nullptr)
@@ -90,9 +89,8 @@ class Interpreter : public LoopState {
 
   void run(const Barrier&) {
     if (thread_depth_ > 0)
-      throw InterpretError(
-          AccessFault::NotRunnable,
-          "loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
+      throw InterpretError(AccessFault::NotRunnable,
+                           "loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
   }
 
   void run(const CrossThreadReduction&) {
@@ -105,9 +103,8 @@ class Interpreter : public LoopState {
   void run(const WaitForCopies&) { refuse_copies(); }
   void run(const WaitForProducts&) {}  // products are done when they have run
   [[noreturn]] void refuse_copies() const {
-    throw InterpretError(
-        AccessFault::NotRunnable,
-        "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
+    throw InterpretError(AccessFault::NotRunnable,
+                         "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
   }
 
   void run(const Body& body) {

@@ -21,8 +21,7 @@ namespace tunewright::loops {
 struct CpuLimits {
   std::int64_t max_local_bytes = 2 << 20;  ///< of all buffers a thread allocates inside its loops
   std::int64_t max_workspace_bytes = 1LL << 30;
-  std::int64_t max_unrolled_statements =
-      2048;  ///< copies of one statement made by unrolling and vector splitting
+  std::int64_t max_unrolled_statements = 2048;  ///< copies of one statement made by unrolling and vector splitting
   std::int64_t max_vector_extent = 1024;
 };
 
@@ -84,8 +83,7 @@ class LimitCheck {
         check(branch->otherwise, copies, in_loop, in_parallel);
       } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
         const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
-        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes)
-          exceeded_ = "local buffers too large";
+        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
         if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
       } else if (std::holds_alternative<Statement>(node.content)) {
         if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
@@ -123,7 +121,8 @@ class LimitCheck {
 
 namespace detail {
 
-/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel, and those of `written_statements`.
+/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel, and those of
+/// `written_statements`.
 class GpuLimitCheck {
  public:
   GpuLimitCheck(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), limits_(limits) {}
@@ -131,8 +130,7 @@ class GpuLimitCheck {
   std::string_view run() {
     for (const Node& node : nest_.body) {
       if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-        if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes)
-          return "workspace too large";
+        if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes) return "workspace too large";
         continue;
       }
       kernel_ = {};
@@ -144,8 +142,7 @@ class GpuLimitCheck {
       const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
       if (threads > limits_.max_threads) return "too many threads";
       constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
-      if (kernel_.stages_fragments)
-        kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
+      if (kernel_.stages_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
       if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
       if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
       // The threads of a warp, or of a warp group, hold accumulators together.
@@ -180,8 +177,7 @@ class GpuLimitCheck {
 
   [[nodiscard]] bool combines_in_shared_memory() const noexcept {
     const std::int64_t group = kernel_.block[0];
-    return kernel_.combined_bytes > 0 &&
-           (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
+    return kernel_.combined_bytes > 0 && (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
   }
 
   void check(const Body& body, const Around& around) {
@@ -209,8 +205,7 @@ class GpuLimitCheck {
         kernel_.instructions.add(*around.instruction, statement->target);
       else if (around.copies > limits_.max_unrolled_statements)
         exceeded_ = "too much unrolling";
-      if (around.reduces_by_threads && statement->kind == Statement::Kind::Update)
-        note_combined(statement->target);
+      if (around.reduces_by_threads && statement->kind == Statement::Kind::Update) note_combined(statement->target);
     } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
       kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction->over[1] || reduction->over[2];
       note_combined(reduction->partial);
@@ -279,8 +274,8 @@ inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   if (nest.body.empty() || threads <= 1) return 1;
   const auto* last = std::get_if<Loop>(&nest.body.back().content);
   if (last == nullptr) return 1.0 / threads;
-  const std::int64_t n = last->kind == LoopKind::Parallel ? nest.variables[last->var].extent
-                                                          : detail::parallel_extent(nest, last->body);
+  const std::int64_t n =
+      last->kind == LoopKind::Parallel ? nest.variables[last->var].extent : detail::parallel_extent(nest, last->body);
   const auto t = static_cast<std::int64_t>(threads);
   return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
 }

@@ -31,8 +31,6 @@ namespace tunewright::loops {
 }
 
 /// Replays and lowers.
-[[nodiscard]] inline LoopNest lower(const schedule::Schedule& candidate) {
-  return lower(schedule::replay(candidate));
-}
+[[nodiscard]] inline LoopNest lower(const schedule::Schedule& candidate) { return lower(schedule::replay(candidate)); }
 
 }  // namespace tunewright::loops

@@ -175,9 +175,9 @@ struct CrossThreadReduction {
   BufferId partial = 0;
   BufferId target = 0;
   std::shared_ptr<const program::Operator> op;  ///< says how to combine
-  std::vector<IndexExpr> axis_values;  ///< tensor coordinates of the spatial axes, over loop variables
-  std::vector<Guard> guards;           ///< of the store
-  std::array<bool, 3> over{};          ///< ThreadX, ThreadY, ThreadZ
+  std::vector<IndexExpr> axis_values;           ///< tensor coordinates of the spatial axes, over loop variables
+  std::vector<Guard> guards;                    ///< of the store
+  std::array<bool, 3> over{};                   ///< ThreadX, ThreadY, ThreadZ
 };
 
 /// Asynchronous statements of a thread since the last one become a group, which may be empty.
@@ -188,8 +188,8 @@ struct WaitForCopies {
   std::uint32_t under_way = 0;
 };
 
-/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products. A
-/// loop of products with one of these right behind does not wait by itself.
+/// The thread waits for the products of its warp group, but not for those of the `under_way` latest loops of products.
+/// A loop of products with one of these right behind does not wait by itself.
 struct WaitForProducts {
   std::uint32_t under_way = 0;
 };
@@ -230,8 +230,7 @@ struct LoopNest {
 
 /// Iterations of a loop. Throws `std::invalid_argument` for a variable that the nest does not declare with some.
 [[nodiscard]] inline std::int64_t checked_extent(const LoopNest& nest, const Loop& loop) {
-  if (loop.var < nest.variables.size() && nest.variables[loop.var].extent >= 1)
-    return nest.variables[loop.var].extent;
+  if (loop.var < nest.variables.size() && nest.variables[loop.var].extent >= 1) return nest.variables[loop.var].extent;
   throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest.name +
                               "' is not declared with an extent of at least 1");
 }

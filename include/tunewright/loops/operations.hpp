@@ -16,8 +16,8 @@ struct BodyOperations {
   double functions = 0;       ///< exp, tanh, ..
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
   bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
-  /// Of the simple ones, those that pad factors of a sum's terms with zeros: `skip_zeros` leaves them out where lanes do
-  /// not differ in what is padded.
+  /// Of the simple ones, those that pad factors of a sum's terms with zeros: `skip_zeros` leaves them out where lanes
+  /// do not differ in what is padded.
   double padding = 0;
   std::uint64_t padding_axes = 0;  ///< that decide what is padded, by bit; those from the 64th on by the last
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
@@ -33,12 +33,10 @@ inline void count_padding(const program::Expr& body, BodyOperations& count) {
   for (const program::Expr& factor : factors) {
     const auto conditions = padding_conditions(factor);
     if (!conditions) continue;
-    count.padding +=
-        2 * static_cast<double>(conditions->size());  // comparisons, what joins them, and the choice
+    count.padding += 2 * static_cast<double>(conditions->size());  // comparisons, what joins them, and the choice
     for (const program::IndexExpr& condition : *conditions) {
-      program::for_each_variable(condition, [&](program::Var axis) {
-        count.padding_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63);
-      });
+      program::for_each_variable(
+          condition, [&](program::Var axis) { count.padding_axes |= std::uint64_t{1} << (axis < 63 ? axis : 63); });
     }
   }
 }

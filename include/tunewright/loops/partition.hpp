@@ -66,13 +66,12 @@ class Partition {
     const Statement* first = only_statement(body[n]);
     if (first == nullptr || first->kind != Statement::Kind::Initialise || n + 1 == body.size()) return n;
     const Statement* next = only_statement(body[n + 1]);
-    const bool pair =
-        next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
+    const bool pair = next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
     return pair ? n + 1 : n;
   }
 
-  /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in any
-  /// case. Asking further inside would cut the reduction in two.
+  /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in
+  /// any case. Asking further inside would cut the reduction in two.
   [[nodiscard]] bool skips_terms_only_inside(const Node& node) const {
     const Statement* guarded = only_statement(node);
     return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
@@ -126,14 +125,14 @@ class Partition {
     std::get<Statement>(current->content).guards.clear();
   }
 
-  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition can
-  /// hold at all.
+  /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition
+  /// can hold at all.
   bool is_hoisting_place(const Node& node, const Statement& statement) const {
     return is_innermost(node) && can_hold(worst_case(node, statement));
   }
 
-  /// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled or
-  /// vectorized, then reductions, or one plain loop where there are none of these.
+  /// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled
+  /// or vectorized, then reductions, or one plain loop where there are none of these.
   bool is_innermost(const Node& node) const {
     const std::vector<const Loop*> loops = perfect_loops(node);
     const auto is_inner = [](const Loop& loop) {

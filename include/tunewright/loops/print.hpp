@@ -37,8 +37,7 @@ class Printer {
     out_ = nest_.name + "(";
     for (std::size_t a = 0; a < nest_.arguments.size(); ++a) {
       const Buffer& buffer = nest_.buffers[nest_.arguments[a]];
-      out_ += (a == 0 ? "" : ", ") + std::string(buffer.role == BufferRole::Output ? "out " : "") +
-              declaration(buffer);
+      out_ += (a == 0 ? "" : ", ") + std::string(buffer.role == BufferRole::Output ? "out " : "") + declaration(buffer);
     }
     out_ += ")\n";
     print(nest_.body, 1);
@@ -58,8 +57,7 @@ class Printer {
     std::string text = buffer.name + ": " + std::string(program::name(buffer.type)) + extents(buffer.shape);
     if (!buffer.packing.empty()) text += " packed " + extents(buffer.physical_shape());
     if (buffer.stages > 1)
-      text +=
-          " in " + std::to_string(buffer.stages) + (buffer.asynchronous ? " asynchronous stages" : " stages");
+      text += " in " + std::to_string(buffer.stages) + (buffer.asynchronous ? " asynchronous stages" : " stages");
     return text;
   }
   /// Element of a buffer, by its coordinates within the window.
@@ -70,14 +68,12 @@ class Printer {
     return buffer.name + (one ? "" : "<" + index(buffer.stage) + ">") + indices(coordinates);
   }
 
-  [[nodiscard]] std::string expression(const Statement& s, const program::ExprNode& e,
-                                       bool nested = true) const {
+  [[nodiscard]] std::string expression(const Statement& s, const program::ExprNode& e, bool nested = true) const {
     using program::Op;
     const auto arg = [&](std::size_t i) { return expression(s, *e.args[i]); };
     const auto call = [&](std::string_view function) {
       std::string text = std::string(function) + "(";
-      for (std::size_t i = 0; i < e.args.size(); ++i)
-        text += (i == 0 ? "" : ", ") + expression(s, *e.args[i], false);
+      for (std::size_t i = 0; i < e.args.size(); ++i) text += (i == 0 ? "" : ", ") + expression(s, *e.args[i], false);
       return text + ")";
     };
     const auto infix = [&](std::string_view sign) {
@@ -174,10 +170,9 @@ class Printer {
   }
   void print(const Allocate& allocate, std::size_t depth) {
     const Buffer& buffer = nest_.buffers[allocate.buffer];
-    std::string text = "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " +
-                       indices(buffer.origin);
-    for (const CopySelector& copies : buffer.private_to)
-      text += " for each " + nest_.variables[copies.var].name;
+    std::string text =
+        "allocate " + declaration(buffer) + " " + std::string(name(buffer.scope)) + " at " + indices(buffer.origin);
+    for (const CopySelector& copies : buffer.private_to) text += " for each " + nest_.variables[copies.var].name;
     line(depth, text);
   }
   void print(const Branch& branch, std::size_t depth) {
@@ -190,21 +185,18 @@ class Printer {
   void print(const Barrier&, std::size_t depth) { line(depth, "barrier"); }
   void print(const CommitCopies&, std::size_t depth) { line(depth, "commit copies"); }
   void print(const WaitForCopies& wait, std::size_t depth) {
-    line(depth, "wait for copies" +
-                    (wait.under_way == 0 ? "" : " but " + std::to_string(wait.under_way) + " groups"));
+    line(depth, "wait for copies" + (wait.under_way == 0 ? "" : " but " + std::to_string(wait.under_way) + " groups"));
   }
   void print(const WaitForProducts& wait, std::size_t depth) {
-    line(depth,
-         "wait for products" +
-             (wait.under_way == 0 ? "" : " but those of " + std::to_string(wait.under_way) + " loops"));
+    line(depth, "wait for products" +
+                    (wait.under_way == 0 ? "" : " but those of " + std::to_string(wait.under_way) + " loops"));
   }
   void print(const CrossThreadReduction& reduction, std::size_t depth) {
     const auto at = [&](BufferId id) {
       const auto rank = static_cast<std::ptrdiff_t>(nest_.buffers[id].shape.size());
       return access(id, {reduction.axis_values.begin(), reduction.axis_values.begin() + rank});
     };
-    std::string text =
-        at(reduction.target) + " = " + std::string(combination(reduction.op->combiner)) + " over";
+    std::string text = at(reduction.target) + " = " + std::string(combination(reduction.op->combiner)) + " over";
     for (std::size_t index = 0; index < reduction.over.size(); ++index) {
       if (reduction.over[index]) text += std::string(" thread_") + "xyz"[index];
     }
@@ -223,8 +215,7 @@ class Printer {
     return "any";
   }
   void print(const Body& body, std::size_t depth) {
-    for (const Node& node : body)
-      std::visit([&](const auto& content) { print(content, depth); }, node.content);
+    for (const Node& node : body) std::visit([&](const auto& content) { print(content, depth); }, node.content);
   }
 
   const LoopNest& nest_;

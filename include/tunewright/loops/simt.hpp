@@ -86,9 +86,8 @@ class Simt : public SimtMemory {
     for (std::size_t t = 1; t < threads_.size(); ++t) {
       become(t);
       if (holds(branch.conditions) != first)
-        throw InterpretError(
-            AccessFault::NotRunnable,
-            "loop nest '" + nest_.name + "' has a barrier where only some threads of a block run");
+        throw InterpretError(AccessFault::NotRunnable,
+                             "loop nest '" + nest_.name + "' has a barrier where only some threads of a block run");
     }
     return first;
   }
@@ -107,9 +106,7 @@ class Simt : public SimtMemory {
           active_.pop_back();
           if (step.by_warp) by_warp_ = false;
           break;
-        case SimtStep::Kind::Branch:
-          run_alone(holds(step.branch->conditions) ? step.body : step.otherwise);
-          break;
+        case SimtStep::Kind::Branch: run_alone(holds(step.branch->conditions) ? step.body : step.otherwise); break;
         case SimtStep::Kind::Statement:
           asynchronous_ = step.asynchronous;
           programs_[step.program].run(*this);
@@ -139,8 +136,8 @@ class Simt : public SimtMemory {
     for (std::size_t t = 0; t < threads_.size(); ++t) {
       become(t);
       double& sum = result[leader(t)];
-      sum = program::rounded(
-          combined(r.op->combiner, type, sum, read(*r.op, from, element(*r.op, from, "reads"))), type);
+      sum =
+          program::rounded(combined(r.op->combiner, type, sum, read(*r.op, from, element(*r.op, from, "reads"))), type);
     }
     for (std::size_t t = 0; t < threads_.size(); ++t) {
       become(t);
@@ -162,7 +159,8 @@ class Simt : public SimtMemory {
 /// threads of a block touch, one of them writing, without a barrier in between, or threads of different blocks
 /// within one kernel, an element that an asynchronous copy has not been waited for; also for barriers that only
 /// some threads come to. Such a copy arrives at the wait, neither earlier nor by itself; products
-/// of warp groups are done at once, so that a missing wait for them goes unnoticed here. `DeviceFormError` for another form.
+/// of warp groups are done at once, so that a missing wait for them goes unnoticed here. `DeviceFormError` for another
+/// form.
 /// Cost: about a tenth of a microsecond for each operation of a body; memory for the locals of one block.
 inline void run_simt(const LoopNest& nest, std::vector<std::vector<double>>& arguments) {
   detail::Simt(nest, arguments).run(arguments);

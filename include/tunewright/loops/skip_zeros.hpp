@@ -17,8 +17,8 @@
 ///   sum += select(0 <= h + r - 1 && ..., x[h + r - 1, ..], 0) * w[r, ..]
 ///
 /// becomes a sum of products under guards. A guard is asked for as soon as its variables are known, so it ends whole
-/// iterations of outer loops, and straight-line code does without the terms altogether: neither is the padding stored anywhere
-/// nor multiplied.
+/// iterations of outer loops, and straight-line code does without the terms altogether: neither is the padding stored
+/// anywhere nor multiplied.
 namespace tunewright::loops {
 
 /// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
@@ -40,8 +40,7 @@ namespace tunewright::loops {
 }
 
 /// The guards under which `factor` of a sum's terms in `s` may be other than zero; nothing if it is no such padding.
-[[nodiscard]] inline std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest,
-                                                                      const Statement& s,
+[[nodiscard]] inline std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
                                                                       const program::Expr& factor) {
   const auto conditions = padding_conditions(factor);
   if (!conditions) return std::nullopt;
@@ -108,16 +107,15 @@ class ZeroSkipping {
     std::vector<Guard> guards;
     for (const program::Expr& factor : factors) {
       auto own = padding_guards(nest_, s, factor);
-      if (!own || std::any_of(own->begin(), own->end(),
-                              [this](const Guard& guard) { return differs_between_lanes(guard); }))
+      if (!own ||
+          std::any_of(own->begin(), own->end(), [this](const Guard& guard) { return differs_between_lanes(guard); }))
         continue;
       paddings.push_back(factor.get());
       guards.insert(guards.end(), std::make_move_iterator(own->begin()), std::make_move_iterator(own->end()));
     }
     if (paddings.empty()) return;
     for (Guard& guard : guards) {
-      if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0)
-        s.guards.push_back(std::move(guard));
+      if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0) s.guards.push_back(std::move(guard));
     }
     std::shared_ptr<const program::Operator>& op = without_[{s.op, paddings}];
     if (op == nullptr) op = without_padding(*s.op, paddings);
@@ -125,8 +123,7 @@ class ZeroSkipping {
   }
 
   [[nodiscard]] bool differs_between_lanes(const Guard& guard) const {
-    return std::any_of(lane_variables_.begin(), lane_variables_.end(),
-                       [&](Var v) { return guard.value.uses(v); });
+    return std::any_of(lane_variables_.begin(), lane_variables_.end(), [&](Var v) { return guard.value.uses(v); });
   }
 
   LoopNest& nest_;
@@ -149,8 +146,8 @@ class ZeroSkipping {
   return detail::without_padding(op, paddings);
 }
 
-/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity or
-/// a NaN counts as zero.
+/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity
+/// or a NaN counts as zero.
 [[nodiscard]] inline LoopNest skip_zeros(LoopNest nest) {
   detail::ZeroSkipping(nest).run(nest.body);
   return nest;

@@ -29,8 +29,7 @@ enum class AccessFault : std::uint8_t {
 /// of the loop variables.
 class InterpretError : public std::runtime_error {
  public:
-  InterpretError(AccessFault fault, const std::string& message)
-      : std::runtime_error(message), fault_(fault) {}
+  InterpretError(AccessFault fault, const std::string& message) : std::runtime_error(message), fault_(fault) {}
   [[nodiscard]] AccessFault fault() const noexcept { return fault_; }
 
  private:
@@ -119,8 +118,7 @@ class LoopState {
 /// A statement whose accesses and body are worked out.
 class StatementProgram {
  public:
-  StatementProgram(const LoopNest& nest, const Statement& s)
-      : statement_(&s), type_(nest.buffers.at(s.target).type) {
+  StatementProgram(const LoopNest& nest, const Statement& s) : statement_(&s), type_(nest.buffers.at(s.target).type) {
     const auto rank = static_cast<std::ptrdiff_t>(nest.buffers[s.target].shape.size());
     target_ = place_of(nest, s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
     if (s.kind != Statement::Kind::Initialise) root_ = compile(nest, *s.op->body);
@@ -138,8 +136,7 @@ class StatementProgram {
       result = program::identity(s.op->combiner, type_);
     } else {
       result = evaluate(memory, root_);
-      if (s.kind == Statement::Kind::Update)
-        result = combined(s.op->combiner, type_, load(memory, target_), result);
+      if (s.kind == Statement::Kind::Update) result = combined(s.op->combiner, type_, load(memory, target_), result);
     }
     memory.write(*s.op, target_, memory.element(*s.op, target_, "writes"), program::rounded(result, type_));
   }
@@ -161,9 +158,8 @@ class StatementProgram {
     if (e.op == program::Op::Load) {
       const BufferId id = nest.buffer_of.at(e.tensor);
       if (id == LoopNest::no_buffer) {
-        throw InterpretError(AccessFault::NotRunnable, "operator '" + statement_->op->name +
-                                                           "' reads tensor " + std::to_string(e.tensor) +
-                                                           " which has no buffer");
+        throw InterpretError(AccessFault::NotRunnable, "operator '" + statement_->op->name + "' reads tensor " +
+                                                           std::to_string(e.tensor) + " which has no buffer");
       }
       std::vector<IndexExpr> coordinates;
       for (const IndexExpr& index : e.indices) coordinates.push_back(over_loops(nest, *statement_, index));

@@ -11,7 +11,8 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
-/// What tensor instructions of CPUs ask of operands, guards and fills: for those who emit them, and those who foretell it.
+/// What tensor instructions of CPUs ask of operands, guards and fills: for those who emit them, and those who foretell
+/// it.
 namespace tunewright::loops {
 
 /// Tile registers that sums are kept in; the others hold factors.
@@ -24,7 +25,8 @@ inline constexpr unsigned max_tile_accumulators = 4;
   return offset.coefficient(var);
 }
 
-/// Distances along the loops m, steps, n and k of an instruction for tile registers; what is not listed may be anything.
+/// Distances along the loops m, steps, n and k of an instruction for tile registers; what is not listed may be
+/// anything.
 using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 
 /// Rows of the first factor, groups of columns of the second, and rows of sums.
@@ -52,10 +54,10 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
   return (guard.below && values.min < 0) || (guard.above && values.max >= guard.extent);
 }
 
-/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a multiple
-/// of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
-[[nodiscard]] inline bool decided_at_first(const Guard& guard, Var var, std::int64_t extent,
-                                           bool may_pass_end, IndexExpr::RangeOf range_of) {
+/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a
+/// multiple of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
+[[nodiscard]] inline bool decided_at_first(const Guard& guard, Var var, std::int64_t extent, bool may_pass_end,
+                                           IndexExpr::RangeOf range_of) {
   if (!guard.value.uses(var)) return true;
   const program::Range values = guard.value.range(range_of);
   const bool below = guard.below && values.min < 0;
@@ -70,11 +72,10 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
          std::all_of(terms.begin(), terms.end(), is_multiple);
 }
 
-/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside the loops
-/// `added`: at `offset`.
+/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside
+/// the loops `added`: at `offset`.
 [[nodiscard]] inline bool starts(const Statement& initialise, std::span<const Loop* const> around,
-                                 const Statement& update, std::span<const Loop* const> added,
-                                 const IndexExpr& offset) {
+                                 const Statement& update, std::span<const Loop* const> added, const IndexExpr& offset) {
   const auto is_in = [](std::span<const Loop* const> loops, Var var) {
     return std::any_of(loops.begin(), loops.end(), [var](const Loop* loop) { return loop->var == var; });
   };

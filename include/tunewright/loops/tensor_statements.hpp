@@ -22,8 +22,8 @@ namespace tunewright::loops {
 /// Loops around a statement by depth: bit l stands for the l-th from outside.
 using DepthSet = std::uint64_t;
 
-/// A statement whose innermost loops a code generator for CPUs replaces by a tensor instruction, or a copy into the order
-/// in which one reads.
+/// A statement whose innermost loops a code generator for CPUs replaces by a tensor instruction, or a copy into the
+/// order in which one reads.
 struct TensorStatement {
   enum class Kind : std::uint8_t { Product, Interleaving };
   Kind kind = Kind::Product;
@@ -126,8 +126,7 @@ class TensorStatements {
         visit(*branch);
       } else if (const auto* s = std::get_if<Statement>(&body[i].content)) {
         if (s->kind == Statement::Kind::Initialise) continue;
-        if (body.size() == 1 && !in_branch && open_.size() <= std::numeric_limits<DepthSet>::digits)
-          visit(*s);
+        if (body.size() == 1 && !in_branch && open_.size() <= std::numeric_limits<DepthSet>::digits) visit(*s);
         ++number_;
       }
     }
@@ -164,8 +163,8 @@ class TensorStatements {
     std::optional<schedule::Product> factors = schedule::product_of(*s.op);
     if (!factors && !tiles) factors = unpadded(s, guards);
     if (!factors || s.kind != Statement::Kind::Update || open_.size() - first != (tiles ? 4U : 2U) ||
-        open_[first].loop->kind != (tiles ? LoopKind::Serial : LoopKind::Vectorized) ||
-        !alone_from(first + 1) || has_lanes_outside(first))
+        open_[first].loop->kind != (tiles ? LoopKind::Serial : LoopKind::Vectorized) || !alone_from(first + 1) ||
+        has_lanes_outside(first))
       return;
     TensorStatement t = described(TensorStatement::Kind::Product, s, first);
     t.intrinsic = &intrinsic;
@@ -177,8 +176,8 @@ class TensorStatements {
     IndexExpr rows = load_offset(*nest_, s, *factors->first);
     IndexExpr columns = load_offset(*nest_, s, *factors->second);
     t.row = factors->first;
-    const bool swapped = tiles ? !lies(rows, own(first), strides_of_rows(intrinsic))
-                               : stride(rows, open_[first].loop->var) != 0;
+    const bool swapped =
+        tiles ? !lies(rows, own(first), strides_of_rows(intrinsic)) : stride(rows, open_[first].loop->var) != 0;
     if (swapped) {
       std::swap(rows, columns);
       t.row = factors->second;
@@ -194,8 +193,7 @@ class TensorStatements {
   }
 
   /// The factors of a product with padding, which becomes guards.
-  [[nodiscard]] std::optional<schedule::Product> unpadded(const Statement& s,
-                                                          std::vector<Guard>& guards) const {
+  [[nodiscard]] std::optional<schedule::Product> unpadded(const Statement& s, std::vector<Guard>& guards) const {
     std::vector<program::Expr> factors;
     detail::add_factors(s.op->body, factors);
     for (const program::Expr& factor : factors) {
@@ -218,8 +216,8 @@ class TensorStatements {
   [[nodiscard]] bool is_tile_product(TensorStatement& t, std::size_t first, const IndexExpr& sums,
                                      const IndexExpr& rows, const IndexExpr& columns) const {
     const std::vector<const Loop*> loops = own(first);
-    if (!lies(rows, loops, strides_of_rows(*t.intrinsic)) ||
-        !lies(columns, loops, strides_of_columns(*t.intrinsic)) || !lies(sums, loops, strides_of_sums()))
+    if (!lies(rows, loops, strides_of_rows(*t.intrinsic)) || !lies(columns, loops, strides_of_columns(*t.intrinsic)) ||
+        !lies(sums, loops, strides_of_sums()))
       return false;
     t.m = extent(first);
     t.steps = extent(first + 1);
@@ -228,8 +226,7 @@ class TensorStatements {
   }
 
   [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const std::vector<Guard>& guards,
-                                    const IndexExpr& sums, const IndexExpr& rows,
-                                    const IndexExpr& columns) const {
+                                    const IndexExpr& sums, const IndexExpr& rows, const IndexExpr& columns) const {
     const Var column = open_[first].loop->var, term = open_[first + 1].loop->var;
     t.interleaved = stride(columns, column) == t.terms && stride(columns, term) == 1;
     if (stride(rows, column) != 0 || stride(rows, term) != 1 || !stride(columns, term) ||
@@ -243,10 +240,9 @@ class TensorStatements {
     });
   }
 
-  /// Of the loops around, the outermost that can run while its sums stay in tile registers: it does not move them, and those
-  /// inside that do are straight-line code and few.
-  void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first,
-                         const IndexExpr& sums) const {
+  /// Of the loops around, the outermost that can run while its sums stay in tile registers: it does not move them, and
+  /// those inside that do are straight-line code and few.
+  void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first, const IndexExpr& sums) const {
     const auto stay_from = [&](std::size_t from) {
       std::int64_t places = 1;
       bool outermost = true;
@@ -315,8 +311,7 @@ class TensorStatements {
     found_->push_back(t);
   }
 
-  [[nodiscard]] TensorStatement described(TensorStatement::Kind kind, const Statement& s,
-                                          std::size_t first) const {
+  [[nodiscard]] TensorStatement described(TensorStatement::Kind kind, const Statement& s, std::size_t first) const {
     TensorStatement t{.kind = kind,
                       .statement = &s,
                       .number = number_,
@@ -330,8 +325,8 @@ class TensorStatements {
     return t;
   }
 
-  /// The outermost loop, from depth `from` on, before which a guard is asked for since nothing inside moves it; nothing where
-  /// that is none before depth `to`, and for guards that are asked for, if at all, with the statement.
+  /// The outermost loop, from depth `from` on, before which a guard is asked for since nothing inside moves it; nothing
+  /// where that is none before depth `to`, and for guards that are asked for, if at all, with the statement.
   [[nodiscard]] std::optional<std::size_t> asked_at(const Statement& s, const Guard& guard, std::size_t from,
                                                     std::size_t to) const {
     if (s.may_overcompute && guard.axis < nest_->buffers[s.target].shape.size()) return std::nullopt;
@@ -339,9 +334,7 @@ class TensorStatements {
     while (asked > from && !guard.value.uses(open_[asked - 1].loop->var)) --asked;
     return asked < to ? std::optional(asked) : std::nullopt;
   }
-  [[nodiscard]] std::int64_t extent(std::size_t depth) const {
-    return nest_->variables[open_[depth].loop->var].extent;
-  }
+  [[nodiscard]] std::int64_t extent(std::size_t depth) const { return nest_->variables[open_[depth].loop->var].extent; }
   [[nodiscard]] bool alone_from(std::size_t depth) const {
     return std::all_of(open_.begin() + static_cast<std::ptrdiff_t>(depth), open_.end(),
                        [](const Open& o) { return o.alone; });

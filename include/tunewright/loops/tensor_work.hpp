@@ -17,7 +17,8 @@ struct WorkerLoop {
   std::int64_t unroll_limit = 0;  ///< of this loop and those around it
 };
 
-/// What one worker does in a run of a program where tensor instructions compute a statement: counts, which are whole numbers.
+/// What one worker does in a run of a program where tensor instructions compute a statement: counts, which are whole
+/// numbers.
 struct TensorWork {
   double products = 0;         ///< instructions that multiply
   double chained = 0;          ///< of these, as many as wait for one another
@@ -35,8 +36,7 @@ struct TensorWork {
 /// Counts what takes the place of the loops of `tensor`, with all loops around it.
 class TensorWorkCount {
  public:
-  TensorWorkCount(const TensorStatement& tensor, std::span<const WorkerLoop> open,
-                  std::int64_t vector_registers)
+  TensorWorkCount(const TensorStatement& tensor, std::span<const WorkerLoop> open, std::int64_t vector_registers)
       : tensor_(tensor), open_(open), first_(open.size() - tensor.own), registers_(vector_registers) {}
 
   [[nodiscard]] TensorWork count() const {
@@ -45,7 +45,8 @@ class TensorWorkCount {
   }
 
  private:
-  /// Factors are loaded once for each straight-line block of products, sums each time the loops that keep them are entered.
+  /// Factors are loaded once for each straight-line block of products, sums each time the loops that keep them are
+  /// entered.
   [[nodiscard]] TensorWork tile_registers() const {
     const std::size_t kept = first_ - tensor_.kept;
     const std::size_t block = std::max(kept, straight_from());
@@ -53,9 +54,9 @@ class TensorWorkCount {
     TensorWork work;
     work.products = iterations(0, first_);
     work.chained = iterations(0, block) * iterations(block, first_, ~tensor_.moves_sums);
-    work.lines_loaded = iterations(0, block) * (iterations(block, first_, tensor_.moves_rows) * m +
-                                                iterations(block, first_, tensor_.moves_columns) *
-                                                    static_cast<double>(tensor_.steps));
+    work.lines_loaded =
+        iterations(0, block) * (iterations(block, first_, tensor_.moves_rows) * m +
+                                iterations(block, first_, tensor_.moves_columns) * static_cast<double>(tensor_.steps));
     work.sums_stored = iterations(0, kept) * iterations(kept, first_, tensor_.moves_sums) * m;
     work.sums_loaded = tensor_.starts ? 0 : work.sums_stored;
     return work;
@@ -67,8 +68,7 @@ class TensorWorkCount {
     std::size_t tile = first_;
     while (tile > 0 && is_straight(open_[tile - 1].kind)) --tile;
     const double runs = iterations(0, tile);
-    const double sums =
-        iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
+    const double sums = iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
     const bool fit = sums + 2 <= static_cast<double>(registers_);
     const DepthSet all = ~DepthSet{0};
     const double row_loads = runs * iterations(tile, first_, fit ? tensor_.moves_rows : all);
@@ -118,13 +118,12 @@ class TensorWorkCount {
     for (; from + tensor_.around > first_; --from) {
       const WorkerLoop& loop = open_[from - 1];
       const double instances = iterations(from - 1, first_);
-      const bool is_short = loop.kind == LoopKind::Serial && !tensor_.guarded &&
-                            instances <= static_cast<double>(loop.unroll_limit);
+      const bool is_short =
+          loop.kind == LoopKind::Serial && !tensor_.guarded && instances <= static_cast<double>(loop.unroll_limit);
       const bool moves = (tensor_.moves_sums >> (from - 1) & 1U) != 0;
       const bool too_many =
           moves && iterations(from - 1, first_, tensor_.moves_sums) > 2 * static_cast<double>(registers_);
-      if (loop.iterations != 1 &&
-          ((loop.kind != LoopKind::Unrolled && !is_short) || too_many || instances > most))
+      if (loop.iterations != 1 && ((loop.kind != LoopKind::Unrolled && !is_short) || too_many || instances > most))
         break;
     }
     return from;

@@ -18,8 +18,8 @@ namespace tunewright::loops {
 /// The arrays of threads in a nest that outlives this: temporary, not shared, allocated inside a kernel.
 class ThreadArrays {
  public:
-  /// Whether fragments of warps are among them. In a nest as lowered, elements are taken out of fragments by plain loops,
-  /// which `to_device` marks as what one instruction does; only then do the loops left select whole fragments.
+  /// Whether fragments of warps are among them. In a nest as lowered, elements are taken out of fragments by plain
+  /// loops, which `to_device` marks as what one instruction does; only then do the loops left select whole fragments.
   enum class Fragments : bool { Excluded, Included };
 
   /// Cost: one walk over the buffers and the top of the nest.
@@ -35,9 +35,7 @@ class ThreadArrays {
   }
 
   /// Whether a buffer is one of them. `LoopNest::no_buffer` is none.
-  [[nodiscard]] bool contains(BufferId id) const {
-    return id != LoopNest::no_buffer && own_.at(memory_of(*nest_, id));
-  }
+  [[nodiscard]] bool contains(BufferId id) const { return id != LoopNest::no_buffer && own_.at(memory_of(*nest_, id)); }
 
   /// Whether `var` decides which element of such an array some node of `body` takes or stores. A loop that the array is
   /// allocated in moves its window rather than the element. Cost: one walk over `body`.
@@ -95,9 +93,8 @@ class ThreadArrays {
     return (coordinate() - buffer.origin[d]).uses(var);
   }
   [[nodiscard]] static bool copy_moves(const Buffer& buffer, Var var) {
-    return buffer.stage.uses(var) ||
-           std::any_of(buffer.private_to.begin(), buffer.private_to.end(),
-                       [&](const CopySelector& copies) { return copies.var == var; });
+    return buffer.stage.uses(var) || std::any_of(buffer.private_to.begin(), buffer.private_to.end(),
+                                                 [&](const CopySelector& copies) { return copies.var == var; });
   }
 
   const LoopNest* nest_;

@@ -16,8 +16,7 @@ namespace tunewright::loops {
 
 /// Statements that nodes come to when all loops are written out; `limit + 1` where there are more. A tensor instruction
 /// is one. Throws `std::invalid_argument` for loops that are not declared.
-[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body,
-                                                std::int64_t limit);
+[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
 
 [[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit) {
   if (loop.intrinsic != nullptr) return 1;
@@ -26,16 +25,13 @@ namespace tunewright::loops {
   return inside > limit / extent ? limit + 1 : inside * extent;
 }
 
-[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body,
-                                                std::int64_t limit) {
+[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit) {
   std::int64_t count = 0;
   for (const Node& node : body) {
     if (const auto* loop = std::get_if<Loop>(&node.content)) count += statements_of(nest, *loop, limit);
     if (const auto* branch = std::get_if<Branch>(&node.content))
-      count +=
-          std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
-    if (std::holds_alternative<Statement>(node.content) ||
-        std::holds_alternative<CrossThreadReduction>(node.content))
+      count += std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
+    if (std::holds_alternative<Statement>(node.content) || std::holds_alternative<CrossThreadReduction>(node.content))
       ++count;
   }
   return std::min(count, limit + 1);
@@ -45,8 +41,7 @@ namespace detail {
 
 class WrittenStatements {
  public:
-  explicit WrittenStatements(const LoopNest& nest)
-      : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
+  explicit WrittenStatements(const LoopNest& nest) : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
 
   std::int64_t run(const Node& kernel) {
     visit(kernel, 0);
@@ -120,10 +115,10 @@ class WrittenStatements {
 
 /// Statements of a kernel, a node at the top of `nest`, when loops are written out as they are for GPUs: those marked
 /// for it, virtual threads, those that select elements of a thread's own arrays, which are registers only then, and
-/// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one statement. Terms
-/// of sums that `codegen::cuda` writes out whatever their limit come on top.
-/// Of a nest as lowered or in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most
-/// two for each level of nesting.
+/// those that come to no more than their unroll limit. Vectors have four elements; a tensor instruction is one
+/// statement. Terms of sums that `codegen::cuda` writes out whatever their limit come on top. Of a nest as lowered or
+/// in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most two for each level of
+/// nesting.
 [[nodiscard]] inline std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {
   return detail::WrittenStatements(nest).run(kernel);
 }

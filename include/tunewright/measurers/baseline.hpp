@@ -12,8 +12,8 @@
 
 namespace tunewright::measurers {
 
-/// A kernel that is measured at the start of a run and again at the end (or more often): whatever changed in between changed
-/// the machine, not the kernel, and bounds how far latencies taken at different times can be compared.
+/// A kernel that is measured at the start of a run and again at the end (or more often): whatever changed in between
+/// changed the machine, not the kernel, and bounds how far latencies taken at different times can be compared.
 ///
 ///   measurers::Baseline baseline{.kernel = library};
 ///   baseline.measure(measurer, task);
@@ -26,9 +26,9 @@ struct Baseline {
 
   /// `measurer` has `measure_kernel(task, kernel)`, as `OrcJit` does.
   template <class M>
-  requires requires(M& measurer, const Task& task, const codegen::Kernel& k) {
-    { measurer.measure_kernel(task, k) } -> std::same_as<Outcome>;
-  }
+    requires requires(M& measurer, const Task& task, const codegen::Kernel& k) {
+      { measurer.measure_kernel(task, k) } -> std::same_as<Outcome>;
+    }
   const Outcome& measure(M& measurer, const Task& task) {
     return outcomes.emplace_back(measurer.measure_kernel(task, kernel));
   }

@@ -48,11 +48,11 @@ class CompileTeam {
               double timeout_seconds, std::span<const int> processors)
       : nests_(nests), timeout_(timeout_seconds), slots_(nests.size()) {
     for (std::size_t t = 0; t < std::min(count, nests.size()); ++t) {
-      threads_.emplace_back([this, compiler = compilers[t].get(),
-                             allowed = std::vector<int>(processors.begin(), processors.end())] {
-        keep_to(allowed);
-        work(*compiler);
-      });
+      threads_.emplace_back(
+          [this, compiler = compilers[t].get(), allowed = std::vector<int>(processors.begin(), processors.end())] {
+            keep_to(allowed);
+            work(*compiler);
+          });
     }
   }
   ~CompileTeam() { next_ = nests_.size(); }  // the threads end after what they are at
@@ -104,8 +104,7 @@ class CompileTeam {
     }
     compiled.time = std::chrono::steady_clock::now() - start;
     if (compiled.time > timeout_) {
-      compiled.result =
-          Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
+      compiled.result = Failure{Fault::CompileTimeout, "compiled for " + std::to_string(compiled.time.count()) + " s"};
     }
     return compiled;
   }
@@ -120,8 +119,8 @@ class CompileTeam {
   std::vector<std::jthread> threads_;  // last: joined before the rest goes
 };
 
-/// Outcomes of `count` programs that `team` compiles: those that compile are measured together, by `measure(kernels)`, which gives
-/// an outcome a kernel.
+/// Outcomes of `count` programs that `team` compiles: those that compile are measured together, by `measure(kernels)`,
+/// which gives an outcome a kernel.
 template <class Compiler, class Measure>
 [[nodiscard]] std::vector<Outcome> measure_together(CompileTeam<Compiler>& team, std::size_t count,
                                                     const Measure& measure) {

@@ -31,10 +31,10 @@ using OutcomeSink = std::function<void(std::size_t, const Outcome&)>;
 /// being measured when the process is killed. The sink is called exactly once a program; the vector returned
 /// is as above.
 template <class M, class P>
-concept StreamingMeasurerFor = MeasurerFor<M, P> &&
-    requires(M& measurer, const Task& task, std::span<const P> programs, const OutcomeSink& sink) {
-  { measurer.measure(task, programs, sink) } -> std::same_as<std::vector<Outcome>>;
-};
+concept StreamingMeasurerFor =
+    MeasurerFor<M, P> && requires(M& measurer, const Task& task, std::span<const P> programs, const OutcomeSink& sink) {
+      { measurer.measure(task, programs, sink) } -> std::same_as<std::vector<Outcome>>;
+    };
 
 /// Refinement: names what turns programs into machine code ("llvm 19.1.7 -O2 avx512"). Journals keep it with
 /// every record, and records of another compiler are not reused.
@@ -46,15 +46,13 @@ concept IdentifiedMeasurer = requires(const M& measurer) {
 /// Refinement: is told the best latency so far of the task before each batch, to give up early on far slower
 /// programs.
 template <class M>
-concept BestAwareMeasurer = requires(M& measurer, const Task& task, Seconds best) {
-  measurer.note_best(task, best);
-};
+concept BestAwareMeasurer = requires(M& measurer, const Task& task, Seconds best) { measurer.note_best(task, best); };
 
 /// Refinement: measures finalists once more, in turns, so that drift of the machine meets all of them alike.
 template <class M, class P>
-concept ConfirmingMeasurerFor = MeasurerFor<M, P> &&
-    requires(M& measurer, const Task& task, std::span<const P> programs) {
-  { measurer.confirm(task, programs) } -> std::same_as<std::vector<Outcome>>;  // [B], same order
-};
+concept ConfirmingMeasurerFor =
+    MeasurerFor<M, P> && requires(M& measurer, const Task& task, std::span<const P> programs) {
+      { measurer.confirm(task, programs) } -> std::same_as<std::vector<Outcome>>;  // [B], same order
+    };
 
 }  // namespace tunewright

@@ -17,9 +17,9 @@
 namespace tunewright::measurers {
 
 /// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
-/// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`. `sink`
-/// (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the measurer does
-/// not give one outcome for each program, to a streaming one's sink included.
+/// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`.
+/// `sink` (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the
+/// measurer does not give one outcome for each program, to a streaming one's sink included.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
                                                  std::span<const Candidate<config_t<S>>> batch,
@@ -48,8 +48,8 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   const auto take = [&](std::size_t i, Outcome run) {
     if (i >= programs.size() || is_known[i]) {
       throw std::logic_error("the measurer reported outcome " + std::to_string(i) +
-                             (i < programs.size() ? " twice" : "") + " for " +
-                             std::to_string(programs.size()) + " programs; it owes one each, counted from 0");
+                             (i < programs.size() ? " twice" : "") + " for " + std::to_string(programs.size()) +
+                             " programs; it owes one each, counted from 0");
     }
     is_known[i] = true;
     if (const auto latency = impossible_latency(run))
@@ -61,9 +61,8 @@ template <SearchSpace S, MeasurerFor<program_t<S>> M>
   };
   const auto require_all = [&](std::size_t given, const char* verb) {
     if (given == programs.size()) return;
-    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) +
-                           " outcomes for " + std::to_string(programs.size()) +
-                           " programs; it owes one each, in order");
+    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) + " outcomes for " +
+                           std::to_string(programs.size()) + " programs; it owes one each, in order");
   };
   const std::span<const program_t<S>> all(programs);
   if constexpr (StreamingMeasurerFor<M, program_t<S>>) {

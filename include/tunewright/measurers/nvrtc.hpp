@@ -65,13 +65,13 @@ struct State {
 ///
 /// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer, ConfirmingMeasurerFor.
 /// Units:       latencies are seconds a run of all kernels of a program, `Outcome::compile_time` that of one thread.
-/// Cost:        a fork when the first is made (do it before starting threads and before using CUDA in this process, which
-///              compiling with NVRTC does; later ones may be made at any time);
+/// Cost:        a fork when the first is made (do it before starting threads and before using CUDA in this process,
+///              which compiling with NVRTC does; later ones may be made at any time);
 ///              50 to 500 ms of compilation a candidate, on threads.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements. With several devices,
 ///              outcomes come back in order all the same.
-/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major version of
-///              CUDA than the compiler's, which loads none of its code; the message says what to do.
+/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major
+///              version of CUDA than the compiler's, which loads none of its code; the message says what to do.
 struct Nvrtc {
   Protocol protocol = {};
   codegen::CudaOptions code = {};
@@ -119,8 +119,7 @@ struct Nvrtc {
           std::unique_lock lock(mutex);
           const Seconds so_far = best;
           lock.unlock();
-          outcome =
-              workers->sandbox(device).measure(std::get<codegen::Kernel>(compiled.result), protocol, so_far);
+          outcome = workers->sandbox(device).measure(std::get<codegen::Kernel>(compiled.result), protocol, so_far);
         }
         outcome.compile_time = compiled.time;
         const std::lock_guard lock(mutex);
@@ -168,8 +167,8 @@ struct Nvrtc {
   }
 
   /// Machine code for one program, as `measure` would run it, or why there is none.
-  [[nodiscard]] std::variant<codegen::DeviceCode, Failure> compile_program(
-      const Task& task, const loops::LoopNest& program) const {
+  [[nodiscard]] std::variant<codegen::DeviceCode, Failure> compile_program(const Task& task,
+                                                                           const loops::LoopNest& program) const {
     return compiler_for(task).code(program);
   }
 
@@ -177,12 +176,11 @@ struct Nvrtc {
   /// A compile team with the compilers it works with.
   class Team {
    public:
-    Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs,
-         std::size_t threads) {
+    Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs, std::size_t threads) {
       for (std::size_t t = 0; t < threads; ++t)
         compilers_.push_back(std::make_unique<nvrtc::Compiler>(measurer.compiler_for(task)));
-      team_ = std::make_unique<nvrtc::CompileTeam>(
-          programs, compilers_, threads, measurer.protocol.compile_timeout_seconds, std::span<const int>());
+      team_ = std::make_unique<nvrtc::CompileTeam>(programs, compilers_, threads,
+                                                   measurer.protocol.compile_timeout_seconds, std::span<const int>());
     }
     nvrtc::CompileTeam* operator->() const noexcept { return team_.get(); }
     nvrtc::CompileTeam& operator*() const noexcept { return *team_; }
@@ -197,8 +195,7 @@ struct Nvrtc {
       throw std::invalid_argument(
           "measurers::Nvrtc: `devices` was changed after the measurer was made; give it when making one");
     if (devices.empty())
-      throw std::invalid_argument(
-          "measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
+      throw std::invalid_argument("measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
     const nvrtc::DeviceFacts& facts = workers->common_facts();
     if (const std::string why = nvrtc::too_old(facts.driver, codegen::nvrtc_version()); !why.empty())
       throw nvrtc::NoDevice(why);

@@ -34,8 +34,8 @@ namespace tunewright::measurers {
 [[nodiscard]] inline WorkerParts orc_worker_parts() {
   WorkerParts parts;
   // Made with the first object file, that is in the worker: the tuner's own process never needs it.
-  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](
-                   std::span<const char> object, const std::string& symbol) mutable -> LoadedObject {
+  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
+                                                                   const std::string& symbol) mutable -> LoadedObject {
     if (!linker) linker = std::make_shared<codegen::KernelLoader>();
     codegen::Kernel kernel;
     kernel.symbol = symbol;
@@ -82,8 +82,8 @@ struct OrcJit {
   ReferenceData reference = {};
   std::vector<int> processors = host_processors();  ///< to use at all; kernels run on the first of them
   unsigned compile_threads = 0;                     ///< 0: one a processor that may compile
-  /// Candidates compiled before they are run, without free processors. Many, since at the end of a turn all threads wait
-  /// for the one that compiles longest.
+  /// Candidates compiled before they are run, without free processors. Many, since at the end of a turn all threads
+  /// wait for the one that compiles longest.
   std::size_t turn = 64;
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
 
@@ -99,18 +99,16 @@ struct OrcJit {
     const bool overlap = !split.compile.empty();
     const std::span<const int> compile_on =
         overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
-    const std::size_t threads =
-        compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
+    const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
     const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
     Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
     std::vector<Outcome> outcomes(programs.size());
-    const std::size_t step =
-        overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
+    const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
     for (std::size_t begin = 0; begin < programs.size(); begin += step) {
       const std::size_t count = std::min(step, programs.size() - begin);
-      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads,
-                            protocol.compile_timeout_seconds, compile_on);
+      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
+                            compile_on);
       if (!overlap) team.wait_for_all();
       for (std::size_t i = 0; i < count; ++i) {
         Compiled compiled = team.wait(i);
@@ -136,8 +134,7 @@ struct OrcJit {
 
   /// What turns programs into latencies here: compiler, processor, kind of timing.
   [[nodiscard]] std::string identity() const {
-    return codegen::LlvmCompiler(host_target(), compile).identity() +
-           (protocol.flush_cache ? ", cold caches" : "");
+    return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
   }
 
   /// The best candidates again, in turns, which decides between close ones more fairly than measurements
@@ -158,8 +155,7 @@ struct OrcJit {
     return sandbox->measure(kernel, protocol);
   }
   /// Several finished kernels in turns: ratios between them hold even on a machine whose speed drifts.
-  [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task,
-                                                         std::span<const codegen::Kernel> kernels,
+  [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task, std::span<const codegen::Kernel> kernels,
                                                          unsigned rounds = 11) {
     validate(protocol);
     prepare(task);
@@ -184,8 +180,7 @@ struct OrcJit {
 
   [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count) {
     orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
-    while (compilers.size() < count)
-      compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
+    while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
     return compilers;
   }
 

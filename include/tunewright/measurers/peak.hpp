@@ -26,8 +26,7 @@ namespace tunewright::measurers {
 struct PeakOptions {
   double seconds_per_repeat = 0.02;
   unsigned repeats = 9;
-  std::vector<int> processors =
-      host_processors();  ///< threads are pinned to the first of them; empty: not pinned
+  std::vector<int> processors = host_processors();  ///< threads are pinned to the first of them; empty: not pinned
 };
 
 namespace peak {
@@ -44,15 +43,15 @@ inline constexpr int chains = 12;
 #define TUNEWRIGHT_PEAK_XMM(i) "mulps %%xmm12, %%xmm" #i "\n\t"
 #define TUNEWRIGHT_PEAK_CLEAR(i) "xorps %%xmm" #i ", %%xmm" #i "\n\t"
 // All sums stay zero: arithmetic on zeros takes as long as on other normal numbers.
-#define TUNEWRIGHT_PEAK_LOOP(body, end)                                                                   \
-  asm volatile(TUNEWRIGHT_PEAK_EACH(TUNEWRIGHT_PEAK_CLEAR) TUNEWRIGHT_PEAK_CLEAR(12)                      \
-                   TUNEWRIGHT_PEAK_CLEAR(13) "1:\n\t" body body body body                                 \
-                                             "sub $1, %0\n\t"                                             \
-                                             "jnz 1b\n\t" end                                             \
-               : "+r"(rounds)                                                                             \
-               :                                                                                          \
-               : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
-                 "xmm11", "xmm12", "xmm13", "cc")
+#define TUNEWRIGHT_PEAK_LOOP(body, end)                                                                            \
+  asm volatile(TUNEWRIGHT_PEAK_EACH(TUNEWRIGHT_PEAK_CLEAR) TUNEWRIGHT_PEAK_CLEAR(12)                               \
+                   TUNEWRIGHT_PEAK_CLEAR(13) "1:\n\t" body body body body                                          \
+                                             "sub $1, %0\n\t"                                                      \
+                                             "jnz 1b\n\t" end                                                      \
+               : "+r"(rounds)                                                                                      \
+               :                                                                                                   \
+               : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", \
+                 "xmm12", "xmm13", "cc")
 #endif
 
 /// Runs `rounds` (at least 1) rounds of four times twelve vector instructions; returns the floating-point
@@ -74,8 +73,7 @@ inline double run(Isa isa, std::uint64_t rounds) {
       return instructions * 4;
   }
 #endif
-  throw std::invalid_argument("the peak of instruction set " + std::string(name(isa)) +
-                              " cannot be measured here");
+  throw std::invalid_argument("the peak of instruction set " + std::string(name(isa)) + " cannot be measured here");
 }
 
 #if defined(__x86_64__)
@@ -90,8 +88,8 @@ inline double run(Isa isa, std::uint64_t rounds) {
 /// Calls `work(thread)` on `threads` pinned threads that start together, `repeats` times; returns the seconds
 /// from the start to the end of the last thread, one value a repeat.
 template <class Work>
-[[nodiscard]] std::vector<double> together(unsigned threads, unsigned repeats,
-                                           std::span<const int> processors, const Work& work) {
+[[nodiscard]] std::vector<double> together(unsigned threads, unsigned repeats, std::span<const int> processors,
+                                           const Work& work) {
   std::vector<double> seconds;
   for (unsigned repeat = 0; repeat < repeats; ++repeat) {
     std::atomic<unsigned> waiting{threads};
@@ -118,8 +116,7 @@ template <class Work>
         });
       }
     }
-    seconds.push_back(*std::max_element(end.begin(), end.end()) -
-                      *std::min_element(begin.begin(), begin.end()));
+    seconds.push_back(*std::max_element(end.begin(), end.end()) - *std::min_element(begin.begin(), begin.end()));
   }
   return seconds;
 }
@@ -128,8 +125,7 @@ inline void require(const Target& target, const PeakOptions& options) {
   if (target.kind != DeviceKind::Cpu)
     throw std::invalid_argument("target '" + target.name + "' is no CPU; its peak is not measured here");
   if (target.threads == 0 || options.repeats == 0 || !(options.seconds_per_repeat > 0)) {
-    throw std::invalid_argument(
-        "measuring a peak takes at least 1 thread, 1 repeat and a positive time for each");
+    throw std::invalid_argument("measuring a peak takes at least 1 thread, 1 repeat and a positive time for each");
   }
 }
 
@@ -151,8 +147,7 @@ inline void require(const Target& target, const PeakOptions& options) {
   static_cast<void>(peak::run(target.isa, rounds));
   const auto start = Clock::now();
   static_cast<void>(peak::run(target.isa, rounds));
-  const double each =
-      std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(rounds);
+  const double each = std::chrono::duration<double>(Clock::now() - start).count() / static_cast<double>(rounds);
   rounds = static_cast<std::uint64_t>(std::max(1.0, options.seconds_per_repeat / std::max(each, 1e-12)));
 
   const std::vector<double> seconds =
@@ -163,8 +158,7 @@ inline void require(const Target& target, const PeakOptions& options) {
 }
 
 /// Bytes a second that the target's threads read together from memory, each its own 128 MiB.
-[[nodiscard]] inline double memory_read_bytes_per_second(const Target& target,
-                                                         const PeakOptions& options = {}) {
+[[nodiscard]] inline double memory_read_bytes_per_second(const Target& target, const PeakOptions& options = {}) {
   peak::require(target, options);
   constexpr std::size_t words = (std::size_t{128} << 20) / sizeof(std::uint64_t);
   std::vector<std::vector<std::uint64_t>> memory(target.threads, std::vector<std::uint64_t>(words, 1));

@@ -24,7 +24,7 @@ namespace tunewright::measurers {
 ///            `budget_seconds`; flushing evicts every buffer, Ansor keeps the first.
 /// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 20 ms.
 struct Protocol {
-  unsigned warmup_calls = 1;  ///< on top of the checked call; skipped for kernels above `budget_seconds`
+  unsigned warmup_calls = 1;         ///< on top of the checked call; skipped for kernels above `budget_seconds`
   double min_repeat_seconds = 2e-3;  ///< a repeat lasts at least so long
   unsigned repeats_min = 5;          ///< at least 1
   unsigned repeats_max = 12;         ///< at most `repeats_limit`
@@ -38,8 +38,8 @@ struct Protocol {
   double compile_timeout_seconds = 10;
 
   static constexpr unsigned repeats_limit = 256;
-  /// That must all be far slower than the best, `repeats_min` if that is fewer: then a disturbance that lasts as long as
-  /// these decides.
+  /// That must all be far slower than the best, `repeats_min` if that is fewer: then a disturbance that lasts as long
+  /// as these decides.
   static constexpr unsigned far_slower_repeats = 3;
 };
 
@@ -47,23 +47,19 @@ struct Protocol {
 inline void validate(const Protocol& protocol) {
   const auto demand = [](bool holds, const char* member, double value, const char* remedy) {
     if (!holds) {
-      throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " +
-                                  remedy);
+      throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " + remedy);
     }
   };
   demand(protocol.repeats_min >= 1, "repeats_min", protocol.repeats_min, "take at least 1 repeat");
-  demand(protocol.repeats_max >= protocol.repeats_min && protocol.repeats_max <= Protocol::repeats_limit,
-         "repeats_max", protocol.repeats_max, "give a number from repeats_min to 256");
+  demand(protocol.repeats_max >= protocol.repeats_min && protocol.repeats_max <= Protocol::repeats_limit, "repeats_max",
+         protocol.repeats_max, "give a number from repeats_min to 256");
   demand(std::isfinite(protocol.min_repeat_seconds) && protocol.min_repeat_seconds >= 0, "min_repeat_seconds",
          protocol.min_repeat_seconds, "give seconds, 0 or more");
-  demand(protocol.budget_seconds > 0, "budget_seconds", protocol.budget_seconds,
-         "give a positive number of seconds");
-  demand(protocol.wanted_spread >= 0, "wanted_spread", protocol.wanted_spread,
-         "give a share of the median, 0 or more");
+  demand(protocol.budget_seconds > 0, "budget_seconds", protocol.budget_seconds, "give a positive number of seconds");
+  demand(protocol.wanted_spread >= 0, "wanted_spread", protocol.wanted_spread, "give a share of the median, 0 or more");
   demand(protocol.noisy_spread >= protocol.wanted_spread, "noisy_spread", protocol.noisy_spread,
          "give at least wanted_spread");
-  demand(protocol.far_slower_factor > 1, "far_slower_factor", protocol.far_slower_factor,
-         "give a factor above 1");
+  demand(protocol.far_slower_factor > 1, "far_slower_factor", protocol.far_slower_factor, "give a factor above 1");
   demand(std::isfinite(protocol.cooldown_seconds) && protocol.cooldown_seconds >= 0, "cooldown_seconds",
          protocol.cooldown_seconds, "give seconds, 0 or more");
   demand(protocol.run_timeout_seconds > 0, "run_timeout_seconds", protocol.run_timeout_seconds,

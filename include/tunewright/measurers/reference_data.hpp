@@ -29,9 +29,9 @@ struct ReferenceData {
   double full_below_flops =
       3e8;  ///< smaller tasks are evaluated and compared whole, others at sampled elements; at least 0
   std::size_t sampled_elements = 4096;  ///< of each output of a larger task, at least 1
-  double sampled_flops = 2e8;   ///< fewer elements where each is this expensive in total, but at least 64
-  double tolerance_factor = 1;  ///< above 0; times `reference::tolerance_for`, of each output
-  unsigned threads = 1;         ///< does not change the data
+  double sampled_flops = 2e8;           ///< fewer elements where each is this expensive in total, but at least 64
+  double tolerance_factor = 1;          ///< above 0; times `reference::tolerance_for`, of each output
+  unsigned threads = 1;                 ///< does not change the data
 };
 
 /// Of all that decides about the data.
@@ -93,10 +93,9 @@ struct ReferenceData {
       for (std::size_t i = 0; i < output.values.size(); ++i) output.values[i] = tensors[id].get(i);
     } else {
       const double each = task.flops / static_cast<double>(element_count(output.shape));
-      const auto affordable =
-          static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
-      output.points = reference::sample_points(output.shape, std::min(options.sampled_elements, affordable),
-                                               rng.split(id));
+      const auto affordable = static_cast<std::size_t>(std::max(64.0, options.sampled_flops / std::max(each, 1.0)));
+      output.points =
+          reference::sample_points(output.shape, std::min(options.sampled_elements, affordable), rng.split(id));
       output.values = reference::evaluate_at(graph, tensors, id, output.points, {.threads = options.threads});
     }
     data.outputs.push_back(std::move(output));

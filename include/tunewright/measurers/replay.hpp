@@ -45,16 +45,14 @@ struct Replay {
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const P> programs,
                                              const OutcomeSink& sink = {}) const {
-    if (!key)
-      throw std::invalid_argument("measurers::Replay cannot tell programs apart; set its member `key`");
+    if (!key) throw std::invalid_argument("measurers::Replay cannot tell programs apart; set its member `key`");
     std::vector<Outcome> outcomes;
     for (const P& program : programs) {
       const std::uint64_t program_key = key(program);
       const auto answer = answers.find(place(stable_hash(task), program_key));
-      outcomes.push_back(
-          answer != answers.end()
-              ? answer->second
-              : Outcome{.result = Failure{Fault::Unknown, "no record of candidate " + to_hex(program_key)}});
+      outcomes.push_back(answer != answers.end() ? answer->second
+                                                 : Outcome{.result = Failure{Fault::Unknown, "no record of candidate " +
+                                                                                                 to_hex(program_key)}});
       clock.advance(outcomes.back().compile_time + outcomes.back().run_time);
       if (sink) sink(outcomes.size() - 1, outcomes.back());
     }

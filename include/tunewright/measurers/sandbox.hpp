@@ -64,13 +64,11 @@ class Sandbox {
 
   /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors`
   /// where any are given. Throws `std::invalid_argument` for a processor number that cannot be.
-  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1,
-                std::span<const int> processors = {}) {
+  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {}) {
     std::bitset<1024> wanted;
     for (const int processor : processors) {
       if (processor < 0 || processor >= static_cast<int>(wanted.size())) {
-        throw std::invalid_argument("processor " + std::to_string(processor) +
-                                    " was asked for; give 0 to 1023");
+        throw std::invalid_argument("processor " + std::to_string(processor) + " was asked for; give 0 to 1023");
       }
       wanted.set(static_cast<std::size_t>(processor));
     }
@@ -86,8 +84,7 @@ class Sandbox {
   }
 
   /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
-  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol,
-                                Seconds best = Seconds(0)) {
+  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0)) {
     const auto start = Clock::now();
     Outcome outcome;
     sandbox::Request request;
@@ -120,9 +117,9 @@ class Sandbox {
     request.protocol = protocol;
     // Threads of libraries (OpenBLAS for 27 ms) look for more work before they sleep, and would take time from
     // the kernel whose turn is next.
-    const bool foreign_threads =
-        threads_ > 1 && std::any_of(kernels.begin(), kernels.end(),
-                                    [](const auto& kernel) { return kernel.native != nullptr; });
+    const bool foreign_threads = threads_ > 1 && std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
+                                   return kernel.native != nullptr;
+                                 });
     request.settle_seconds = foreign_threads ? 0.03 : 0;
     for (unsigned round = 0; round < rounds; ++round) {
       for (std::size_t turn = 0; turn < entries.size(); ++turn) {
@@ -233,8 +230,7 @@ class Sandbox {
       case sandbox::Reply::Kind::Failed:
         answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
         // What else such a kernel wrote to, or left half done, is not known.
-        if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError)
-          end_worker(Seconds(0));
+        if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError) end_worker(Seconds(0));
         break;
       case sandbox::Reply::Kind::Crashed:
       case sandbox::Reply::Kind::Exited:
@@ -249,8 +245,7 @@ class Sandbox {
   [[nodiscard]] Failure vanished() {
     const int status = end_worker(Seconds(0.5));
     if (WIFEXITED(status)) {
-      return {Fault::RunError,
-              "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
+      return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
     }
     if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
       return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +

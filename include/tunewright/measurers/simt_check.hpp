@@ -148,8 +148,7 @@ struct SimtCheck {
       for (const TensorContents& input : data.inputs) {
         if (buffer.role == loops::BufferRole::Output || input.tensor != buffer.tensor) continue;
         std::vector<double> plain(static_cast<std::size_t>(element_count(input.shape)));
-        for (std::size_t i = 0; i < plain.size(); ++i)
-          plain[i] = sandbox::element(input.type, input.bytes.data(), i);
+        for (std::size_t i = 0; i < plain.size(); ++i) plain[i] = sandbox::element(input.type, input.bytes.data(), i);
         codegen::pack<double>(buffer, input.shape, plain.data(), values.data());
       }
     }
@@ -165,9 +164,8 @@ struct SimtCheck {
         if (buffer.role != loops::BufferRole::Output || buffer.tensor != expected.tensor) continue;
         for (std::size_t i = 0; i < arguments[a].size(); ++i) {
           if (std::bit_cast<std::uint64_t>(arguments[a][i]) != poison) continue;
-          return Failure{Fault::WrongResult, "output '" + expected.name + "': element " + std::to_string(i) +
-                                                 " of " + std::to_string(arguments[a].size()) +
-                                                 " was never written"};
+          return Failure{Fault::WrongResult, "output '" + expected.name + "': element " + std::to_string(i) + " of " +
+                                                 std::to_string(arguments[a].size()) + " was never written"};
         }
         if (auto wrong = sandbox::difference(expected, [&](std::size_t at) { return arguments[a][at]; }))
           return Failure{Fault::WrongResult, *std::move(wrong)};

@@ -81,8 +81,7 @@ struct Simulated {
     if (target.kind == DeviceKind::Gpu) {
       const simulated::Ticks ticks = simulated::GpuMachine(nest, target, gpu_prices).run();
       if (ticks == simulated::GpuMachine::never) return Seconds(std::numeric_limits<double>::infinity());
-      return Seconds(static_cast<double>(ticks) / static_cast<double>(gpu_prices.cycle) /
-                     gpu_prices.frequency_hz);
+      return Seconds(static_cast<double>(ticks) / static_cast<double>(gpu_prices.cycle) / gpu_prices.frequency_hz);
     }
     const auto ticks = static_cast<double>(simulated::Machine(nest, target, prices).run());
     return Seconds(ticks / static_cast<double>(prices.cycle) / frequency_hz);

@@ -13,18 +13,17 @@
 
 namespace tunewright::measurers {
 
-/// Data of tasks, kept for when they come again: a session of many tasks returns to each of them. `Data` is how they are
-/// kept, as `TaskData` in this process or as a `SharedTask` for workers.
+/// Data of tasks, kept for when they come again: a session of many tasks returns to each of them. `Data` is how they
+/// are kept, as `TaskData` in this process or as a `SharedTask` for workers.
 template <class Data>
 class TaskCache {
  public:
-  /// The data of `task` as `options` want them, made when they are not here. Whatever was not asked for longest goes while all together
-  /// take more than `limit_bytes`; the last one stays.
+  /// The data of `task` as `options` want them, made when they are not here. Whatever was not asked for longest goes
+  /// while all together take more than `limit_bytes`; the last one stays.
   [[nodiscard]] std::shared_ptr<const Data> data_of(const Task& task, const ReferenceData& options,
                                                     std::size_t limit_bytes) {
     const std::uint64_t key = StableHash().add(stable_hash(task)).add(stable_hash(options)).value();
-    auto known =
-        std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
+    auto known = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.key == key; });
     if (known == entries_.end()) {
       entries_.push_front({key, std::make_shared<const Data>(make_task_data(task, options))});
       known = entries_.begin();

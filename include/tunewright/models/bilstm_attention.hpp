@@ -80,9 +80,8 @@ struct BiLstmAttention {
                   Network(x.columns(), {width, layers, attention_heads, steps}, 1), x, y, group);
   }
   /// See FineTunableCostModel.
-  void train_from_current(const FeatureBatch& x, std::span<const float> y,
-                          std::span<const std::uint32_t> group, const nn::Training& how,
-                          const nn::Continuation& from = {}) {
+  void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
+                          const nn::Training& how, const nn::Continuation& from = {}) {
     if (!learned.trained()) return fit(x, y, group);
     check(how, x, y, group);
     learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
@@ -93,9 +92,7 @@ struct BiLstmAttention {
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    save_network(name, out, feature_schema, learned);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
   void load(std::istream& in, std::uint64_t feature_schema) {
     learned = load_network<Network>(name, in, feature_schema);
   }

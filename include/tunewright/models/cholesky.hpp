@@ -53,8 +53,7 @@ class Cholesky {
         const std::size_t i = first + r;
         double* row = a.data() + i * n;
         for (std::size_t j = 0; j < first; ++j) row[j] = rows[j * solve_lanes + r];
-        for (std::size_t j = first; j < i; ++j)
-          row[j] = (row[j] - dot(row, a.data() + j * n, j)) / a[j * n + j];
+        for (std::size_t j = first; j < i; ++j) row[j] = (row[j] - dot(row, a.data() + j * n, j)) / a[j * n + j];
         const double square = row[i] - dot(row, row, i);
         // What is left of the diagonal below that is rounding.
         if (!(square > 1e-15 * row[i]) || !std::isfinite(square)) return std::nullopt;
@@ -71,8 +70,7 @@ class Cholesky {
 
   /// v <- L^-1 v. O(n^2).
   void solve_lower(std::span<double> v) const {
-    for (std::size_t i = 0; i < n_; ++i)
-      v[i] = (v[i] - dot(lower_.data() + i * n_, v.data(), i)) / lower_[i * n_ + i];
+    for (std::size_t i = 0; i < n_; ++i) v[i] = (v[i] - dot(lower_.data() + i * n_, v.data(), i)) / lower_[i * n_ + i];
   }
   /// The same for each of the columns of v (n, solve_lanes).
   void solve_lower_lanes(std::span<double> v) const { solve_lanes_lower(lower_.data(), n_, n_, v.data()); }

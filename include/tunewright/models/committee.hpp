@@ -59,8 +59,7 @@ struct Committee {
   }
 
   /// Before the first fit every deviation is 1: labels lie in [0, 1].
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
-                              std::span<float> deviation) const {
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_predict_sizes("models::Committee", x, score.size());
     check_predict_sizes("models::Committee", x, deviation.size());
     if (members.empty()) {
@@ -103,11 +102,16 @@ struct Committee {
     weights.clear();
   }
 
-  [[nodiscard]] bool trained() const requires requires(const M& model) { static_cast<bool>(model.trained()); }
-  { return members.empty() ? static_cast<bool>(member.trained()) : static_cast<bool>(members[0].trained()); }
+  [[nodiscard]] bool trained() const
+    requires requires(const M& model) { static_cast<bool>(model.trained()); }
+  {
+    return members.empty() ? static_cast<bool>(member.trained()) : static_cast<bool>(members[0].trained());
+  }
 
   /// See EmbeddingCostModel.
-  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const requires EmbeddingCostModel<M> {
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const
+    requires EmbeddingCostModel<M>
+  {
     if (members.empty()) return member.embed(x);
     FeatureBatch out;
     with_members([&](const std::vector<M>& all) { out = all[0].embed(x); });
@@ -115,7 +119,9 @@ struct Committee {
   }
 
   /// See ParametricCostModel.
-  [[nodiscard]] std::span<float> parameters() requires ParametricCostModel<M> {
+  [[nodiscard]] std::span<float> parameters()
+    requires ParametricCostModel<M>
+  {
     if (weights.empty()) {
       for (M& one : members) {
         const std::span<float> own = one.parameters();
@@ -126,7 +132,9 @@ struct Committee {
   }
 
   /// See PersistentCostModel. Tensors of member k are named "k.<name>".
-  void save(std::ostream& out, std::uint64_t feature_schema) const requires PersistentCostModel<M> {
+  void save(std::ostream& out, std::uint64_t feature_schema) const
+    requires PersistentCostModel<M>
+  {
     std::vector<data::Tensor> tensors;
     std::map<std::string, std::string> metadata{{"members", std::to_string(members.size())}};
     with_members([&](const std::vector<M>& all) {
@@ -144,15 +152,16 @@ struct Committee {
     });
     save_tensors("models::Committee", out, feature_schema, tensors, std::move(metadata));
   }
-  void load(std::istream& in, std::uint64_t feature_schema) requires PersistentCostModel<M> {
+  void load(std::istream& in, std::uint64_t feature_schema)
+    requires PersistentCostModel<M>
+  {
     members = load_tensors("models::Committee", in, feature_schema, [&](const data::TensorFile& file) {
       const auto stored = file.metadata.find("members");
       const std::string count = stored == file.metadata.end() ? "no" : stored->second;
       std::vector<M> all;
       if (count == "0") return all;
       if (count != std::to_string(N)) {
-        throw std::runtime_error("the file holds " + count + " members, this committee has " +
-                                 std::to_string(N));
+        throw std::runtime_error("the file holds " + count + " members, this committee has " + std::to_string(N));
       }
       for (std::size_t k = 0; k < N; ++k) {
         std::stringstream stream;
@@ -175,8 +184,7 @@ struct Committee {
   };
 
   // As many programs of each group as it has, drawn with replacement, in their order.
-  static Lesson draw(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
-                     Rng rng) {
+  static Lesson draw(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group, Rng rng) {
     std::map<std::uint32_t, std::vector<std::size_t>> by_group;
     for (std::size_t p = 0; p < y.size(); ++p) by_group[group.empty() ? 0 : group[p]].push_back(p);
     std::vector<std::size_t> drawn;
@@ -218,8 +226,7 @@ struct Committee {
   std::vector<float> opinions(const FeatureBatch& x) const {
     std::vector<float> all(N * x.programs());
     with_members([&](const std::vector<M>& asked) {
-      for (std::size_t k = 0; k < N; ++k)
-        asked[k].predict(x, std::span(all).subspan(k * x.programs(), x.programs()));
+      for (std::size_t k = 0; k < N; ++k) asked[k].predict(x, std::span(all).subspan(k * x.programs(), x.programs()));
     });
     return all;
   }

@@ -40,9 +40,8 @@ namespace tunewright {
 /// Complexity: both linear in the rows; predict should stay under some microseconds a program, search calls
 ///             it most.
 template <class M>
-concept CostModel = std::copyable<M> &&
-    requires(const M model, M& own, const FeatureBatch& x, std::span<float> score, std::span<const float> y,
-             std::span<const std::uint32_t> group) {
+concept CostModel = std::copyable<M> && requires(const M model, M& own, const FeatureBatch& x, std::span<float> score,
+                                                 std::span<const float> y, std::span<const std::uint32_t> group) {
   { model.predict(x, score) } -> std::same_as<void>;
   { own.fit(x, y, group) } -> std::same_as<void>;
 };
@@ -60,33 +59,34 @@ concept ParametricCostModel = CostModel<M> && requires(M& own) {
 /// nothing it is `fit`; with no programs it changes nothing. `blocks` names the layers and their places in
 /// `parameters`.
 template <class M>
-concept FineTunableCostModel = ParametricCostModel<M> &&
+concept FineTunableCostModel =
+    ParametricCostModel<M> &&
     requires(const M model, M& own, const FeatureBatch& x, std::span<const float> y,
              std::span<const std::uint32_t> group, const nn::Training& how, const nn::Continuation& from) {
-  { own.train_from_current(x, y, group, how, from) } -> std::same_as<void>;
-  { model.training } -> std::convertible_to<nn::Training>;
-  { model.blocks() } -> std::convertible_to<std::span<const nn::ParameterBlock>>;
-};
+      { own.train_from_current(x, y, group, how, from) } -> std::same_as<void>;
+      { model.training } -> std::convertible_to<nn::Training>;
+      { model.blocks() } -> std::convertible_to<std::span<const nn::ParameterBlock>>;
+    };
 
 /// A model that scores programs for several platforms at once, one head each, from one description:
 /// `fit_heads` learns labels (P, heads), row-major, NaN where a program was not measured; `predict` is
 /// `predict_head` of head 0, and `fit` teaches that head alone.
 template <class M>
-concept MultiHeadCostModel = CostModel<M> &&
-    requires(const M model, M& own, const FeatureBatch& x, std::span<const float> labels,
-             std::span<const std::uint32_t> group, std::size_t head, std::span<float> score) {
-  { model.heads } -> std::convertible_to<std::size_t>;
-  { own.fit_heads(x, labels, group) } -> std::same_as<void>;
-  { model.predict_head(x, head, score) } -> std::same_as<void>;
-};
+concept MultiHeadCostModel =
+    CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, std::span<const float> labels,
+                             std::span<const std::uint32_t> group, std::size_t head, std::span<float> score) {
+      { model.heads } -> std::convertible_to<std::size_t>;
+      { own.fit_heads(x, labels, group) } -> std::same_as<void>;
+      { model.predict_head(x, head, score) } -> std::same_as<void>;
+    };
 
 /// A model that also says how sure it is: `deviation` [P] is one standard deviation in the unit of `score`,
 /// never negative, and infinite where the score is. `score` equals what `predict` gives.
 template <class M>
-concept UncertainCostModel = CostModel<M> &&
-    requires(const M model, const FeatureBatch& x, std::span<float> score, std::span<float> deviation) {
-  { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
-};
+concept UncertainCostModel =
+    CostModel<M> && requires(const M model, const FeatureBatch& x, std::span<float> score, std::span<float> deviation) {
+      { model.predict_with_deviation(x, score, deviation) } -> std::same_as<void>;
+    };
 
 /// A model that also places programs in a vector space where near means alike, for samplers that look for
 /// diversity: `embed` [P, E] gives exactly one row a program (zeros for a program without rows) and depends on
@@ -102,11 +102,11 @@ concept EmbeddingCostModel = CostModel<M> && requires(const M model, const Featu
 /// saved and loaded model predicts the same bits. Options that only matter while fitting (seed, threads, ...)
 /// are not stored.
 template <class M>
-concept PersistentCostModel = CostModel<M> &&
-    requires(const M model, M& own, std::ostream& out, std::istream& in, std::uint64_t feature_schema) {
-  { model.save(out, feature_schema) } -> std::same_as<void>;
-  { own.load(in, feature_schema) } -> std::same_as<void>;
-};
+concept PersistentCostModel =
+    CostModel<M> && requires(const M model, M& own, std::ostream& out, std::istream& in, std::uint64_t feature_schema) {
+      { model.save(out, feature_schema) } -> std::same_as<void>;
+      { own.load(in, feature_schema) } -> std::same_as<void>;
+    };
 
 namespace models {
 
@@ -123,12 +123,11 @@ inline void check_predict_sizes(const char* who, const FeatureBatch& x, std::siz
 inline void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups) {
   if (labels != x.programs()) {
     throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(labels) + " labels for " +
-                                std::to_string(x.programs()) +
-                                " programs; pass one y a program, 0 for a failed one");
+                                std::to_string(x.programs()) + " programs; pass one y a program, 0 for a failed one");
   }
   if (groups != 0 && groups != x.programs()) {
-    throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(groups) +
-                                " group numbers for " + std::to_string(x.programs()) +
+    throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(groups) + " group numbers for " +
+                                std::to_string(x.programs()) +
                                 " programs; pass one a program, or none for a single task");
   }
 }

@@ -84,8 +84,7 @@ struct GaussianProcess {
   }
 
   /// Before the first fit every deviation is 1: labels lie in [0, 1].
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
-                              std::span<float> deviation) const {
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_predict_sizes("models::GaussianProcess", x, score.size());
     check_predict_sizes("models::GaussianProcess", x, deviation.size());
     answer(x, "predict_with_deviation", score, deviation);
@@ -150,42 +149,38 @@ struct GaussianProcess {
     const std::size_t columns = learned.vectors.columns();
     std::vector<data::Tensor> tensors;
     learned.vectors.keep(tensors);
-    tensors.push_back(
-        data::Tensor::of("kernel", std::vector<std::uint8_t>{static_cast<std::uint8_t>(learned.kernel)}));
+    tensors.push_back(data::Tensor::of("kernel", std::vector<std::uint8_t>{static_cast<std::uint8_t>(learned.kernel)}));
     tensors.push_back(
         data::Tensor::of("numbers", std::vector<double>{learned.length_scale, learned.noise, learned.mean}));
     tensors.push_back(data::Tensor::of("labels", learned.labels));
-    tensors.push_back(data::Tensor::of("inputs", {learned.labels.size(), columns},
-                                       std::span<const double>(learned.inputs)));
+    tensors.push_back(
+        data::Tensor::of("inputs", {learned.labels.size(), columns}, std::span<const double>(learned.inputs)));
     save_tensors("models::GaussianProcess", out, feature_schema, tensors);
   }
   void load(std::istream& in, std::uint64_t feature_schema) {
-    learned =
-        load_tensors("models::GaussianProcess", in, feature_schema, [this](const data::TensorFile& file) {
-          Learned next;
-          next.vectors = ProgramVectors::kept(file);
-          const auto which = file.at("kernel").values<std::uint8_t>();
-          const auto numbers = file.at("numbers").values<double>();
-          next.labels = file.at("labels").values<double>();
-          next.inputs = file.at("inputs").values<double>();
-          if (which.size() != 1 || which[0] > 1 || numbers.size() != 3 ||
-              next.inputs.size() != next.labels.size() * next.vectors.columns())
-            throw std::runtime_error("the tensors do not belong to one model");
-          for (const std::vector<double>* all :
-               {&numbers, &std::as_const(next.labels), &std::as_const(next.inputs)}) {
-            for (const double number : *all) {
-              if (!std::isfinite(number)) throw std::runtime_error("a number is not finite");
-            }
-          }
-          next.kernel = static_cast<Kernel>(which[0]);
-          next.length_scale = numbers[0];
-          next.noise = numbers[1];
-          next.mean = numbers[2];
-          if (!(next.length_scale > 0) || next.noise < 0)
-            throw std::runtime_error("length scale or noise is out of range");
-          if (!next.labels.empty()) complete(next);
-          return next;
-        });
+    learned = load_tensors("models::GaussianProcess", in, feature_schema, [this](const data::TensorFile& file) {
+      Learned next;
+      next.vectors = ProgramVectors::kept(file);
+      const auto which = file.at("kernel").values<std::uint8_t>();
+      const auto numbers = file.at("numbers").values<double>();
+      next.labels = file.at("labels").values<double>();
+      next.inputs = file.at("inputs").values<double>();
+      if (which.size() != 1 || which[0] > 1 || numbers.size() != 3 ||
+          next.inputs.size() != next.labels.size() * next.vectors.columns())
+        throw std::runtime_error("the tensors do not belong to one model");
+      for (const std::vector<double>* all : {&numbers, &std::as_const(next.labels), &std::as_const(next.inputs)}) {
+        for (const double number : *all) {
+          if (!std::isfinite(number)) throw std::runtime_error("a number is not finite");
+        }
+      }
+      next.kernel = static_cast<Kernel>(which[0]);
+      next.length_scale = numbers[0];
+      next.noise = numbers[1];
+      next.mean = numbers[2];
+      if (!(next.length_scale > 0) || next.noise < 0) throw std::runtime_error("length scale or noise is out of range");
+      if (!next.labels.empty()) complete(next);
+      return next;
+    });
   }
 
  private:
@@ -223,8 +218,8 @@ struct GaussianProcess {
     std::vector<double> out(n * n, 0.0);
     parallel_for(n, n < 200 ? 1 : threads, [&](std::size_t i) {
       for (std::size_t j = 0; j < i; ++j)
-        out[i * n + j] = square_distance(of.inputs.data() + chosen[i] * columns,
-                                         of.inputs.data() + chosen[j] * columns, columns);
+        out[i * n + j] =
+            square_distance(of.inputs.data() + chosen[i] * columns, of.inputs.data() + chosen[j] * columns, columns);
     });
     return out;
   }
@@ -244,8 +239,7 @@ struct GaussianProcess {
     factor.solve_lower(y);
     // Labels that do not vary leave a small signal, so that deviations still say what is far away.
     const double signal = std::max(dot(y.data(), y.data(), y.size()) / n, 1e-6);
-    return {signal, -0.5 * (n * std::log(signal) + factor.log_determinant() + n +
-                            n * std::log(2 * std::numbers::pi))};
+    return {signal, -0.5 * (n * std::log(signal) + factor.log_determinant() + n + n * std::log(2 * std::numbers::pi))};
   }
 
   // Length scale and noise: those given, or the likeliest of the grid.
@@ -294,16 +288,13 @@ struct GaussianProcess {
     next.factor.solve(next.coefficients);
   }
 
-  void answer(const FeatureBatch& x, const char* where, std::span<float> score,
-              std::span<float> deviation) const {
-    if (!learned.labels.empty())
-      learned.vectors.check_width(std::string("models::GaussianProcess::") + where, x);
+  void answer(const FeatureBatch& x, const char* where, std::span<float> score, std::span<float> deviation) const {
+    if (!learned.labels.empty()) learned.vectors.check_width(std::string("models::GaussianProcess::") + where, x);
     constexpr std::size_t chunk = solve_lanes;  // programs
-    parallel_for((x.programs() + chunk - 1) / chunk, x.programs() <= chunk ? 1 : threads,
-                 [&](std::size_t part) {
-                   const std::size_t first = part * chunk, last = std::min(x.programs(), first + chunk);
-                   answer_some(x, first, last, score, deviation);
-                 });
+    parallel_for((x.programs() + chunk - 1) / chunk, x.programs() <= chunk ? 1 : threads, [&](std::size_t part) {
+      const std::size_t first = part * chunk, last = std::min(x.programs(), first + chunk);
+      answer_some(x, first, last, score, deviation);
+    });
   }
 
   // Programs [first, last), as many as are solved for at once at most.

@@ -127,16 +127,14 @@ struct Gbdt {
   }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    gbdt::save(ensemble, out, feature_schema);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const { gbdt::save(ensemble, out, feature_schema); }
   void load(std::istream& in, std::uint64_t feature_schema) { ensemble = gbdt::load(in, feature_schema); }
 
  private:
   template <class Value>
   [[noreturn]] static void refuse(const char* what, Value value, const char* range) {
-    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) +
-                                "; choose " + range);
+    throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " +
+                                range);
   }
   void check_options() const {
     const auto share = [](const char* what, float value) {
@@ -159,9 +157,8 @@ struct Gbdt {
   }
   void check_width(const char* where, const FeatureBatch& x) const {
     if (x.rows() == 0 || x.columns() == ensemble.columns) return;
-    throw std::invalid_argument(std::string("models::Gbdt::") + where + ": rows of " +
-                                std::to_string(x.columns()) + " features, but the model was trained on " +
-                                std::to_string(ensemble.columns) +
+    throw std::invalid_argument(std::string("models::Gbdt::") + where + ": rows of " + std::to_string(x.columns()) +
+                                " features, but the model was trained on " + std::to_string(ensemble.columns) +
                                 "; use the featurizer it was trained with");
   }
   gbdt::BoostingRules boosting_rules() const {

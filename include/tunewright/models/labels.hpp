@@ -34,9 +34,8 @@ inline void check_lesson(const char* who, const FeatureBatch& x, std::span<const
   const std::span<const float> values = x.values();
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::isnan(values[i])) {
-      throw std::invalid_argument(std::string(who) + "::fit: column " + std::to_string(i % x.columns()) +
-                                  " of row " + std::to_string(i / x.columns()) +
-                                  " is not a number; use features that are");
+      throw std::invalid_argument(std::string(who) + "::fit: column " + std::to_string(i % x.columns()) + " of row " +
+                                  std::to_string(i / x.columns()) + " is not a number; use features that are");
     }
   }
 }
@@ -55,8 +54,7 @@ struct LabelsOfFirstHead {
 inline void check_head(const char* who, std::size_t head, std::size_t heads) {
   if (head < heads) return;
   throw std::invalid_argument(std::string(who) + "::predict_head: head " + std::to_string(head) +
-                              " of a model that has " + std::to_string(heads) +
-                              "; heads are numbered from 0");
+                              " of a model that has " + std::to_string(heads) + "; heads are numbered from 0");
 }
 
 }  // namespace tunewright::models

@@ -60,8 +60,7 @@ struct Linear {
   }
 
   /// Before the first fit every deviation is 1: labels lie in [0, 1].
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
-                              std::span<float> deviation) const {
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_predict_sizes("models::Linear", x, score.size());
     check_predict_sizes("models::Linear", x, deviation.size());
     const std::size_t columns = weights.size();
@@ -70,8 +69,7 @@ struct Linear {
       deviation[p] = std::abs(score[p]);  // where there is no program
       if (z == nullptr) return;
       double square = offset_variance;
-      for (std::size_t c = 0; c < columns; ++c)
-        square += z[c] * dot(variance.data() + c * columns, z, columns);
+      for (std::size_t c = 0; c < columns; ++c) square += z[c] * dot(variance.data() + c * columns, z, columns);
       deviation[p] = columns == 0 ? 1.0F : static_cast<float>(std::sqrt(std::max(square, 0.0)));
     });
   }
@@ -81,8 +79,7 @@ struct Linear {
     FeatureBatch out(std::max<std::size_t>(weights.size(), 1));
     each(x, "embed", [&](std::size_t, const double* z) {
       const auto row = out.append_row();
-      for (std::size_t c = 0; z != nullptr && c < weights.size(); ++c)
-        row[c] = static_cast<float>(weights[c] * z[c]);
+      for (std::size_t c = 0; z != nullptr && c < weights.size(); ++c) row[c] = static_cast<float>(weights[c] * z[c]);
       out.close_program();
     });
     return out;
@@ -122,8 +119,7 @@ struct Linear {
       model.variance = file.at("variance").values<double>();
       const auto offsets = file.at("offset").values<double>();
       const std::size_t columns = model.vectors.columns();
-      if (model.weights.size() != columns || model.variance.size() != columns * columns ||
-          offsets.size() != 2)
+      if (model.weights.size() != columns || model.variance.size() != columns * columns || offsets.size() != 2)
         throw std::runtime_error("the tensors do not belong to one width");
       model.offset = offsets[0];
       model.offset_variance = offsets[1];
@@ -145,8 +141,8 @@ struct Linear {
     if (!weights.empty()) vectors.check_width(std::string("models::Linear::") + where, x);
     std::vector<double> z(std::max<std::size_t>(weights.size(), 1));
     for (std::size_t p = 0; p < x.programs(); ++p) {
-      const bool described = weights.empty() ? !x.program(p).empty()
-                                             : vectors.standardise(x, p, std::span(z).first(weights.size()));
+      const bool described =
+          weights.empty() ? !x.program(p).empty() : vectors.standardise(x, p, std::span(z).first(weights.size()));
       f(p, described ? z.data() : nullptr);
     }
   }

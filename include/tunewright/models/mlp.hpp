@@ -77,13 +77,11 @@ struct Mlp {
     learn(x, labels, group);
   }
   /// See FineTunableCostModel; trains head 0.
-  void train_from_current(const FeatureBatch& x, std::span<const float> y,
-                          std::span<const std::uint32_t> group, const nn::Training& how,
-                          const nn::Continuation& from = {}) {
+  void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
+                          const nn::Training& how, const nn::Continuation& from = {}) {
     if (!learned.trained()) return fit(x, y, group);
     check(how, x, y, 1, group);
-    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()),
-                         group, from);
+    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
   }
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
@@ -91,9 +89,7 @@ struct Mlp {
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    save_network(name, out, feature_schema, learned);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
   void load(std::istream& in, std::uint64_t feature_schema) {
     learned = load_network<Network>(name, in, feature_schema);
   }
@@ -105,8 +101,7 @@ struct Mlp {
     if (x.rows() == 0)
       learned = {};
     else
-      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, heads), x, labels,
-                  group);
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, heads), x, labels, group);
   }
 
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y, std::size_t labels,

@@ -35,8 +35,8 @@ void save_network(const char* who, std::ostream& out, std::uint64_t feature_sche
           data::Tensor::of(block.name, {block.rows, block.columns}, all.subspan(block.first, block.size())));
     tensors.push_back(data::Tensor::of("input_scale", state.scale().magnitude));
     if (network->statistics() > 0)
-      tensors.push_back(data::Tensor::of("statistics", {network->statistics()},
-                                         std::span<const float>(state.weights().statistics)));
+      tensors.push_back(
+          data::Tensor::of("statistics", {network->statistics()}, std::span<const float>(state.weights().statistics)));
     for (const auto& [name, value] : network->shape()) metadata["shape." + name] = std::to_string(value);
   }
   save_tensors(who, out, feature_schema, tensors, std::move(metadata));
@@ -60,8 +60,8 @@ inline std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t row
   std::size_t wanted = rows * columns, stored = 1;
   for (const std::size_t extent : tensor.shape) stored *= extent;
   if (stored != wanted)
-    throw std::runtime_error("tensor '" + tensor.name + "' has " + std::to_string(stored) +
-                             " elements, not " + std::to_string(wanted));
+    throw std::runtime_error("tensor '" + tensor.name + "' has " + std::to_string(stored) + " elements, not " +
+                             std::to_string(wanted));
   std::vector<float> values = tensor.values<float>();
   for (const float value : values) {
     if (!std::isfinite(value)) throw std::runtime_error("tensor '" + tensor.name + "' is not finite");
@@ -73,8 +73,7 @@ inline std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t row
 
 /// Reads what `save_network` wrote; see PersistentCostModel.
 template <class Network>
-[[nodiscard]] nn::NetworkState<Network> load_network(const char* who, std::istream& in,
-                                                     std::uint64_t feature_schema) {
+[[nodiscard]] nn::NetworkState<Network> load_network(const char* who, std::istream& in, std::uint64_t feature_schema) {
   using namespace network_persistence_detail;
   return load_tensors(who, in, feature_schema, [](const data::TensorFile& file) {
     nn::NetworkState<Network> state;

@@ -72,13 +72,12 @@ struct PatternAware {
     if (x.rows() == 0)
       learned = {};
     else
-      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), dataflow_columns, hidden, 1),
-                  x, y, group);
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), dataflow_columns, hidden, 1), x, y,
+                  group);
   }
   /// See FineTunableCostModel.
-  void train_from_current(const FeatureBatch& x, std::span<const float> y,
-                          std::span<const std::uint32_t> group, const nn::Training& how,
-                          const nn::Continuation& from = {}) {
+  void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
+                          const nn::Training& how, const nn::Continuation& from = {}) {
     if (!learned.trained()) return fit(x, y, group);
     check(how, x, y, group);
     learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
@@ -89,9 +88,7 @@ struct PatternAware {
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    save_network(name, out, feature_schema, learned);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
   void load(std::istream& in, std::uint64_t feature_schema) {
     learned = load_network<Network>(name, in, feature_schema);
   }
@@ -105,8 +102,7 @@ struct PatternAware {
     require(hidden > 0 && hidden % 8 == 0, name, "hidden", static_cast<double>(hidden),
             "a multiple of 8, for four heads over half of it");
     require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
-    require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns),
-            "at least 1");
+    require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns), "at least 1");
     check_lesson(name, x, y, 1, group);
     if (x.rows() > 0 && x.columns() < dataflow_columns + 2) {
       throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +

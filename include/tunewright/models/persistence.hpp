@@ -16,8 +16,7 @@ namespace tunewright::models {
 /// Keeps the tensors of a model of type `who` ("models::Gbdt"), with the metadata that PersistentCostModel
 /// asks for: "model" and "feature_schema".
 inline void save_tensors(const char* who, std::ostream& out, std::uint64_t feature_schema,
-                         std::span<const data::Tensor> tensors,
-                         std::map<std::string, std::string> metadata = {}) {
+                         std::span<const data::Tensor> tensors, std::map<std::string, std::string> metadata = {}) {
   metadata["model"] = who;
   metadata["feature_schema"] = std::to_string(feature_schema);
   data::write_safetensors(out, tensors, metadata);
@@ -32,8 +31,7 @@ auto load_tensors(const char* who, std::istream& in, std::uint64_t feature_schem
     const data::TensorFile file = data::read_safetensors(in);
     const auto text = [&](const char* key) {
       const auto found = file.metadata.find(key);
-      if (found == file.metadata.end())
-        throw std::runtime_error(std::string("the metadata lack '") + key + "'");
+      if (found == file.metadata.end()) throw std::runtime_error(std::string("the metadata lack '") + key + "'");
       return found->second;
     };
     if (text("model") != who) throw std::runtime_error("the file holds a '" + text("model") + "'");

@@ -82,13 +82,11 @@ struct PrimitiveAttention {
     learn(x, labels, group);
   }
   /// See FineTunableCostModel; trains head 0.
-  void train_from_current(const FeatureBatch& x, std::span<const float> y,
-                          std::span<const std::uint32_t> group, const nn::Training& how,
-                          const nn::Continuation& from = {}) {
+  void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
+                          const nn::Training& how, const nn::Continuation& from = {}) {
     if (!learned.trained()) return fit(x, y, group);
     check(how, x, y, 1, group);
-    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()),
-                         group, from);
+    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
   }
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
@@ -96,9 +94,7 @@ struct PrimitiveAttention {
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    save_network(name, out, feature_schema, learned);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
   void load(std::istream& in, std::uint64_t feature_schema) {
     learned = load_network<Network>(name, in, feature_schema);
   }
@@ -110,16 +106,16 @@ struct PrimitiveAttention {
     if (x.rows() == 0)
       learned = {};
     else
-      learned.fit({name, training, dropout, seed, threads},
-                  Network(x.columns(), width, attention_heads, heads), x, labels, group);
+      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), width, attention_heads, heads), x,
+                  labels, group);
   }
 
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y, std::size_t labels,
              std::span<const std::uint32_t> group) const {
     how.check(name);
     require(attention_heads > 0, name, "attention_heads", static_cast<double>(attention_heads), "at least 1");
-    require(width > 0 && width % 4 == 0 && width % attention_heads == 0, name, "width",
-            static_cast<double>(width), "a positive multiple of 4 and of attention_heads");
+    require(width > 0 && width % 4 == 0 && width % attention_heads == 0, name, "width", static_cast<double>(width),
+            "a positive multiple of 4 and of attention_heads");
     require(heads > 0 && heads <= 1024, name, "heads", static_cast<double>(heads), "1 to 1024");
     require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
     check_lesson(name, x, y, labels, group);

@@ -81,8 +81,7 @@ struct ProgramVectors {
 
   /// As tensors, and back.
   void keep(std::vector<data::Tensor>& tensors) const {
-    tensors.push_back(
-        data::Tensor::of("rows_as", std::vector<std::uint8_t>{static_cast<std::uint8_t>(rows)}));
+    tensors.push_back(data::Tensor::of("rows_as", std::vector<std::uint8_t>{static_cast<std::uint8_t>(rows)}));
     tensors.push_back(data::Tensor::of("mean", mean));
     tensors.push_back(data::Tensor::of("deviation", deviation));
   }

@@ -40,8 +40,7 @@ struct Random {
       std::uint64_t state = mix64(seed + 0x9e3779b97f4a7c15ULL);
       for (const float value : rows) {
         // Both zeros are one value to every other model.
-        state =
-            mix64(state + std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value) + 0x9e3779b97f4a7c15ULL);
+        state = mix64(state + std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value) + 0x9e3779b97f4a7c15ULL);
       }
       score[p] = static_cast<float>(state >> 40) * 0x1.0p-24F;
     }

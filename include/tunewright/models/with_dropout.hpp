@@ -20,9 +20,8 @@ namespace tunewright::models {
 
 /// A network that can be asked without a share of its units.
 template <class M>
-concept ThinnableCostModel = CostModel<M> &&
-    requires(const M model, M& own, const FeatureBatch& x, float share, std::uint64_t pass,
-             std::span<float> score) {
+concept ThinnableCostModel = CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, float share,
+                                                      std::uint64_t pass, std::span<float> score) {
   { model.predict_thinned(x, share, pass, score) } -> std::same_as<void>;
   { own.dropout } -> std::convertible_to<float&>;
 };
@@ -52,8 +51,7 @@ struct WithDropout {
     predict_with_deviation(x, score, deviation);
   }
 
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score,
-                              std::span<float> deviation) const {
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
     check_options();
     check_predict_sizes(name, x, score.size());
     check_predict_sizes(name, x, deviation.size());
@@ -90,16 +88,29 @@ struct WithDropout {
     model = std::move(next);
   }
 
-  [[nodiscard]] bool trained() const noexcept requires requires(const M m) { m.trained(); }
-  { return model.trained(); }
-  [[nodiscard]] std::span<float> parameters() requires ParametricCostModel<M> { return model.parameters(); }
-  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const requires EmbeddingCostModel<M> {
+  [[nodiscard]] bool trained() const noexcept
+    requires requires(const M m) { m.trained(); }
+  {
+    return model.trained();
+  }
+  [[nodiscard]] std::span<float> parameters()
+    requires ParametricCostModel<M>
+  {
+    return model.parameters();
+  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const
+    requires EmbeddingCostModel<M>
+  {
     return model.embed(x);
   }
-  void save(std::ostream& out, std::uint64_t feature_schema) const requires PersistentCostModel<M> {
+  void save(std::ostream& out, std::uint64_t feature_schema) const
+    requires PersistentCostModel<M>
+  {
     model.save(out, feature_schema);
   }
-  void load(std::istream& in, std::uint64_t feature_schema) requires PersistentCostModel<M> {
+  void load(std::istream& in, std::uint64_t feature_schema)
+    requires PersistentCostModel<M>
+  {
     model.load(in, feature_schema);
   }
 

@@ -64,9 +64,8 @@ struct SelfAttention {
   SelfAttention(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads)
       : width(d), heads(number_of_heads) {
     if (heads == 0 || width % heads != 0) {
-      throw std::invalid_argument("nn::SelfAttention: " + std::to_string(heads) +
-                                  " heads do not divide a width of " + std::to_string(width) +
-                                  "; give a divisor");
+      throw std::invalid_argument("nn::SelfAttention: " + std::to_string(heads) + " heads do not divide a width of " +
+                                  std::to_string(width) + "; give a divisor");
     }
     const float bound = std::sqrt(6.0F / static_cast<float>(4 * d));
     in.in = d;

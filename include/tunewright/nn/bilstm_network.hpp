@@ -49,10 +49,7 @@ class BiLstmNetwork {
   };
 
   BiLstmNetwork(std::size_t columns, Sizes sizes, std::size_t heads)
-      : columns_(columns),
-        sizes_(sizes),
-        heads_(heads),
-        input_(layout_, "encoder.input", columns, sizes.width) {
+      : columns_(columns), sizes_(sizes), heads_(heads), input_(layout_, "encoder.input", columns, sizes.width) {
     for (std::size_t l = 0; l < sizes.layers; ++l) {
       lstm_.emplace_back(layout_, "encoder.lstm." + std::to_string(l), l == 0 ? sizes.width : 2 * sizes.width,
                          sizes.width);
@@ -68,8 +65,7 @@ class BiLstmNetwork {
   }
   template <class ByName>
   [[nodiscard]] static BiLstmNetwork of_shape(ByName&& by) {
-    return BiLstmNetwork(by("columns"), {by("width"), by("layers"), by("attention_heads"), by("steps")},
-                         by("heads"));
+    return BiLstmNetwork(by("columns"), {by("width"), by("layers"), by("attention_heads"), by("steps")}, by("heads"));
   }
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
   [[nodiscard]] const ParameterLayout& layout() const noexcept { return layout_; }
@@ -83,8 +79,7 @@ class BiLstmNetwork {
   }
 
   void load(const Programs& programs, Trace& t) const {
-    gather(
-        programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
+    gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
     t.order.set(t.offsets);
     t.order.sort(t.rows, t.in_time);
   }

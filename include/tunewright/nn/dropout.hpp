@@ -11,10 +11,9 @@ namespace tunewright::nn {
 
 /// What a pass through a network is for.
 struct Pass {
-  bool training =
-      false;          ///< statistics of the batch are used and gathered; every program is thinned by itself
-  float dropout = 0;  ///< share of units left out, in [0, 1)
-  Rng rng{};          ///< of this step of training, or of this thinned copy of the network
+  bool training = false;  ///< statistics of the batch are used and gathered; every program is thinned by itself
+  float dropout = 0;      ///< share of units left out, in [0, 1)
+  Rng rng{};              ///< of this step of training, or of this thinned copy of the network
 };
 
 /// Leaves out units at random and multiplies the others by 1 / (1 - share).
@@ -27,8 +26,7 @@ struct Pass {
 /// Determinism: which units are left out depends on the pass, `layer`, the program's position in the
 ///              mini-batch and the unit only.
 template <class T>
-void dropout(const Pass& pass, std::uint64_t layer, std::size_t first_program, Matrix<T>& h,
-             Matrix<T>& mask) {
+void dropout(const Pass& pass, std::uint64_t layer, std::size_t first_program, Matrix<T>& h, Matrix<T>& mask) {
   if (pass.dropout <= 0) return;
   mask.resize(h.rows(), h.columns());
   const T kept = static_cast<T>(1 / (1 - static_cast<double>(pass.dropout)));

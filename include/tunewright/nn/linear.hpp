@@ -36,8 +36,7 @@ struct Linear {
     y.resize(x.rows(), out);
     const T* w = parameters + weight;
     if (out == 1) {
-      for (std::size_t r = 0; r < x.rows(); ++r)
-        *y.row(r) = matrix_detail::dot(x.row(r), w, in) + parameters[bias];
+      for (std::size_t r = 0; r < x.rows(); ++r) *y.row(r) = matrix_detail::dot(x.row(r), w, in) + parameters[bias];
       return;
     }
     multiply<T>(x.view(), View<const T>{w, in, out, out}, y.view());
@@ -55,8 +54,7 @@ struct Linear {
 
   /// Without `dx` where nothing below learns.
   template <class T>
-  void backward(const T* parameters, T* gradient, const Matrix<T>& x, const Matrix<T>& dy,
-                Matrix<T>* dx) const {
+  void backward(const T* parameters, T* gradient, const Matrix<T>& x, const Matrix<T>& dy, Matrix<T>* dx) const {
     add_transposed_multiply<T>(x.view(), dy.view(), View<T>{gradient + weight, in, out, out});
     for (std::size_t r = 0; r < dy.rows(); ++r) array(gradient + bias, out) += array(dy.row(r), out);
     if (dx == nullptr) return;
@@ -76,8 +74,7 @@ struct Residual {
   Linear inner;
 
   Residual() = default;
-  Residual(ParameterLayout& layout, const std::string& name, std::size_t width)
-      : inner(layout, name, width, width) {}
+  Residual(ParameterLayout& layout, const std::string& name, std::size_t width) : inner(layout, name, width, width) {}
 
   /// `active` keeps max(x W + b, 0) for `backward`.
   template <class T>
@@ -98,9 +95,8 @@ struct Residual {
                                View<T>{gradient + inner.weight, inner.in, inner.out, inner.out});
     for (std::size_t r = 0; r < d.rows(); ++r)
       array(gradient + inner.bias, inner.out) += array(scratch.row(r), inner.out);
-    multiply_transposed<T>(scratch.view(),
-                           View<const T>{parameters + inner.weight, inner.in, inner.out, inner.out}, d.view(),
-                           true);
+    multiply_transposed<T>(scratch.view(), View<const T>{parameters + inner.weight, inner.in, inner.out, inner.out},
+                           d.view(), true);
   }
 };
 

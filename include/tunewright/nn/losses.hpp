@@ -23,9 +23,8 @@ template <class T>
 [[nodiscard]] std::vector<std::uint32_t> descending(std::span<const T> value) {
   std::vector<std::uint32_t> order(value.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return value[a] != value[b] ? value[a] > value[b] : a < b;
-  });
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return value[a] != value[b] ? value[a] > value[b] : a < b; });
   return order;
 }
 
@@ -57,8 +56,7 @@ T lambda_rank(std::span<const T> score, std::span<const T> y, std::span<T> gradi
   }
   // Sorted by label, i is never worse than what follows; pairs of equal labels have equal gains and vanish.
   const T log2_e = static_cast<T>(1.4426950408889634);
-  Eigen::Array<T, Eigen::Dynamic, 1> weight(static_cast<Eigen::Index>(n)),
-      wrong(static_cast<Eigen::Index>(n));
+  Eigen::Array<T, Eigen::Dynamic, 1> weight(static_cast<Eigen::Index>(n)), wrong(static_cast<Eigen::Index>(n));
   T loss = 0;
   for (std::size_t i = 0; i + 1 < n; ++i) {
     const std::size_t rest = n - i - 1;
@@ -144,9 +142,8 @@ T loss_of(const Training& training, std::span<const T> score, std::span<const T>
     if (!std::isnan(y[i])) known.push_back(static_cast<std::uint32_t>(i));
   }
   if (by_task) {
-    std::sort(known.begin(), known.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return group[a] != group[b] ? group[a] < group[b] : a < b;
-    });
+    std::sort(known.begin(), known.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
   }
   T loss = 0;
   std::vector<T> s, label, slope;
@@ -166,9 +163,7 @@ T loss_of(const Training& training, std::span<const T> score, std::span<const T>
       case Loss::Pairwise: loss += losses::pairwise<T>(scores, labels, slope); break;
       case Loss::MeanSquared: loss += losses::mean_squared<T>(scores, labels, false, slope); break;
       case Loss::WeightedMeanSquared: loss += losses::mean_squared<T>(scores, labels, true, slope); break;
-      case Loss::Quantile:
-        loss += losses::pinball<T>(scores, labels, static_cast<T>(training.quantile), slope);
-        break;
+      case Loss::Quantile: loss += losses::pinball<T>(scores, labels, static_cast<T>(training.quantile), slope); break;
     }
     for (std::size_t i = first; i < last; ++i) gradient[known[i]] += slope[i - first];
     first = last;

@@ -32,9 +32,8 @@ struct TimeOrder {
     std::vector<std::uint32_t> program(offsets.size() - 1);
     std::iota(program.begin(), program.end(), 0U);
     const auto length = [&](std::uint32_t p) { return offsets[p + 1] - offsets[p]; };
-    std::sort(program.begin(), program.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return length(a) != length(b) ? length(a) > length(b) : a < b;
-    });
+    std::sort(program.begin(), program.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
     starts.assign(1, 0);
     row.clear();
     for (std::uint32_t t = 0; row.size() < offsets.back(); ++t) {
@@ -202,8 +201,7 @@ struct BidirectionalLstm {
 
   BidirectionalLstm() = default;
   BidirectionalLstm(ParameterLayout& layout, const std::string& name, std::size_t in, std::size_t cells)
-      : way{Lstm(layout, name + ".forward", in, cells, false),
-            Lstm(layout, name + ".backward", in, cells, true)} {}
+      : way{Lstm(layout, name + ".forward", in, cells, false), Lstm(layout, name + ".backward", in, cells, true)} {}
 
   template <class T>
   void forward(const T* w, const Matrix<T>& x, const TimeOrder& order, Trace<T>& t, Matrix<T>& y) const {
@@ -214,8 +212,8 @@ struct BidirectionalLstm {
       way[i].forward(w, x, order, t[i], y.view().block(0, x.rows(), i * cells, cells));
   }
   template <class T>
-  void backward(const T* w, T* g, const Matrix<T>& x, const TimeOrder& order, Trace<T>& t,
-                const Matrix<T>& dy, Matrix<T>& dx) const {
+  void backward(const T* w, T* g, const Matrix<T>& x, const TimeOrder& order, Trace<T>& t, const Matrix<T>& dy,
+                Matrix<T>& dx) const {
     const std::size_t cells = way[0].hidden;
     dx.resize(x.rows(), x.columns());
     dx.fill(T{0});

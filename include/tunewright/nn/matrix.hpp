@@ -25,11 +25,12 @@ struct View {
   std::size_t stride = 0;
 
   [[nodiscard]] T* row(std::size_t r) const noexcept { return data + r * stride; }
-  [[nodiscard]] View block(std::size_t row0, std::size_t count, std::size_t column0,
-                           std::size_t width) const noexcept {
+  [[nodiscard]] View block(std::size_t row0, std::size_t count, std::size_t column0, std::size_t width) const noexcept {
     return {data + row0 * stride + column0, count, width, stride};
   }
-  operator View<const T>() const noexcept requires(!std::is_const_v<T>) {
+  operator View<const T>() const noexcept
+    requires(!std::is_const_v<T>)
+  {
     return {data, rows, columns, stride};
   }
 };
@@ -96,9 +97,9 @@ template <class T>
 auto map(View<T> view) {
   using Plain = Eigen::Matrix<std::remove_const_t<T>, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   using Shape = std::conditional_t<std::is_const_v<T>, const Plain, Plain>;
-  return Eigen::Map<Shape, 0, Eigen::OuterStride<>>(
-      view.data, static_cast<Eigen::Index>(view.rows), static_cast<Eigen::Index>(view.columns),
-      Eigen::OuterStride<>(static_cast<Eigen::Index>(view.stride)));
+  return Eigen::Map<Shape, 0, Eigen::OuterStride<>>(view.data, static_cast<Eigen::Index>(view.rows),
+                                                    static_cast<Eigen::Index>(view.columns),
+                                                    Eigen::OuterStride<>(static_cast<Eigen::Index>(view.stride)));
 }
 
 }  // namespace matrix_detail
@@ -119,13 +120,12 @@ template <class T>
 
 /// False where `vector_product` cannot be used.
 template <class T>
-[[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b,
-                                    View<T> out, bool add) {
+[[nodiscard]] bool multiply_vectors(View<const T> a, bool transpose_a, View<const T> b, bool transpose_b, View<T> out,
+                                    bool add) {
   if constexpr (std::is_same_v<T, float>) {
     if (!vector_product::available()) return false;
     const auto operand = [](View<const float> x, bool transposed) {
-      return transposed ? vector_product::Operand{x.data, 1, x.stride}
-                        : vector_product::Operand{x.data, x.stride, 1};
+      return transposed ? vector_product::Operand{x.data, 1, x.stride} : vector_product::Operand{x.data, x.stride, 1};
     };
     vector_product::multiply(operand(a, transpose_a), operand(b, transpose_b), out.data, out.stride, out.rows,
                              out.columns, transpose_a ? a.rows : a.columns, add);
@@ -154,8 +154,8 @@ void multiply(std::type_identity_t<View<const T>> a, std::type_identity_t<View<c
 
 /// out = a b^T, or out += a b^T if `add`, (M, K) (N, K).
 template <class T>
-void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b,
-                         View<T> out, bool add = false) {
+void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identity_t<View<const T>> b, View<T> out,
+                         bool add = false) {
   const bool small = matrix_detail::small(out.rows, out.columns, a.columns);
   if (!small && matrix_detail::multiply_vectors<T>(a, false, b, true, out, add)) return;
   if (!add) {
@@ -163,8 +163,7 @@ void multiply_transposed(std::type_identity_t<View<const T>> a, std::type_identi
   }
   if (small) {
     for (std::size_t i = 0; i < out.rows; ++i)
-      for (std::size_t j = 0; j < out.columns; ++j)
-        out.row(i)[j] += matrix_detail::dot(a.row(i), b.row(j), a.columns);
+      for (std::size_t j = 0; j < out.columns; ++j) out.row(i)[j] += matrix_detail::dot(a.row(i), b.row(j), a.columns);
     return;
   }
   matrix_detail::map(out).noalias() += matrix_detail::map(a) * matrix_detail::map(b).transpose();

@@ -48,9 +48,7 @@ class MlpNetwork {
   }
 
   /// What the constructor was given, by name; `of_shape` turns it into a network again.
-  [[nodiscard]] NetworkShape shape() const {
-    return {{"columns", columns_}, {"hidden", hidden_}, {"heads", heads_}};
-  }
+  [[nodiscard]] NetworkShape shape() const { return {{"columns", columns_}, {"hidden", hidden_}, {"heads", heads_}}; }
   template <class ByName>
   [[nodiscard]] static MlpNetwork of_shape(ByName&& by) {
     return MlpNetwork(by("columns"), by("hidden"), by("heads"));
@@ -68,8 +66,7 @@ class MlpNetwork {
   }
 
   void load(const Programs& programs, Trace& t) const {
-    gather(
-        programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
+    gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
   }
 
   void forward(const T* w, const T*, const Pass& pass, Trace& t) const {

@@ -67,8 +67,7 @@ class NetworkState {
 
   /// Takes over what a file held. Throws `std::runtime_error` when the numbers do not fit the network.
   void restore(Network network, InputScale scale, Weights<T> weights) {
-    if (weights.parameters.size() != network.layout().size() ||
-        weights.statistics.size() != network.statistics())
+    if (weights.parameters.size() != network.layout().size() || weights.statistics.size() != network.statistics())
       throw std::runtime_error("the weights do not fit the shape of the network");
     network_ = std::move(network);
     scale_ = std::move(scale);
@@ -118,13 +117,12 @@ class NetworkState {
   void check_width(const char* who, const char* what, const FeatureBatch& x) const {
     if (!network_ || x.rows() == 0 || x.columns() == scale_.magnitude.size()) return;
     throw std::invalid_argument(std::string(who) + "::" + what + ": rows of " + std::to_string(x.columns()) +
-                                " features, but the model was trained on " +
-                                std::to_string(scale_.magnitude.size()) +
+                                " features, but the model was trained on " + std::to_string(scale_.magnitude.size()) +
                                 "; use the featurizer it was trained with");
   }
 
-  void go_on(const How& how, const FeatureBatch& x, std::span<const T> labels,
-             std::span<const std::uint32_t> group, std::span<const std::string> frozen) {
+  void go_on(const How& how, const FeatureBatch& x, std::span<const T> labels, std::span<const std::uint32_t> group,
+             std::span<const std::string> frozen) {
     Trainer<Network> trainer(*network_, how.training, how.dropout, how.seed, how.threads);
     trainer.train(Lesson<T>{&x, &scale_, described(x), labels, group}, frozen, weights_);
   }

@@ -25,8 +25,7 @@ struct LayerNorm {
 
   /// `standard` keeps (x - mean) / sqrt(variance + 1e-5), `inverse` the factors [R], for `backward`.
   template <class T>
-  void forward(const T* w, const Matrix<T>& x, Matrix<T>& standard, std::vector<T>& inverse,
-               Matrix<T>& y) const {
+  void forward(const T* w, const Matrix<T>& x, Matrix<T>& standard, std::vector<T>& inverse, Matrix<T>& y) const {
     standard.resize(x.rows(), width);
     y.resize(x.rows(), width);
     inverse.resize(x.rows());
@@ -37,14 +36,13 @@ struct LayerNorm {
       for (std::size_t c = 0; c < width; ++c) square += (x.row(r)[c] - mean) * (x.row(r)[c] - mean);
       inverse[r] = 1 / std::sqrt(square / static_cast<T>(width) + T(1e-5));
       array(standard.row(r), width) = (array(x.row(r), width) - mean) * inverse[r];
-      array(y.row(r), width) =
-          array(standard.row(r), width) * array(w + gain, width) + array(w + shift, width);
+      array(y.row(r), width) = array(standard.row(r), width) * array(w + gain, width) + array(w + shift, width);
     }
   }
 
   template <class T>
-  void backward(const T* w, T* g, const Matrix<T>& standard, const std::vector<T>& inverse,
-                const Matrix<T>& dy, Matrix<T>& dx) const {
+  void backward(const T* w, T* g, const Matrix<T>& standard, const std::vector<T>& inverse, const Matrix<T>& dy,
+                Matrix<T>& dx) const {
     dx.resize(dy.rows(), width);
     for (std::size_t r = 0; r < dy.rows(); ++r) {
       const auto d = array(dy.row(r), width), z = array(standard.row(r), width);
@@ -119,8 +117,7 @@ struct BatchNorm {
       all += more;
     }
     array(running, width) = T(0.9) * array(running, width) + T(0.1) * mean;
-    array(running + width, width) =
-        T(0.9) * array(running + width, width) + T(0.1) * spread / std::max(all - 1, T{1});
+    array(running + width, width) = T(0.9) * array(running + width, width) + T(0.1) * spread / std::max(all - 1, T{1});
     spread = T{1} / (spread / all + T(1e-5)).sqrt();
     for (Trace<T>* shard : shards) {
       shard->used = joined;
@@ -162,8 +159,7 @@ struct BatchNorm {
   void join_backward(std::span<Trace<T>* const> shards) const {
     Matrix<T> joined(2, width);
     joined.fill(T{0});
-    for (const Trace<T>* shard : shards)
-      array(joined.data(), 2 * width) += array(shard->sums.data(), 2 * width);
+    for (const Trace<T>* shard : shards) array(joined.data(), 2 * width) += array(shard->sums.data(), 2 * width);
     for (Trace<T>* shard : shards) shard->sums = joined;
   }
   /// `d` is dL/dy and becomes dL/dx.
@@ -171,10 +167,9 @@ struct BatchNorm {
   void backward(const T* w, const Trace<T>& t, Matrix<T>& d) const {
     for (std::size_t p = 0; p < t.programs; ++p) {
       auto row = array(d.row(p), width);
-      row = array(w + gain, width) * array(t.used.row(1), width) *
-            (row -
-             (array(t.sums.row(0), width) + array(t.standard.row(p), width) * array(t.sums.row(1), width)) /
-                 t.all);
+      row =
+          array(w + gain, width) * array(t.used.row(1), width) *
+          (row - (array(t.sums.row(0), width) + array(t.standard.row(p), width) * array(t.sums.row(1), width)) / t.all);
     }
   }
 };

@@ -87,8 +87,7 @@ class ParameterLayout {
       if (block.name.starts_with(prefix)) return;
       names += (names.empty() ? "" : ", ") + block.name;
     }
-    throw std::invalid_argument("nn: no layer is called '" + std::string(prefix) + "...'; the network has " +
-                                names);
+    throw std::invalid_argument("nn: no layer is called '" + std::string(prefix) + "...'; the network has " + names);
   }
 
   std::vector<ParameterBlock> blocks_;

@@ -65,10 +65,7 @@ class PatternNetwork {
   }
 
   [[nodiscard]] NetworkShape shape() const {
-    return {{"columns", columns_},
-            {"dataflow_columns", dataflow_columns_},
-            {"hidden", hidden_},
-            {"heads", heads_}};
+    return {{"columns", columns_}, {"dataflow_columns", dataflow_columns_}, {"hidden", hidden_}, {"heads", heads_}};
   }
   template <class ByName>
   [[nodiscard]] static PatternNetwork of_shape(ByName&& by) {
@@ -82,16 +79,13 @@ class PatternNetwork {
   [[nodiscard]] Weights<T> initial(const Rng& rng) const {
     Weights<T> weights{Numbers<T>(layout_.size()), Numbers<T>(statistics(), T{0})};
     layout_.initialise(rng, std::span<T>(weights.parameters));
-    std::fill(weights.statistics.begin() + static_cast<std::ptrdiff_t>(hidden_), weights.statistics.end(),
-              T{1});
+    std::fill(weights.statistics.begin() + static_cast<std::ptrdiff_t>(hidden_), weights.statistics.end(), T{1});
     return weights;
   }
 
   void load(const Programs& programs, Trace& t) const {
     t.programs = programs.size();
-    const auto of_part = [](float part) {
-      return [part](std::span<const float> row) { return row[0] == part; };
-    };
+    const auto of_part = [](float part) { return [part](std::span<const float> row) { return row[0] == part; }; };
     gather(programs, 1, columns_ - 1 - dataflow_columns_, of_part(0), t.rows[0], t.offsets[0]);
     gather(programs, columns_ - dataflow_columns_, dataflow_columns_, of_part(1), t.rows[1], t.offsets[1]);
   }

@@ -62,14 +62,12 @@ class PrimitiveNetwork {
     for (std::size_t h = 0; h < heads; ++h) {
       auto& layers = head_.emplace_back();
       for (std::size_t i = 0; i < 4; ++i)
-        layers[i] =
-            Linear(layout_, "head." + std::to_string(h) + "." + std::to_string(i), head[i], head[i + 1]);
+        layers[i] = Linear(layout_, "head." + std::to_string(h) + "." + std::to_string(i), head[i], head[i + 1]);
     }
   }
 
   [[nodiscard]] NetworkShape shape() const {
-    return {
-        {"columns", columns_}, {"width", width_}, {"attention_heads", attention_heads_}, {"heads", heads_}};
+    return {{"columns", columns_}, {"width", width_}, {"attention_heads", attention_heads_}, {"heads", heads_}};
   }
   template <class ByName>
   [[nodiscard]] static PrimitiveNetwork of_shape(ByName&& by) {
@@ -87,17 +85,14 @@ class PrimitiveNetwork {
   }
 
   void load(const Programs& programs, Trace& t) const {
-    gather(
-        programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
+    gather(programs, 0, columns_, [](std::span<const float>) { return true; }, t.rows, t.offsets);
   }
 
   void forward(const T* w, const T*, const Pass& pass, Trace& t) const {
-    for (std::size_t i = 0; i < 4; ++i)
-      encoder_[i].forward_relu(w, i == 0 ? t.rows : t.encoded[i - 1], t.encoded[i]);
+    for (std::size_t i = 0; i < 4; ++i) encoder_[i].forward_relu(w, i == 0 ? t.rows : t.encoded[i - 1], t.encoded[i]);
     attention_.forward(w, t.encoded[3], t.offsets, t.attention, t.attended);
     array(t.attended.data(), t.attended.size()) += array(t.encoded[3].data(), t.encoded[3].size());
-    for (std::size_t i = 0; i < 2; ++i)
-      trunk_[i].forward(w, i == 0 ? t.attended : t.after[0], t.active[i], t.after[i]);
+    for (std::size_t i = 0; i < 2; ++i) trunk_[i].forward(w, i == 0 ? t.attended : t.after[0], t.active[i], t.after[i]);
     thin_rows(pass, t);
     const std::size_t programs = t.offsets.size() - 1;
     t.heads.resize(heads_);
@@ -143,8 +138,7 @@ class PrimitiveNetwork {
     array(t.d.data(), t.d.size()) += array(t.d_trunk.data(), t.d_trunk.size());
     for (std::size_t i = 4; i-- > 0;) {
       relu_backward(t.encoded[i], t.d);
-      encoder_[i].template backward<T>(w, g, i == 0 ? t.rows : t.encoded[i - 1], t.d,
-                                       i == 0 ? nullptr : &t.scratch);
+      encoder_[i].template backward<T>(w, g, i == 0 ? t.rows : t.encoded[i - 1], t.d, i == 0 ? nullptr : &t.scratch);
       std::swap(t.d, t.scratch);
     }
   }

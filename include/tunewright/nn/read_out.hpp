@@ -53,9 +53,8 @@ struct ReadOut {
           std::size_t times)
       : width(d), heads(number_of_heads), steps(times) {
     if (heads == 0 || width % heads != 0) {
-      throw std::invalid_argument("nn::ReadOut: " + std::to_string(heads) +
-                                  " heads do not divide a width of " + std::to_string(width) +
-                                  "; give a divisor");
+      throw std::invalid_argument("nn::ReadOut: " + std::to_string(heads) + " heads do not divide a width of " +
+                                  std::to_string(width) + "; give a divisor");
     }
     const float bound = 1 / std::sqrt(static_cast<float>(d));
     input.in = d;
@@ -85,12 +84,10 @@ struct ReadOut {
       each_head(offsets, t, [&](std::size_t p, std::size_t n, std::size_t column, std::size_t start) {
         T* a = step.shares.data() + start;
         for (std::size_t i = 0; i < n; ++i)
-          a[i] =
-              matrix_detail::dot(step.query.row(p) + column, rows.row(offsets[p] + i) + column, head_width());
+          a[i] = matrix_detail::dot(step.query.row(p) + column, rows.row(offsets[p] + i) + column, head_width());
         softmax(a, n);
         auto sum = array(step.sum.row(p) + column, head_width());
-        for (std::size_t i = 0; i < n; ++i)
-          sum += a[i] * array(rows.row(offsets[p] + i) + column, head_width());
+        for (std::size_t i = 0; i < n; ++i) sum += a[i] * array(rows.row(offsets[p] + i) + column, head_width());
       });
       input.forward(w, t.mean, step.gates);
       t.projected.resize(t.mean.rows(), 4 * width);
@@ -119,8 +116,8 @@ struct ReadOut {
     for (std::size_t k = steps; k-- > 0;) {
       Step<T>& step = t.steps[k];
       for (std::size_t p = 0; p < dy.rows(); ++p)
-        lstm_cell_backward(step.gates.row(p), step.c_before.row(p), step.tanh_c.row(p), t.dh.row(p),
-                           t.dc.row(p), t.d_gates.row(p), width);
+        lstm_cell_backward(step.gates.row(p), step.c_before.row(p), step.tanh_c.row(p), t.dh.row(p), t.dc.row(p),
+                           t.d_gates.row(p), width);
       add_transposed_multiply<T>(step.sum.view(), t.d_gates.view(),
                                  View<T>{g + recurrent, width, 4 * width, 4 * width});
       input.backward<T>(w, g, t.mean, t.d_gates, nullptr);
@@ -140,8 +137,7 @@ struct ReadOut {
         softmax_backward(a, t.d_shares.data(), n);
         for (std::size_t i = 0; i < n; ++i) {
           const std::size_t r = offsets[p] + i;
-          array(t.dh.row(p) + column, head_width()) +=
-              t.d_shares[i] * array(rows.row(r) + column, head_width());
+          array(t.dh.row(p) + column, head_width()) += t.d_shares[i] * array(rows.row(r) + column, head_width());
           array(d_rows.row(r) + column, head_width()) +=
               t.d_shares[i] * array(step.query.row(p) + column, head_width());
         }

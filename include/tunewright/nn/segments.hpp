@@ -33,8 +33,7 @@ void segment_spread(const Matrix<T>& d_out, std::span<const std::uint32_t> offse
   const std::size_t programs = offsets.size() - 1, columns = d_out.columns();
   d_rows.resize(rows, columns);
   for (std::size_t p = 0; p < programs; ++p) {
-    for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
-      std::copy_n(d_out.row(p), columns, d_rows.row(r));
+    for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) std::copy_n(d_out.row(p), columns, d_rows.row(r));
   }
   std::fill(d_rows.row(offsets[programs]), d_rows.row(rows), T{0});
 }

@@ -60,8 +60,7 @@ class Trainer {
   using T = typename Network::Scalar;
   using Trace = typename Network::Trace;
 
-  Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed,
-          unsigned threads)
+  Trainer(const Network& network, const Training& training, float dropout, std::uint64_t seed, unsigned threads)
       : network_(network), training_(training), dropout_(dropout), rng_(seed), team_(threads) {}
 
   /// Changes `weights` except for the frozen layers.
@@ -84,9 +83,8 @@ class Trainer {
         ++step;
         patience.batch(gradient_of(lesson, std::span(order).subspan(first, last - first), pass, weights));
         stepper.begin(rate, add_shards(pieces));
-        team_.for_each(pieces.size(), [&](std::size_t i, unsigned) {
-          stepper.step(pieces[i], gradients_[0], weights.parameters);
-        });
+        team_.for_each(pieces.size(),
+                       [&](std::size_t i, unsigned) { stepper.step(pieces[i], gradients_[0], weights.parameters); });
       }
       if (patience.epoch()) break;
     }
@@ -101,12 +99,11 @@ class Trainer {
     if (gradients_.size() < shards_) gradients_.resize(shards_);
     const T* parameters = weights.parameters.data();
     const auto begin = [&](std::size_t s) { return s * batch.size() / shards_; };
-    constexpr bool joined = requires(Network & net) { &Network::join; };
+    constexpr bool joined = requires(Network& net) { &Network::join; };
     team_.for_each(shards_, [&](std::size_t s, unsigned) {
       Trace& trace = traces_[s];
       trace.first_program = begin(s);
-      network_.load(Programs{lesson.x, batch.subspan(begin(s), begin(s + 1) - begin(s)), lesson.scale},
-                    trace);
+      network_.load(Programs{lesson.x, batch.subspan(begin(s), begin(s + 1) - begin(s)), lesson.scale}, trace);
       if constexpr (joined)
         network_.forward_lower(parameters, pass, trace);
       else
@@ -150,8 +147,7 @@ class Trainer {
     team_.for_each(pieces.size(), [&](std::size_t i, unsigned) {
       const std::size_t first = pieces[i].first, count = pieces[i].last - first;
       auto sum = array(gradients_[0].data() + first, count);
-      for (std::size_t s = 1; s < shards_; ++s)
-        sum += array(std::as_const(gradients_[s]).data() + first, count);
+      for (std::size_t s = 1; s < shards_; ++s) sum += array(std::as_const(gradients_[s]).data() + first, count);
       squares_[i] = static_cast<double>(sum.square().sum());
     });
     return std::sqrt(std::accumulate(squares_.begin(), squares_.end(), 0.0));
@@ -178,8 +174,7 @@ class Trainer {
       });
       slope_.assign(n, T{0});
       loss += static_cast<double>(loss_of<T>(training_, score_, label_, group_, slope_));
-      each_program(
-          n, [&](std::size_t i, Trace& trace, std::size_t row) { trace.d_score.row(row)[head] = slope_[i]; });
+      each_program(n, [&](std::size_t i, Trace& trace, std::size_t row) { trace.d_score.row(row)[head] = slope_[i]; });
     }
     return loss;
   }

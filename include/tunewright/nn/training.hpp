@@ -37,9 +37,9 @@ enum class Schedule : std::uint8_t {
 /// took over; `least_steps` is ours.
 struct Training {
   Loss loss = Loss::LambdaRank;
-  float quantile = 0.5F;     ///< of Loss::Quantile, in (0, 1)
-  bool across_tasks = true;  ///< ranking losses order the whole mini-batch; false: programs of one task only
-  unsigned epochs = 50;      ///< passes over the data, at least 1
+  float quantile = 0.5F;             ///< of Loss::Quantile, in (0, 1)
+  bool across_tasks = true;          ///< ranking losses order the whole mini-batch; false: programs of one task only
+  unsigned epochs = 50;              ///< passes over the data, at least 1
   unsigned least_steps = 300;        ///< few programs give few mini-batches an epoch: then more epochs
   std::size_t batch_programs = 512;  ///< in a mini-batch, at least 1
   Optimiser optimiser = Optimiser::Adam;
@@ -55,13 +55,11 @@ struct Training {
 
   /// Throws `std::invalid_argument` for values out of range. `who` is named in the message.
   void check(const char* who) const {
-    require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile),
-            "a value in (0, 1)");
+    require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile), "a value in (0, 1)");
     require(epochs > 0, who, "epochs", epochs, "at least 1");
     require(batch_programs > 0, who, "batch_programs", static_cast<double>(batch_programs), "at least 1");
     require(learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate), "a value above 0");
-    require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum),
-            "a value in [0, 1)");
+    require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum), "a value in [0, 1)");
     require(weight_decay >= 0, who, "weight_decay", static_cast<double>(weight_decay), "at least 0");
     require(clip_norm >= 0, who, "clip_norm", static_cast<double>(clip_norm), "at least 0");
     require(step_epochs > 0, who, "step_epochs", step_epochs, "at least 1");
@@ -78,8 +76,7 @@ struct Training {
   [[nodiscard]] float learning_rate_in(unsigned epoch, unsigned all_epochs) const {
     switch (schedule) {
       case Schedule::Constant: return learning_rate;
-      case Schedule::Step:
-        return learning_rate * std::pow(step_factor, static_cast<float>(epoch / step_epochs));
+      case Schedule::Step: return learning_rate * std::pow(step_factor, static_cast<float>(epoch / step_epochs));
       case Schedule::Cosine:
         return learning_rate * 0.5F *
                (1 + std::cos(3.14159265F * static_cast<float>(epoch) / static_cast<float>(all_epochs)));

@@ -30,8 +30,8 @@ using Unaligned = float __attribute__((vector_size(4 * lanes), aligned(alignof(f
 /// `rows` x `vectors * lanes` elements of out: its own values, or 0 unless `add`, and a b[k] for one k after the other.
 /// The order of an element's additions does not depend on where in a matrix it is.
 template <std::size_t rows, std::size_t vectors>
-__attribute__((target("avx512f"))) void tile(const Operand& a, const float* panel, std::size_t depth,
-                                             float* out, std::size_t out_row, bool add) {
+__attribute__((target("avx512f"))) void tile(const Operand& a, const float* panel, std::size_t depth, float* out,
+                                             std::size_t out_row, bool add) {
   Vector sum[rows][vectors] = {};
   if (add) {
 #pragma GCC unroll 14
@@ -53,15 +53,14 @@ __attribute__((target("avx512f"))) void tile(const Operand& a, const float* pane
 #pragma GCC unroll 14
   for (std::size_t i = 0; i < rows; ++i) {
 #pragma GCC unroll 2
-    for (std::size_t v = 0; v < vectors; ++v)
-      *reinterpret_cast<Unaligned*>(out + i * out_row + v * lanes) = sum[i][v];
+    for (std::size_t v = 0; v < vectors; ++v) *reinterpret_cast<Unaligned*>(out + i * out_row + v * lanes) = sum[i][v];
   }
 }
 
 /// As `tile`, for any number of rows up to `most`, and with `columns` of out alone.
 template <std::size_t vectors, std::size_t most = tile_rows>
-void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t depth,
-             float* out, std::size_t out_row, bool add) {
+void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t depth, float* out,
+             std::size_t out_row, bool add) {
   if constexpr (most > 1) {
     if (rows < most) return tile_of<vectors, most - 1>(rows, columns, a, panel, depth, out, out_row, add);
   }
@@ -86,8 +85,8 @@ inline void pack(const Operand& b, std::size_t depth, std::size_t columns, float
 }
 
 /// out = a b, or out += a b if `add`: (m, k) (k, n). `out` has rows `out_row` apart.
-inline void multiply(Operand a, Operand b, float* out, std::size_t out_row, std::size_t m, std::size_t n,
-                     std::size_t k, bool add) {
+inline void multiply(Operand a, Operand b, float* out, std::size_t out_row, std::size_t m, std::size_t n, std::size_t k,
+                     bool add) {
   if (k == 0 && !add) {
     for (std::size_t i = 0; i < m; ++i) std::fill_n(out + i * out_row, n, 0.0F);
   }
@@ -99,8 +98,8 @@ inline void multiply(Operand a, Operand b, float* out, std::size_t out_row, std:
       pack({b.data + k0 * b.row + j * b.column, b.row, b.column}, depth, columns, panel);
       const auto run = columns > lanes ? tile_of<2> : tile_of<1>;
       for (std::size_t i = 0; i < m; i += tile_rows)
-        run(std::min(tile_rows, m - i), columns, {a.data + i * a.row + k0 * a.column, a.row, a.column}, panel,
-            depth, out + i * out_row + j, out_row, add || k0 > 0);
+        run(std::min(tile_rows, m - i), columns, {a.data + i * a.row + k0 * a.column, a.row, a.column}, panel, depth,
+            out + i * out_row + j, out_row, add || k0 > 0);
     }
   }
 }

@@ -28,8 +28,7 @@ struct Reads {
   if (!op.body) return all;
   visit(op.body, [&](const ExprNode& node) {
     if (node.op != Op::Load) return;
-    auto place =
-        std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
+    auto place = std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
     if (place == all.end()) place = all.insert(all.end(), Reads{node.tensor, {}});
     if (std::find(place->accesses.begin(), place->accesses.end(), node.indices) == place->accesses.end()) {
       place->accesses.push_back(node.indices);
@@ -45,9 +44,7 @@ struct AccessPattern {
   bool axis_duplicated = false;  ///< some spatial axis is used twice
   bool same_order = true;        ///< axes are used in increasing order
   /// A simple read that uses each axis once, in order: what an elementwise operator does.
-  [[nodiscard]] bool elementwise() const noexcept {
-    return simple && !axis_missing && !axis_duplicated && same_order;
-  }
+  [[nodiscard]] bool elementwise() const noexcept { return simple && !axis_missing && !axis_duplicated && same_order; }
 };
 
 namespace detail {
@@ -78,8 +75,7 @@ namespace detail {
 
 }  // namespace detail
 
-[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader,
-                                                  const std::vector<IndexExpr>& indices) {
+[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices) {
   AccessPattern pattern;
   std::vector<unsigned> uses(reader.rank(), 0);
   std::optional<Var> previous;
@@ -181,8 +177,7 @@ namespace detail {
     if (reads.tensor != id) continue;
     for (const std::vector<IndexExpr>& access : reads.accesses) {
       std::size_t n = 0;
-      while (n < std::min(consumer.rank(), producer.rank()) &&
-             consumer.axes[n].extent == producer.axes[n].extent &&
+      while (n < std::min(consumer.rank(), producer.rank()) && consumer.axes[n].extent == producer.axes[n].extent &&
              detail::shifted_axis(consumer, access[n]) == std::optional<Var>(static_cast<Var>(n))) {
         ++n;
       }
@@ -192,8 +187,7 @@ namespace detail {
   return common.value_or(0);
 }
 /// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
-[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first,
-                                                       TensorId last) {
+[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
   if (first == last) return graph.op(first).rank();
   std::optional<std::size_t> common;
   // Readers have larger numbers, so a tensor beyond `last` cannot lead to it.
@@ -210,14 +204,12 @@ namespace detail {
 /// Products of the extents of the spatial axes, and of the reduction axes.
 [[nodiscard]] inline double spatial_points(const Operator& op) {
   double points = 1;
-  for (const Axis& axis : op.axes)
-    points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
+  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
 [[nodiscard]] inline double reduction_points(const Operator& op) {
   double points = 1;
-  for (const Axis& axis : op.axes)
-    points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
+  for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
 

@@ -42,12 +42,8 @@ auto edges_of(const std::vector<TensorId>& ends, MakeEdge make) {
 }
 }  // namespace detail
 
-[[nodiscard]] inline TensorId source(const GraphEdge& edge, const ComputeGraph&) noexcept {
-  return edge.tensor;
-}
-[[nodiscard]] inline TensorId target(const GraphEdge& edge, const ComputeGraph&) noexcept {
-  return edge.reader;
-}
+[[nodiscard]] inline TensorId source(const GraphEdge& edge, const ComputeGraph&) noexcept { return edge.tensor; }
+[[nodiscard]] inline TensorId target(const GraphEdge& edge, const ComputeGraph&) noexcept { return edge.reader; }
 
 [[nodiscard]] inline std::size_t num_vertices(const ComputeGraph& graph) noexcept { return graph.size(); }
 [[nodiscard]] inline auto vertices(const ComputeGraph& graph) {

@@ -44,8 +44,8 @@ class Expr {
   /// A number is a Float32 constant, which takes the type of the other operand; `cast` gives other types. A
   /// `bool` is kept out, so that `expr && flag` asks whether `expr` is there.
   template <class T>
-  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
-      Expr(T value);  // NOLINT: numbers read well in bodies
+    requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+  Expr(T value);  // NOLINT: numbers read well in bodies
   [[nodiscard]] explicit operator bool() const noexcept { return node_ != nullptr; }
   const ExprNode& operator*() const noexcept { return *node_; }
   const ExprNode* operator->() const noexcept { return node_.get(); }
@@ -71,8 +71,8 @@ inline Expr constant(double value, ScalarType type) {
   return make_expr({.op = Op::Constant, .type = type, .value = value});
 }
 template <class T>
-requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) Expr::Expr(T value)
-    : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
+  requires(std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+Expr::Expr(T value) : Expr(constant(static_cast<double>(value), ScalarType::Float32)) {}
 inline Expr index_value(IndexExpr index) {
   return make_expr({.op = Op::Index, .type = ScalarType::Int64, .index = std::move(index)});
 }
@@ -81,8 +81,7 @@ inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indice
 }
 inline Expr cast(Expr a, ScalarType type) {
   if (a->type == type) return a;
-  if (a->op == Op::Constant)
-    return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
+  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
   return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
 }
 
@@ -125,13 +124,9 @@ inline Expr sqrt(Expr a) { return detail::unary(Op::Sqrt, std::move(a)); }
 inline Expr tanh(Expr a) { return detail::unary(Op::Tanh, std::move(a)); }
 inline Expr erf(Expr a) { return detail::unary(Op::Erf, std::move(a)); }
 inline Expr operator<(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(a), std::move(b)); }
-inline Expr operator<=(Expr a, Expr b) {
-  return detail::predicate(Op::LessEqual, std::move(a), std::move(b));
-}
+inline Expr operator<=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(a), std::move(b)); }
 inline Expr operator>(Expr a, Expr b) { return detail::predicate(Op::Less, std::move(b), std::move(a)); }
-inline Expr operator>=(Expr a, Expr b) {
-  return detail::predicate(Op::LessEqual, std::move(b), std::move(a));
-}
+inline Expr operator>=(Expr a, Expr b) { return detail::predicate(Op::LessEqual, std::move(b), std::move(a)); }
 inline Expr equal(Expr a, Expr b) { return detail::predicate(Op::Equal, std::move(a), std::move(b)); }
 inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::move(a), std::move(b)); }
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
@@ -140,13 +135,11 @@ inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
 inline Expr select(Expr condition, Expr a, Expr b) {
   detail::unify(a, b);
   const ScalarType type = a->type;
-  return make_expr(
-      {.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});
+  return make_expr({.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});
 }
 /// 0 <= index < extent, as a Bool.
 inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
-  return index_value(IndexExpr(0)) <= index_value(index) &&
-         index_value(index) < index_value(IndexExpr(extent));
+  return index_value(IndexExpr(0)) <= index_value(index) && index_value(index) < index_value(IndexExpr(extent));
 }
 
 /// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or
@@ -172,8 +165,7 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
 /// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
 /// variables.
 template <class ExpressionOf>
-[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of,
-                                      IndexExpr::RangeOf range_of) {
+[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of, IndexExpr::RangeOf range_of) {
   return rewrite(e, [&](const Expr& node) -> Expr {
     if (node->op != Op::Index && node->op != Op::Load) return {};
     ExprNode copy = *node;
@@ -190,11 +182,7 @@ inline void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
 }
 
 inline void add_to_hash(StableHash& h, const Expr& e) {
-  h.add(static_cast<int>(e->op))
-      .add(static_cast<int>(e->type))
-      .add(e->value)
-      .add(e->tensor)
-      .add(e->index.hash());
+  h.add(static_cast<int>(e->op)).add(static_cast<int>(e->type)).add(e->value).add(e->tensor).add(e->index.hash());
   for (const IndexExpr& index : e->indices) h.add(index.hash());
   h.add(static_cast<std::uint64_t>(e->args.size()));
   for (const Expr& arg : e->args) add_to_hash(h, arg);

@@ -111,13 +111,11 @@ struct Tensor {
 class ComputeGraph {
  public:
   /// A tensor given at each run. Throws `std::invalid_argument` for an extent below 1 and more than 2^53 elements.
-  Tensor input(std::string name, const std::vector<std::int64_t>& shape,
-               ScalarType type = ScalarType::Float32) {
+  Tensor input(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Input);
   }
   /// A tensor that is the same at each run, such as a weight.
-  Tensor constant(std::string name, const std::vector<std::int64_t>& shape,
-                  ScalarType type = ScalarType::Float32) {
+  Tensor constant(std::string name, const std::vector<std::int64_t>& shape, ScalarType type = ScalarType::Float32) {
     return add_source(std::move(name), shape, type, Role::Constant);
   }
 
@@ -125,8 +123,7 @@ class ComputeGraph {
   /// Throws `std::invalid_argument` for an extent below 1, more than 2^53 iterations, or a read of an unknown tensor.
   template <class Body>
   Tensor compute(std::string name, std::vector<Axis> spatial, const Body& body) {
-    return reduce(std::move(name), std::move(spatial), {}, Combiner::None,
-                  [&](auto i, auto) { return body(i); });
+    return reduce(std::move(name), std::move(spatial), {}, Combiner::None, [&](auto i, auto) { return body(i); });
   }
 
   /// An operator with reduction: `body(i, r)` gets the spatial and the reduction axes.
@@ -189,14 +186,12 @@ class ComputeGraph {
     const auto refuse = [&op](const std::string& why) {
       throw std::invalid_argument("operator '" + op.name + "': " + why);
     };
-    constexpr std::int64_t most_iterations = std::int64_t{1}
-                                             << 53;  // leaves room to count bytes and operations
+    constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
     std::int64_t iterations = 1;
     for (std::size_t a = 0; a < op.axes.size(); ++a) {
       const Axis& axis = op.axes[a];
       if (axis.extent < 1) {
-        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
-               "; extents must be at least 1");
+        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
       }
       if (axis.extent > most_iterations / iterations) {
         refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
@@ -219,8 +214,8 @@ class ComputeGraph {
     const auto check_variables = [&](const IndexExpr& index) {
       for_each_variable(index, [&](Var var) {
         if (var >= op.axes.size()) {
-          refuse("its body uses variable " + std::to_string(var) + " but it has " +
-                 std::to_string(op.axes.size()) + " axes; variables are axis numbers");
+          refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
+                 " axes; variables are axis numbers");
         }
       });
     };
@@ -228,12 +223,11 @@ class ComputeGraph {
       if (node.op == Op::Index) check_variables(node.index);
       if (node.op != Op::Load) return;
       const std::string read = "it reads tensor " + std::to_string(node.tensor);
-      if (node.tensor >= size())
-        refuse(read + " which is not in this graph; build bodies from this graph's tensors");
+      if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
       const Operator& producer = this->op(node.tensor);
       if (node.indices.size() != producer.rank()) {
-        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " +
-               std::to_string(node.indices.size()) + " indices; give one index a dimension");
+        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
+               " indices; give one index a dimension");
       }
       if (node.type != producer.type) {
         refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +

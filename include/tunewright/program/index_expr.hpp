@@ -68,8 +68,7 @@ class IndexExpr {
   }
   /// The variable this expression is, when it is just one with coefficient 1.
   [[nodiscard]] std::optional<Var> as_variable() const noexcept {
-    if (constant_ == 0 && terms_.size() == 1 && terms_[0].coefficient == 1 &&
-        terms_[0].kind == Kind::Variable) {
+    if (constant_ == 0 && terms_.size() == 1 && terms_[0].coefficient == 1 && terms_[0].kind == Kind::Variable) {
       return terms_[0].var;
     }
     return std::nullopt;
@@ -167,9 +166,9 @@ class IndexExpr {
         result.add(expression_of(t.var), t.coefficient);
       } else {
         const IndexExpr inner = t.numerator->substitute(expression_of, range_of);
-        result.add(t.kind == Kind::Quotient ? quotient(inner, t.divisor, range_of)
-                                            : remainder(inner, t.divisor, range_of),
-                   t.coefficient);
+        result.add(
+            t.kind == Kind::Quotient ? quotient(inner, t.divisor, range_of) : remainder(inner, t.divisor, range_of),
+            t.coefficient);
       }
     }
     return result;
@@ -294,8 +293,7 @@ class IndexExpr {
 
   static std::pair<IndexExpr, IndexExpr> divide(const IndexExpr& e, std::int64_t divisor, RangeOf range_of) {
     if (divisor <= 0) {
-      throw std::invalid_argument("index expressions divide by positive constants, not by " +
-                                  std::to_string(divisor));
+      throw std::invalid_argument("index expressions divide by positive constants, not by " + std::to_string(divisor));
     }
     if (divisor == 1) return {e, IndexExpr(0)};
     IndexExpr whole(floor_div(e.constant_, divisor));
@@ -329,8 +327,7 @@ class IndexExpr {
   /// Division where some terms are multiples of a g that divides the divisor and the others stay below g, so
   /// that they cannot carry: (g*x + y) div (g*d) = x div d and (g*x + y) mod (g*d) = g*(x mod d) + y. Empty
   /// when there is no such g.
-  static std::optional<std::pair<IndexExpr, IndexExpr>> divide_coarser(const IndexExpr& e,
-                                                                       std::int64_t divisor,
+  static std::optional<std::pair<IndexExpr, IndexExpr>> divide_coarser(const IndexExpr& e, std::int64_t divisor,
                                                                        RangeOf range_of) {
     std::int64_t limit = divisor;
     while (limit > 1) {

@@ -39,8 +39,7 @@ struct NarrowFloat {
     }
     // Subnormal numbers come out right as well: the product is exact.
     const auto unscaled = std::bit_cast<float>(sign | magnitude << (23 - FractionBits));
-    return static_cast<double>(unscaled) *
-           std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 127 - bias) << 52);
+    return static_cast<double>(unscaled) * std::bit_cast<double>(static_cast<std::uint64_t>(1023 + 127 - bias) << 52);
   }
 
   /// Equal bits; unlike numbers, zeros of different sign differ and a NaN equals itself.
@@ -52,8 +51,7 @@ struct NarrowFloat {
     const auto sign = static_cast<std::uint16_t>(raw >> 48 & 0x8000U);
     const std::uint64_t magnitude = raw & ~(std::uint64_t{1} << 63);
     const std::uint64_t infinity = std::uint64_t{0x7ff} << 52;
-    if (magnitude > infinity)
-      return sign | infinity_bits | static_cast<std::uint16_t>(1U << (FractionBits - 1));
+    if (magnitude > infinity) return sign | infinity_bits | static_cast<std::uint16_t>(1U << (FractionBits - 1));
     const int exponent = static_cast<int>(magnitude >> 52) - 1023;
     constexpr int least = 1 - bias;  // of normal numbers; below, steps stay as they are
     const int at = exponent > least ? exponent : least;

@@ -70,8 +70,7 @@ namespace detail {
 
 /// `e` as text; `name_of_tensor(id)` and `name_of_var(var)` give the names.
 template <class NameOfTensor, class NameOfVar>
-[[nodiscard]] std::string to_text(const Expr& e, const NameOfTensor& name_of_tensor,
-                                  const NameOfVar& name_of_var) {
+[[nodiscard]] std::string to_text(const Expr& e, const NameOfTensor& name_of_tensor, const NameOfVar& name_of_var) {
   const auto argument = [&](std::size_t a, int least) {
     const std::string text = to_text(e->args[a], name_of_tensor, name_of_var);
     return detail::precedence(e->args[a]->op) < least ? "(" + text + ")" : text;
@@ -100,8 +99,7 @@ template <class NameOfTensor, class NameOfVar>
     case Op::Tanh:
     case Op::Erf: return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ")";
     case Op::Min:
-    case Op::Max:
-      return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ", " + argument(1, 0) + ")";
+    case Op::Max: return std::string(detail::symbol(e->op)) + "(" + argument(0, 0) + ", " + argument(1, 0) + ")";
     case Op::And:
     case Op::Or: return argument(0, level) + std::string(detail::symbol(e->op)) + argument(1, level);
     default:

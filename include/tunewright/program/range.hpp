@@ -23,8 +23,6 @@ struct Range {
 [[nodiscard]] constexpr std::int64_t floor_mod(std::int64_t a, std::int64_t b) noexcept {
   return a - floor_div(a, b) * b;
 }
-[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept {
-  return -floor_div(-a, b);
-}
+[[nodiscard]] constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) noexcept { return -floor_div(-a, b); }
 
 }  // namespace tunewright::program

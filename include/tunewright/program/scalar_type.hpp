@@ -123,8 +123,7 @@ inline constexpr std::size_t scalar_type_count = 9;
 /// The product of two numbers of `type`, also where it has more digits than a double.
 [[nodiscard]] inline double product(double a, double b, ScalarType type) noexcept {
   if (type != ScalarType::Int32) return rounded(a * b, type);
-  const auto low_bits =
-      static_cast<std::uint32_t>(static_cast<std::int64_t>(a) * static_cast<std::int64_t>(b));
+  const auto low_bits = static_cast<std::uint32_t>(static_cast<std::int64_t>(a) * static_cast<std::int64_t>(b));
   return static_cast<double>(static_cast<std::int32_t>(low_bits));
 }
 

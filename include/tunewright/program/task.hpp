@@ -14,11 +14,10 @@ namespace tunewright::program {
 /// A task whose hash and operation count follow from `graph`. `weight` says how often the computation occurs
 /// in its network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, or a weight
 /// that is not positive.
-[[nodiscard]] inline Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph,
-                                    Target target, double weight = 1) {
+[[nodiscard]] inline Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
+                                    double weight = 1) {
   if (!graph || graph->outputs().empty()) {
-    throw std::invalid_argument("task '" + name +
-                                "' computes nothing; give it a graph with at least one operator");
+    throw std::invalid_argument("task '" + name + "' computes nothing; give it a graph with at least one operator");
   }
   if (!(weight > 0)) {
     throw std::invalid_argument("task '" + name + "' has weight " + std::to_string(weight) +

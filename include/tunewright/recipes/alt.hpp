@@ -21,8 +21,7 @@
 namespace tunewright::recipes {
 
 /// What ALT keeps out: candidates that the limits of the space, or trees on the knobs, believe to fail.
-using AltFilter =
-    filters::All<filters::StaticLimits, filters::LearnedValidity<models::Gbdt, features::Knobs>>;
+using AltFilter = filters::All<filters::StaticLimits, filters::LearnedValidity<models::Gbdt, features::Knobs>>;
 
 [[nodiscard]] inline AltFilter alt_filter(std::vector<Knob> knobs) {
   AltFilter filter;

@@ -15,10 +15,7 @@ namespace tunewright::recipes {
 
 /// AutoTVM's trees: shallow, on squared errors, failed candidates included.
 [[nodiscard]] inline models::Gbdt auto_tvm_trees() {
-  return {.max_depth = 3,
-          .learning_rate = 0.3F,
-          .min_child_weight = 1,
-          .objective = models::gbdt::Objective::Squared};
+  return {.max_depth = 3, .learning_rate = 0.3F, .min_child_weight = 1, .objective = models::gbdt::Objective::Squared};
 }
 
 /// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try

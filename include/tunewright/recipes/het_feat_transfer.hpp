@@ -17,9 +17,7 @@
 namespace tunewright::recipes {
 
 /// Fine-tuning of `models::BiLstmAttention` that leaves the encoder as it was trained.
-[[nodiscard]] inline adaptations::FineTune attention_head_alone() {
-  return {.trained = {"attention", "output"}};
-}
+[[nodiscard]] inline adaptations::FineTune attention_head_alone() { return {.trained = {"attention", "output"}}; }
 
 /// Annealing ranked by a network that learned elsewhere from programs, tasks and devices together, of which
 /// the attention head follows what is measured here.

@@ -18,9 +18,9 @@ namespace tunewright::recipes {
 /// Pruner's choice of a batch: one in ten at random.
 [[nodiscard]] inline samplers::EpsilonGreedy pruner_sampler() { return {.epsilon = 0.1}; }
 
-/// Pruner's network for CPUs, which measure a hundred programs in some seconds. It has half the paper's width and trains
-/// on mini-batches of 16 programs at 1e-3, 60 or four epochs of them, whichever are more, where TenSet's training, the
-/// default of `models::PatternAware`, takes at least 300 mini-batches of up to 512 at 7e-4.
+/// Pruner's network for CPUs, which measure a hundred programs in some seconds. It has half the paper's width and
+/// trains on mini-batches of 16 programs at 1e-3, 60 or four epochs of them, whichever are more, where TenSet's
+/// training, the default of `models::PatternAware`, takes at least 300 mini-batches of up to 512 at 7e-4.
 [[nodiscard]] inline models::PatternAware quickly_trained_network() {
   models::PatternAware network;
   network.hidden = 128;
@@ -32,9 +32,7 @@ namespace tunewright::recipes {
 }
 
 /// Pruner's training: anew on everything after every round.
-[[nodiscard]] inline adaptations::Continued pruner_training() {
-  return {.renewal_factor = 1, .min_growth = 0};
-}
+[[nodiscard]] inline adaptations::Continued pruner_training() { return {.renewal_factor = 1, .min_growth = 0}; }
 
 /// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
 /// on statements and data movements, trained after every round, ranks that set.

@@ -118,8 +118,7 @@ struct BodyProgram {
       // Each branch is computed everywhere but reads memory only where it is taken.
       made.args[0] = compile(graph, e->args[0], mask, known);
       made.args[1] = compile(graph, e->args[1], both(mask, made.args[0]), known);
-      made.args[2] =
-          compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
+      made.args[2] = compile(graph, e->args[2], both(mask, emit({.op = Op::Not, .args = {made.args[0]}})), known);
     } else {
       for (std::size_t a = 0; a < e->args.size(); ++a) made.args[a] = compile(graph, e->args[a], mask, known);
     }
@@ -172,8 +171,7 @@ class Machine {
 
   /// Whether operations of the type, other than those that only pick a value, are rounded one by one.
   static bool rounds_each(ScalarType type) {
-    return is_narrow_float(type) || type == ScalarType::Int8 || type == ScalarType::UInt8 ||
-           type == ScalarType::Int32;
+    return is_narrow_float(type) || type == ScalarType::Int8 || type == ScalarType::UInt8 || type == ScalarType::Int32;
   }
 
   void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
@@ -229,8 +227,8 @@ class Machine {
 
   /// Calls `f(lane, value)` for the values of `function` in all lanes.
   template <class F>
-  static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis,
-                   std::size_t count, const F& f) {
+  static void walk(const AxisFunction& function, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count,
+                   const F& f) {
     if (function.affine) {
       const std::int64_t first = function.at(axis);
       const std::int64_t step = axis.empty() ? 0 : function.coefficients[lane_axis];
@@ -245,8 +243,7 @@ class Machine {
     axis[lane_axis] = start;
   }
 
-  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
-            std::size_t count) {
+  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
     const Access& access = program_->accesses[i.detail];
     double* const out = reg(i.out);
     tensors_[access.tensor]->visit([&](const auto& array) {
@@ -270,10 +267,10 @@ class Machine {
   }
 
   [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
-    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " +
-                            std::to_string(access.tensor) + " at index " + std::to_string(index) +
-                            " of dimension " + std::to_string(dimension) + ", which has extent " +
-                            std::to_string(access.shape[dimension]) + "; guard the read with a select");
+    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
+                            " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
+                            ", which has extent " + std::to_string(access.shape[dimension]) +
+                            "; guard the read with a select");
   }
 
   const BodyProgram* program_;

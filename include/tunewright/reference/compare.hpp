@@ -38,8 +38,7 @@ namespace detail {
     program::visit(op.body, [&](const program::ExprNode& node) {
       using program::Op;
       const bool picks = node.op == Op::Constant || node.op == Op::Load || node.op == Op::Select ||
-                         node.op == Op::Min || node.op == Op::Max || node.op == Op::Negate ||
-                         node.op == Op::Abs;
+                         node.op == Op::Min || node.op == Op::Max || node.op == Op::Negate || node.op == Op::Abs;
       rounds = rounds || (!picks && node.type == type);
     });
     double terms = 1;
@@ -71,8 +70,7 @@ namespace detail {
     const program::Operator& op = graph.op(t);
     for (const TensorId producer : graph.producers(t)) terms[t] = std::max(terms[t], terms[producer]);
     if (op.combiner != program::Combiner::Sum && op.combiner != program::Combiner::Product) continue;
-    for (std::size_t a = op.rank(); a < op.axes.size(); ++a)
-      terms[t] *= static_cast<double>(op.axes[a].extent);
+    for (std::size_t a = op.rank(); a < op.axes.size(); ++a) terms[t] *= static_cast<double>(op.axes[a].extent);
   }
   const ScalarType type = graph.op(id).type;
   if (!is_float(type)) return {0, 0};
@@ -147,21 +145,18 @@ inline std::string number_text(double value) {
 inline std::string Comparison::text() const {
   std::string index = "[";
   for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
-  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") +
-         ", worst " + index + "]: got " + detail::number_text(actual) + ", expected " +
-         detail::number_text(expected);
+  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " +
+         index + "]: got " + detail::number_text(actual) + ", expected " + detail::number_text(expected);
 }
 
 /// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for
 /// different shapes.
-[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected,
-                                        const Tolerance& tolerance = {}) {
+[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {}) {
   Comparison c;
   c.shape = expected.shape();
   if (actual.shape() != c.shape) {
     throw std::invalid_argument("arrays of " + std::to_string(actual.size()) + " and " +
-                                std::to_string(expected.size()) +
-                                " elements were compared; give both the same shape");
+                                std::to_string(expected.size()) + " elements were compared; give both the same shape");
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     detail::compare_element(c, static_cast<std::int64_t>(i), actual.get(i), expected.get(i), tolerance);
@@ -172,17 +167,15 @@ inline std::string Comparison::text() const {
 /// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives
 /// them. Throws `std::invalid_argument` for lists of different lengths.
 [[nodiscard]] inline Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
-                                           std::span<const double> expected,
-                                           const Tolerance& tolerance = {}) {
+                                           std::span<const double> expected, const Tolerance& tolerance = {}) {
   if (points.size() != expected.size()) {
-    throw std::invalid_argument(std::to_string(points.size()) + " points came with " +
-                                std::to_string(expected.size()) + " values; give one a point");
+    throw std::invalid_argument(std::to_string(points.size()) + " points came with " + std::to_string(expected.size()) +
+                                " values; give one a point");
   }
   Comparison c;
   c.shape = actual.shape();
   for (std::size_t i = 0; i < points.size(); ++i) {
-    detail::compare_element(c, points[i], actual.get(static_cast<std::size_t>(points[i])), expected[i],
-                            tolerance);
+    detail::compare_element(c, points[i], actual.get(static_cast<std::size_t>(points[i])), expected[i], tolerance);
   }
   return c;
 }

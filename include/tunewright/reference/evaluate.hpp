@@ -85,8 +85,7 @@ class Evaluator {
         if (op_->combiner == program::Combiner::Sum) {
           for (std::size_t l = 0; l < count; ++l) totals_[l] += values[l];
         } else {
-          for (std::size_t l = 0; l < count; ++l)
-            totals_[l] = combine(op_->combiner, op_->type, totals_[l], values[l]);
+          for (std::size_t l = 0; l < count; ++l) totals_[l] = combine(op_->combiner, op_->type, totals_[l], values[l]);
         }
       });
       for (std::size_t l = 0; l < count; ++l) store(begin + l, totals_[l]);
@@ -138,8 +137,7 @@ class Evaluator {
 inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors) {
   if (tensors.size() != graph.size()) {
     throw std::invalid_argument(std::to_string(tensors.size()) + " arrays were given for a graph of " +
-                                std::to_string(graph.size()) +
-                                " tensors; give one a tensor, as random_inputs does");
+                                std::to_string(graph.size()) + " tensors; give one a tensor, as random_inputs does");
   }
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
@@ -154,8 +152,8 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 }
 
 /// All elements of tensor `id`, whose producers are in `tensors`.
-[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id,
-                                        std::span<const Array* const> tensors, unsigned threads) {
+[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
+                                        unsigned threads) {
   const program::Operator& op = graph.op(id);
   const std::vector<std::int64_t> shape = op.shape();
   Array result(op.type, shape);
@@ -182,11 +180,11 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 /// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
 ///
 /// Sums are accumulated in double and every result is rounded once, when it is stored, so differences to a
-/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond for each node of the body and point of
-/// the iteration space. Determinism: independent of the number of threads. Throws `std::invalid_argument` for
-/// missing or mismatched inputs and `std::out_of_range` for an unguarded read outside a tensor.
-[[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors,
-                                      const EvaluateOptions& options = {}) {
+/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond
+/// for each node of the body and point of the iteration space. Determinism: independent of the number of threads.
+/// Throws `std::invalid_argument` for missing or mismatched inputs and `std::out_of_range` for an unguarded read
+/// outside a tensor.
+[[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {}) {
   detail::check_inputs(graph, tensors);
   std::vector<const Array*> known;
   for (const Array& array : tensors) known.push_back(&array);

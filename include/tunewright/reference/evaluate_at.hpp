@@ -22,8 +22,8 @@ namespace tunewright::reference {
 /// `count`.
 ///
 /// Determinism: a function of the arguments; `rng` is not advanced.
-[[nodiscard]] inline std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape,
-                                                             std::size_t count, const Rng& rng) {
+[[nodiscard]] inline std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
+                                                             const Rng& rng) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
   std::vector<std::int64_t> points;
@@ -42,11 +42,9 @@ namespace tunewright::reference {
     return static_cast<std::int64_t>(draws.below(static_cast<std::uint64_t>(shape[d])));
   };
   // Corners first; with many dimensions only as many as a quarter of the sample.
-  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << std::min<std::size_t>(shape.size(), 20);
-       ++corner) {
+  for (std::uint64_t corner = 0; corner < std::uint64_t{1} << std::min<std::size_t>(shape.size(), 20); ++corner) {
     if (points.size() * 4 >= count) break;
-    draw(
-        [&](std::size_t d) { return (corner >> std::min<std::size_t>(d, 20) & 1U) != 0 ? shape[d] - 1 : 0; });
+    draw([&](std::size_t d) { return (corner >> std::min<std::size_t>(d, 20) & 1U) != 0 ? shape[d] - 1 : 0; });
   }
   while (points.size() < count) {
     const std::size_t border = points.size() % (shape.size() + 1);
@@ -69,8 +67,7 @@ namespace detail {
 /// Which elements of which tensors the evaluation of a few elements needs.
 class Demand {
  public:
-  explicit Demand(const ComputeGraph& graph)
-      : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
+  explicit Demand(const ComputeGraph& graph) : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
     // Producers without sums cost no more than a copy, so they are computed whole rather than traced.
     for (TensorId id = 0; id < graph.size(); ++id) {
       bool plain = !graph.op(id).has_reduction();
@@ -131,8 +128,7 @@ class Demand {
       }
       for (std::size_t turn = 0; turn <= used.size();) {
         // A read outside of the tensor is one that a select keeps from happening.
-        if (access.in_bounds || !access.outside(axis))
-          wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
+        if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
         for (turn = 0; turn < used.size(); ++turn) {
           if (++axis[used[turn]] < op.axes[used[turn]].extent) break;
           axis[used[turn]] = 0;
@@ -149,8 +145,7 @@ class Demand {
 };
 
 /// Tensor `id` with the elements numbered `points` computed and zeros elsewhere.
-[[nodiscard]] inline Array evaluate_some(const ComputeGraph& graph, TensorId id,
-                                         std::span<const std::int64_t> points,
+[[nodiscard]] inline Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
                                          std::span<const Array* const> tensors, unsigned threads) {
   const program::Operator& op = graph.op(id);
   Array result(op.type, op.shape());
@@ -172,8 +167,8 @@ class Demand {
 /// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are
 /// taken, and independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point
 /// outside of the tensor.
-[[nodiscard]] inline std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs,
-                                                     TensorId id, std::span<const std::int64_t> points,
+[[nodiscard]] inline std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
+                                                     std::span<const std::int64_t> points,
                                                      const EvaluateOptions& options = {}) {
   detail::check_inputs(graph, inputs);
   if (id >= graph.size()) {
@@ -198,9 +193,8 @@ class Demand {
   for (const Array& array : inputs) known.push_back(&array);
   for (TensorId t = 0; t <= id; ++t) {
     if (graph.op(t).role != program::Role::Computed || !demand.any(t)) continue;
-    computed[t] = demand.everything(t)
-                      ? detail::evaluate_all(graph, t, known, options.threads)
-                      : detail::evaluate_some(graph, t, demand.points(t), known, options.threads);
+    computed[t] = demand.everything(t) ? detail::evaluate_all(graph, t, known, options.threads)
+                                       : detail::evaluate_some(graph, t, demand.points(t), known, options.threads);
     known[t] = &computed[t];
   }
   std::vector<double> values;

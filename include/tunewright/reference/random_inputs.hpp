@@ -67,8 +67,8 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
           *element = static_cast<T>(program::lowest(op.type) + static_cast<double>(stream.below(256)));
         } else if (!is_float(op.type)) {
           const auto count = static_cast<std::uint64_t>(options.integer_high - options.integer_low + 1);
-          *element = static_cast<T>(
-              static_cast<double>(options.integer_low + static_cast<std::int64_t>(stream.below(count))));
+          *element =
+              static_cast<T>(static_cast<double>(options.integer_low + static_cast<std::int64_t>(stream.below(count))));
         } else {
           const std::uint64_t bits = stream();
           const double uniform = low + (high - low) * static_cast<double>(bits >> 11) * 0x1.0p-53;

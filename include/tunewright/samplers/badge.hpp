@@ -43,10 +43,9 @@ namespace tunewright::samplers {
 ///              the deviation, takes its place.
 struct Badge {
   template <EmbeddingCostModel M>
-  requires UncertainCostModel<M>
-  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
-                                                std::span<const float> score, std::size_t n, Rng& rng,
-                                                const Labelled& labelled = {}) const {
+    requires UncertainCostModel<M>
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     check_pool("Badge", x, score, labelled);
     const std::vector<std::size_t> candidates = described_positions(score);
     std::vector<float> mean(score.size()), deviation(score.size());  // [P]
@@ -67,8 +66,7 @@ struct Badge {
     while (chosen.size() < std::min(n, candidates.size()) && next < candidates.size()) {
       chosen.push_back(candidates[next]);
       taken[next] = true;
-      nearest.add(
-          [&](std::size_t i) { return gradient_distance(residual(i), h[i], residual(next), h[next]); });
+      nearest.add([&](std::size_t i) { return gradient_distance(residual(i), h[i], residual(next), h[next]); });
       for (std::size_t i = 0; i < weight.size(); ++i) weight[i] = taken[i] ? 0.0 : double{nearest.squared(i)};
       next = draw_by_weight(weight, rng);  // none once all that is left has the gradient of something chosen
     }

@@ -25,9 +25,9 @@ namespace tunewright::samplers {
 /// the ten equal parts of that range are the levels k, with share P_k of all programs of the task and share
 /// H_k of its labelled and chosen ones.
 enum class Bias : std::uint8_t {
-  None,    ///< 1: diversity alone
-  High,    ///< 0.1 + q: towards the fast
-  Strata,  ///< 1 / (1 + labelled and chosen of level k): every level alike
+  None,     ///< 1: diversity alone
+  High,     ///< 0.1 + q: towards the fast
+  Strata,   ///< 1 / (1 + labelled and chosen of level k): every level alike
   Restore,  ///< min(10, T_k / max(H_k, 0.001)), T_k = (1 - beta) P_k + beta / 10: from the pool's to even shares
   Dpp,      ///< 1, and drawn with probability D² / sum D² instead of the largest (k-means++)
   Qbc,      ///< the model's deviation + 0.0001: diversity times disagreement
@@ -56,15 +56,14 @@ enum class Bias : std::uint8_t {
 ///              rescaling labels are the caller's.
 struct BiasedDiversity {
   Bias bias = Bias::High;
-  double random_share = 0.1;  ///< of each quota, in [0, 1]; an unbiased part to watch the model with
-  double beta = 0.75;         ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
+  double random_share = 0.1;      ///< of each quota, in [0, 1]; an unbiased part to watch the model with
+  double beta = 0.75;             ///< of Bias::Restore, in [0, 1]: 0 keeps the pool's shares, 1 evens them out
   double unsure_task_factor = 2;  ///< on the quota of the least sure quarter of tasks, at least 1
   bool standardised = false;      ///< every coordinate of h at deviation 1 over the task
 
   template <EmbeddingCostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
-                                                std::span<const float> score, std::size_t n, Rng& rng,
-                                                const Labelled& labelled = {}) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     check(UncertainCostModel<M>);
     check_pool("BiasedDiversity", x, score, labelled);
     const auto tasks = by_task(score, labelled);
@@ -112,9 +111,9 @@ struct BiasedDiversity {
     std::vector<bool> taken;  // [P_t]
   };
 
-  [[nodiscard]] Task describe(const TaskMembers& members, const FeatureBatch& pool_h,
-                              const FeatureBatch& known_h, std::span<const float> score,
-                              std::span<const float> known_score, std::span<const float> deviation) const {
+  [[nodiscard]] Task describe(const TaskMembers& members, const FeatureBatch& pool_h, const FeatureBatch& known_h,
+                              std::span<const float> score, std::span<const float> known_score,
+                              std::span<const float> deviation) const {
     Task task;
     task.points = points_of(pool_h, members.pool);
     Points centres = points_of(known_h, members.labelled);
@@ -163,8 +162,7 @@ struct BiasedDiversity {
       chosen.push_back(i);
     };
     // A fraction of a program is a chance of one, so that small quotas keep their share on average.
-    const auto random =
-        static_cast<std::size_t>(random_share * static_cast<double>(count) + rng.uniform() * 0.999999);
+    const auto random = static_cast<std::size_t>(random_share * static_cast<double>(count) + rng.uniform() * 0.999999);
     std::vector<std::size_t> order = positions(candidates);
     rng.shuffle(std::span(order));
     for (std::size_t i = 0; i < std::min(random, count); ++i) take(order[i]);
@@ -197,8 +195,7 @@ struct BiasedDiversity {
     return next;
   }
 
-  [[nodiscard]] double weight(const Task& task, std::size_t i,
-                              const std::array<double, levels>& of_level) const {
+  [[nodiscard]] double weight(const Task& task, std::size_t i, const std::array<double, levels>& of_level) const {
     switch (bias) {
       case Bias::High: return 0.1 + task.q[i];
       case Bias::Strata:
@@ -216,9 +213,8 @@ struct BiasedDiversity {
     const double labelled = std::max(1.0, std::accumulate(task.labelled.begin(), task.labelled.end(), 0.0));
     for (std::size_t k = 0; k < levels; ++k) {
       const double wanted = (1 - beta) * task.all[k] / all + beta / static_cast<double>(levels);
-      weights[k] = bias == Bias::Restore
-                       ? std::min(10.0, wanted / std::max(task.labelled[k] / labelled, 1e-3))
-                       : 1 / (1 + task.labelled[k]);
+      weights[k] = bias == Bias::Restore ? std::min(10.0, wanted / std::max(task.labelled[k] / labelled, 1e-3))
+                                         : 1 / (1 + task.labelled[k]);
     }
     return weights;
   }
@@ -235,9 +231,9 @@ struct BiasedDiversity {
       for (const std::size_t p : members.pool) sum += double{deviation[p]};
       doubt.push_back(sum / static_cast<double>(members.pool.size()));
     }
-    const auto unsure = first_in_order(
-        positions(doubt.size()), doubt.size() / 4,
-        [&](std::size_t a, std::size_t b) { return doubt[a] != doubt[b] ? doubt[a] > doubt[b] : a < b; });
+    const auto unsure = first_in_order(positions(doubt.size()), doubt.size() / 4, [&](std::size_t a, std::size_t b) {
+      return doubt[a] != doubt[b] ? doubt[a] > doubt[b] : a < b;
+    });
     for (const std::size_t t : unsure) share[t] *= unsure_task_factor;
     return divide(n, share, room);
   }

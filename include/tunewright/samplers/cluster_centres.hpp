@@ -41,16 +41,14 @@ struct ClusterCentres {
 
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch& x, std::span<const float> score,
-                                                std::size_t n, Rng& rng,
-                                                const Labelled& labelled = {}) const {
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     require(step >= 1, "ClusterCentres", "step", static_cast<double>(step), "at least 1");
     require(knee > 1, "ClusterCentres", "knee", knee, "more than 1");
     check_pool("ClusterCentres", x, score, labelled);
     const std::vector<std::size_t> candidates = described_positions(score);
     std::vector<std::size_t> chosen;
     if (!candidates.empty() && n > 0)
-      chosen =
-          representatives(widest_knobs(knob_table(summed_rows(x, candidates))), candidates, score, n, rng);
+      chosen = representatives(widest_knobs(knob_table(summed_rows(x, candidates))), candidates, score, n, rng);
     if (chosen.empty()) fill_up(chosen, score, n);
     return chosen;
   }
@@ -72,10 +70,8 @@ struct ClusterCentres {
     return points;
   }
 
-  [[nodiscard]] std::vector<std::size_t> representatives(const Points& points,
-                                                         std::span<const std::size_t> candidates,
-                                                         std::span<const float> score, std::size_t n,
-                                                         Rng& rng) const {
+  [[nodiscard]] std::vector<std::size_t> representatives(const Points& points, std::span<const std::size_t> candidates,
+                                                         std::span<const float> score, std::size_t n, Rng& rng) const {
     const std::size_t most = std::min(n, points.size());
     Clusters clusters;
     double before = std::numeric_limits<double>::infinity();

@@ -26,18 +26,16 @@ inline const FeatureBatch& no_programs() {
 /// What has been measured so far, L programs, and how the pool of P relates to it. A view: what it refers to
 /// must outlive it. Everything may be left out; the members [L] and [P] are empty or of that length.
 struct Labelled {
-  const FeatureBatch& x = no_programs();   ///< (R, D) in L programs
-  std::span<const float> y{};              ///< [L] as the model is taught it: best of task / cost, failed = 0
-  std::span<const std::uint32_t> task{};   ///< [L] number of its task; empty: all of one
-  std::span<const std::uint32_t> round{};  ///< [L] of its task, in which it was chosen
-  std::span<const float> predicted{};      ///< [L] what the model said when it was chosen, NaN if nothing
+  const FeatureBatch& x = no_programs();       ///< (R, D) in L programs
+  std::span<const float> y{};                  ///< [L] as the model is taught it: best of task / cost, failed = 0
+  std::span<const std::uint32_t> task{};       ///< [L] number of its task; empty: all of one
+  std::span<const std::uint32_t> round{};      ///< [L] of its task, in which it was chosen
+  std::span<const float> predicted{};          ///< [L] what the model said when it was chosen, NaN if nothing
   std::span<const std::uint32_t> pool_task{};  ///< [P] in the numbers of `task`; empty: all of one
 
   [[nodiscard]] std::size_t size() const noexcept { return x.programs(); }  // L
   [[nodiscard]] std::uint32_t task_of(std::size_t l) const { return task.empty() ? 0 : task[l]; }
-  [[nodiscard]] std::uint32_t pool_task_of(std::size_t p) const {
-    return pool_task.empty() ? 0 : pool_task[p];
-  }
+  [[nodiscard]] std::uint32_t pool_task_of(std::size_t p) const { return pool_task.empty() ? 0 : pool_task[p]; }
 };
 
 }  // namespace samplers
@@ -64,11 +62,11 @@ concept SamplerFor = CostModel<M> && requires(X& sampler, const M& model, const 
 /// pool of several tasks. Without the last argument nothing has been measured and all is one task, so one
 /// function with `const samplers::Labelled& labelled = {}` at its end serves both.
 template <class X, class M>
-concept LabelAwareSamplerFor = SamplerFor<X, M> &&
-    requires(X& sampler, const M& model, const FeatureBatch& x, std::span<const float> score, std::size_t n,
-             Rng& rng, const samplers::Labelled& labelled) {
-  { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
-};
+concept LabelAwareSamplerFor =
+    SamplerFor<X, M> && requires(X& sampler, const M& model, const FeatureBatch& x, std::span<const float> score,
+                                 std::size_t n, Rng& rng, const samplers::Labelled& labelled) {
+      { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
+    };
 
 namespace samplers {
 
@@ -76,8 +74,8 @@ namespace samplers {
 /// candidates.
 inline void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n) {
   if (chosen.size() > n) {
-    throw std::logic_error("the sampler chose " + std::to_string(chosen.size()) +
-                           " candidates where at most " + std::to_string(n) + " were asked for");
+    throw std::logic_error("the sampler chose " + std::to_string(chosen.size()) + " candidates where at most " +
+                           std::to_string(n) + " were asked for");
   }
   std::vector<bool> taken(pool);
   for (const std::size_t index : chosen) {

@@ -27,9 +27,8 @@ struct CoreSet {
   bool standardised = false;  ///< every coordinate at deviation 1 over pool and labelled programs
 
   template <EmbeddingCostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
-                                                std::span<const float> score, std::size_t n, Rng&,
-                                                const Labelled& labelled = {}) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng&, const Labelled& labelled = {}) const {
     check_pool("CoreSet", x, score, labelled);
     const std::vector<std::size_t> candidates = described_positions(score);
     const std::vector<std::size_t> known = described_positions(labelled);

@@ -44,10 +44,9 @@ struct DiverseTopK {
     constexpr const char* policy = "DiverseTopK";
     require(std::isfinite(score_weight) && score_weight >= 0, policy, "score_weight", score_weight,
             "finite and 0 or more");
-    require(std::isfinite(knob_weight) && knob_weight >= 0, policy, "knob_weight", knob_weight,
-            "finite and 0 or more");
-    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
-            candidates_factor, "finite and at least 1");
+    require(std::isfinite(knob_weight) && knob_weight >= 0, policy, "knob_weight", knob_weight, "finite and 0 or more");
+    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
+            "finite and at least 1");
     check_pool(policy, x, score, labelled);
     const std::size_t considered = scaled_count(candidates_factor, n);
     const std::vector<std::size_t> candidates =
@@ -60,8 +59,7 @@ struct DiverseTopK {
   }
 
  private:
-  [[nodiscard]] std::vector<std::size_t> greedy(const KnobTable& knobs,
-                                                std::span<const std::size_t> candidates,
+  [[nodiscard]] std::vector<std::size_t> greedy(const KnobTable& knobs, std::span<const std::size_t> candidates,
                                                 std::span<const float> score, std::size_t n) const {
     std::vector<std::vector<bool>> tried(knobs.columns);  // by column and value
     for (std::size_t c = 0; c < knobs.columns; ++c) tried[c].resize(knobs.values[c]);

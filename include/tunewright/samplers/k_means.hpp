@@ -22,8 +22,7 @@ struct Clusters {
 /// Paper:  Lloyd, 1982; Arthur and Vassilvitskii, k-means++, SODA 2007.
 /// Shapes: points (N, E), N >= 1; `k` at least 1.
 /// Cost:   O(iterations * N K E).
-[[nodiscard]] inline Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations,
-                                      Rng& rng) {
+[[nodiscard]] inline Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng) {
   Clusters found{.centres = {.columns = points.columns, .values = {}, .count = 0},
                  .cluster = std::vector<std::size_t>(points.size()),
                  .loss = 0};

@@ -126,8 +126,7 @@ class NearestCentre {
   /// `to_centre(i)`: squared distance of point i to the new centre.
   template <class Distance>
   void add(const Distance& to_centre) {
-    for (std::size_t i = 0; i < squared_.size(); ++i)
-      squared_[i] = std::min(squared_[i], std::max(0.0F, to_centre(i)));
+    for (std::size_t i = 0; i < squared_.size(); ++i) squared_[i] = std::min(squared_[i], std::max(0.0F, to_centre(i)));
     any_ = true;
   }
   void add(const Points& points, std::span<const float> centre) {

@@ -42,12 +42,11 @@ namespace tunewright::samplers {
 }
 
 /// Throws `std::invalid_argument` unless the sizes of the arguments of `select` belong together.
-inline void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score,
-                       const Labelled& labelled) {
+inline void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score, const Labelled& labelled) {
   const auto check = [&](const char* what, std::size_t have, std::size_t want, bool optional) {
     if (have == want || (optional && have == 0)) return;
-    throw std::invalid_argument("samplers::" + std::string(who) + ": " + std::to_string(have) + " " + what +
-                                " where " + std::to_string(want) + " are needed, one a program");
+    throw std::invalid_argument("samplers::" + std::string(who) + ": " + std::to_string(have) + " " + what + " where " +
+                                std::to_string(want) + " are needed, one a program");
   };
   check("programs in the features of the pool", x.programs(), score.size(), false);
   check("task numbers of the pool", labelled.pool_task.size(), score.size(), true);
@@ -65,8 +64,7 @@ inline void check_pool(const char* who, const FeatureBatch& x, std::span<const f
 /// The `count` first of `among` by `value` [P], largest first and NaN last; of equals the better-scored, then
 /// the one earlier in the pool.
 [[nodiscard]] inline std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
-                                                      std::span<const float> value,
-                                                      std::span<const float> score) {
+                                                      std::span<const float> value, std::span<const float> score) {
   constexpr float lowest = -std::numeric_limits<float>::infinity();
   const auto key = [](float number) { return std::isnan(number) ? lowest : number; };
   return first_in_order(std::move(among), count, [&](std::size_t a, std::size_t b) {
@@ -102,8 +100,7 @@ struct TaskMembers {
   std::map<std::uint32_t, TaskMembers> tasks;
   for (const std::size_t p : described_positions(score)) tasks[labelled.pool_task_of(p)].pool.push_back(p);
   for (const std::size_t l : described_positions(labelled)) {
-    if (const auto found = tasks.find(labelled.task_of(l)); found != tasks.end())
-      found->second.labelled.push_back(l);
+    if (const auto found = tasks.find(labelled.task_of(l)); found != tasks.end()) found->second.labelled.push_back(l);
   }
   return tasks;
 }

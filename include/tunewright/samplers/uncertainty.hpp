@@ -19,9 +19,9 @@ namespace tunewright::samplers {
 /// What makes a candidate of mean m and deviation s worth measuring; f is the mean of the best candidate
 /// measured so far. N: the standard normal density, C: its distribution.
 enum class Acquisition : std::uint8_t {
-  Variance,             ///< s: where the committee disagrees
-  Margin,               ///< -|m - f| / s: where it is open whether the candidate beats the best
-  ExpectedImprovement,  ///< (m - f - xi) C(z) + s N(z), z = (m - f - xi) / s;  max(0, m - f - xi) for s = 0
+  Variance,                  ///< s: where the committee disagrees
+  Margin,                    ///< -|m - f| / s: where it is open whether the candidate beats the best
+  ExpectedImprovement,       ///< (m - f - xi) C(z) + s N(z), z = (m - f - xi) / s;  max(0, m - f - xi) for s = 0
   ProbabilityOfImprovement,  ///< C(z)
   UpperConfidenceBound,      ///< m + kappa s
   Thompson,                  ///< one draw from N(m, s^2)
@@ -48,9 +48,8 @@ struct Uncertainty {
   double xi = 0;     ///< improvements up to this do not count, at least 0, finite
 
   template <UncertainCostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
-                                                std::span<const float> score, std::size_t n, Rng& rng,
-                                                const Labelled& labelled = {}) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     require(std::isfinite(kappa) && kappa >= 0, "Uncertainty", "kappa", kappa, "finite and 0 or more");
     require(std::isfinite(xi) && xi >= 0, "Uncertainty", "xi", xi, "finite and 0 or more");
     check_pool("Uncertainty", x, score, labelled);
@@ -78,8 +77,7 @@ struct Uncertainty {
     const double gain = m - f - xi;
     switch (acquisition) {
       case Acquisition::Variance: return s;
-      case Acquisition::Margin:
-        return s > 0 ? -std::abs(m - f) / s : -std::numeric_limits<double>::infinity();
+      case Acquisition::Margin: return s > 0 ? -std::abs(m - f) / s : -std::numeric_limits<double>::infinity();
       case Acquisition::ExpectedImprovement:
         return s > 0 ? gain * below(gain / s) + s * density(gain / s) : std::max(0.0, gain);
       case Acquisition::ProbabilityOfImprovement: return s > 0 ? below(gain / s) : (gain > 0 ? 1.0 : 0.0);
@@ -97,8 +95,7 @@ struct Uncertainty {
   static double density(double z) { return std::exp(-0.5 * z * z) * 0.3989422804014327; }
   static double below(double z) { return 0.5 * std::erfc(-z * 0.7071067811865476); }
 
-  static std::map<std::uint32_t, float> best_of_tasks(std::span<const float> score,
-                                                      std::span<const float> known,
+  static std::map<std::uint32_t, float> best_of_tasks(std::span<const float> score, std::span<const float> known,
                                                       const Labelled& labelled) {
     std::map<std::uint32_t, float> best;
     for (const auto& [task, members] : by_task(score, labelled)) {

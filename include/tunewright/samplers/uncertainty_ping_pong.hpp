@@ -55,9 +55,8 @@ struct UncertaintyPingPong {
   unsigned copies = 5;            ///< of the model, at least 2
 
   template <CostModel M>
-  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x,
-                                                std::span<const float> score, std::size_t n, Rng& rng,
-                                                const Labelled& labelled = {}) const {
+  [[nodiscard]] std::vector<std::size_t> select(const M& model, const FeatureBatch& x, std::span<const float> score,
+                                                std::size_t n, Rng& rng, const Labelled& labelled = {}) const {
     check();
     check_pool("UncertaintyPingPong", x, score, labelled);
     std::vector<float> value(score.begin(), score.end());
@@ -98,8 +97,8 @@ struct UncertaintyPingPong {
  private:
   // How far off the model may be, [P].
   template <CostModel M>
-  [[nodiscard]] std::vector<float> expected_error(const M& model, const FeatureBatch& x,
-                                                  const Labelled& labelled, const Rng& rng) const {
+  [[nodiscard]] std::vector<float> expected_error(const M& model, const FeatureBatch& x, const Labelled& labelled,
+                                                  const Rng& rng) const {
     std::vector<float> error(x.programs());
     FeatureBatch taught(labelled.x.columns());
     std::vector<float> seen;
@@ -124,8 +123,8 @@ struct UncertaintyPingPong {
   }
 
   template <CostModel M>
-  [[nodiscard]] std::vector<float> deviation_of_copies(const M& model, const FeatureBatch& x,
-                                                       const Labelled& labelled, const Rng& rng) const {
+  [[nodiscard]] std::vector<float> deviation_of_copies(const M& model, const FeatureBatch& x, const Labelled& labelled,
+                                                       const Rng& rng) const {
     std::vector<double> sum(x.programs()), squares(x.programs());
     const std::vector<std::size_t> known = described_positions(labelled);
     std::vector<float> error(x.programs());
@@ -157,14 +156,12 @@ struct UncertaintyPingPong {
   }
 
   // `candidates` come best first.
-  [[nodiscard]] std::vector<std::size_t> spread(std::span<const std::size_t> candidates,
-                                                const FeatureBatch& x, std::size_t n,
-                                                const Labelled& labelled) const {
+  [[nodiscard]] std::vector<std::size_t> spread(std::span<const std::size_t> candidates, const FeatureBatch& x,
+                                                std::size_t n, const Labelled& labelled) const {
     const Points points = summed_rows(x, candidates);
     std::vector<float> nearest(candidates.size(), 1.0F);  // share of knobs that differ
     const auto add = [&](std::span<const float> centre) {
-      for (std::size_t i = 0; i < nearest.size(); ++i)
-        nearest[i] = std::min(nearest[i], differing(points[i], centre));
+      for (std::size_t i = 0; i < nearest.size(); ++i) nearest[i] = std::min(nearest[i], differing(points[i], centre));
     };
     const std::uint32_t task = labelled.pool_task.empty() ? 0 : labelled.pool_task.front();
     std::vector<std::size_t> known = described_positions(labelled);
@@ -175,9 +172,8 @@ struct UncertaintyPingPong {
     std::vector<bool> taken(candidates.size());
     std::vector<std::size_t> chosen;
     const auto worth = [&](std::size_t i) {
-      const double rank = candidates.size() < 2
-                              ? 1.0
-                              : 1.0 - static_cast<double>(i) / static_cast<double>(candidates.size() - 1);
+      const double rank =
+          candidates.size() < 2 ? 1.0 : 1.0 - static_cast<double>(i) / static_cast<double>(candidates.size() - 1);
       return rank + diversity_weight * double{nearest[i]};
     };
     while (chosen.size() < std::min(n, candidates.size())) {
@@ -200,10 +196,10 @@ struct UncertaintyPingPong {
 
   void check() const {
     constexpr const char* policy = "UncertaintyPingPong";
-    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor",
-            candidates_factor, "finite and at least 1");
-    require(std::isfinite(diversity_weight) && diversity_weight >= 0, policy, "diversity_weight",
-            diversity_weight, "finite and 0 or more");
+    require(std::isfinite(candidates_factor) && candidates_factor >= 1, policy, "candidates_factor", candidates_factor,
+            "finite and at least 1");
+    require(std::isfinite(diversity_weight) && diversity_weight >= 0, policy, "diversity_weight", diversity_weight,
+            "finite and 0 or more");
     require(least_gain >= 0, policy, "least_gain", least_gain, "0 or more");
     require(least_errors >= 1, policy, "least_errors", static_cast<double>(least_errors), "at least 1");
     require(copies >= 2, policy, "copies", copies, "at least 2");

@@ -38,8 +38,8 @@ struct OperandTypes {
 /// multiplied together by one thread are neighbours: `a` is by rows then and `b` by columns. The sums are in
 /// `Scope::Accumulator`, a fragment of m x n elements for each of them, which `threads` threads, a warp, hold together:
 /// see `loops/device/fragments.hpp`.
-/// Four warps, a warp group, hold the fragments of instructions that read whole matrices by their descriptors. Operands of
-/// these are laid out for them (`loops/device/core_matrices.hpp`), bytes with neighbouring terms.
+/// Four warps, a warp group, hold the fragments of instructions that read whole matrices by their descriptors. Operands
+/// of these are laid out for them (`loops/device/core_matrices.hpp`), bytes with neighbouring terms.
 struct TensorIntrinsic {
   std::string_view name;
   std::int64_t m = 1;
@@ -62,9 +62,7 @@ struct TensorIntrinsic {
   [[nodiscard]] constexpr bool by_warp_group() const noexcept { return threads > 32; }
   /// Elements of a fragment of sums that each of its threads holds.
   [[nodiscard]] constexpr std::int64_t sums_of_thread() const noexcept { return m * n / threads; }
-  [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept {
-    return {types.data(), type_count};
-  }
+  [[nodiscard]] std::span<const OperandTypes> operand_types() const noexcept { return {types.data(), type_count}; }
 };
 
 /// `wgmma.mma_async` of 64 rows, for compute capability 9.0 (`Target::multiplies_by_warp_groups`).
@@ -84,8 +82,7 @@ struct TensorIntrinsic {
                       {ScalarType::UInt8, ScalarType::UInt8, ScalarType::Int32}}};
     product.type_count = 3;
   } else {
-    const ScalarType factors =
-        unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16 : ScalarType::Float16;
+    const ScalarType factors = unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16 : ScalarType::Float16;
     product.types = {{{factors, factors, ScalarType::Float32}}};
   }
   return product;
@@ -206,8 +203,7 @@ struct Product {
 
 /// Factors of a sum of products of two reads; nothing if the operator is something else.
 [[nodiscard]] inline std::optional<Product> product_of(const program::Operator& op) {
-  if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply)
-    return std::nullopt;
+  if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply) return std::nullopt;
   const auto read = [](const program::Expr& e) -> const program::ExprNode* {
     const program::ExprNode* node = e->op == program::Op::Cast ? e->args[0].get() : e.get();
     return node->op == program::Op::Load ? node : nullptr;

@@ -121,8 +121,7 @@ template <std::size_t... I>
 [[nodiscard]] inline Step read_step(Scanner& in) {
   in.expect('[');
   Step step = step_named(in.plain_string());
-  describe(step,
-           [&in](std::string_view, auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
+  describe(step, [&in](std::string_view, auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
   in.expect(']');
   return step;
 }

@@ -23,9 +23,9 @@ enum class LoopKind : std::uint8_t {
   VirtualThread,
 };
 
-inline constexpr std::array<std::string_view, 11> loop_kind_names{
-    "serial",  "parallel", "vectorized", "unrolled", "block_x", "block_y",
-    "block_z", "thread_x", "thread_y",   "thread_z", "vthread"};
+inline constexpr std::array<std::string_view, 11> loop_kind_names{"serial",   "parallel", "vectorized", "unrolled",
+                                                                  "block_x",  "block_y",  "block_z",    "thread_x",
+                                                                  "thread_y", "thread_z", "vthread"};
 
 [[nodiscard]] constexpr std::string_view name(LoopKind kind) noexcept {
   return loop_kind_names[static_cast<std::size_t>(kind)];

@@ -41,12 +41,11 @@ struct Schedule {
 
 namespace detail {
 inline void hash_field(StableHash& h, const std::string& text) { h.add(std::string_view(text)); }
-inline void hash_field(StableHash& h, const Location& l) {
-  h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter);
-}
+inline void hash_field(StableHash& h, const Location& l) { h.add(static_cast<int>(l.kind)).add(l.stage).add(l.iter); }
 inline void hash_field(StableHash& h, const Pipelining& p) { h.add(p.depth).add(p.asynchronous ? 1 : 0); }
 template <class T>
-requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void hash_field(StableHash& h, T value) {
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+void hash_field(StableHash& h, T value) {
   h.add(static_cast<std::int64_t>(value));
 }
 template <class T>
@@ -93,16 +92,14 @@ class ScheduleBuilder {
   }
   /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will
   /// become.
-  std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts,
-                                  std::int64_t max_innermost = 64, LoopKind inner = LoopKind::Serial) {
+  std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts, std::int64_t max_innermost = 64,
+                                  LoopKind inner = LoopKind::Serial) {
     const std::vector<std::int64_t> extents = extents_at_root(stage);
     const std::int64_t extent =
         iter < extents.size() ? extents[iter] : 0;  // an unknown iterator is refused by the split
-    return append_split(
-        stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
+    return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
   }
-  std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step,
-                                   std::uint32_t parts) {
+  std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
     return append_split(stage, FollowSplit{stage, iter, source_step, parts});
   }
   /// A split in two by the product of factor number `level` of the source steps.
@@ -138,9 +135,7 @@ class ScheduleBuilder {
   }
   void compute_inline(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Inline, 0, 0}}, 0}); }
   void compute_root(TensorId stage) { append(ComputeLocation{stage, {{Location::Kind::Root, 0, 0}}, 0}); }
-  TensorId cache_write(TensorId stage, Scope scope = Scope::Local) {
-    return append_stage(CacheWrite{stage, scope});
-  }
+  TensorId cache_write(TensorId stage, Scope scope = Scope::Local) { return append_stage(CacheWrite{stage, scope}); }
   TensorId cache_read(TensorId tensor, TensorId consumer, Scope scope = Scope::Local) {
     return append_stage(CacheRead{tensor, consumer, scope});
   }
@@ -162,14 +157,10 @@ class ScheduleBuilder {
   void choose_pipelining(TensorId stage, IterId iter, std::vector<Pipelining> choices) {
     append(Pipeline{stage, iter, std::move(choices), 0});
   }
-  void pipeline(TensorId stage, IterId iter, Pipelining pipelining) {
-    append(Pipeline{stage, iter, {pipelining}, 0});
-  }
+  void pipeline(TensorId stage, IterId iter, Pipelining pipelining) { append(Pipeline{stage, iter, {pipelining}, 0}); }
 
   /// Index the next step will have; what `follow_split` and `follow_fused_split` refer to.
-  [[nodiscard]] std::uint32_t next_step() const noexcept {
-    return static_cast<std::uint32_t>(schedule_.steps.size());
-  }
+  [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
 
   /// Extents of all iterators of a stage were it computed at the root.
   [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const {

@@ -89,9 +89,8 @@ struct State {
 
   [[nodiscard]] const Stage& stage(TensorId id) const {
     if (id >= stages.size()) {
-      throw ScheduleError(
-          ScheduleFault::UnknownStage,
-          "there is no stage " + std::to_string(id) + "; this program has " + std::to_string(stages.size()));
+      throw ScheduleError(ScheduleFault::UnknownStage, "there is no stage " + std::to_string(id) +
+                                                           "; this program has " + std::to_string(stages.size()));
     }
     return stages[id];
   }
@@ -145,8 +144,8 @@ inline void reset_iterators(Stage& stage) {
 
 inline std::string describe_iterator(const Stage& stage, IterId iter) {
   return "iterator " + std::to_string(iter) +
-         (iter < stage.iterators.size() ? " ('" + iterator_name(stage, iter) + "')" : std::string()) +
-         " of stage '" + stage.op->name + "'";
+         (iter < stage.iterators.size() ? " ('" + iterator_name(stage, iter) + "')" : std::string()) + " of stage '" +
+         stage.op->name + "'";
 }
 
 inline std::size_t live_position(const Stage& stage, IterId iter) {
@@ -160,9 +159,8 @@ inline std::size_t live_position(const Stage& stage, IterId iter) {
 
 inline Stage& computed_stage(State& state, TensorId id) {
   if (state.stage(id).is_source()) {
-    throw ScheduleError(
-        ScheduleFault::UnknownStage,
-        "'" + state.stages[id].op->name + "' is an input or constant; only computed tensors have loops");
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + state.stages[id].op->name +
+                                                         "' is an input or constant; only computed tensors have loops");
   }
   return state.stages[id];
 }
@@ -180,9 +178,8 @@ inline void split(State& state, TensorId id, IterId iter, std::span<const std::i
                                                         std::to_string(factor) + "; factors are at least 1");
     }
     if (factor > max_split / inner) {
-      throw ScheduleError(
-          ScheduleFault::BadFactor,
-          describe_iterator(stage, iter) + ": its factors multiply to more than 2^31; no loop is as long");
+      throw ScheduleError(ScheduleFault::BadFactor, describe_iterator(stage, iter) +
+                                                        ": its factors multiply to more than 2^31; no loop is as long");
     }
     inner *= factor;
   }
@@ -201,8 +198,7 @@ inline void split(State& state, TensorId id, IterId iter, std::span<const std::i
 }
 
 /// Extents of the parts of a split, one more than factors.
-inline void split_extents(std::int64_t whole, std::span<const std::int64_t> factors,
-                          std::int64_t* part) noexcept {
+inline void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept {
   std::int64_t inner = 1;
   for (std::size_t f = 0; f < factors.size(); ++f) {
     part[f + 1] = factors[f];
@@ -235,8 +231,8 @@ inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& ext
 
 /// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
 /// `stage.order` are, which must be filled already.
-inline void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent,
-                             std::vector<IndexExpr>& value, IndexExpr::RangeOf range_of) {
+inline void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
+                             IndexExpr::RangeOf range_of) {
   for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
     if (r->parents.size() == 1) {
       IndexExpr& sum = value[r->parents[0]];

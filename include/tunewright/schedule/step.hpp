@@ -49,8 +49,8 @@ struct FollowSplit {
   bool operator==(const FollowSplit&) const = default;
 };
 
-/// A split in two whose factor is that of several earlier splits together, as when all threads of a block share the work
-/// of copying a tile: the product over `sources` of factor number `level`.
+/// A split in two whose factor is that of several earlier splits together, as when all threads of a block share the
+/// work of copying a tile: the product over `sources` of factor number `level`.
 struct FollowFusedSplit {
   TensorId stage = 0;
   IterId iter = 0;
@@ -181,9 +181,9 @@ struct Pipeline {
   bool operator==(const Pipeline&) const = default;
 };
 
-/// Rounds the axes of a sum of products up to multiples, so that tensor instructions divide it: its operands, copies that
-/// are not scheduled yet, become as much larger, with zeros beyond what they had. Whoever reads the sums reads what is
-/// not beyond.
+/// Rounds the axes of a sum of products up to multiples, so that tensor instructions divide it: its operands, copies
+/// that are not scheduled yet, become as much larger, with zeros beyond what they had. Whoever reads the sums reads
+/// what is not beyond.
 struct Pad {
   TensorId stage = 0;
   std::vector<std::int64_t> multiples;  ///< one an axis
@@ -191,9 +191,8 @@ struct Pad {
 };
 
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
-using Step =
-    std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
-                 CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline, Pad>;
+using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
+                          CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline, Pad>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -238,7 +237,7 @@ class ScheduleError : public std::invalid_argument {
 /// step's content, which hashing and the JSON form share.
 /// Fields of a mutable step may be assigned to.
 template <class AnyStep, class F>
-requires std::is_same_v<std::remove_const_t<AnyStep>, Step>
+  requires std::is_same_v<std::remove_const_t<AnyStep>, Step>
 auto describe(AnyStep& step, const F& f) {
   return std::visit(
       [&f](auto& s) {

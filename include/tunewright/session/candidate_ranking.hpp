@@ -21,11 +21,11 @@
 
 namespace tunewright {
 
-/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind its
-/// featurizer where there is none.
+/// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
+/// its featurizer where there is none.
 ///
-/// Where filter and draft, or featurizer, can all read programs, each candidate is lowered once for both; otherwise each
-/// part is given configurations.
+/// Where filter and draft, or featurizer, can all read programs, each candidate is lowered once for both; otherwise
+/// each part is given configurations.
 ///
 /// Refers to `parts` and `task`, which must outlive it.
 /// Determinism: the same scores and counts at any number of threads.

@@ -40,20 +40,22 @@ using program_t = typename S::program_type;
 /// probability.
 ///
 /// Optional hook, found by detection: `why_infeasible(task, config) -> std::string_view`, a short reason for
-/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it. A space that also
-/// has `why_infeasible(task, program)`, the same of a configuration's program, is lowered once for filter and ranking.
+/// a configuration that is not feasible and nothing for one that is; `filters::StaticLimits` counts by it. A space that
+/// also has `why_infeasible(task, program)`, the same of a configuration's program, is lowered once for filter and
+/// ranking.
 template <class S>
-concept SearchSpace = std::copyable<config_t<S>> &&
+concept SearchSpace =
+    std::copyable<config_t<S>> &&
     requires(const S& space, const Task& task, const config_t<S>& config, std::string_view text, Rng& rng) {
-  typename S::program_type;
-  { space.sample(task, rng) } -> std::same_as<std::optional<config_t<S>>>;
-  { space.mutate(task, config, rng) } -> std::same_as<std::optional<config_t<S>>>;
-  { space.feasible(task, config) } -> std::same_as<bool>;
-  { space.key(config) } -> std::same_as<std::uint64_t>;
-  { space.encode(config) } -> std::same_as<std::string>;
-  { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
-  { space.lower(task, config) } -> std::same_as<program_t<S>>;
-};
+      typename S::program_type;
+      { space.sample(task, rng) } -> std::same_as<std::optional<config_t<S>>>;
+      { space.mutate(task, config, rng) } -> std::same_as<std::optional<config_t<S>>>;
+      { space.feasible(task, config) } -> std::same_as<bool>;
+      { space.key(config) } -> std::same_as<std::uint64_t>;
+      { space.encode(config) } -> std::same_as<std::string>;
+      { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
+      { space.lower(task, config) } -> std::same_as<program_t<S>>;
+    };
 
 /// A space whose configurations are vectors of numbers, as those of template tuners are.
 ///

@@ -17,8 +17,8 @@
 #include "tunewright/spaces/decisions/register_tile.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may choose
-/// is written in the steps themselves with its domain, so these functions work for every space.
+/// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may
+/// choose is written in the steps themselves with its domain, so these functions work for every space.
 namespace tunewright::spaces::decisions {
 
 using schedule::Arrange;
@@ -123,10 +123,8 @@ inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng)
   }
   if (auto* location = std::get_if<ComputeLocation>(&step))
     return redraw(location->selected, location->choices.size(), rng);
-  if (auto* limit = std::get_if<UnrollLimit>(&step))
-    return redraw(limit->selected, limit->choices.size(), rng);
-  if (auto* pipeline = std::get_if<Pipeline>(&step))
-    return redraw(pipeline->selected, pipeline->choices.size(), rng);
+  if (auto* limit = std::get_if<UnrollLimit>(&step)) return redraw(limit->selected, limit->choices.size(), rng);
+  if (auto* pipeline = std::get_if<Pipeline>(&step)) return redraw(pipeline->selected, pipeline->choices.size(), rng);
   if (auto* arrange = std::get_if<Arrange>(&step)) {
     const bool order = arrange->paddings.size() < 2 || (arrange->orders.size() > 1 && rng.below(2) == 0);
     return order ? redraw(arrange->order, arrange->orders.size(), rng)

@@ -30,8 +30,7 @@ struct DecodedRecords {
 /// such records of one candidate the first in the order given counts, of those with a latency that can be.
 template <SearchSpace S>
 [[nodiscard]] DecodedRecords<config_t<S>> decode_records(const S& space, const Task& task,
-                                                         std::span<const Record> records,
-                                                         const std::string& compiler) {
+                                                         std::span<const Record> records, const std::string& compiler) {
   DecodedRecords<config_t<S>> decoded;
   std::vector<Candidate<config_t<S>>> found;
   std::vector<const Outcome*> outcomes;

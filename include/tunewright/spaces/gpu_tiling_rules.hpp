@@ -102,8 +102,7 @@ struct AddRfactor {
     const bool tiled = is_tiled(op);
     const double blocks = std::max(program::spatial_points(op) / (tiled ? points_a_block : 1.0), 1.0);
     const double reduction = program::reduction_points(op);
-    const double most =
-        tiled ? std::min(reduction / min_tiled_chunk, max_tiled_chunks) : reduction / min_chunk;
+    const double most = tiled ? std::min(reduction / min_tiled_chunk, max_tiled_chunks) : reduction / min_chunk;
     const double longest = static_cast<double>(op.axes[longest_reduction(op)].extent);
     const double wanted = 2.0 * static_cast<double>(target.multiprocessors) / blocks;
     return static_cast<std::int64_t>(std::min({wanted, most, longest}));
@@ -220,9 +219,7 @@ struct ReduceInThread {
 /// Everything else is left to its readers; what is still at the root when all stages have been visited is
 /// bound, each thread having points of its own.
 struct BindTheRest {
-  [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const {
-    return Answer::ApplyAndSkipRest;
-  }
+  [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const { return Answer::ApplyAndSkipRest; }
   void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
     --d.place;
     out.push_back(std::move(d));

@@ -60,20 +60,19 @@ struct RuleSketches {
   }
 };
 
-/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay in cache,
-/// constants packed ahead of time, and tensor instructions where the target has some.
+/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
+/// in cache, constants packed ahead of time, and tensor instructions where the target has some.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
-                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor,
-                 tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling,
-                 tiling::ScheduleSimply>;
+                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
+                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
 /// tensor instructions where the target has some.
 using GpuTilingRules =
-    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise,
-                 tiling::gpu::AddRfactor, tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts,
-                 tiling::gpu::MultiLevelTiling, tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise, tiling::gpu::AddRfactor,
+                 tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts, tiling::gpu::MultiLevelTiling,
+                 tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
 
 /// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
 struct TilingRules {
@@ -83,8 +82,8 @@ struct TilingRules {
   [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const {
     if (task.target.kind == DeviceKind::Cpu) return cpu.sketches(task);
     const Target& t = task.target;
-    if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 ||
-        t.multiprocessors == 0 || t.shared_memory_per_block_bytes == 0) {
+    if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 || t.multiprocessors == 0 ||
+        t.shared_memory_per_block_bytes == 0) {
       throw std::invalid_argument(
           "GPU target '" + t.name +
           "' lacks threads per block, warp size, virtual threads, multiprocessors or shared memory; start "

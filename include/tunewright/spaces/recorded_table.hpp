@@ -64,8 +64,7 @@ class RecordedTable {
 
   /// Throws `std::invalid_argument` for a table without rows and for one that has two rows of one
   /// configuration.
-  explicit RecordedTable(std::shared_ptr<const data::Table> table,
-                         Neighbours neighbours = Neighbours::Hamming)
+  explicit RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours = Neighbours::Hamming)
       : table_(std::move(table)), kind_(neighbours) {
     if (!table_ || table_->size() == 0)
       throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
@@ -117,8 +116,7 @@ class RecordedTable {
     return index_->knobs;
   }
   [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const {
-    const auto values =
-        index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
+    const auto values = index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
     return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
   }
 
@@ -177,15 +175,15 @@ class RecordedTable {
                                                     std::uint16_t choice) const {
     if (index_->occurring[k].size() == 1) return rows;
     if (rows.size() == 1) return rows.first(table_->row(rows[0])[k] == choice ? 1 : 0);
-    const auto first = std::partition_point(rows.begin(), rows.end(),
-                                            [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
-    const auto last = std::partition_point(first, rows.end(),
-                                           [&](std::uint32_t row) { return table_->row(row)[k] == choice; });
+    const auto first =
+        std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
+    const auto last =
+        std::partition_point(first, rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] == choice; });
     return {first, last};
   }
 
-  void differ_once(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k,
-                   bool differs, std::vector<std::uint32_t>& found) const {
+  void differ_once(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k, bool differs,
+                   std::vector<std::uint32_t>& found) const {
     if (rows.empty()) return;
     if (k == own.size()) {
       if (differs) found.push_back(rows[0]);
@@ -208,8 +206,7 @@ class RecordedTable {
     const auto near = [&](std::uint16_t choice) {
       return kind_ == Neighbours::Adjacent || choice + 1 == own[k] || choice == own[k] + 1;
     };
-    if (at != column.begin() && near(*std::prev(at)))
-      move_by_one(own, with(rows, k, *std::prev(at)), k + 1, found);
+    if (at != column.begin() && near(*std::prev(at))) move_by_one(own, with(rows, k, *std::prev(at)), k + 1, found);
     move_by_one(own, with(rows, k, own[k]), k + 1, found);
     if (++at != column.end() && near(*at)) move_by_one(own, with(rows, k, *at), k + 1, found);
   }

@@ -14,7 +14,7 @@ namespace tunewright::spaces {
 /// Sketches written by the user as one function: it calls primitives on a builder and leaves choices open
 /// with `choose_tile`, `choose_fuse`, `choose_location` and `choose_unroll_limit`.
 template <class Define>
-requires std::invocable<const Define&, schedule::ScheduleBuilder&>
+  requires std::invocable<const Define&, schedule::ScheduleBuilder&>
 struct DefinedSketch {
   Define define;
 

@@ -50,9 +50,8 @@ struct SketchSpace {
   static constexpr bool lowers_by_replay = true;
 
   Generator generator = {};
-  unsigned max_tries = 24;  ///< draws of decisions before a sample is given up, at least 1
-  double min_utilisation =
-      0.8;  ///< share of the machine that is used, below which a draw is repeated; in [0, 1]
+  unsigned max_tries = 24;       ///< draws of decisions before a sample is given up, at least 1
+  double min_utilisation = 0.8;  ///< share of the machine that is used, below which a draw is repeated; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
     require(max_tries >= 1, "SketchSpace", "max_tries", max_tries, "at least 1");
@@ -75,8 +74,7 @@ struct SketchSpace {
     return std::nullopt;
   }
 
-  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config,
-                                                  Rng& rng) const {
+  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
     config_type changed = config;
     if (!decisions::mutate_one(changed.steps, task.target, rng)) return std::nullopt;
     return changed;
@@ -99,13 +97,9 @@ struct SketchSpace {
     return loops::exceeded_limit(program, task.target);
   }
 
-  [[nodiscard]] std::uint64_t key(const config_type& config) const {
-    return schedule::stable_hash(config.steps);
-  }
+  [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
 
-  [[nodiscard]] std::string encode(const config_type& config) const {
-    return schedule::to_json(config.steps);
-  }
+  [[nodiscard]] std::string encode(const config_type& config) const { return schedule::to_json(config.steps); }
 
   [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
     try {
@@ -118,9 +112,7 @@ struct SketchSpace {
     }
   }
 
-  [[nodiscard]] program_type lower(const Task&, const config_type& config) const {
-    return loops::lower(config);
-  }
+  [[nodiscard]] program_type lower(const Task&, const config_type& config) const { return loops::lower(config); }
 
   /// The sketches of a task, generated at the first call.
   [[nodiscard]] const std::vector<config_type>& sketches(const Task& task) const {
@@ -139,8 +131,7 @@ struct SketchSpace {
   /// Throws `std::invalid_argument` for a task without a graph.
   static void require_program(const Task& task) {
     if (task.graph != nullptr) return;
-    throw std::invalid_argument("task '" + task.name +
-                                "' has no program to schedule; make it with program::make_task");
+    throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
   }
 
   /// Shared by copies of the space; filled by `sketches`.

@@ -33,8 +33,7 @@ struct SkipSource {
 /// Cheap elementwise stages disappear into their readers.
 struct AlwaysInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return may_disappear(d.builder.state(), id) &&
-                   program::strictly_inlineable(*d.builder.state().stages[id].op)
+    return may_disappear(d.builder.state(), id) && program::strictly_inlineable(*d.builder.state().stages[id].op)
                ? Answer::ApplyAndSkipRest
                : Answer::Skip;
   }
@@ -49,25 +48,23 @@ struct AlwaysInline {
 /// where it replaces waiting for memory. Not in Ansor.
 struct MayInline {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op)
-               ? Answer::Apply
-               : Answer::Skip;
+    return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op) ? Answer::Apply
+                                                                                                         : Answer::Skip;
   }
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
   }
 };
 
-/// Padding with zeros may disappear into sums of products: terms with a zero are then left out (`loops::skip_zeros`), and
-/// neither is the padded tensor stored. An instruction for several rows needs it stored, since not all of its rows lack
-/// the same terms. Not in Ansor.
+/// Padding with zeros may disappear into sums of products: terms with a zero are then left out (`loops::skip_zeros`),
+/// and neither is the padded tensor stored. An instruction for several rows needs it stored, since not all of its rows
+/// lack the same terms. Not in Ansor.
 struct MayInlinePadding {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
     const State& state = d.builder.state();
     if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
     const std::vector<TensorId> all = readers(state, id);
-    return std::all_of(all.begin(), all.end(),
-                       [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
+    return std::all_of(all.begin(), all.end(), [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
                ? Answer::Apply
                : Answer::Skip;
   }
@@ -115,8 +112,7 @@ struct MultiLevelTilingWithFusion {
     const State& state = d.builder.state();
     if (!program::needs_multi_level_tiling(*state.stages[id].op) || elementwise_reader(state, id) == id)
       return Answer::Skip;
-    return state.stages[elementwise_reader(state, id)].is_untouched() ? Answer::ApplyAndSkipRest
-                                                                      : Answer::Skip;
+    return state.stages[elementwise_reader(state, id)].is_untouched() ? Answer::ApplyAndSkipRest : Answer::Skip;
   }
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     for (const std::size_t fuse_level : {std::size_t{1}, std::size_t{2}})
@@ -133,9 +129,8 @@ struct MultiLevelTilingWithFusion {
     for (std::size_t axis = 0; axis < rank; ++axis) {
       // The last axis follows to the end, so that its innermost part is the vector of the register tile.
       const bool vectorized = axis + 1 == rank;
-      copy.push_back(
-          s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
-                         static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
+      copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
+                                    static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
     }
     std::vector<IterId> order;
     for (std::size_t l = 0; l < fuse_level; ++l) {
@@ -170,9 +165,7 @@ struct MultiLevelTiling {
 
 /// Everything else: parallel, vectorized, and somewhere near its reader.
 struct ScheduleSimply {
-  [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const {
-    return Answer::ApplyAndSkipRest;
-  }
+  [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const { return Answer::ApplyAndSkipRest; }
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     if (awaits_fusion(d.builder.state(), id)) {
       --d.place;

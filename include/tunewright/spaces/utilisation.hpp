@@ -44,8 +44,7 @@ inline std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body&
   using loops::LoopKind;
   const auto extent_of = [&](LoopKind first, LoopKind last) {
     const bool counts = kernel->kind >= first && kernel->kind <= last;
-    return (counts ? nest.variables[kernel->var].extent : 1) *
-           detail::bound_extent(nest, kernel->body, first, last);
+    return (counts ? nest.variables[kernel->var].extent : 1) * detail::bound_extent(nest, kernel->body, first, last);
   };
   const std::int64_t blocks = extent_of(LoopKind::BlockX, LoopKind::BlockZ);
   const std::int64_t threads = extent_of(LoopKind::ThreadX, LoopKind::ThreadZ);
@@ -53,9 +52,9 @@ inline std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body&
   const std::int64_t results = nest.buffers[nest.arguments.back()].elements();
   const std::int64_t useful =
       std::clamp<std::int64_t>(results / warp, 1, std::max<std::int64_t>(target.multiprocessors, 1));
-  const double lanes = threads >= results ? 1.0
-                                          : static_cast<double>(threads) /
-                                                static_cast<double>(program::ceil_div(threads, warp) * warp);
+  const double lanes =
+      threads >= results ? 1.0
+                         : static_cast<double>(threads) / static_cast<double>(program::ceil_div(threads, warp) * warp);
   return lanes * std::min(1.0, 2.0 * static_cast<double>(blocks) / static_cast<double>(useful));
 }
 

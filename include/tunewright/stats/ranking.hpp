@@ -23,8 +23,8 @@ namespace ranking_detail {
 
 inline void check(std::span<const float> prediction, std::span<const float> truth) {
   if (prediction.size() != truth.size()) {
-    throw std::invalid_argument(std::to_string(prediction.size()) + " predictions for " +
-                                std::to_string(truth.size()) + " true values; give one of each a program");
+    throw std::invalid_argument(std::to_string(prediction.size()) + " predictions for " + std::to_string(truth.size()) +
+                                " true values; give one of each a program");
   }
   for (std::size_t i = 0; i < truth.size(); ++i) {
     if (std::isnan(prediction[i]) || std::isnan(truth[i])) {
@@ -41,8 +41,7 @@ inline void check_k(std::size_t k) {
 
 /// Programs by descending prediction; among equal predictions the worst program first, so that a model
 /// that tells nothing apart cannot look good by the order of the records.
-inline std::vector<std::uint32_t> by_prediction(std::span<const float> prediction,
-                                                std::span<const float> truth) {
+inline std::vector<std::uint32_t> by_prediction(std::span<const float> prediction, std::span<const float> truth) {
   std::vector<std::uint32_t> order(truth.size());
   std::iota(order.begin(), order.end(), 0U);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -56,8 +55,7 @@ inline std::vector<std::uint32_t> by_prediction(std::span<const float> predictio
 inline std::vector<double> mean_ranks(std::span<const float> values) {
   std::vector<std::uint32_t> order(values.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return values[a] < values[b]; });
   std::vector<double> ranks(values.size());
   for (std::size_t begin = 0; begin < order.size();) {
     std::size_t end = begin + 1;
@@ -73,8 +71,8 @@ template <class Visit>
 void for_each_task(std::span<const float> prediction, std::span<const float> truth,
                    std::span<const std::uint32_t> group, const Visit& visit) {
   if (group.size() != truth.size()) {
-    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " +
-                                std::to_string(truth.size()) + " programs; give one a program");
+    throw std::invalid_argument(std::to_string(group.size()) + " group numbers for " + std::to_string(truth.size()) +
+                                " programs; give one a program");
   }
   std::vector<std::uint32_t> order(truth.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -124,28 +122,25 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
 ///           way), which rewards the order of the records; without ties in the truth and in the scores the
 ///           numbers are the same.
 /// Cost:     O(n log n), by counting in a Fenwick tree over the ranks of the scores.
-[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction,
-                                              std::span<const float> truth) {
+[[nodiscard]] inline double pairwise_accuracy(std::span<const float> prediction, std::span<const float> truth) {
   ranking_detail::check(prediction, truth);
   const std::size_t n = truth.size();
   std::vector<float> scores(prediction.begin(), prediction.end());
   std::sort(scores.begin(), scores.end());
   scores.erase(std::unique(scores.begin(), scores.end()), scores.end());
   std::vector<std::uint32_t> tree(scores.size() + 1, 0);
-  const auto count_below =
-      [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
-        std::uint64_t count = 0;
-        for (; rank > 0; rank &= rank - 1) count += tree[rank];
-        return count;
-      };
+  const auto count_below = [&tree](std::size_t rank) {  // of the scores counted so far, those with a smaller rank
+    std::uint64_t count = 0;
+    for (; rank > 0; rank &= rank - 1) count += tree[rank];
+    return count;
+  };
   const auto rank_of = [&scores](float score) {
     return static_cast<std::size_t>(std::lower_bound(scores.begin(), scores.end(), score) - scores.begin());
   };
 
   std::vector<std::uint32_t> order(n);
   std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return truth[a] < truth[b]; });
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return truth[a] < truth[b]; });
   std::uint64_t pairs = 0, twice_right = 0;
   for (std::size_t begin = 0; begin < n;) {
     std::size_t end = begin;
@@ -155,8 +150,7 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
     }
     pairs += static_cast<std::uint64_t>(begin) * (end - begin);
     for (; begin < end; ++begin) {
-      for (std::size_t i = rank_of(prediction[order[begin]]) + 1; i < tree.size(); i += i & (~i + 1))
-        ++tree[i];
+      for (std::size_t i = rank_of(prediction[order[begin]]) + 1; i < tree.size(); i += i & (~i + 1)) ++tree[i];
     }
   }
   return pairs == 0 ? 0.5 : 0.5 * static_cast<double>(twice_right) / static_cast<double>(pairs);
@@ -168,10 +162,9 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
                                               std::span<const std::uint32_t> group) {
   ranking_detail::check(prediction, truth);
   double sum = 0;
-  ranking_detail::for_each_task(prediction, truth, group,
-                                [&](std::span<const float> p, std::span<const float> y) {
-                                  sum += static_cast<double>(y.size()) * pairwise_accuracy(p, y);
-                                });
+  ranking_detail::for_each_task(prediction, truth, group, [&](std::span<const float> p, std::span<const float> y) {
+    sum += static_cast<double>(y.size()) * pairwise_accuracy(p, y);
+  });
   return truth.empty() ? 0.5 : sum / static_cast<double>(truth.size());
 }
 
@@ -193,8 +186,8 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
 
 /// Mean of top_k_score for 1, 2, ..., k: TenSet's average peak score, which Ansor's model reports with k =
 /// 32.
-[[nodiscard]] inline double average_top_k_score(std::span<const float> prediction,
-                                                std::span<const float> truth, std::size_t k) {
+[[nodiscard]] inline double average_top_k_score(std::span<const float> prediction, std::span<const float> truth,
+                                                std::size_t k) {
   ranking_detail::check(prediction, truth);
   ranking_detail::check_k(k);
   const auto order = ranking_detail::by_prediction(prediction, truth);
@@ -210,15 +203,13 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
 
 /// |k best predicted and k truly best| / k, with k at most n; 1 for no programs. Programs as good as the k-th
 /// truly best one belong to the truly best.
-[[nodiscard]] inline double recall(std::span<const float> prediction, std::span<const float> truth,
-                                   std::size_t k) {
+[[nodiscard]] inline double recall(std::span<const float> prediction, std::span<const float> truth, std::size_t k) {
   ranking_detail::check(prediction, truth);
   ranking_detail::check_k(k);
   k = std::min(k, truth.size());
   if (k == 0) return 1;
   std::vector<float> sorted(truth.begin(), truth.end());
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(k - 1), sorted.end(),
-                   std::greater<>{});
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(k - 1), sorted.end(), std::greater<>{});
   const auto order = ranking_detail::by_prediction(prediction, truth);
   std::size_t hits = 0;
   for (std::size_t i = 0; i < k; ++i) hits += truth[order[i]] >= sorted[k - 1] ? 1U : 0U;
@@ -255,8 +246,8 @@ void for_each_task(std::span<const float> prediction, std::span<const float> tru
   if (truth.empty()) return 0;
   const auto order = ranking_detail::by_prediction(prediction, truth);
   const double best = static_cast<double>(*std::max_element(truth.begin(), truth.end()));
-  const auto top = std::max<std::size_t>(
-      1, static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size()))));
+  const auto top =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(share * static_cast<double>(order.size()))));
   std::size_t count = 0;
   for (std::size_t i = 0; i < top; ++i) count += static_cast<double>(truth[order[i]]) < slow * best ? 1U : 0U;
   return static_cast<double>(count) / static_cast<double>(top);
@@ -288,11 +279,10 @@ template <class Metric>
   ranking_detail::check(prediction, truth);
   double sum = 0;
   std::size_t tasks = 0;
-  ranking_detail::for_each_task(prediction, truth, group,
-                                [&](std::span<const float> p, std::span<const float> y) {
-                                  sum += metric(p, y);
-                                  ++tasks;
-                                });
+  ranking_detail::for_each_task(prediction, truth, group, [&](std::span<const float> p, std::span<const float> y) {
+    sum += metric(p, y);
+    ++tasks;
+  });
   return tasks == 0 ? 0 : sum / static_cast<double>(tasks);
 }
 
@@ -317,8 +307,7 @@ struct RankedTask {
   for (const RankedTask& task : tasks) {
     ranking_detail::check(task.prediction, task.latency_s);
     std::vector<float> speed(task.latency_s.size());
-    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(),
-                   [](float latency) { return -latency; });
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
     const auto order = ranking_detail::by_prediction(task.prediction, speed);
     double best = std::numeric_limits<double>::infinity(), best_of_k = best;
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -339,8 +328,7 @@ struct RankedTask {
 ///   sum_t w_t min_i L_t,i / sum_t w_t (k-th smallest L_t,i among the `chosen` best predicted)
 ///
 /// k = 1 asks whether the best survived the draft. Failures and empty tasks as in network_top_k_score.
-[[nodiscard]] inline double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen,
-                                                 std::size_t k) {
+[[nodiscard]] inline double network_best_k_score(std::span<const RankedTask> tasks, std::size_t chosen, std::size_t k) {
   ranking_detail::check_k(k);
   if (k > chosen) {
     throw std::invalid_argument("the " + std::to_string(k) + "-th best of " + std::to_string(chosen) +
@@ -353,8 +341,7 @@ struct RankedTask {
     const double best = static_cast<double>(*std::min_element(task.latency_s.begin(), task.latency_s.end()));
     if (std::isinf(best)) continue;
     std::vector<float> speed(task.latency_s.size());
-    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(),
-                   [](float latency) { return -latency; });
+    std::transform(task.latency_s.begin(), task.latency_s.end(), speed.begin(), [](float latency) { return -latency; });
     const auto order = ranking_detail::by_prediction(task.prediction, speed);
     std::vector<double> kept;
     for (std::size_t i = 0; i < std::min(chosen, order.size()); ++i)

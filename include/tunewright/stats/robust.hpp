@@ -85,8 +85,7 @@ struct MedianAndDeviation {
 [[nodiscard]] inline double quantile(std::vector<double> values, double level) {
   if (values.empty()) throw std::invalid_argument("a quantile of 0 values was asked for; give at least 1");
   if (!(level >= 0 && level <= 1)) {
-    throw std::invalid_argument("quantile level " + std::to_string(level) +
-                                " is not a share; give a value in [0, 1]");
+    throw std::invalid_argument("quantile level " + std::to_string(level) + " is not a share; give a value in [0, 1]");
   }
   const double position = level * static_cast<double>(values.size() - 1);
   const auto below = static_cast<std::size_t>(position);
@@ -115,8 +114,7 @@ struct MedianInterval {
 /// what they are worth: 1 - 2^(1-n). Cost: O(n log n). Throws `std::invalid_argument` for no values and for a
 /// confidence outside (0, 1).
 [[nodiscard]] inline MedianInterval median_interval(std::vector<double> values, double confidence = 0.95) {
-  if (values.empty())
-    throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
+  if (values.empty()) throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
   if (!(confidence > 0 && confidence < 1)) {
     throw std::invalid_argument("confidence " + std::to_string(confidence) +
                                 " is not a probability; give a value in (0, 1)");
@@ -128,8 +126,7 @@ struct MedianInterval {
   double tail = 0;  // P(Binomial(n, 1/2) <= j - 1)
   for (std::size_t j = 1; 2 * j <= n + 1; ++j) {
     const auto k = static_cast<double>(j - 1);
-    tail += std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) -
-                     size * std::log(2.0));
+    tail += std::exp(std::lgamma(size + 1) - std::lgamma(k + 1) - std::lgamma(size - k + 1) - size * std::log(2.0));
     const double coverage = std::max(0.0, 1 - 2 * tail);
     if (j > 1 && coverage < confidence) break;
     interval = {values[j - 1], values[n - j], coverage};

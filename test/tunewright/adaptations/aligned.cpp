@@ -26,8 +26,7 @@ TEST_CASE("the source is moved to one's own columns and keeps groups of its own"
   adaptations::FeatureMap adaptation{.source = {one_column({1, 3}), {0.5F, 1}, {0, 0}}};
   RecordingModel model;
   adaptation.update(model, one_column({7, 13}), Labels{1, 0.25F}, Groups{4, 2});
-  CHECK(std::vector<float>(model.x.values().begin(), model.x.values().end()) ==
-        std::vector<float>{7, 13, 7, 13});
+  CHECK(std::vector<float>(model.x.values().begin(), model.x.values().end()) == std::vector<float>{7, 13, 7, 13});
   CHECK(model.y == Labels{1, 0.25F, 0.5F, 1});
   CHECK(model.group == Groups{4, 2, 5, 5});
   adaptation.update(model, one_column({7, 13}), Labels{1, 0.25F}, {});  // one task without a number

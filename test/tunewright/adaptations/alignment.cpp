@@ -124,21 +124,17 @@ TEST_CASE("maps refuse sets of other widths and options out of range") {
           columns.fit(batch(1, {1}), batch(2, {1, 2}));
         }).find("rows of 1 columns cannot be moved to rows of 2") != std::string::npos);
   columns.columns = {3};
-  CHECK(refusal([&] { columns.fit(batch(1, {1}), batch(1, {1})); }).find("column 3 of 1") !=
-        std::string::npos);
+  CHECK(refusal([&] { columns.fit(batch(1, {1}), batch(1, {1})); }).find("column 3 of 1") != std::string::npos);
   columns.columns = {};
   columns.fit(batch(1, {1}), batch(1, {1}));
   CHECK(refusal([&] { (void)columns.apply(batch(2, {1, 2})); }).find("fitted on 1") != std::string::npos);
   CHECK(refusal([&] { Columns{.quantiles = 1}.fit(batch(1, {1}), batch(1, {1})); }) ==
         "alignment::Columns: quantiles is 1.000000; give at least 2");
   Covariance covariance{.regularisation = 0};
-  CHECK(refusal([&] {
-          covariance.fit(batch(1, {1, 2}), batch(1, {1, 2}));
-        }).find("regularisation is 0") != std::string::npos);
+  CHECK(refusal([&] { covariance.fit(batch(1, {1, 2}), batch(1, {1, 2})); }).find("regularisation is 0") !=
+        std::string::npos);
   covariance.regularisation = 1;
-  CHECK(refusal([&] {
-          covariance.fit(batch(1, {1}), batch(2, {1, 2}));
-        }).find("rows of 2") != std::string::npos);
+  CHECK(refusal([&] { covariance.fit(batch(1, {1}), batch(2, {1, 2})); }).find("rows of 2") != std::string::npos);
   covariance.fit(batch(1, {1, 2}), batch(1, {1, 2}));
   CHECK(refusal([&] { (void)covariance.apply(batch(2, {1, 2})); }).find("fitted on 1") != std::string::npos);
 }

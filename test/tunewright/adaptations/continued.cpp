@@ -55,8 +55,8 @@ TEST_CASE("a network is trained anew at doublings and a few steps in between") {
 
 TEST_CASE("without renewals a network is trained anew only once") {
   const std::vector<std::string> wanted{"anew 10", "3 steps 20", "3 steps 80"};
-  CHECK(diary({.steps = 3, .renewal_factor = std::numeric_limits<double>::infinity(), .min_growth = 0},
-              {10, 20, 80}) == wanted);
+  CHECK(diary({.steps = 3, .renewal_factor = std::numeric_limits<double>::infinity(), .min_growth = 0}, {10, 20, 80}) ==
+        wanted);
 }
 
 TEST_CASE("a factor of 1 trains always anew, as Pruner's released code does") {
@@ -66,7 +66,6 @@ TEST_CASE("a factor of 1 trains always anew, as Pruner's released code does") {
 
 TEST_CASE("options out of range are named") {
   CHECK_THROWS_WITH_AS(diary({.steps = 0}, {1}), doctest::Contains("steps"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(diary({.renewal_factor = 0.5}, {1}), doctest::Contains("renewal_factor"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(diary({.renewal_factor = 0.5}, {1}), doctest::Contains("renewal_factor"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(diary({.min_growth = -0.1}, {1}), doctest::Contains("-0.1"), std::invalid_argument);
 }

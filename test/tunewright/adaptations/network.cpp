@@ -50,9 +50,7 @@ PrimitiveAttention trained_elsewhere() {
   model.fit(source.x, source.y, {});
   return model;
 }
-std::vector<float> weights(PrimitiveAttention& model) {
-  return {model.parameters().begin(), model.parameters().end()};
-}
+std::vector<float> weights(PrimitiveAttention& model) { return {model.parameters().begin(), model.parameters().end()}; }
 
 }  // namespace
 
@@ -110,7 +108,6 @@ TEST_CASE("a shared trunk learns each device at its head") {
   }
   CHECK(agree > 64 * 63 * 0.7);
   PrimitiveAttention one = network(1);
-  CHECK(test::refusal([&] {
-          shared.update(one, own.x, own.y, own.group);
-        }).find("need 2 heads, but the model has 1") != std::string::npos);
+  CHECK(test::refusal([&] { shared.update(one, own.x, own.y, own.group); }).find("need 2 heads, but the model has 1") !=
+        std::string::npos);
 }

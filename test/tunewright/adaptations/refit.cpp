@@ -15,9 +15,7 @@ namespace {
 struct Counting {
   std::vector<std::size_t> fits{};
   void predict(const FeatureBatch&, std::span<float>) const {}
-  void fit(const FeatureBatch&, std::span<const float> y, std::span<const std::uint32_t>) {
-    fits.push_back(y.size());
-  }
+  void fit(const FeatureBatch&, std::span<const float> y, std::span<const std::uint32_t>) { fits.push_back(y.size()); }
 };
 
 void feed(auto& adaptation, Counting& model, std::initializer_list<std::size_t> sizes) {

@@ -19,8 +19,7 @@ namespace {
 
 struct Heads : test::RecordingModel {
   std::size_t heads = 3;
-  void fit_heads(const FeatureBatch& programs, std::span<const float> labels,
-                 std::span<const std::uint32_t> groups) {
+  void fit_heads(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups) {
     fit(programs, labels, groups);
   }
   void predict_head(const FeatureBatch& programs, std::size_t, std::span<float> score) const {
@@ -31,9 +30,7 @@ static_assert(MultiHeadCostModel<Heads>);
 static_assert(AdaptationFor<SharedTrunk, Heads>);
 static_assert(!AdaptationFor<SharedTrunk, test::RecordingModel>);
 
-SharedTrunk two_sources() {
-  return {.sources = {{one_column({5, 6}), {0.5F, 1}, {0, 1}}, {one_column({7}), {1}, {}}}};
-}
+SharedTrunk two_sources() { return {.sources = {{one_column({5, 6}), {0.5F, 1}, {0, 1}}, {one_column({7}), {1}, {}}}}; }
 
 }  // namespace
 
@@ -41,8 +38,7 @@ TEST_CASE("each program has a label at the head of its device and none at the ot
   SharedTrunk shared = two_sources();
   Heads model;
   shared.update(model, one_column({1, 2}), Labels{1, 0}, Groups{3, 4});
-  CHECK(std::vector<float>(model.x.values().begin(), model.x.values().end()) ==
-        std::vector<float>{1, 2, 5, 6, 7});
+  CHECK(std::vector<float>(model.x.values().begin(), model.x.values().end()) == std::vector<float>{1, 2, 5, 6, 7});
   CHECK(model.group == Groups{3, 4, 5, 6, 7});
   REQUIRE(model.y.size() == 5 * 3);
   const Labels known{1, -1, -1, 0, -1, -1, -1, 0.5F, -1, -1, 1, -1, -1, -1, 1};  // -1: not a number

@@ -108,8 +108,7 @@ TEST_CASE("corrections by hand: they may be negative, and half of them is heard 
     CHECK(model.of_source == doctest::Approx(0.0625));
     const Labels score = scores(model, one_column({1, 2, 3, 4}));
     for (std::size_t p = 0; p < 3; ++p)
-      CHECK(score[p] ==
-            doctest::Approx(static_cast<double>(k[p]) + heard * static_cast<double>(y[p] - k[p])));
+      CHECK(score[p] == doctest::Approx(static_cast<double>(k[p]) + heard * static_cast<double>(y[p] - k[p])));
     CHECK(score[3] == doctest::Approx(0.5));  // nothing is known to correct
   }
 }

@@ -67,17 +67,14 @@ Numbers sample(const LoopNest& nest) {
     for (double& v : values) {
       state = state * 6364136223846793005U + 1442695040888963407U;
       const auto number = static_cast<double>((state >> 33) % 41);
-      v = buffer.type == ScalarType::UInt8 || buffer.type == ScalarType::Bool
-              ? static_cast<double>((state >> 33) % 2)
-          : program::is_float(buffer.type) ? (number - 20) / 8
-                                           : number - 20;
+      v = buffer.type == ScalarType::UInt8 || buffer.type == ScalarType::Bool ? static_cast<double>((state >> 33) % 2)
+          : program::is_float(buffer.type)                                    ? (number - 20) / 8
+                                                                              : number - 20;
     }
   }
   return arguments;
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 /// Programs that are compiled together and compared with what the interpreter makes of unscheduled loops.
 struct Comparison {
@@ -141,8 +138,7 @@ TEST_CASE("an elementwise kernel reads like one written by hand") {
 
 TEST_CASE("aligned neighbours move as vectors; a guard for the last of them has its own way") {
   const std::string whole = codegen::to_cuda(simple(doubling({4096}), 128, 4)).source;
-  CHECK(
-      contains(whole, "const float4 x_lanes = *reinterpret_cast<const float4*>(&x[i0_0 * 512 + i0_1 * 4]);"));
+  CHECK(contains(whole, "const float4 x_lanes = *reinterpret_cast<const float4*>(&x[i0_0 * 512 + i0_1 * 4]);"));
   CHECK(contains(whole, "scale_lanes.w = x_lanes.w * 2.0f;"));
   CHECK_FALSE(contains(whole, "if ("));
   // 510 elements end within a vector: that one goes element by element.
@@ -189,9 +185,9 @@ TEST_CASE("names are identifiers that collide with nothing") {
   Comparison comparison;
   comparison.add(graph, simple(graph, 8, 1, "collisions"));
   const DeviceProgram& program = comparison.entries[0].program;
-  CHECK(contains(
-      program.source,
-      "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
+  CHECK(
+      contains(program.source,
+               "const float* __restrict__ float_, const float* __restrict__ max_, float* __restrict__ x2_sums_of_it"));
   CHECK(contains(program.source, "for_0_1 = (int)blockIdx.x"));  // the second kernel's loop
   for (const std::string own :
        {"copy_async", "to_half", "floor_div", "element", "part", "Vector", "wait_for_products_but_1"})
@@ -237,9 +233,8 @@ TEST_CASE("a register tile is unrolled, shared memory is filled with vectors bet
   CHECK(contains(program.source, "float matmul_local[16];"));
   CHECK(contains(program.source, "= *reinterpret_cast<const float4*>(&A["));
   CHECK(contains(program.source, "*reinterpret_cast<float4*>(&A_shared["));
-  CHECK(contains(
-      program.source,
-      "  #pragma unroll\n        for (int j = 0; j < 4; ++j) {\n          matmul_local[i * 4 + j] += "));
+  CHECK(contains(program.source,
+                 "  #pragma unroll\n        for (int j = 0; j < 4; ++j) {\n          matmul_local[i * 4 + j] += "));
   CHECK(program.launches[0].static_shared_bytes == 2 * 256 * 4);
   CHECK(program.launches[0].dynamic_shared_bytes == 0);
 
@@ -284,9 +279,8 @@ TEST_CASE("copies that run ahead: through registers, and asynchronously in piece
   using schedule::Pipelining;
   Comparison comparison;
   const auto add = [&](const Graph& graph, const char* stage, const std::vector<test::Tile>& spatial,
-                       const std::vector<test::Tile>& reduction,
-                       const std::vector<std::string_view>& operands, std::int64_t vector, Pipelining how,
-                       const std::string& name) {
+                       const std::vector<test::Tile>& reduction, const std::vector<std::string_view>& operands,
+                       std::int64_t vector, Pipelining how, const std::string& name) {
     ScheduleBuilder s = test::tiled_on_gpu(graph, stage, spatial, reduction, operands, vector);
     const schedule::TensorId tiled = s.stage(std::string(stage) + ".local");
     s.pipeline(tiled, s.state().stages[s.stage(std::string(operands[0]) + ".shared")].location.iter, how);
@@ -326,16 +320,12 @@ TEST_CASE("copies that run ahead: through registers, and asynchronously in piece
   CHECK_FALSE(contains(narrow, "copy_async<2>"));
   for (const Pipelining how : {Pipelining{2, false}, {3, true}}) {
     const std::string name = how.asynchronous ? "padded_async" : "padded";
-    const std::string source = add(program::operators::conv2d_graph({.batch = 1,
-                                                                     .height = 5,
-                                                                     .width = 6,
-                                                                     .in_channels = 4,
-                                                                     .out_channels = 8,
-                                                                     .kernel = 3,
-                                                                     .padding = 1}),
-                                   "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
-                                   {{1, 1}, {1, 1}, {1, 2}}, {"conv2d_pad", "weight"}, 1, how, name)
-                                   .source;
+    const std::string source =
+        add(program::operators::conv2d_graph(
+                {.batch = 1, .height = 5, .width = 6, .in_channels = 4, .out_channels = 8, .kernel = 3, .padding = 1}),
+            "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}}, {{1, 1}, {1, 1}, {1, 2}},
+            {"conv2d_pad", "weight"}, 1, how, name)
+            .source;
     CHECK(contains(source, " ? 4 : 0);") == how.asynchronous);  // zeros where there is padding
   }
   CHECK(comparison.entries[0].program.min_compute_capability == 0);
@@ -347,8 +337,7 @@ TEST_CASE("sums of a thread leave in vectors where they have neighbours") {
   // [block | virtual thread | thread | inner | innermost]; columns of a thread: `inner` times `innermost` in a row.
   const auto tiled = [](std::int64_t m, std::int64_t n, const test::Tile& columns) {
     const auto graph = program::operators::matmul_graph({.m = m, .n = n, .k = 8});
-    const ScheduleBuilder s =
-        test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 2}, columns}, {{1, 4}}, {"A", "B"});
+    const ScheduleBuilder s = test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 2}, columns}, {{1, 4}}, {"A", "B"});
     return std::pair<Graph, LoopNest>(graph, loops::lower(s.schedule()));
   };
   Comparison comparison;
@@ -395,14 +384,12 @@ TEST_CASE("terms of sums in registers are written out together, as many as are w
 
 TEST_CASE("what is a number once loops are written out is an offset of its own") {
   const auto graph = program::operators::matmul_graph({.m = 16, .n = 32, .k = 16});
-  const ScheduleBuilder s =
-      test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 4}, {2, 4, 1, 4}}, {{1, 4}}, {"A", "B"});
+  const ScheduleBuilder s = test::tiled_on_gpu(graph, "matmul", {{1, 4, 1, 4}, {2, 4, 1, 4}}, {{1, 4}}, {"A", "B"});
   Comparison comparison;
   comparison.add(graph, loops::lower(s.schedule()));
   const std::string& source = comparison.entries[0].program.source;
   // Rows of four terms of A, rows of 32 columns of B; four rows a thread.
-  CHECK(
-      contains(source, ")[k_2 + i_4 * 4] * (B_shared + (i_2_j_2 % 4) * 4)[i_1_j_1 * 16 + k_2 * 32 + j_4];"));
+  CHECK(contains(source, ")[k_2 + i_4 * 4] * (B_shared + (i_2_j_2 % 4) * 4)[i_1_j_1 * 16 + k_2 * 32 + j_4];"));
   // A loop that stays one is no number, and registers have no address.
   CHECK(contains(source, "for (int k_0 = 0;"));
   CHECK_FALSE(contains(source, ")[k_0"));
@@ -438,13 +425,11 @@ TEST_CASE("a guard is written without divisions, and once") {
 TEST_CASE("asynchronous copies are asked for under predicates, not in branches") {
   Comparison comparison;
   const auto add = [&](const Graph& graph, const char* stage, const std::vector<test::Tile>& spatial,
-                       const std::vector<test::Tile>& reduction,
-                       const std::vector<std::string_view>& operands, std::int64_t vector,
-                       const std::string& name) {
+                       const std::vector<test::Tile>& reduction, const std::vector<std::string_view>& operands,
+                       std::int64_t vector, const std::string& name) {
     ScheduleBuilder s = test::tiled_on_gpu(graph, stage, spatial, reduction, operands, vector);
     const schedule::TensorId tiled = s.stage(std::string(stage) + ".local");
-    s.pipeline(tiled, s.state().stages[s.stage(std::string(operands[0]) + ".shared")].location.iter,
-               {2, true});
+    s.pipeline(tiled, s.state().stages[s.stage(std::string(operands[0]) + ".shared")].location.iter, {2, true});
     if (operands[0] == "conv2d_pad") s.compute_inline(s.stage("conv2d_pad"));
     LoopNest nest = loops::lower(s.schedule());
     nest.name = name;
@@ -481,8 +466,7 @@ TEST_CASE("conditions that read memory are asked only where copies are wanted") 
     return program::select(program::Expr(0.0) < mask(i[0], i[1]), x(i[0], i[1]), program::Expr(0.0));
   });
   program::operators::matmul(*graph, masked, graph->input("B", {20, 12}));
-  ScheduleBuilder s =
-      test::tiled_on_gpu(graph, "matmul", {{2, 4, 1, 2}, {1, 4, 1, 1}}, {{2, 2}}, {"masked", "B"}, 1);
+  ScheduleBuilder s = test::tiled_on_gpu(graph, "matmul", {{2, 4, 1, 2}, {1, 4, 1, 1}}, {{2, 2}}, {"masked", "B"}, 1);
   const schedule::TensorId tiled = s.stage("matmul.local");
   s.pipeline(tiled, s.state().stages[s.stage("masked.shared")].location.iter, {2, true});
   s.compute_inline(s.stage("masked"));
@@ -516,8 +500,8 @@ TEST_CASE("a loop that selects registers is unrolled around a long one that does
   CHECK(contains(codegen::to_cuda(loops::lower(b.schedule()), options).source,
                  tile + "  #pragma unroll\n  for (int i = 0; i < 4; ++i) {"));
   options.max_register_statements = 15;
-  CHECK(contains(codegen::to_cuda(loops::lower(b.schedule()), options).source,
-                 tile + "  for (int i = 0; i < 4; ++i) {"));
+  CHECK(
+      contains(codegen::to_cuda(loops::lower(b.schedule()), options).source, tile + "  for (int i = 0; i < 4; ++i) {"));
 }
 
 TEST_CASE("indices are 64 bits wide only where they must be") {
@@ -528,16 +512,13 @@ TEST_CASE("indices are 64 bits wide only where they must be") {
 
 TEST_CASE("all operations of all types compute what the interpreter does") {
   Comparison comparison;
-  for (const ScalarType type :
-       {ScalarType::Float32, ScalarType::Float64, ScalarType::Float16, ScalarType::BFloat16,
-        ScalarType::Int32, ScalarType::Int64, ScalarType::Int8, ScalarType::UInt8}) {
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64, ScalarType::Float16, ScalarType::BFloat16,
+                                ScalarType::Int32, ScalarType::Int64, ScalarType::Int8, ScalarType::UInt8}) {
     auto graph = std::make_shared<ComputeGraph>();
     const auto x = graph->input("x", {40}, type);
     const auto y = graph->input("y", {40}, type);
     const auto whole = [&](auto i) { return cast(index_value(i[0]), type); };
-    const auto add = [&](const std::string& name, const auto& body) {
-      graph->compute(name, {{"i", 40}}, body);
-    };
+    const auto add = [&](const std::string& name, const auto& body) { graph->compute(name, {{"i", 40}}, body); };
     add("sum", [&](auto i) { return x(i[0]) + y(i[0]) * x(i[0]) - (y(i[0]) - x(i[0])); });
     add("shared", [&](auto i) {
       const program::Expr both = x(i[0]) + y(i[0]);
@@ -546,22 +527,19 @@ TEST_CASE("all operations of all types compute what the interpreter does") {
     add("quotient", [&](auto i) { return whole(i) / (abs(x(i[0])) + program::constant(1, type)); });
     add("extremes", [&](auto i) { return min(max(x(i[0]), y(i[0])), program::constant(1, type)); });
     add("chosen", [&](auto i) {
-      return select(x(i[0]) < y(i[0]) || equal(x(i[0]), y(i[0])), x(i[0]),
-                    logical_not(x(i[0]) <= y(i[0])) && y(i[0]) < x(i[0])
-                        ? select(x(i[0]) < y(i[0]), y(i[0]), x(i[0]))
-                        : y(i[0]));
+      return select(
+          x(i[0]) < y(i[0]) || equal(x(i[0]), y(i[0])), x(i[0]),
+          logical_not(x(i[0]) <= y(i[0])) && y(i[0]) < x(i[0]) ? select(x(i[0]) < y(i[0]), y(i[0]), x(i[0])) : y(i[0]));
     });
     // Each element from its mirror image and from the left, beyond which there is nothing.
     add("placed", [&](auto i) {
       const auto range = [](program::Var) { return program::Range{0, 39}; };
       const IndexExpr half = IndexExpr::quotient(i[0] - IndexExpr(3), 2, range);
-      return select(program::in_bounds(half, 40), x(half), program::constant(2, type)) +
-             y(IndexExpr(39) - i[0]);
+      return select(program::in_bounds(half, 40), x(half), program::constant(2, type)) + y(IndexExpr(39) - i[0]);
     });
     if (program::is_float(type)) {
       add("functions", [&](auto i) {
-        return exp(x(i[0])) + log(abs(y(i[0])) + 1.0) * sqrt(abs(x(i[0]))) - tanh(x(i[0])) * erf(y(i[0])) +
-               -(-x(i[0]));
+        return exp(x(i[0])) + log(abs(y(i[0])) + 1.0) * sqrt(abs(x(i[0]))) - tanh(x(i[0])) * erf(y(i[0])) + -(-x(i[0]));
       });
       add("truncated", [&](auto i) { return cast(cast(x(i[0]) * 3.0, ScalarType::Int32), type); });
       add("bytes", [&](auto i) { return cast(x(i[0]) * 100.0, ScalarType::Int8); });

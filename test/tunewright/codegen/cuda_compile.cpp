@@ -134,8 +134,7 @@ TEST_CASE("numbers are rounded to bfloat16 by an instruction where there is one"
 }
 
 TEST_CASE("programs that are refused are failures that say why; unknown architectures are misuse") {
-  const auto refused =
-      codegen::compile_cuda(of_source("extern \"C\" __global__ void k(float* x) { x[0] = y; }"), {});
+  const auto refused = codegen::compile_cuda(of_source("extern \"C\" __global__ void k(float* x) { x[0] = y; }"), {});
   const auto* failure = std::get_if<Failure>(&refused);
   REQUIRE(failure != nullptr);
   CHECK(failure->fault == Fault::DeviceCompileError);
@@ -152,8 +151,7 @@ TEST_CASE("programs that are refused are failures that say why; unknown architec
   const std::vector<std::string> known = codegen::cuda_architectures();
   CHECK(std::find(known.begin(), known.end(), "sm_80") != known.end());
   for (const char* wrong : {"sm_20", "90", "", "a", "sm_"}) {
-    CHECK_THROWS_WITH_AS(codegen::check_architecture(wrong), doctest::Contains(", sm_80, "),
-                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(codegen::check_architecture(wrong), doctest::Contains(", sm_80, "), std::invalid_argument);
   }
   CHECK_NOTHROW(codegen::check_architecture("sm_90a"));
   CHECK_THROWS_AS(static_cast<void>(codegen::compile_cuda(doubling(), {.flags = {"--no-such-option"}})),
@@ -215,16 +213,14 @@ TEST_CASE("copies that run ahead of tensor instructions compile for three genera
     std::string family;
   };
   const spaces::MultiLevelTiling space;
-  for (const Case& c :
-       {Case{"T4", {2, false}, "wmma"}, Case{"A100", {2, true}, "mma"}, Case{"A100", {4, true}, "wmma"},
-        Case{"H100", {2, false}, "mma"}, Case{"H100", {3, true}, "mma"}}) {
+  for (const Case& c : {Case{"T4", {2, false}, "wmma"}, Case{"A100", {2, true}, "mma"}, Case{"A100", {4, true}, "wmma"},
+                        Case{"H100", {2, false}, "mma"}, Case{"H100", {3, true}, "mma"}}) {
     CAPTURE(c.device);
     CAPTURE(c.pipelining.depth);
-    const Task task =
-        program::make_task("product",
-                           program::operators::matmul_graph(
-                               {.m = 500, .n = 512, .k = 520, .type = program::ScalarType::Float16}),
-                           gpu_target(c.device));
+    const Task task = program::make_task(
+        "product",
+        program::operators::matmul_graph({.m = 500, .n = 512, .k = 520, .type = program::ScalarType::Float16}),
+        gpu_target(c.device));
     Rng rng(3);
     loops::LoopNest nest;
     bool found = false;
@@ -247,8 +243,7 @@ TEST_CASE("copies that run ahead of tensor instructions compile for three genera
     CAPTURE(code.program.source);
     CHECK(code.log.empty());
     CHECK((code.program.source.find("cp.async") != std::string::npos) == c.pipelining.asynchronous);
-    CHECK(code.program.source.find("\"" + c.family + (c.family == "mma" ? ".sync" : ".mma.sync")) !=
-          std::string::npos);
+    CHECK(code.program.source.find("\"" + c.family + (c.family == "mma" ? ".sync" : ".mma.sync")) != std::string::npos);
   }
 }
 
@@ -266,8 +261,7 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
   for (const Case& c :
        {Case{"T4", ScalarType::Float16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.f32 ", 70},
         Case{"T4", ScalarType::Int8, true, "wmma.mma.sync.aligned.col.col.m16n16k16.s32.s8.s8.s32 ", 72},
-        Case{"A100", ScalarType::BFloat16, false,
-             "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 ", 80},
+        Case{"A100", ScalarType::BFloat16, false, "wmma.mma.sync.aligned.row.row.m16n16k16.f32.bf16.bf16.f32 ", 80},
         Case{"A100", ScalarType::UInt8, false, "wmma.mma.sync.aligned.row.row.m16n16k16.s32.u8.u8.s32 ", 72},
         Case{"H100", ScalarType::Float16, true, "wmma.mma.sync.aligned.col.col.m16n16k16.f32.f32 ", 70},
         Case{"T4", ScalarType::Float16, true, "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 ", 75},
@@ -275,14 +269,11 @@ TEST_CASE("kernels of tensor instructions compile for the generations that have 
         Case{"A100", ScalarType::Float16, false, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 ", 75},
         Case{"A100", ScalarType::BFloat16, true, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 ", 80},
         Case{"H100", ScalarType::UInt8, true, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32 ", 75}}) {
-    const Task task = program::make_task("product",
-                                         ops::matmul_graph({.m = 500,
-                                                            .n = 512,
-                                                            .k = 130,
-                                                            .transpose_a = c.transposed,
-                                                            .transpose_b = c.transposed,
-                                                            .type = c.type}),
-                                         gpu_target(c.device));
+    const Task task = program::make_task(
+        "product",
+        ops::matmul_graph(
+            {.m = 500, .n = 512, .k = 130, .transpose_a = c.transposed, .transpose_b = c.transposed, .type = c.type}),
+        gpu_target(c.device));
     Rng rng(3);
     const std::string family = std::string(c.instruction).starts_with("wmma") ? "wmma" : "mma";
     const DeviceCode code = compiled(codegen::to_cuda(loops::lower(tensorized(space, task, rng, family))),
@@ -305,18 +296,14 @@ TEST_CASE("products by warp groups compile for sm_90a, without spills, and are r
   };
   const spaces::MultiLevelTiling space;
   for (const Case& c :
-       {Case{ScalarType::Float16, false, "wgmma_fp16_n64"},
-        Case{ScalarType::Float16, true, "wgmma_fp16_n256"},
-        Case{ScalarType::BFloat16, false, "wgmma_bf16_n128"},
-        Case{ScalarType::Int8, false, "wgmma_int8_n128"}, Case{ScalarType::UInt8, true, "wgmma_int8_n64"}}) {
-    const Task task = program::make_task("product",
-                                         program::operators::matmul_graph({.m = 2000,
-                                                                           .n = 2048,
-                                                                           .k = 250,
-                                                                           .transpose_a = c.transposed,
-                                                                           .transpose_b = c.transposed,
-                                                                           .type = c.type}),
-                                         gpu_target("H100"));
+       {Case{ScalarType::Float16, false, "wgmma_fp16_n64"}, Case{ScalarType::Float16, true, "wgmma_fp16_n256"},
+        Case{ScalarType::BFloat16, false, "wgmma_bf16_n128"}, Case{ScalarType::Int8, false, "wgmma_int8_n128"},
+        Case{ScalarType::UInt8, true, "wgmma_int8_n64"}}) {
+    const Task task = program::make_task(
+        "product",
+        program::operators::matmul_graph(
+            {.m = 2000, .n = 2048, .k = 250, .transpose_a = c.transposed, .transpose_b = c.transposed, .type = c.type}),
+        gpu_target("H100"));
     Rng rng(3);
     loops::LoopNest nest;
     const auto is_wanted = [&](const schedule::Step& step) {
@@ -325,8 +312,7 @@ TEST_CASE("products by warp groups compile for sm_90a, without spills, and are r
     };
     for (int draw = 0; draw < 200 && nest.buffers.empty(); ++draw) {
       const auto config = space.sample(task, rng);
-      if (config && std::any_of(config->steps.begin(), config->steps.end(), is_wanted))
-        nest = loops::lower(*config);
+      if (config && std::any_of(config->steps.begin(), config->steps.end(), is_wanted)) nest = loops::lower(*config);
     }
     REQUIRE_FALSE(nest.buffers.empty());
     const DeviceCode code = compiled(codegen::to_cuda(nest), {.architecture = task.target.architecture});
@@ -338,10 +324,9 @@ TEST_CASE("products by warp groups compile for sm_90a, without spills, and are r
       const auto refused = codegen::compile_cuda(code.program, {.architecture = other});
       REQUIRE(std::get_if<Failure>(&refused) != nullptr);
       CHECK(std::get<Failure>(refused).fault == Fault::DeviceCompileError);
-      CHECK(std::get<Failure>(refused).detail.find(
-                "multiplies by warp groups, for which there is code for sm_90a "
-                "alone, not for " +
-                std::string(other)) != std::string::npos);
+      CHECK(std::get<Failure>(refused).detail.find("multiplies by warp groups, for which there is code for sm_90a "
+                                                   "alone, not for " +
+                                                   std::string(other)) != std::string::npos);
     }
   }
 }
@@ -375,9 +360,8 @@ int main(void) {
 }
 )";
   const auto build = [&](const std::string& library) {
-    return std::system(("cd " + folder.path() +
-                        " && cc -std=c11 -Wall -Wextra -Werror '-DTUNEWRIGHT_CUDA_LIBRARY=\"" + library +
-                        "\"' -o program main.c out/times_two.c -ldl")
+    return std::system(("cd " + folder.path() + " && cc -std=c11 -Wall -Wextra -Werror '-DTUNEWRIGHT_CUDA_LIBRARY=\"" +
+                        library + "\"' -o program main.c out/times_two.c -ldl")
                            .c_str());
   };
   REQUIRE(build(TUNEWRIGHT_FAKE_LIBCUDA) == 0);

@@ -36,8 +36,8 @@ struct Folder {
 /// Compiles main.c of the folder, with what it links; whether that worked.
 bool compiles(const Folder& folder, const std::string& linked = "") {
   const std::string at = folder.path.string();
-  return std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + linked)
-                         .c_str()) == 0;
+  return std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + linked).c_str()) ==
+         0;
 }
 /// Whether what was compiled ends with success.
 bool succeeds(const Folder& folder) { return std::system((folder.path / "program").c_str()) == 0; }
@@ -138,14 +138,13 @@ TEST_CASE("a C program runs a kernel with tile registers where the processor has
     return;
   }
   using namespace schedule;
-  const Schedule product{
-      program::operators::matmul_graph({.m = 16,
-                                        .n = 16,
-                                        .k = 64,
-                                        .constant_b = true,
-                                        .type = program::ScalarType::UInt8,
-                                        .type_b = program::ScalarType::Int8}),
-      {Split{2, 2, {16, 4}}, Reorder{2, {3, 0, 4, 1, 5}}, Pack{1, 2}, Tensorize{2, 0, "amx_int8"}}};
+  const Schedule product{program::operators::matmul_graph({.m = 16,
+                                                           .n = 16,
+                                                           .k = 64,
+                                                           .constant_b = true,
+                                                           .type = program::ScalarType::UInt8,
+                                                           .type_b = program::ScalarType::Int8}),
+                         {Split{2, 2, {16, 4}}, Reorder{2, {3, 0, 4, 1, 5}}, Pack{1, 2}, Tensorize{2, 0, "amx_int8"}}};
   const codegen::Kernel compiled = codegen::LlvmCompiler(host).compile(loops::lower(product));
   REQUIRE(compiled.uses_tile_registers);
   const Folder folder;

@@ -66,8 +66,7 @@ void check_all_kinds(const program::ComputeGraph& g, double tolerance = 1e-6) {
   });
 }
 
-program::ComputeGraph matmul(std::int64_t m, std::int64_t n, std::int64_t k,
-                             ScalarType type = ScalarType::Float32) {
+program::ComputeGraph matmul(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type = ScalarType::Float32) {
   program::ComputeGraph g;
   const auto a = g.input("A", {m, k}, type);
   const auto b = g.input("B", {k, n}, type);
@@ -83,15 +82,13 @@ TEST_CASE("elementwise, broadcast and transposed reads") {
   const auto column = g.input("column", {5});
   const auto t = g.input("t", {37, 5});
   g.compute("y", {{"i", 5}, {"j", 37}}, [&](auto i) {
-    return max(x(i[0], i[1]) * row(i[1]) + column(i[0]), t(i[1], i[0])) -
-           x(i[0], 36 - i[1]) / (row(2) + Expr(30.0));
+    return max(x(i[0], i[1]) * row(i[1]) + column(i[0]), t(i[1], i[0])) - x(i[0], 36 - i[1]) / (row(2) + Expr(30.0));
   });
   check_all_kinds(g);
 }
 
 TEST_CASE("matmul of odd shapes in every type") {
-  for (const ScalarType type :
-       {ScalarType::Float32, ScalarType::Float64, ScalarType::Int32, ScalarType::Int64}) {
+  for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64, ScalarType::Int32, ScalarType::Int64}) {
     INFO(std::string(program::name(type)));
     check_all_kinds(matmul(3, 29, 7, type));
   }
@@ -105,24 +102,21 @@ TEST_CASE("random schedules with tiles that do not divide") {
   program::ComputeGraph conv;  // 3 x 3, padding 1, stride 2 along w
   const auto x = conv.input("x", {6, 9, 5});
   const auto w = conv.input("w", {3, 3, 5, 21});
-  const auto y = conv.reduce("y", {{"h", 6}, {"w", 5}, {"o", 21}}, {{"kh", 3}, {"kw", 3}, {"c", 5}},
-                             Combiner::Sum, [&](auto i, auto r) {
-                               const IndexExpr h = i[0] + r[0] - 1;
-                               const IndexExpr v = 2 * i[1] + r[1] - 1;
-                               return select(in_bounds(h, 6) && in_bounds(v, 9), x(h, v, r[2]), 0.0) *
-                                      w(r[0], r[1], r[2], i[2]);
-                             });
+  const auto y = conv.reduce(
+      "y", {{"h", 6}, {"w", 5}, {"o", 21}}, {{"kh", 3}, {"kw", 3}, {"c", 5}}, Combiner::Sum, [&](auto i, auto r) {
+        const IndexExpr h = i[0] + r[0] - 1;
+        const IndexExpr v = 2 * i[1] + r[1] - 1;
+        return select(in_bounds(h, 6) && in_bounds(v, 9), x(h, v, r[2]), 0.0) * w(r[0], r[1], r[2], i[2]);
+      });
   program::ComputeGraph conv_cached = conv;
-  conv_cached.compute("z", {{"h", 6}, {"w", 5}, {"o", 21}},
-                      [&](auto i) { return y(i[0], i[1], i[2]) + Expr(1.0); });
+  conv_cached.compute("z", {{"h", 6}, {"w", 5}, {"o", 21}}, [&](auto i) { return y(i[0], i[1], i[2]) + Expr(1.0); });
   program::ComputeGraph nchw;  // the vectorised axis is the padded one
   const auto p = nchw.input("p", {3, 9, 17});
-  nchw.reduce("m", {{"c", 3}, {"h", 5}, {"w", 9}}, {{"kh", 3}, {"kw", 3}}, Combiner::Max,
-              [&](auto i, auto r) {
-                const IndexExpr h = 2 * i[1] + r[0] - 1;
-                const IndexExpr v = 2 * i[2] + r[1] - 1;
-                return select(in_bounds(h, 9) && in_bounds(v, 17), p(i[0], h, v), -100.0);
-              });
+  nchw.reduce("m", {{"c", 3}, {"h", 5}, {"w", 9}}, {{"kh", 3}, {"kw", 3}}, Combiner::Max, [&](auto i, auto r) {
+    const IndexExpr h = 2 * i[1] + r[0] - 1;
+    const IndexExpr v = 2 * i[2] + r[1] - 1;
+    return select(in_bounds(h, 9) && in_bounds(v, 17), p(i[0], h, v), -100.0);
+  });
   static constexpr std::uint64_t rounds = 20;
   for (std::uint64_t seed = 0; seed < rounds; ++seed) {
     INFO("seed ", seed);
@@ -146,8 +140,7 @@ TEST_CASE("random schedules with tiles that do not divide") {
 /// The only reduction of a nest.
 const Statement* update_of(const loops::Body& body) {
   for (const loops::Node& node : body) {
-    if (const auto* s = std::get_if<Statement>(&node.content);
-        s != nullptr && s->kind == Statement::Kind::Update)
+    if (const auto* s = std::get_if<Statement>(&node.content); s != nullptr && s->kind == Statement::Kind::Update)
       return s;
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
       if (const Statement* found = update_of(loop->body)) return found;
@@ -293,8 +286,7 @@ TEST_CASE("a vectorised reduction of any number of vectors, alone and inside ano
       s.vectorize(1, 2);
       s.vectorize(2, 2);
       const loops::LoopNest nest = loops::lower(s.schedule());
-      for_each_isa(
-          [&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-5); });
+      for_each_isa([&](codegen::LlvmCompiler& compiler) { CHECK(test::compiled_error(nest, compiler) < 1e-5); });
     }
   }
 }
@@ -321,15 +313,14 @@ TEST_CASE("a parallel loop knows the loops and storage around it") {
   const auto i = b.var("i", 6), j = b.var("j", 20), k = b.var("k", 3), jc = b.var("jc", 20);
   const auto row = b.temporary(2, {1, 20}, {IndexExpr::variable(i), 0});
   const std::vector<IndexExpr> axes{IndexExpr::variable(i), IndexExpr::variable(j), IndexExpr::variable(k)};
-  b.nest.body = {b.loop(
-      i, LoopKind::Serial,
-      {loops::Allocate{row},
-       b.loop(j, LoopKind::Parallel,
-              {b.statement(Statement::Kind::Initialise, 2, axes),
-               b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes)}, true)}),
-       b.loop(
-           jc, LoopKind::Parallel,
-           {b.statement(Statement::Kind::Assign, 3, {IndexExpr::variable(i), IndexExpr::variable(jc)})})})};
+  b.nest.body = {
+      b.loop(i, LoopKind::Serial,
+             {loops::Allocate{row},
+              b.loop(j, LoopKind::Parallel,
+                     {b.statement(Statement::Kind::Initialise, 2, axes),
+                      b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes)}, true)}),
+              b.loop(jc, LoopKind::Parallel,
+                     {b.statement(Statement::Kind::Assign, 3, {IndexExpr::variable(i), IndexExpr::variable(jc)})})})};
   codegen::LlvmCompiler compiler(target(Isa::Sse42), options);
   CHECK(test::compiled_error(b.nest, compiler) < 1e-6);
 }
@@ -339,8 +330,7 @@ TEST_CASE("bool, integer and mixed types; logic; powers of infinity") {
   const auto x = g.input("x", {40});
   const auto n = g.input("n", {40}, ScalarType::Int32);
   const auto b = g.compute("b", {{"i", 40}}, [&](auto i) {
-    return (x(i[0]) < Expr(0.5) &&
-            program::logical_not(n(i[0]) <= program::constant(3, ScalarType::Int32))) ||
+    return (x(i[0]) < Expr(0.5) && program::logical_not(n(i[0]) <= program::constant(3, ScalarType::Int32))) ||
            program::equal(x(i[0]), Expr(1.0));
   });
   g.compute("d", {{"i", 40}}, [&](auto i) {

@@ -47,8 +47,7 @@ std::vector<double> samples() {
 }
 
 template <class F, class G>
-double worst_ulps(const F& body, const G& exact, Isa isa, loops::LoopKind kind,
-                  ScalarType type = ScalarType::Float32) {
+double worst_ulps(const F& body, const G& exact, Isa isa, loops::LoopKind kind, ScalarType type = ScalarType::Float32) {
   const std::vector<double> x = samples();
   const auto n = static_cast<std::int64_t>(x.size());
   program::ComputeGraph g;
@@ -78,18 +77,12 @@ TEST_CASE("functions are accurate to a few units in the last place, with C's spe
     if (isa == Isa::Avx512 && !__builtin_cpu_supports("avx512f")) continue;
     for (const loops::LoopKind kind : {loops::LoopKind::Serial, loops::LoopKind::Vectorized}) {
       INFO(std::string(name(isa)), " ", std::string(loops::name(kind)));
-      CHECK(worst_ulps([](const Expr& x) { return exp(x); }, [](double x) { return std::exp(x); }, isa,
-                       kind) < 2);
-      CHECK(worst_ulps([](const Expr& x) { return log(x); }, [](double x) { return std::log(x); }, isa,
-                       kind) < 2);
-      CHECK(worst_ulps([](const Expr& x) { return tanh(x); }, [](double x) { return std::tanh(x); }, isa,
-                       kind) < 2);
-      CHECK(worst_ulps([](const Expr& x) { return erf(x); }, [](double x) { return std::erf(x); }, isa,
-                       kind) < 2.5);
-      CHECK(worst_ulps([](const Expr& x) { return sqrt(x); }, [](double x) { return std::sqrt(x); }, isa,
-                       kind) <= 0.5);
-      CHECK(worst_ulps([](const Expr& x) { return abs(-x); }, [](double x) { return std::fabs(x); }, isa,
-                       kind) == 0);
+      CHECK(worst_ulps([](const Expr& x) { return exp(x); }, [](double x) { return std::exp(x); }, isa, kind) < 2);
+      CHECK(worst_ulps([](const Expr& x) { return log(x); }, [](double x) { return std::log(x); }, isa, kind) < 2);
+      CHECK(worst_ulps([](const Expr& x) { return tanh(x); }, [](double x) { return std::tanh(x); }, isa, kind) < 2);
+      CHECK(worst_ulps([](const Expr& x) { return erf(x); }, [](double x) { return std::erf(x); }, isa, kind) < 2.5);
+      CHECK(worst_ulps([](const Expr& x) { return sqrt(x); }, [](double x) { return std::sqrt(x); }, isa, kind) <= 0.5);
+      CHECK(worst_ulps([](const Expr& x) { return abs(-x); }, [](double x) { return std::fabs(x); }, isa, kind) == 0);
     }
   }
 }
@@ -97,8 +90,8 @@ TEST_CASE("functions are accurate to a few units in the last place, with C's spe
 TEST_CASE("double functions are the C library's") {
   for (const loops::LoopKind kind : {loops::LoopKind::Serial, loops::LoopKind::Vectorized}) {
     CHECK(worst_ulps([](const Expr& x) { return exp(x) + log(x) + tanh(x) + erf(x); },
-                     [](double x) { return std::exp(x) + std::log(x) + std::tanh(x) + std::erf(x); },
-                     Isa::Sse42, kind, ScalarType::Float64) == 0);
+                     [](double x) { return std::exp(x) + std::log(x) + std::tanh(x) + std::erf(x); }, Isa::Sse42, kind,
+                     ScalarType::Float64) == 0);
   }
 }
 

@@ -18,9 +18,7 @@ namespace detail = codegen::detail;
 
 /// Asks another gate, and notes what it says.
 struct Recorder final : llvm::OptPassGate {
-  Recorder(llvm::LLVMContext& context, llvm::OptPassGate& other) : asked(other) {
-    context.setOptPassGate(*this);
-  }
+  Recorder(llvm::LLVMContext& context, llvm::OptPassGate& other) : asked(other) { context.setOptPassGate(*this); }
   bool shouldRunPass(llvm::StringRef pass, llvm::StringRef where) override {
     const bool runs = asked.shouldRunPass(pass, where);
     if (runs) ++let_through;

@@ -23,9 +23,8 @@ using namespace tunewright;
 using namespace tunewright::program;
 
 constexpr std::int64_t count = 150;  // some vectors and a rest
-constexpr std::array numbers{ScalarType::Int32,   ScalarType::Int64,   ScalarType::Float32,
-                             ScalarType::Float64, ScalarType::Float16, ScalarType::BFloat16,
-                             ScalarType::Int8,    ScalarType::UInt8};
+constexpr std::array numbers{ScalarType::Int32,   ScalarType::Int64,    ScalarType::Float32, ScalarType::Float64,
+                             ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8,    ScalarType::UInt8};
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// Numbers at which roundings, overflows and conversions change what they do, then random ones of all magnitudes.
@@ -71,8 +70,8 @@ std::vector<double> values_of(ScalarType type, std::uint64_t seed) {
 }
 
 /// Elements in which the compiled operator differs from the interpreted one.
-std::size_t differing(const ComputeGraph& graph, bool vectorised,
-                      const std::vector<std::vector<double>>& inputs, codegen::LlvmCompiler& compiler) {
+std::size_t differing(const ComputeGraph& graph, bool vectorised, const std::vector<std::vector<double>>& inputs,
+                      codegen::LlvmCompiler& compiler) {
   const auto output = static_cast<TensorId>(graph.size() - 1);
   schedule::Schedule config{std::make_shared<const ComputeGraph>(graph), {}};
   if (vectorised) config.steps.push_back(schedule::Annotate{output, 0, schedule::LoopKind::Vectorized});
@@ -110,14 +109,13 @@ TEST_CASE("casts between all types, scalar and vectorised, on every instruction 
         std::vector<double> given = values;
         // Doubles stand for int64 here, exactly up to 2^53 only.
         if (to == ScalarType::Int64)
-          std::replace_if(
-              given.begin(), given.end(), [](double v) { return std::fabs(v) > 0x1p53; }, 7.0);
+          std::replace_if(given.begin(), given.end(), [](double v) { return std::fabs(v) > 0x1p53; }, 7.0);
         ComputeGraph graph;
         const Tensor x = graph.input("x", {count}, from);
         graph.compute("y", {{"i", count}}, [&](auto i) { return cast(x(i[0]), to); });
         for (const bool vectorised : {false, true}) {
-          CHECK_MESSAGE(differing(graph, vectorised, {given}, compiler) == 0, name(isa), " ", name(from),
-                        " to ", name(to));
+          CHECK_MESSAGE(differing(graph, vectorised, {given}, compiler) == 0, name(isa), " ", name(from), " to ",
+                        name(to));
         }
       }
     }
@@ -136,8 +134,8 @@ TEST_CASE("operations of narrow types and integers, scalar and vectorised, on ev
   };
   for (const Isa isa : available()) {
     codegen::LlvmCompiler compiler(host_target().with_isa(isa).with_threads(1), {.verify = true});
-    for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8,
-                                  ScalarType::UInt8, ScalarType::Int32}) {
+    for (const ScalarType type :
+         {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8, ScalarType::Int32}) {
       std::vector<double> a = values_of(type, 2);
       std::vector<double> b = values_of(type, 3);
       std::reverse(b.begin(),
@@ -151,8 +149,7 @@ TEST_CASE("operations of narrow types and integers, scalar and vectorised, on ev
         const Tensor y = graph.input("y", {count}, type);
         graph.compute("z", {{"i", count}}, [&](auto i) { return bodies[body](x(i[0]), y(i[0])); });
         for (const bool vectorised : {false, true}) {
-          CHECK_MESSAGE(differing(graph, vectorised, {a, b}, compiler) == 0, name(isa), " ", name(type), " ",
-                        body);
+          CHECK_MESSAGE(differing(graph, vectorised, {a, b}, compiler) == 0, name(isa), " ", name(type), " ", body);
         }
       }
     }
@@ -170,8 +167,7 @@ TEST_CASE("sums in float16 are rounded at every step, and integer sums wrap arou
       ComputeGraph graph;
       const Tensor x = graph.input("x", {3000}, type);
       graph.reduce("sum", {{"i", 1}}, {{"k", 3000}}, Combiner::Sum, [&](auto, auto r) { return x(r[0]); });
-      const loops::LoopNest nest =
-          loops::lower(schedule::Schedule{std::make_shared<const ComputeGraph>(graph), {}});
+      const loops::LoopNest nest = loops::lower(schedule::Schedule{std::make_shared<const ComputeGraph>(graph), {}});
       std::vector<std::vector<double>> arguments{std::vector<double>(3000, 1.0), {0.0}};
       REQUIRE(test::run_kernel(compiler.compile(nest), arguments));
       CHECK_MESSAGE(arguments[1][0] == expected, name(isa), " ", name(type));

@@ -21,8 +21,7 @@ struct Visits {
   explicit Visits(std::size_t n) : seen(n) {}
 };
 void count_visits(void* context, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i)
-    ++static_cast<Visits*>(context)->seen[static_cast<std::size_t>(i)];
+  for (std::int64_t i = begin; i < end; ++i) ++static_cast<Visits*>(context)->seen[static_cast<std::size_t>(i)];
 }
 bool all_once(const Visits& visits) {
   for (const auto& v : visits.seen) {
@@ -34,8 +33,7 @@ bool all_once(const Visits& visits) {
 TEST_CASE("every iteration runs once, whatever the numbers of iterations and threads") {
   for (const unsigned threads : {1U, 2U, 3U, 7U}) {
     const int first_only[] = {0};
-    codegen::PinnedTeam team(threads,
-                             threads == 3 ? std::span<const int>(first_only) : std::span<const int>());
+    codegen::PinnedTeam team(threads, threads == 3 ? std::span<const int>(first_only) : std::span<const int>());
     CHECK(team.threads() == threads);
     for (const std::int64_t count : {0, 1, 2, 5, 64, 1000}) {
       Visits visits(static_cast<std::size_t>(count));
@@ -53,8 +51,7 @@ TEST_CASE("parts are contiguous and the caller takes the first") {
   team.run(
       10,
       [](void* context, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i)
-          static_cast<Parts*>(context)->worker[i] = std::this_thread::get_id();
+        for (std::int64_t i = begin; i < end; ++i) static_cast<Parts*>(context)->worker[i] = std::this_thread::get_id();
       },
       &parts);
   for (int i = 0; i < 10; ++i) CHECK((parts.worker[i] == std::this_thread::get_id()) == (i < 5));

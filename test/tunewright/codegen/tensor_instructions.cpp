@@ -106,8 +106,7 @@ TEST_CASE("products of bytes with and without signs, packed and not, in tiles th
                        "avx512_vnni",
                        4,
                        packed};
-          CHECK_MESSAGE(error_of(c, target) == 0, name(target.isa), " ", name(types.a), " ", name(types.b),
-                        " ", n);
+          CHECK_MESSAGE(error_of(c, target) == 0, name(target.isa), " ", name(types.a), " ", name(types.b), " ", n);
         }
       }
     }
@@ -118,10 +117,8 @@ TEST_CASE("products of bfloat16 numbers") {
   for (const Target& target : targets_with(TensorUnit::Avx512Bf16)) {
     for (const bool packed : {false, true}) {
       for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{6, 32, 24}, {5, 40, 24}, {5, 40, 23}}) {
-        const Case c{{.m = m, .n = n, .k = k, .constant_b = packed, .type = ScalarType::BFloat16},
-                     "avx512_bf16",
-                     2,
-                     packed};
+        const Case c{
+            {.m = m, .n = n, .k = k, .constant_b = packed, .type = ScalarType::BFloat16}, "avx512_bf16", 2, packed};
         CHECK(error_of(c, target) < 1e-5);  // sums of 24 terms of order 1 in float32
       }
     }
@@ -129,15 +126,13 @@ TEST_CASE("products of bfloat16 numbers") {
 }
 
 TEST_CASE("a machine with the unit gets one instruction for each row and 16 columns, on registers") {
-  const Case bytes{
-      {.m = 6, .n = 32, .k = 24, .constant_b = true, .type = u8, .type_b = s8}, "avx512_vnni", 4, true};
+  const Case bytes{{.m = 6, .n = 32, .k = 24, .constant_b = true, .type = u8, .type_b = s8}, "avx512_vnni", 4, true};
   const std::string vnni = assembly(bytes, TensorUnit::Avx512Vnni);
   CHECK(count(vnni, "vpdpbusd") == 6);
   CHECK(count(vnni, "vpmovsx") + count(vnni, "vpmulld") == 0);
   Case both_signed = bytes;
   both_signed.shape.type = s8;
-  CHECK(count(assembly(both_signed, TensorUnit::Avx512Vnni), "vpdpbusd") ==
-        7);  // one makes up for 128 too much
+  CHECK(count(assembly(both_signed, TensorUnit::Avx512Vnni), "vpdpbusd") == 7);  // one makes up for 128 too much
   const Case pairs{{.m = 6, .n = 32, .k = 24, .type = ScalarType::BFloat16}, "avx512_bf16", 2, false};
   CHECK(count(assembly(pairs, TensorUnit::Avx512Bf16), "vdpbf16ps") == 6);
   // Another unit does not help.

@@ -102,19 +102,18 @@ double error_of(const codegen::Kernel& kernel, std::vector<std::vector<double>> 
 }
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all{
-      {{.m = 16, .n = 16, .k = 64, .constant_b = true, .type = u8, .type_b = s8}},
-      {{.m = 64, .n = 32, .k = 128, .constant_b = true, .type = s8}, 2, 2},
-      {{.m = 40, .n = 32, .k = 128, .constant_b = true, .type = u8}, 1, 2},
-      {{.m = 32, .n = 40, .k = 128, .constant_b = true, .type = s8, .type_b = u8}, 2, 1},
-      {{.m = 64, .n = 32, .k = 64, .type = u8, .type_b = s8}, 2, 2, true, true},
-      {{.m = 16, .n = 32, .k = 128, .type = u8, .type_b = s8}, 1, 2, true, true},
-      {{.m = 16, .n = 16, .k = 32, .constant_b = true, .type = bf16}},
-      {{.m = 64, .n = 32, .k = 96, .constant_b = true, .type = bf16}, 2, 2},
-      {{.m = 33, .n = 64, .k = 96, .constant_b = true, .type = bf16}, 1, 4},
-      {{.m = 32, .n = 32, .k = 100, .constant_b = true, .type = bf16}, 1, 1},
-      {{.m = 14, .n = 32, .k = 64, .constant_b = true, .type = bf16}, 1, 2},
-      {{.m = 7, .n = 16, .k = 20, .constant_b = true, .type = s8}}};
+  static const std::vector<Case> all{{{.m = 16, .n = 16, .k = 64, .constant_b = true, .type = u8, .type_b = s8}},
+                                     {{.m = 64, .n = 32, .k = 128, .constant_b = true, .type = s8}, 2, 2},
+                                     {{.m = 40, .n = 32, .k = 128, .constant_b = true, .type = u8}, 1, 2},
+                                     {{.m = 32, .n = 40, .k = 128, .constant_b = true, .type = s8, .type_b = u8}, 2, 1},
+                                     {{.m = 64, .n = 32, .k = 64, .type = u8, .type_b = s8}, 2, 2, true, true},
+                                     {{.m = 16, .n = 32, .k = 128, .type = u8, .type_b = s8}, 1, 2, true, true},
+                                     {{.m = 16, .n = 16, .k = 32, .constant_b = true, .type = bf16}},
+                                     {{.m = 64, .n = 32, .k = 96, .constant_b = true, .type = bf16}, 2, 2},
+                                     {{.m = 33, .n = 64, .k = 96, .constant_b = true, .type = bf16}, 1, 4},
+                                     {{.m = 32, .n = 32, .k = 100, .constant_b = true, .type = bf16}, 1, 1},
+                                     {{.m = 14, .n = 32, .k = 64, .constant_b = true, .type = bf16}, 1, 2},
+                                     {{.m = 7, .n = 16, .k = 20, .constant_b = true, .type = s8}}};
   return all;
 }
 
@@ -204,8 +203,8 @@ TEST_CASE("what is foretold of tile registers is what kernels do") {
     return;
   }
   std::vector<Case> all = cases();
-  // The third tile of rows is whole, but in one block with the fourth, which is not; blocks of a single column of tiles, of
-  // four, and of more than stay in registers.
+  // The third tile of rows is whole, but in one block with the fourth, which is not; blocks of a single column of
+  // tiles, of four, and of more than stay in registers.
   all.push_back({{.m = 56, .n = 32, .k = 128, .constant_b = true, .type = s8}, 2, 2});
   all.push_back({{.m = 56, .n = 40, .k = 100, .constant_b = true, .type = bf16}, 2, 2});
   all.push_back({{.m = 64, .n = 16, .k = 128, .constant_b = true, .type = s8}, 4, 1});

@@ -13,9 +13,7 @@ using namespace tunewright;
 namespace {
 
 std::vector<float> to_vector(std::span<const float> values) { return {values.begin(), values.end()}; }
-std::vector<std::uint32_t> to_vector(std::span<const std::uint32_t> values) {
-  return {values.begin(), values.end()};
-}
+std::vector<std::uint32_t> to_vector(std::span<const std::uint32_t> values) { return {values.begin(), values.end()}; }
 
 }  // namespace
 
@@ -85,8 +83,7 @@ TEST_CASE("batches join, program by program") {
 TEST_CASE("what does not fit is refused") {
   FeatureBatch x(2), wide(3), unset;
   CHECK_THROWS_WITH_AS(x.append_program(std::vector<float>{1, 2, 3}),
-                       "FeatureBatch::append_program: 3 values are not whole rows of 2 columns",
-                       std::invalid_argument);
+                       "FeatureBatch::append_program: 3 values are not whole rows of 2 columns", std::invalid_argument);
   CHECK_THROWS_AS(unset.append_program(std::vector<float>{1}), std::invalid_argument);
   x.append_program(std::vector<float>{1, 2});
   wide.append_program(std::vector<float>{1, 2, 3});

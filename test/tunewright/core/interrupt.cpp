@@ -50,7 +50,9 @@ TEST_CASE("the second Ctrl-C kills") {
 
 TEST_CASE("without the object Ctrl-C does what it did before") {
   const int status = in_child([] {
-    { Interrupt interrupt; }
+    {
+      Interrupt interrupt;
+    }
     ::raise(SIGINT);
   });
   CHECK(WIFSIGNALED(status));

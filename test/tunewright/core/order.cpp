@@ -21,8 +21,7 @@ TEST_CASE("the first few of the given positions, in the given order") {
 TEST_CASE("a few values are sorted in place, and equal ones stay in order") {
   std::vector<std::pair<int, char>> values{{3, 'a'}, {1, 'b'}, {3, 'c'}, {2, 'd'}, {1, 'e'}, {1, 'f'}};
   sort_few(values, [](const auto& a, const auto& b) { return a.first < b.first; });
-  CHECK(values ==
-        std::vector<std::pair<int, char>>{{1, 'b'}, {1, 'e'}, {1, 'f'}, {2, 'd'}, {3, 'a'}, {3, 'c'}});
+  CHECK(values == std::vector<std::pair<int, char>>{{1, 'b'}, {1, 'e'}, {1, 'f'}, {2, 'd'}, {3, 'a'}, {3, 'c'}});
   std::vector<int> falling{5, 4, 3, 2, 1};
   sort_few(falling);
   CHECK(falling == std::vector<int>{1, 2, 3, 4, 5});

@@ -32,8 +32,7 @@ TEST_CASE("many short loops in a row see each other's results") {
   ThreadTeam team(3);
   std::vector<int> values(7, 0);
   for (int loop = 0; loop < 2000; ++loop) {
-    team.for_each(values.size(),
-                  [&](std::size_t i, unsigned) { values[i] += values[i] == loop ? 1 : 1000000; });
+    team.for_each(values.size(), [&](std::size_t i, unsigned) { values[i] += values[i] == loop ? 1 : 1000000; });
   }
   CHECK(values == std::vector<int>(7, 2000));
 }

@@ -61,8 +61,8 @@ TEST_CASE("a task can be forgotten") {
 
 TEST_CASE("costs that do not match the programs are refused") {
   TrainingSet set;
-  CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}),
-                       doctest::Contains("2 programs but 1 costs"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(set.add(1, programs({1, 2}), std::array{1.0}), doctest::Contains("2 programs but 1 costs"),
+                       std::invalid_argument);
 }
 
 TEST_CASE("it remembers when and with what expectation a candidate was chosen") {

@@ -81,9 +81,8 @@ TEST_CASE("early versions hold fewer fields of the task, and are written back as
 }
 
 TEST_CASE("error numbers are faults") {
-  const Fault faults[] = {Fault::InvalidSchedule, Fault::CompileError, Fault::DeviceCompileError,
-                          Fault::RunError,        Fault::WrongResult,  Fault::CompileTimeout,
-                          Fault::RunTimeout,      Fault::Unknown};
+  const Fault faults[] = {Fault::InvalidSchedule, Fault::CompileError,   Fault::DeviceCompileError, Fault::RunError,
+                          Fault::WrongResult,     Fault::CompileTimeout, Fault::RunTimeout,         Fault::Unknown};
   for (int error = 1; error <= 8; ++error) {
     const auto record = data::parse_auto_scheduler_line(
         with(every_step, "[[0.0012, 0.0014, 0.001], 0,", "[[1e+10], " + std::to_string(error) + ","));
@@ -117,13 +116,10 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
   };
   for (const auto& [line, reason] : cases) {
     CAPTURE(line);
-    CHECK_THROWS_WITH_AS((void)data::parse_auto_scheduler_line(line), doctest::Contains(reason.c_str()),
-                         FormatError);
+    CHECK_THROWS_WITH_AS((void)data::parse_auto_scheduler_line(line), doctest::Contains(reason.c_str()), FormatError);
   }
-  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("{\"a\": 1}"), doctest::Contains("no object"),
-                       FormatError);
-  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("[1]"), doctest::Contains("starts with a name"),
-                       FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("{\"a\": 1}"), doctest::Contains("no object"), FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::parse_workload("[1]"), doctest::Contains("starts with a name"), FormatError);
 }
 
 TEST_CASE("published logs are read line by line, and written back equal") {
@@ -133,8 +129,7 @@ TEST_CASE("published logs are read line by line, and written back equal") {
   };
   for (const auto& [file, records, failed, tasks] :
        {Expected{"bennu_x86_matmul.json", 6, 0, 1}, Expected{"bennu_x86_matmul.json.gz", 50, 0, 1},
-        Expected{"bennu_x86_resnet18.json.gz", 48, 0, 24},
-        Expected{"roller_v100_ansor.log.gz", 103, 13, 18}}) {
+        Expected{"bennu_x86_resnet18.json.gz", 48, 0, 24}, Expected{"roller_v100_ansor.log.gz", 103, 13, 18}}) {
     CAPTURE(file);
     data::AutoSchedulerLog log(support::data_file(file));
     std::set<std::string> keys;

@@ -79,10 +79,8 @@ TEST_CASE("layers of a network are told by their shapes, and the steps of all th
 TEST_CASE("shapes that suggest no layer are unknown") {
   const std::string hash = R"(["6d125280c99b3732e95e03b4ef2b5fb7", )";
   CHECK(ansor::workload_graph(hash + "[1, 512], [1000, 512]]") == nullptr);
-  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 2, 3, 3, 128, 32], [1, 4, 28, 28, 32]]") ==
-        nullptr);
-  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 1, 3, 3, 128, 32], [1, 4, 20, 28, 32]]") ==
-        nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 2, 3, 3, 128, 32], [1, 4, 28, 28, 32]]") == nullptr);
+  CHECK(ansor::workload_graph(hash + "[1, 1, 28, 28, 128], [4, 1, 3, 3, 128, 32], [1, 4, 20, 28, 32]]") == nullptr);
   CHECK(ansor::workload_graph(hash + "[1, 2, 28, 28, 32], [1, 2, 9, 9, 32]]") == nullptr);
   CHECK(ansor::workload_graph(hash + "[1, 2, 28], \"x\"]") == nullptr);
   CHECK(ansor::workload_graph(hash + "[1, 0], [1, 0]]") == nullptr);

@@ -23,8 +23,8 @@ namespace ansor = data::ansor;
 namespace {
 
 std::vector<ansor::Step> steps(const std::string& text) {
-  return data::parse_auto_scheduler_line(R"({"i": [["[\"f\"]", "llvm", [1, 64, 64, 0, 0, 0, 0, 0]], [[], )" +
-                                         text + R"(]], "r": [[1], 0, 1, 1], "v": "v0.6"})")
+  return data::parse_auto_scheduler_line(R"({"i": [["[\"f\"]", "llvm", [1, 64, 64, 0, 0, 0, 0, 0]], [[], )" + text +
+                                         R"(]], "r": [[1], 0, 1, 1], "v": "v0.6"})")
       .steps;
 }
 
@@ -90,8 +90,7 @@ TEST_CASE("translated steps compute what the workload does") {
       {"reduction in parts, and a split given by its outer part",
        {R"(["reduction_layer", [4, 12], 1, false])",
         R"([["SP", 1, 1, 12, [4], 0], ["RF", 1, 2, 1], ["SP", 2, 0, 4, [2], 1], ["AN", 2, 0, 3]])"}},
-      {"elementwise",
-       {R"(["relu_layer", 2, 3, 2, 2])", R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 24, [5], 1]])"}},
+      {"elementwise", {R"(["relu_layer", 2, 3, 2, 2])", R"([["FU", 1, [0, 1, 2, 3]], ["SP", 1, 0, 24, [5], 1]])"}},
   };
   for (const auto& [name, workload] : cases) {
     CAPTURE(name);
@@ -173,8 +172,8 @@ TEST_CASE("damaged lines are refused, and damaged steps that are read are refuse
 
 TEST_CASE("workload keys with wrong arguments are refused, unknown functions are not known") {
   CHECK(ansor::workload_graph(R"(["6d125280c99b3732e95e03b4ef2b5fb7", [1, 2]])") == nullptr);
-  CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6])"),
-                       doctest::Contains("more arguments"), FormatError);
+  CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6])"), doctest::Contains("more arguments"),
+                       FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["matmul_layer", 8, 6, "x"])"),
                        doctest::Contains("argument 3 should be a number"), FormatError);
   CHECK_THROWS_WITH_AS((void)ansor::workload_graph(R"(["conv2d_ansor", [1, 2], [1, 2]])"),

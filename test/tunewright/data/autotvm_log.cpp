@@ -80,8 +80,7 @@ TEST_CASE("a line that is no record is refused with the column and what was expe
   };
   for (const auto& [line, reason] : cases) {
     CAPTURE(line);
-    CHECK_THROWS_WITH_AS((void)data::parse_autotvm_line(line), doctest::Contains(reason.c_str()),
-                         FormatError);
+    CHECK_THROWS_WITH_AS((void)data::parse_autotvm_line(line), doctest::Contains(reason.c_str()), FormatError);
   }
 }
 

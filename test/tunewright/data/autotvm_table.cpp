@@ -14,8 +14,8 @@ namespace {
 
 std::string line(const std::string& layer, const std::string& entity, const std::string& result) {
   return R"({"input": ["llvm", "conv", [")" + layer +
-         R"("], {}], "config": {"index": 1, "code_hash": null, "entity": [)" + entity + R"(]}, "result": [)" +
-         result + R"(, 2.0, 1.0], "version": 0.2})" + "\n";
+         R"("], {}], "config": {"index": 1, "code_hash": null, "entity": [)" + entity + R"(]}, "result": [)" + result +
+         R"(, 2.0, 1.0], "version": 0.2})" + "\n";
 }
 
 }  // namespace
@@ -24,8 +24,8 @@ TEST_CASE("every decision of a knob is a parameter, every record a row") {
   const support::TemporaryFolder folder;
   const std::string path = folder.file("log");
   const auto knobs = [](const std::string& tile, const std::string& word, const std::string& flag) {
-    return R"(["tile_x", "sp", [-1, )" + tile + R"(]], ["order", "re", [1, 0]], ["ann", "an", ["none", ")" +
-           word + R"("]], ["flag", "ot", )" + flag + "]";
+    return R"(["tile_x", "sp", [-1, )" + tile + R"(]], ["order", "re", [1, 0]], ["ann", "an", ["none", ")" + word +
+           R"("]], ["flag", "ot", )" + flag + "]";
   };
   std::ofstream(path) << line("a", knobs("8, 2", "vec", "true"), "[0.5, 0.25, 1.0], 0")
                       << line("a", knobs("4, 16", "none", "false"), "[1000000000.0], 1")
@@ -65,8 +65,7 @@ TEST_CASE("a log without records, and one whose device nobody names, are refused
                        doctest::Contains("holds no measurement"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::read_autotvm_table(support::data_file("roller_v100_autotvm.log.gz")),
                        doctest::Contains("names no device"), FormatError);
-  const auto imported =
-      data::read_autotvm_table(support::data_file("roller_v100_autotvm.log.gz"), {.device = "V100"});
+  const auto imported = data::read_autotvm_table(support::data_file("roller_v100_autotvm.log.gz"), {.device = "V100"});
   CHECK(imported.table.kernel == "conv2d_nchw.cuda");
   CHECK(imported.report.lines == 94);
   CHECK(imported.report.records + imported.report.bad == 94);

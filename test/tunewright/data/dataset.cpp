@@ -11,8 +11,7 @@ using namespace tunewright;
 
 TEST_CASE("a label is the best of the same task on the same target over the cost, and 0 for a failure") {
   data::Dataset data;
-  const std::uint32_t matmul = data.task_number({.name = "matmul"}),
-                      conv = data.task_number({.name = "conv"});
+  const std::uint32_t matmul = data.task_number({.name = "matmul"}), conv = data.task_number({.name = "conv"});
   const std::uint32_t cpu = data.target_number("cpu"), gpu = data.target_number("gpu");
   const auto timing = [](double seconds) {
     return Outcome{.result = Timing{.repeats = {}, .median = Seconds(seconds)},

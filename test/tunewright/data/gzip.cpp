@@ -13,9 +13,7 @@ using namespace tunewright;
 
 namespace {
 
-void write_plain(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+void write_plain(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 std::string packed(std::string text) {
   std::string bytes(text.size() + 1024, '\0');
   isal_zstream stream{};
@@ -52,11 +50,7 @@ std::vector<std::string> lines_of(const std::string& path, std::size_t max_line 
 TEST_CASE("lines of plain and compressed files are the same, whatever ends them") {
   const support::TemporaryFolder folder;
   const std::vector<std::pair<std::string, std::vector<std::string>>> cases{
-      {"", {}},
-      {"\n", {""}},
-      {"one", {"one"}},
-      {"one\ntwo\n", {"one", "two"}},
-      {"one\r\n\r\ntwo", {"one", "", "two"}},
+      {"", {}}, {"\n", {""}}, {"one", {"one"}}, {"one\ntwo\n", {"one", "two"}}, {"one\r\n\r\ntwo", {"one", "", "two"}},
   };
   for (const auto& [text, expected] : cases) {
     write_plain(folder.file("plain"), text);
@@ -89,8 +83,7 @@ TEST_CASE("a stream that ends early gives what came before, and says so") {
   CHECK(count > 100);
   CHECK(count < 5000);
   CHECK(lines.damage() == "the compressed stream ends early");
-  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("cut")), doctest::Contains("ends early"),
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("cut")), doctest::Contains("ends early"), std::runtime_error);
 
   for (const std::size_t length : {std::size_t{2}, std::size_t{7}, std::size_t{10}, bytes.size() - 1}) {
     write_plain(folder.file("cut"), bytes.substr(0, length));
@@ -110,13 +103,11 @@ TEST_CASE("damage inside of a stream is told by its kind") {
   };
   CHECK(damage(whole.size() - 5, static_cast<char>(~whole[whole.size() - 5])) ==
         "the compressed stream is damaged (wrong checksum)");
-  CHECK(damage(whole.size() - 4, 7) ==
-        "the compressed stream is damaged (wrong checksum)");  // length of the text
+  CHECK(damage(whole.size() - 4, 7) == "the compressed stream is damaged (wrong checksum)");  // length of the text
   CHECK(damage(2, 9) == "the compressed stream is damaged (unknown method of compression)");
-  CHECK(damage(10, 7) ==
-        "the compressed stream is damaged (invalid block)");  // last block, of the reserved kind
-  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("bent")),
-                       doctest::Contains("/bent': the compressed stream"), std::runtime_error);
+  CHECK(damage(10, 7) == "the compressed stream is damaged (invalid block)");  // last block, of the reserved kind
+  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("bent")), doctest::Contains("/bent': the compressed stream"),
+                       std::runtime_error);
 }
 
 TEST_CASE("members follow each other, zeros may follow the last, other bytes may not") {
@@ -153,6 +144,6 @@ TEST_CASE("a file that is not there, or holds more than it may, is refused with 
   CHECK_THROWS_WITH_AS(data::GzipReader(folder.file("no")), doctest::Contains("/no'"), std::runtime_error);
   CHECK(damage_of(folder.path()).find("cannot be read: ") == 0);
   write_gzip(folder.file("zeros"), std::string(2'000'000, '0'));
-  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("zeros"), 1'000'000),
-                       doctest::Contains("more than 1000000"), std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_text(folder.file("zeros"), 1'000'000), doctest::Contains("more than 1000000"),
+                       std::runtime_error);
 }

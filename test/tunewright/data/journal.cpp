@@ -31,8 +31,7 @@ Record record(const Task& task, const toy::Tiles& tiles, unsigned slot = 0) {
 }
 
 data::Journal::Options options(const std::string& path, std::ostream* warnings = nullptr) {
-  return {
-      .path = path, .sync_each_line = true, .clock = [] { return Seconds(1234.5); }, .warnings = warnings};
+  return {.path = path, .sync_each_line = true, .clock = [] { return Seconds(1234.5); }, .warnings = warnings};
 }
 
 void append_text(const std::string& path, const std::string& text) {
@@ -102,8 +101,7 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
   CHECK(contents.bad[0].number == 3);
 }
 
-TEST_CASE(
-    "several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
+TEST_CASE("several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
   const support::TemporaryFolder folder;
   const Task a = toy::task("matmul 64", 64);
   const Task b = toy::task("matmul 96", 96);
@@ -116,8 +114,7 @@ TEST_CASE(
   CHECK(journal.recall(b).size() == 1);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("matmul 64"), std::runtime_error);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("conv 7"), std::runtime_error);
-  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"),
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"), std::runtime_error);
   data::Journal::Options shared = options(journal.path());
   shared.many_tasks = true;
   CHECK(data::Journal(shared).recall(c).empty());
@@ -135,15 +132,11 @@ TEST_CASE("the same workload on another target is another task") {
 TEST_CASE("a path that cannot be written gets an error with the path, the cause and the remedy") {
   const support::TemporaryFolder folder;
   const std::string missing = folder.file("no/such/folder/j.jsonl");
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains(missing.c_str()),
-                       std::runtime_error);
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("No such file"),
-                       std::runtime_error);
-  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("create the folder"),
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains(missing.c_str()), std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("No such file"), std::runtime_error);
+  CHECK_THROWS_WITH_AS(data::Journal(options(missing)), doctest::Contains("create the folder"), std::runtime_error);
   CHECK_THROWS_AS(data::Journal(options(folder.path())), std::runtime_error);
-  CHECK_THROWS_WITH_AS((void)data::read_journal(folder.path()), doctest::Contains("readable file"),
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)data::read_journal(folder.path()), doctest::Contains("readable file"), std::runtime_error);
   CHECK(data::read_journal(missing).records.empty());
 }
 

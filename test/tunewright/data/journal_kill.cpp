@@ -35,8 +35,7 @@ struct Witnessed {
       std::this_thread::sleep_for(std::chrono::microseconds(600));
       outcomes.push_back(toy::outcome(program.tiles));
       if (sink) sink(outcomes.size() - 1, outcomes.back());
-      const std::string line =
-          to_hex(program.key) + "\n";  // after the journal: whatever stands here must stand there
+      const std::string line = to_hex(program.key) + "\n";  // after the journal: whatever stands here must stand there
       if (::write(fd, line.data(), line.size()) < 0) ::_exit(3);
     }
     return outcomes;
@@ -52,8 +51,7 @@ struct Witnessed {
 }
 
 // Starts a tuner and kills it after `life`; returns whether it had finished before.
-bool live_for(std::chrono::microseconds life, const std::string& journal_path,
-              const std::string& witness_path) {
+bool live_for(std::chrono::microseconds life, const std::string& journal_path, const std::string& witness_path) {
   const pid_t child = ::fork();
   if (child == 0) tune(journal_path, witness_path);
   std::this_thread::sleep_for(life);

@@ -38,8 +38,7 @@ TEST_CASE("milliseconds become seconds, the latency is the median, the price com
   CHECK(table.device == "gpu");
   CHECK(table.kernel == "k");
   CHECK(table.problem == "64x32");
-  CHECK(table.parameters ==
-        std::vector<data::Parameter>{{"x", {"16", "32", "64"}}, {"mode", {"row", "col"}}});
+  CHECK(table.parameters == std::vector<data::Parameter>{{"x", {"16", "32", "64"}}, {"mode", {"row", "col"}}});
   CHECK(table.text(0) == "16,row");
   const Outcome& outcome = table.outcomes.at(0);
   REQUIRE(outcome.valid());
@@ -73,10 +72,8 @@ TEST_CASE("a record that is none is skipped, counted and listed with line and re
   CHECK(reason(R"("a": {"x": 16.0, "mode": "row", "time": 1})").c_str() == Contains("recorded before"));
   CHECK(reason(R"("a": {"x": 32, "mode": "row"})").c_str() == Contains("no 'time'"));
   CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": -1})").c_str() == Contains("is no latency"));
-  CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": 1, "times": [0]})").c_str() ==
-        Contains("is no latency"));
-  CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": 1, "compile_time": -3})").c_str() ==
-        Contains("is no time"));
+  CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": 1, "times": [0]})").c_str() == Contains("is no latency"));
+  CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": 1, "compile_time": -3})").c_str() == Contains("is no time"));
   CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": null})").c_str() == Contains("expected a number"));
   CHECK(reason(R"("a": [1, 2])").c_str() == Contains("expected '{'"));
   CHECK(reason(R"("a": {"x": 32, "mode": "row", "time": 0.002, "times": [2.0, 2.0]})").c_str() ==
@@ -98,9 +95,7 @@ TEST_CASE("of a text that ends early, what is whole counts and the damage is tol
 
 TEST_CASE("texts that are no cache, hold nothing or name no device are errors that name the file") {
   using doctest::Contains;
-  const auto parse = [](const std::string& text) {
-    (void)data::parse_kernel_tuner(text, {.file = "some.json"});
-  };
+  const auto parse = [](const std::string& text) { (void)data::parse_kernel_tuner(text, {.file = "some.json"}); };
   CHECK_THROWS_WITH_AS(parse(""), Contains("'some.json' is no Kernel Tuner cache"), FormatError);
   CHECK_THROWS_WITH_AS(parse("[1]"), Contains("is no Kernel Tuner cache"), FormatError);
   CHECK_THROWS_WITH_AS(parse("{\"cache\": {}}"), Contains("is no Kernel Tuner cache"), FormatError);

@@ -17,9 +17,8 @@ std::string file(const std::string& results, const std::string& unit = "Microsec
   return R"({"Metadata": {"Device": "gpu", "TimeUnit": ")" + unit + R"("}, "Results": [)" + results + "]}";
 }
 std::string result(int x, const std::string& status, const std::string& more = "") {
-  return R"({"Configuration": [{"Name": "X", "Value": )" + std::to_string(x) +
-         R"(, "ValueType": "UnsignedInt"}], )" + R"("KernelName": "k", "TotalDuration": 5, "Status": ")" +
-         status + '"' + more + '}';
+  return R"({"Configuration": [{"Name": "X", "Value": )" + std::to_string(x) + R"(, "ValueType": "UnsignedInt"}], )" +
+         R"("KernelName": "k", "TotalDuration": 5, "Status": ")" + status + '"' + more + '}';
 }
 
 }  // namespace
@@ -39,15 +38,15 @@ TEST_CASE("a published file of the Kernel Tuning Toolkit, with hardware counters
 }
 
 TEST_CASE("each status is a fault of its own") {
-  const auto read = data::parse_ktt(file(
-      result(5, "Ok") + "," + result(4, "CompilationFailed") + "," + result(3, "ValidationFailed") + "," +
-      result(2, "DeviceLimitsExceeded") + "," + result(1, "ComputationFailed") + "," + result(0, "Odd")));
+  const auto read = data::parse_ktt(file(result(5, "Ok") + "," + result(4, "CompilationFailed") + "," +
+                                         result(3, "ValidationFailed") + "," + result(2, "DeviceLimitsExceeded") + "," +
+                                         result(1, "ComputationFailed") + "," + result(0, "Odd")));
   REQUIRE(read.table.size() == 6);
   CHECK(read.table.parameters[0].values == std::vector<std::string>{"0", "1", "2", "3", "4", "5"});
   CHECK(read.table.text(0) == "5");
   CHECK(read.table.cost_s(0) == doctest::Approx(5e-6));
-  const Fault expected[] = {Fault::DeviceCompileError, Fault::WrongResult, Fault::InvalidSchedule,
-                            Fault::RunError, Fault::Unknown};
+  const Fault expected[] = {Fault::DeviceCompileError, Fault::WrongResult, Fault::InvalidSchedule, Fault::RunError,
+                            Fault::Unknown};
   for (std::size_t i = 0; i < 5; ++i) CHECK(read.table.outcomes[i + 1].failure()->fault == expected[i]);
 }
 
@@ -70,13 +69,12 @@ TEST_CASE("what is no result is skipped; what is no file is an error") {
                        Contains("'f' holds no measurement"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_ktt(file(result(1, "Ok"), "Ticks"), {.file = "f"}),
                        Contains("'ticks' is unknown"), FormatError);
-  CHECK_THROWS_WITH_AS((void)data::parse_ktt(R"({"Results": []})", {.file = "f"}),
-                       Contains("before 'Results'"), FormatError);
+  CHECK_THROWS_WITH_AS((void)data::parse_ktt(R"({"Results": []})", {.file = "f"}), Contains("before 'Results'"),
+                       FormatError);
 }
 
 TEST_CASE("the first key tells the format of a file") {
-  CHECK(data::read_table(support::data_file("t4_convolution_A100.json"), {.device = "A100"}).report.records ==
-        4);
+  CHECK(data::read_table(support::data_file("t4_convolution_A100.json"), {.device = "A100"}).report.records == 4);
   CHECK(data::read_table(support::data_file("kernel_tuner_convolution_A100.json.gz")).report.records == 424);
   CHECK_THROWS_WITH_AS((void)data::read_table(support::data_file("bennu_x86_matmul.json")),
                        Contains("is no Kernel Tuner cache"), FormatError);

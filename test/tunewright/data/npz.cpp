@@ -83,8 +83,7 @@ TEST_CASE("a dataset becomes arrays") {
   std::stringstream out;
   data::write_npz(out, data, {"number"});
   const std::string zip = out.str();
-  const std::string features = member(zip, "features"), labels = member(zip, "labels"),
-                    fault = member(zip, "fault");
+  const std::string features = member(zip, "features"), labels = member(zip, "labels"), fault = member(zip, "fault");
   CHECK(features.find("'shape': (6,1,)") != std::string::npos);
   float label[6];
   std::memcpy(label, labels.data() + labels.size() - sizeof label, sizeof label);
@@ -92,8 +91,8 @@ TEST_CASE("a dataset becomes arrays") {
   CHECK(label[1] == 0);
   CHECK(label[2] == doctest::Approx(1.0 / 3));
   CHECK(fault[fault.size() - 5] == static_cast<char>(Fault::RunTimeout));
-  for (const char* name : {"offsets", "groups", "task", "target", "cost_s", "price_s", "task_names",
-                           "target_names", "feature_names"})
+  for (const char* name :
+       {"offsets", "groups", "task", "target", "cost_s", "price_s", "task_names", "target_names", "feature_names"})
     CHECK(!member(zip, name).empty());
 
   std::stringstream again;
@@ -105,8 +104,8 @@ TEST_CASE("shapes and names that do not fit are refused") {
   std::stringstream out;
   data::NpzWriter file(out);
   const std::vector<float> values(5);
-  CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(values), {2, 3}),
-                       doctest::Contains("'x' has 5 values"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(file.add("x", std::span<const float>(values), {2, 3}), doctest::Contains("'x' has 5 values"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(data::write_npz(out, small_dataset(1, 1, 1), {"a", "b"}),
                        doctest::Contains("2 feature names for 1 columns"), std::invalid_argument);
 }

@@ -15,8 +15,7 @@ TEST_CASE("failures and small groups go, slow records thin out, fast ones stay")
   data::Dataset data = small_dataset(4, 1, 100);  // costs 1 to 100 s in each task
   for (std::size_t i = 0; i < 60; ++i) data.cost_s[i] = std::numeric_limits<double>::infinity();
   const auto kept = data::prune(
-      data, {.min_records = 48, .task_rows = 1, .floor = 0.4, .slow_share = 0.1, .distinct_share = 1},
-      Rng(1));
+      data, {.min_records = 48, .task_rows = 1, .floor = 0.4, .slow_share = 0.1, .distinct_share = 1}, Rng(1));
   std::vector<int> fast(4), slow(4);
   for (const std::size_t i : kept) ++(data.cost_s[i] <= 60 ? fast : slow)[data.task[i]];
   CHECK(fast == std::vector<int>{0, 60, 60, 60});  // the first task has 40 valid records
@@ -25,10 +24,9 @@ TEST_CASE("failures and small groups go, slow records thin out, fast ones stay")
   CHECK(slow[1] + slow[2] + slow[3] < 25);
 
   CHECK(data::prune(data, {.min_records = 1, .distinct_share = 1}, Rng(1)).size() == 340);
-  CHECK(data::prune(data,
-                    {.min_records = 1, .task_rows = 1, .floor = 0.4, .slow_share = 0, .distinct_share = 1},
-                    Rng(1))
-            .size() == 204);
+  CHECK(
+      data::prune(data, {.min_records = 1, .task_rows = 1, .floor = 0.4, .slow_share = 0, .distinct_share = 1}, Rng(1))
+          .size() == 204);
 }
 
 TEST_CASE("tasks with much work are drawn first, and a class is not drowned by the number of its tasks") {
@@ -101,8 +99,8 @@ TEST_CASE("shares that are none are refused") {
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::prune(data, {.floor = 2}, Rng(1)), doctest::Contains("floor is 2"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)data::prune(data, {.slow_share = -1}, Rng(1)),
-                       doctest::Contains("slow_share is -1"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)data::prune(data, {.distinct_share = 0}, Rng(1)),
-                       doctest::Contains("distinct_share is 0"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::prune(data, {.slow_share = -1}, Rng(1)), doctest::Contains("slow_share is -1"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::prune(data, {.distinct_share = 0}, Rng(1)), doctest::Contains("distinct_share is 0"),
+                       std::invalid_argument);
 }

@@ -97,8 +97,7 @@ TEST_CASE("a number that no reader takes is not written, nor anything with it") 
     std::ostringstream out;
     const std::string named =
         "record 1, candidate ffffffffffffffff of task 'matmul \"8x8\"\n', has " + number + "; give a";
-    CHECK_THROWS_WITH_AS(data::write_journal(out, records), doctest::Contains(named.c_str()),
-                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(data::write_journal(out, records), doctest::Contains(named.c_str()), std::invalid_argument);
     CHECK(out.str().empty());
     // The line itself is what a reader refuses.
     CHECK_THROWS_AS((void)data::from_line(data::to_line(records[1])), std::exception);
@@ -108,9 +107,7 @@ TEST_CASE("a number that no reader takes is not written, nor anything with it") 
   refused("'median_s' = Infinity", [=](Record&, Timing& t) { t.median = Seconds(infinity); });
   refused("'median_s' = NaN", [=](Record&, Timing& t) { t.median = Seconds(nan); });
   refused("'mad_s' = NaN", [=](Record&, Timing& t) { t.median_absolute_deviation = Seconds(nan); });
-  refused("'repeats_s[1]' = Infinity", [=](Record&, Timing& t) {
-    t.repeats = {Seconds(1), Seconds(infinity)};
-  });
+  refused("'repeats_s[1]' = Infinity", [=](Record&, Timing& t) { t.repeats = {Seconds(1), Seconds(infinity)}; });
   refused("'repeats_s[0]' = -2", [](Record&, Timing& t) { t.repeats = {Seconds(-2), Seconds(1)}; });
   refused("'time' = -Infinity", [=](Record& r, Timing&) { r.timestamp = Seconds(-infinity); });
   refused("'compile_s' = -0.5", [](Record& r, Timing&) { r.outcome.compile_time = Seconds(-0.5); });

@@ -33,6 +33,5 @@ TEST_CASE("what is kept of a task does not depend on the tasks around it, and fe
   REQUIRE(all.size() == 7);
   CHECK(std::vector<int>(all.begin(), all.begin() + 3) == one);
   CHECK(all[6] == 99);
-  CHECK_THROWS_WITH_AS(data::Reservoir<int>(0, Rng(1)), doctest::Contains("at least 1"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(data::Reservoir<int>(0, Rng(1)), doctest::Contains("at least 1"), std::invalid_argument);
 }

@@ -33,8 +33,7 @@ std::string why_refused(const std::string& text) {
   }
   return "it was accepted";
 }
-std::string written(const std::vector<Tensor>& tensors,
-                    const std::map<std::string, std::string>& metadata = {}) {
+std::string written(const std::vector<Tensor>& tensors, const std::map<std::string, std::string>& metadata = {}) {
   std::ostringstream out;
   data::write_safetensors(out, tensors, metadata);
   return out.str();
@@ -67,17 +66,16 @@ TEST_CASE("what is written is read: types, shapes, metadata") {
   CHECK(file.at("empty").values<std::int64_t>().empty());
   CHECK(file.at("bits").values<std::uint16_t>() == std::vector<std::uint16_t>{1, 65535});
   CHECK(file.tensors.back().name == "bits");  // eight bytes an element first, two last
-  CHECK_THROWS_WITH_AS((void)file.at("bits").values<float>(), "tensor 'bits' holds U16, not F32",
-                       std::runtime_error);
+  CHECK_THROWS_WITH_AS((void)file.at("bits").values<float>(), "tensor 'bits' holds U16, not F32", std::runtime_error);
   CHECK_THROWS_WITH_AS((void)file.at("bias"), "there is no tensor 'bias'", std::runtime_error);
   CHECK(read(written({})).tensors.empty());
 }
 
 TEST_CASE("files of others: any order, escapes, types without a C++ counterpart") {
-  const auto file = read(
-      file_of("{ \"\\u00e4\\ud83d\\ude00\" : {\"data_offsets\":[2,4], \"shape\":[ 1 ], \"dtype\":\"BF16\"},"
-              "\"a\":{\"dtype\":\"BOOL\",\"shape\":[2,1],\"data_offsets\":[0,2]}}\n  ",
-              std::string("\x01\0ab", 4)));
+  const auto file =
+      read(file_of("{ \"\\u00e4\\ud83d\\ude00\" : {\"data_offsets\":[2,4], \"shape\":[ 1 ], \"dtype\":\"BF16\"},"
+                   "\"a\":{\"dtype\":\"BOOL\",\"shape\":[2,1],\"data_offsets\":[0,2]}}\n  ",
+                   std::string("\x01\0ab", 4)));
   CHECK(file.tensors[0].name == "a");
   CHECK(file.tensors[0].type == TensorType::Bool);
   CHECK(file.tensors[1].name == "ä😀");
@@ -137,8 +135,7 @@ TEST_CASE("no prefix of a file passes for the file") {
 
 TEST_CASE("what cannot be a file is not written") {
   const Tensor w = Tensor::of<float>("w", {1});
-  CHECK_THROWS_WITH_AS(written({w, w}),
-                       "data::write_safetensors: the name 'w' is taken; give each tensor its own",
+  CHECK_THROWS_WITH_AS(written({w, w}), "data::write_safetensors: the name 'w' is taken; give each tensor its own",
                        std::invalid_argument);
   CHECK_THROWS_AS(written({Tensor::of<float>("__metadata__", {1})}), std::invalid_argument);
   CHECK_THROWS_AS(written({Tensor{"w", TensorType::F32, {2}, {}}}), std::invalid_argument);

@@ -67,18 +67,17 @@ TEST_CASE("a split that would leave a side empty is an error that names split an
   const data::Dataset one = small_dataset(1, 1, 4);
   CHECK_THROWS_WITH_AS((void)data::by_target(one, 0.5, Rng(1)),
                        doctest::Contains("by_target: the test side would be empty"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)data::by_target(one, 0.5, Rng(1)),
-                       doctest::Contains("records of another device"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::by_target(one, 0.5, Rng(1)), doctest::Contains("records of another device"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::by_task(one, 0.5, Rng(1)), doctest::Contains("by_task: the test side"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)data::within_task(one, 0.1, Rng(1)),
-                       doctest::Contains("within_task: the test side"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::within_task(one, 0.1, Rng(1)), doctest::Contains("within_task: the test side"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::by_target(one, {"target 0"}), doctest::Contains("the training side"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)data::by_target(one, {"K80"}), doctest::Contains("it has: target 0"),
                        std::invalid_argument);
-  CHECK_THROWS_WITH_AS((void)data::within_task(one, 1.5, Rng(1)), doctest::Contains("1.5"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)data::within_task(one, 1.5, Rng(1)), doctest::Contains("1.5"), std::invalid_argument);
   CHECK_THROWS_AS((void)data::by_task({}, 0.5, Rng(1)), std::invalid_argument);
 }
 

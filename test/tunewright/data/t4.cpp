@@ -39,13 +39,9 @@ TEST_CASE("a published T4 file") {
 }
 
 TEST_CASE("times are read in the unit of the file, one with a unit of its own in that") {
-  for (const auto& [unit, seconds] : {std::pair{"seconds", 1.0},
-                                      {"miliseconds", 1e-3},
-                                      {"ms", 1e-3},
-                                      {"us", 1e-6},
-                                      {"Nanoseconds", 1e-9}}) {
-    const auto read =
-        data::parse_t4(file("\"timeunit\": \"" + std::string(unit) + '"', good), {.device = "d"});
+  for (const auto& [unit, seconds] :
+       {std::pair{"seconds", 1.0}, {"miliseconds", 1e-3}, {"ms", 1e-3}, {"us", 1e-6}, {"Nanoseconds", 1e-9}}) {
+    const auto read = data::parse_t4(file("\"timeunit\": \"" + std::string(unit) + '"', good), {.device = "d"});
     CHECK(read.table.cost_s(0) == doctest::Approx(2 * seconds));
     CHECK(read.table.outcomes[0].compile_time.count() == doctest::Approx(8 * seconds));
     CHECK(read.table.outcomes[0].run_time.count() == doctest::Approx(8 * seconds));
@@ -65,8 +61,8 @@ TEST_CASE("a unit or a device that is not named is an error, results before the 
                        Contains("'fortnights' is unknown"), FormatError);
   CHECK_THROWS_WITH_AS((void)data::parse_t4(file("\"timeunit\": \"ms\"", good), {.file = "f"}),
                        Contains("TableSource::device"), FormatError);
-  CHECK_THROWS_WITH_AS((void)data::parse_t4("", {.file = "f", .device = "d"}),
-                       Contains("'f' holds no measurement"), FormatError);
+  CHECK_THROWS_WITH_AS((void)data::parse_t4("", {.file = "f", .device = "d"}), Contains("'f' holds no measurement"),
+                       FormatError);
   const std::string swapped = R"({"results": [)" + good + R"(], "metadata": {"timeunit": "ms"}})";
   CHECK(data::parse_t4(swapped, {.device = "d"}).table.cost_s(0) == doctest::Approx(2e-3));
 }

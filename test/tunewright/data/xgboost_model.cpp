@@ -32,16 +32,15 @@ XgboostEnsemble read_file(const char* name) {
 
 // Two trees on two features: x0 < 0.5 ? 1 : (x1 < 2 ? 10 : 20), missing x0 right, missing x1 left; and -1.
 struct Parts {
-  std::string booster = "gbtree", objective = "reg:squarederror", base = "5E-1", classes = "0",
-              features = "2";
+  std::string booster = "gbtree", objective = "reg:squarederror", base = "5E-1", classes = "0", features = "2";
   std::string left = "[1,-1,3,-1,-1]", right = "[2,-1,4,-1,-1]", condition = "[0.5,1,2,10,20]";
   std::string indices = "[0,0,1,0,0]", type = "[0,0,0,0,0]", missing = "[0,0,1,0,0]";
   [[nodiscard]] std::string text() const {
     return R"({"learner":{"learner_model_param":{"base_score":")" + base + R"(","num_class":")" + classes +
            R"(","num_feature":")" + features + R"("},"objective":{"name":")" + objective +
-           R"("},"gradient_booster":{"name":")" + booster + R"(","model":{"trees":[{"left_children":)" +
-           left + R"(,"right_children":)" + right + R"(,"split_conditions":)" + condition +
-           R"(,"split_indices":)" + indices + R"(,"split_type":)" + type + R"(,"default_left":)" + missing +
+           R"("},"gradient_booster":{"name":")" + booster + R"(","model":{"trees":[{"left_children":)" + left +
+           R"(,"right_children":)" + right + R"(,"split_conditions":)" + condition + R"(,"split_indices":)" + indices +
+           R"(,"split_type":)" + type + R"(,"default_left":)" + missing +
            R"(},{"left_children":[-1],"right_children":[-1],"split_conditions":[-1],"split_indices":[0],)" +
            R"("default_left":[false]}]}}}})";
   }
@@ -98,20 +97,16 @@ TEST_CASE("xgboost: by hand: below goes left, missing where the node says, base_
 }
 
 TEST_CASE("xgboost: what it predicts is what XGBoost predicts") {
-  const std::vector<float> squared{0.38311553F,  1.04245663F,  0.324675232F,  0.737665117F,
-                                   0.564235866F, 0.220980704F, 0.347414047F,  0.491490722F,
-                                   0.645184815F, 0.525356829F, 0.45290029F,   0.881512821F,
+  const std::vector<float> squared{0.38311553F,  1.04245663F,  0.324675232F,  0.737665117F, 0.564235866F, 0.220980704F,
+                                   0.347414047F, 0.491490722F, 0.645184815F,  0.525356829F, 0.45290029F,  0.881512821F,
                                    0.491490722F, 0.469680965F, 0.0903357491F, 0.525356829F};
-  const std::vector<float> margin{-2.09218884F, 1.97813487F,   -1.79295635F, 0.570402384F,
-                                  1.12629795F,  -2.69539213F,  -2.22622132F, -2.22622132F,
-                                  0.570402384F, -0.23969689F,  -1.92910922F, 1.43725789F,
+  const std::vector<float> margin{-2.09218884F, 1.97813487F,   -1.79295635F, 0.570402384F, 1.12629795F,  -2.69539213F,
+                                  -2.22622132F, -2.22622132F,  0.570402384F, -0.23969689F, -1.92910922F, 1.43725789F,
                                   0.520823717F, -0.542741537F, -2.69539213F, 1.26433599F};
-  const std::vector<float> probability{0.109858342F, 0.878482163F,  0.142710656F,  0.638856053F,
-                                       0.755155027F, 0.0632458031F, 0.0974203944F, 0.0974203944F,
-                                       0.638856053F, 0.440361023F,  0.126849204F,  0.808029592F,
-                                       0.627340317F, 0.367550045F,  0.0632458031F, 0.779771566F};
-  const XgboostEnsemble first = read_file("xgboost_squared.json"),
-                        second = read_file("xgboost_logistic.json");
+  const std::vector<float> probability{
+      0.109858342F, 0.878482163F, 0.142710656F, 0.638856053F, 0.755155027F, 0.0632458031F, 0.0974203944F, 0.0974203944F,
+      0.638856053F, 0.440361023F, 0.126849204F, 0.808029592F, 0.627340317F, 0.367550045F,  0.0632458031F, 0.779771566F};
+  const XgboostEnsemble first = read_file("xgboost_squared.json"), second = read_file("xgboost_logistic.json");
   for (std::size_t r = 0; r < rows.size(); ++r) {
     CHECK(first.margin(rows[r]) == squared[r]);
     CHECK(second.margin(rows[r]) == margin[r]);
@@ -121,8 +116,7 @@ TEST_CASE("xgboost: what it predicts is what XGBoost predicts") {
 
 TEST_CASE("xgboost: what cannot be read is refused with the reason") {
   const auto refused = [](const Parts& parts, const char* reason) {
-    CHECK(why_refused(parts.text()) ==
-          std::string("not an XGBoost model in JSON that can be read: ") + reason);
+    CHECK(why_refused(parts.text()) == std::string("not an XGBoost model in JSON that can be read: ") + reason);
   };
   refused({.booster = "gblinear"}, "the booster is 'gblinear', not gbtree");
   refused({.objective = "multi:softmax"}, "objective 'multi:softmax' is none of those with one score a row");

@@ -39,9 +39,7 @@ loops::LoopNest scheduled(const std::shared_ptr<const program::ComputeGraph>& gr
   return loops::lower(s.schedule());
 }
 
-double cycles(const loops::LoopNest& nest, const Target& target) {
-  return CpuAnalysis().cycles(nest, target, {});
-}
+double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis().cycles(nest, target, {}); }
 
 }  // namespace
 
@@ -49,8 +47,8 @@ TEST_CASE("one elementwise loop by hand") {
   const auto vectorized = [](std::int64_t elements) {
     return scheduled(plus_one(elements), [](ScheduleBuilder& s) { s.vectorize(1, s.split(1, 0, {8})[1]); });
   };
-  // For each vector: addition and load at half a cycle, of which one hides three quarters of the other, a store, a step;
-  // 8 MB come from each level.
+  // For each vector: addition and load at half a cycle, of which one hides three quarters of the other, a store, a
+  // step; 8 MB come from each level.
   const double vectors = 1 << 17, pipe = 0.5 + 0.125 + 1, pipes = vectors * pipe, bytes = 1 << 23;
   CHECK(cycles(vectorized(1 << 20), core()) ==
         doctest::Approx(bytes / 8 + (pipes + bytes / 32 + bytes / 16) / 4 + vectors * 0.5));

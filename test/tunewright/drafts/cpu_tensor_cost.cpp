@@ -32,12 +32,10 @@ Target core() {
 Target with_tiles() { return core().with_tensor_unit(TensorUnit::AmxBf16); }
 Target with_rows() { return core().with_tensor_unit(TensorUnit::Avx512Vnni); }
 
-double cycles(const loops::LoopNest& nest, const Target& target) {
-  return CpuAnalysis().cycles(nest, target, {});
-}
+double cycles(const loops::LoopNest& nest, const Target& target) { return CpuAnalysis().cycles(nest, target, {}); }
 
-// Four times a block of four products of 16 cycles, which hides three quarters of loading two tiles of each factor; four
-// tiles, which start at zero, are stored, and the reduction takes four steps.
+// Four times a block of four products of 16 cycles, which hides three quarters of loading two tiles of each factor;
+// four tiles, which start at zero, are stored, and the reduction takes four steps.
 constexpr double block_cycles = 4 * (4 * 16 + 0.25 * 4 * 8) + 4 * 16 + 4 * CpuCore{}.loop_step_cycles;
 
 }  // namespace
@@ -71,10 +69,12 @@ TEST_CASE("guards cut the last tile of rows, which plain loops run") {
 }
 
 TEST_CASE("rows of products of bytes by hand") {
-  // 16 times eight products, eight broadcasts and one vector of columns, two a cycle each; eight sums loaded and stored once.
+  // 16 times eight products, eight broadcasts and one vector of columns, two a cycle each; eight sums loaded and stored
+  // once.
   const double expected = 16 * (8 / 2.0 + 9 / 2.0) + 8 * 1.5 + 16 * CpuCore{}.loop_step_cycles;
   CHECK(cycles(row_product(ScalarType::UInt8), with_rows()) == doctest::Approx(expected));
-  // Where both have signs: a flip for each row, a subtraction for each product, and a product for each vector of columns.
+  // Where both have signs: a flip for each row, a subtraction for each product, and a product for each vector of
+  // columns.
   CHECK(cycles(row_product(ScalarType::Int8), with_rows()) ==
         doctest::Approx(expected + 16 * ((8 + 8) / 2.0 + 1 / 2.0)));
   CHECK(cycles(row_product(ScalarType::UInt8), core()) > 4 * expected);
@@ -84,7 +84,8 @@ TEST_CASE("a roofline knows the peak of the units") {
   const auto peak_cycles = [](const loops::LoopNest& nest, const Target& target) {
     return CpuAnalysis().roof(nest, target, {}).peak_cycles;
   };
-  // 16 products of 16 rows, a row a cycle; without the unit two vectors of 16 multiply-adds a cycle would take 32 x 2 x 128 / 2.
+  // 16 products of 16 rows, a row a cycle; without the unit two vectors of 16 multiply-adds a cycle would take 32 x 2 x
+  // 128 / 2.
   CHECK(peak_cycles(tile_product(32, Columns::PackedAhead), with_tiles()) == 16 * 16);
   CHECK(peak_cycles(tile_product(32, Columns::PackedAhead), core()) > 10 * 16 * 16);
   // Half of twice as many, and half of the loops.

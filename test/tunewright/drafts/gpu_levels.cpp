@@ -114,8 +114,7 @@ TEST_CASE("instructions of warp groups are issued once for all of their columns,
   CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == doctest::Approx(4 * 4));
 }
 
-TEST_CASE(
-    "a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
+TEST_CASE("a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
   const loops::LoopNest nest = loops::lower(test::product_as_by_hand().schedule());
   const double taken = GpuLevels().latency_s(nest, gpu_target("A100"), {});
   CHECK(taken > test::least_of_product_as_by_hand_s);
@@ -153,6 +152,5 @@ TEST_CASE("tensor instructions of one warp do not reach the peak of warp groups"
   Target h100 = gpu_target("H100"), of_warps = h100;
   h100.peak_gb_per_s = of_warps.peak_gb_per_s = 1e9;
   of_warps.architecture = "sm_80";
-  CHECK(GpuLevels().latency_s(nest, h100, m) / GpuLevels().latency_s(nest, of_warps, m) ==
-        doctest::Approx(1 / 0.63));
+  CHECK(GpuLevels().latency_s(nest, h100, m) / GpuLevels().latency_s(nest, of_warps, m) == doctest::Approx(1 / 0.63));
 }

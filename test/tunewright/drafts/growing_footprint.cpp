@@ -11,7 +11,8 @@ using namespace tunewright;
 using namespace tunewright::drafts;
 
 TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
-  // y[i][j] = x[i][j] + b[i], rows of a page, in 16 blocks of 64 columns: loops over blocks, rows, and columns of a block.
+  // y[i][j] = x[i][j] + b[i], rows of a page, in 16 blocks of 64 columns: loops over blocks, rows, and columns of a
+  // block.
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {64, 1024});
   const auto b = g->input("b", {64});

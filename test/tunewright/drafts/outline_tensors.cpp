@@ -27,8 +27,7 @@ using Graph = std::shared_ptr<const program::ComputeGraph>;
 TEST_CASE("statements of random schedules are those of the nest that code is generated for") {
   const std::vector<Graph> graphs{
       program::operators::matmul_graph({.m = 40, .n = 48, .k = 100, .type = ScalarType::BFloat16}),
-      program::operators::matmul_graph(
-          {.m = 33, .n = 40, .k = 96, .constant_b = true, .type = ScalarType::Int8}),
+      program::operators::matmul_graph({.m = 33, .n = 40, .k = 96, .constant_b = true, .type = ScalarType::Int8}),
       program::operators::conv2d_graph({.height = 14,
                                         .width = 14,
                                         .in_channels = 32,
@@ -65,8 +64,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
         products += t.kind == loops::TensorStatement::Kind::Product ? 1U : 0U;
         shared_out += t.share < loops::whole_share ? 1U : 0U;
         for (const loops::TensorStatement& other : all) {
-          if (other.number != t.number || other.statement->guards.size() != t.statement->guards.size())
-            continue;
+          if (other.number != t.number || other.statement->guards.size() != t.statement->guards.size()) continue;
           CHECK((other.own == t.own && other.kept == t.kept && other.starts == t.starts));
         }
       }

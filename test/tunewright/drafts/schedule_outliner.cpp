@@ -45,8 +45,8 @@ std::string text(const IndexArena& arena, const FlatIndex& e) {
     if (t.kind == FlatIndex::Kind::Variable)
       out += "v" + std::to_string(t.of);
     else
-      out += "(" + text(arena, arena.numerator(t)) +
-             (t.kind == FlatIndex::Kind::Quotient ? ") div " : ") mod ") + std::to_string(t.divisor);
+      out += "(" + text(arena, arena.numerator(t)) + (t.kind == FlatIndex::Kind::Quotient ? ") div " : ") mod ") +
+             std::to_string(t.divisor);
   }
   return out;
 }
@@ -60,14 +60,13 @@ std::string text(const Outline& o) {
   for (const Outline::Step& step : o.steps()) out += number(static_cast<int>(step.event)) + number(step.of);
   out += "\n";
   for (const OutlineLoop& l : o.loops)
-    out += number(l.var) + number(l.extent) + std::string(schedule::name(l.kind)) +
-           (l.reduction ? " sum " : " ") + number(l.unroll_limit) + "\n";
+    out += number(l.var) + number(l.extent) + std::string(schedule::name(l.kind)) + (l.reduction ? " sum " : " ") +
+           number(l.unroll_limit) + "\n";
   for (const OutlineBuffer& b : o.buffers) {
     out += number(b.element_bytes) + number(static_cast<int>(b.scope)) + number(static_cast<int>(b.role)) +
            number(b.stages) + number(b.asynchronous) + number(b.elements);
     if (b.packed)
-      out += "packed " + number(b.innermost.dimension) + number(b.innermost.divisor) +
-             number(b.innermost.extent);
+      out += "packed " + number(b.innermost.dimension) + number(b.innermost.divisor) + number(b.innermost.extent);
     for (const std::int64_t extent : b.shape) out += number(extent);
     out += "\n";
   }
@@ -139,8 +138,7 @@ TEST_CASE("what drafts read of a schedule's steps is what they read of its lower
 TEST_CASE("schedules score as their programs do, whatever was scored before") {
   for (const Target& target : {cpu(), gpu_target("T4")}) {
     const Task task = program::make_task(
-        "t",
-        program::operators::matmul_graph({.m = 60, .n = 96, .k = 64, .type = program::ScalarType::Float16}),
+        "t", program::operators::matmul_graph({.m = 60, .n = 96, .k = 64, .type = program::ScalarType::Float16}),
         target);
     const spaces::MultiLevelTiling space;
     std::vector<schedule::Schedule> configs;
@@ -169,8 +167,7 @@ TEST_CASE("schedules score as their programs do, whatever was scored before") {
 }
 
 TEST_CASE("schedules that do not fit together have no outline and the worst score") {
-  const Task task =
-      program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
+  const Task task = program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
   const spaces::MultiLevelTiling space;
   Rng rng(1);
   schedule::Schedule good = *space.sample(task, rng), bad = good;
@@ -191,8 +188,7 @@ TEST_CASE("schedules that do not fit together have no outline and the worst scor
 TEST_CASE("a tensor is arranged once, as lowering has it") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {8, 16});
-  const auto y =
-      g->compute("y", {{"i", 8}, {"j", 16}}, [&](auto i) { return x(i[0], i[1]) + x(i[0], i[1]); });
+  const auto y = g->compute("y", {{"i", 8}, {"j", 16}}, [&](auto i) { return x(i[0], i[1]) + x(i[0], i[1]); });
   g->compute("z", {{"i", 8}, {"j", 16}}, [&](auto i) { return y(i[0], i[1]) * y(i[0], i[1]); });
   const auto arranged_twice = [&](std::uint32_t first, std::uint32_t second) {
     schedule::Schedule s{g, {}};
@@ -223,8 +219,7 @@ TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
                                  program::Combiner::Sum, [&](auto i, auto) { return inner(i[0]); });
     schedule::ScheduleBuilder s(g);
     for (const schedule::IterId r : {1U, 2U}) (void)s.split(inner.id, r, std::vector<std::int64_t>(11, 2));
-    for (const schedule::IterId r : {1U, 2U, 3U, 4U})
-      (void)s.split(outer.id, r, std::vector<std::int64_t>(9, 2));
+    for (const schedule::IterId r : {1U, 2U, 3U, 4U}) (void)s.split(outer.id, r, std::vector<std::int64_t>(9, 2));
     s.compute_at(inner.id, outer.id, s.loops(outer.id).back());
     return s.schedule();
   };
@@ -238,13 +233,11 @@ TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
 }
 
 TEST_CASE("a schedule of no program has the worst score") {
-  const Task task =
-      program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
+  const Task task = program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
   const std::vector<schedule::Schedule> nothing{schedule::Schedule{nullptr, {}}};
   CHECK(ScheduleOutliner().outline(nothing[0]) == nullptr);
   std::vector<float> score{0};
-  SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing),
-                         score);
+  SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing), score);
   CHECK(score[0] == -std::numeric_limits<float>::infinity());
 }
 

@@ -61,9 +61,7 @@ TEST_CASE("tile sizes and unroll limits are not among the words, all else is") {
   CHECK(annotated(3, LoopKind::Unrolled) == annotated(3, LoopKind::Unrolled));
   CHECK(annotated(3, LoopKind::Unrolled) != annotated(3, LoopKind::Vectorized));
   CHECK(annotated(3, LoopKind::Unrolled) != annotated(4, LoopKind::Unrolled));
-  const auto reordered = [](std::vector<IterId> order) {
-    return read({Reorder{product, std::move(order)}}).words;
-  };
+  const auto reordered = [](std::vector<IterId> order) { return read({Reorder{product, std::move(order)}}).words; };
   CHECK(reordered({0, 1, 2}) != reordered({0, 2, 1}));
   CHECK(reordered({0, 1}) != reordered({0, 1, 0}));
 }

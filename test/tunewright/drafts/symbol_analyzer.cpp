@@ -30,17 +30,13 @@ loops::LoopNest product(std::int64_t m, std::int64_t n, std::int64_t k, const te
   return loops::lower(s.schedule());
 }
 
-SymbolAnalyzer released() {
-  return {.form = SymbolAnalyzer::Form::Released, .device = released_device("a100_40")};
-}
+SymbolAnalyzer released() { return {.form = SymbolAnalyzer::Form::Released, .device = released_device("a100_40")}; }
 Target a100() { return gpu_target("A100"); }
 
 }  // namespace
 
 TEST_CASE("worked latencies of the released form on an A100 of 40 GB") {
-  const auto latency_ms = [](const loops::LoopNest& nest) {
-    return 1e3 * released().latency_s(nest, a100());
-  };
+  const auto latency_ms = [](const loops::LoopNest& nest) { return 1e3 * released().latency_s(nest, a100()); };
   CHECK(latency_ms(product(1024, 1024, 1024, {1, 16, 2, 2}, {1, 16, 4, 1}, {4, 8})) ==
         doctest::Approx(0.188110).epsilon(1e-5));
   CHECK(latency_ms(product(1024, 1024, 1024, {1, 16, 8, 1}, {1, 16, 1, 8}, {2, 2})) ==
@@ -149,12 +145,9 @@ TEST_CASE("a block beyond the device is hopeless") {
        {SymbolAnalyzer::Form::Levels, SymbolAnalyzer::Form::Printed, SymbolAnalyzer::Form::Released}) {
     const SymbolAnalyzer analyzer{.form = form};
     // 2048 threads; 2 * 256 * 128 floats of shared memory.
-    CHECK(
-        std::isinf(analyzer.latency_s(product(256, 256, 64, {1, 64, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));
-    CHECK(std::isinf(
-        analyzer.latency_s(product(256, 256, 256, {1, 16, 16, 1}, {1, 16, 16, 1}, {16, 8}), a100())));
-    CHECK(std::isfinite(
-        analyzer.latency_s(product(256, 256, 64, {1, 32, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));
+    CHECK(std::isinf(analyzer.latency_s(product(256, 256, 64, {1, 64, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));
+    CHECK(std::isinf(analyzer.latency_s(product(256, 256, 256, {1, 16, 16, 1}, {1, 16, 16, 1}, {16, 8}), a100())));
+    CHECK(std::isfinite(analyzer.latency_s(product(256, 256, 64, {1, 32, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));
   }
 }
 

@@ -12,16 +12,14 @@ using namespace tunewright;
 namespace {
 
 const auto by_cost = [](std::span<const toy::Tiles> configs, std::span<float> score) {
-  for (std::size_t i = 0; i < configs.size(); ++i)
-    score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+  for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
 };
 const KeySet nothing_measured;
 
 }  // namespace
 
 TEST_CASE("chains that know the cost find the optimum among 4096") {
-  const Guidance<toy::Tiles> guidance{
-      .rank = by_cost, .seeds = {}, .measured = nothing_measured, .wanted = 8};
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = nothing_measured, .wanted = 8};
   Rng rng(3);
   explorers::Annealing annealing{.chains = 16, .steps = 200};
   const auto pool = annealing.explore(toy::Space{}, toy::task(), guidance, rng);
@@ -30,8 +28,7 @@ TEST_CASE("chains that know the cost find the optimum among 4096") {
 }
 
 TEST_CASE("chains go on where they ended") {
-  const Guidance<toy::Tiles> guidance{
-      .rank = by_cost, .seeds = {}, .measured = nothing_measured, .wanted = 4};
+  const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = {}, .measured = nothing_measured, .wanted = 4};
   explorers::Annealing annealing{.chains = 8, .steps = 400, .last_temperature = 0};
   Rng first(1);
   (void)annealing.explore(toy::Space{}, toy::task(), guidance, first);
@@ -48,8 +45,7 @@ TEST_CASE("cold chains never accept a worse candidate, hot ones do") {
   const auto first_tile = [](std::span<const toy::Tiles> configs, std::span<float> score) {
     for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(configs[i][0]);
   };
-  const Guidance<toy::Tiles> guidance{
-      .rank = first_tile, .seeds = {}, .measured = nothing_measured, .wanted = 4096};
+  const Guidance<toy::Tiles> guidance{.rank = first_tile, .seeds = {}, .measured = nothing_measured, .wanted = 4096};
   explorers::Annealing cold{
       .chains = 4, .steps = 60, .patience_steps = 60, .first_temperature = 0, .last_temperature = 0};
   explorers::Annealing hot = cold;
@@ -60,8 +56,8 @@ TEST_CASE("cold chains never accept a worse candidate, hot ones do") {
   (void)cold.explore(toy::Space{}, toy::task(), guidance, rng);
   for (const std::string& end : cold.chain_ends) CHECK(end[0] == '7');
   (void)hot.explore(toy::Space{}, toy::task(), guidance, rng);
-  CHECK(std::count_if(hot.chain_ends.begin(), hot.chain_ends.end(),
-                      [](const auto& end) { return end[0] != '7'; }) >= 2);
+  CHECK(std::count_if(hot.chain_ends.begin(), hot.chain_ends.end(), [](const auto& end) { return end[0] != '7'; }) >=
+        2);
 }
 
 TEST_CASE("options out of range are refused") {

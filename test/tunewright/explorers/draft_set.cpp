@@ -22,8 +22,7 @@ struct Counting {
   std::size_t* ranked;
   void operator()(std::span<const toy::Tiles> configs, std::span<float> score) const {
     *ranked += configs.size();
-    for (std::size_t i = 0; i < configs.size(); ++i)
-      score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+    for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
   }
 };
 
@@ -32,9 +31,8 @@ std::vector<toy::Tiles> explored(explorers::DraftSet<>& explorer, const KeySet& 
   ranked = 0;
   const Counting rank{&ranked};
   Rng rng = Rng(7).split(round);
-  return explorer.explore(
-      toy::Space{}, toy::task(),
-      Guidance<toy::Tiles>{.rank = rank, .seeds = {}, .measured = measured, .wanted = wanted}, rng);
+  return explorer.explore(toy::Space{}, toy::task(),
+                          Guidance<toy::Tiles>{.rank = rank, .seeds = {}, .measured = measured, .wanted = wanted}, rng);
 }
 
 }  // namespace
@@ -99,8 +97,7 @@ TEST_CASE("mutations of the fastest measured candidates, one tile a step away, e
   const Counting rank{&ranked};
   Rng rng(3);
   const auto pool = explorer.explore(
-      space, toy::task(),
-      Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 4}, rng);
+      space, toy::task(), Guidance<toy::Tiles>{.rank = rank, .seeds = seeds, .measured = measured, .wanted = 4}, rng);
   REQUIRE(pool.size() > 4);
   CHECK(pool.size() <= 4 + 12);
   KeySet distinct = measured;

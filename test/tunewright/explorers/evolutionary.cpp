@@ -12,8 +12,7 @@ using namespace tunewright;
 namespace {
 
 const auto by_cost = [](std::span<const toy::Tiles> configs, std::span<float> score) {
-  for (std::size_t i = 0; i < configs.size(); ++i)
-    score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
+  for (std::size_t i = 0; i < configs.size(); ++i) score[i] = static_cast<float>(1e-3 / toy::cost_s(configs[i]));
 };
 
 }  // namespace
@@ -52,8 +51,7 @@ TEST_CASE("with no positive score parents are drawn uniformly, and what is refus
   const KeySet measured;
   const Guidance<toy::Tiles> guidance{.rank = refuse_odd, .seeds = {}, .measured = measured, .wanted = 32};
   Rng rng(1);
-  const auto pool =
-      explorers::Evolutionary{.population = 128}.explore(toy::Space{}, toy::task(), guidance, rng);
+  const auto pool = explorers::Evolutionary{.population = 128}.explore(toy::Space{}, toy::task(), guidance, rng);
   CHECK(pool.size() >= 64);
   for (const auto& tiles : pool) CHECK(tiles[0] % 2 == 0);
 }
@@ -103,9 +101,8 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_AS(run({.unbred_factor = infinity}), std::invalid_argument);
   CHECK_THROWS_AS(run({.unbred_factor = 1e300}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(
-      run({.elite_factor = 10001}),
-      "Evolutionary: elite_factor is 10001.000000; give 1 to 10000 for each candidate wanted",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(run({.elite_factor = 10001}),
+                       "Evolutionary: elite_factor is 10001.000000; give 1 to 10000 for each candidate wanted",
+                       std::invalid_argument);
   CHECK_NOTHROW(run({.elite_factor = 10000, .unbred_factor = 10000}));
 }

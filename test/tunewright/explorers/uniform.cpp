@@ -8,9 +8,7 @@
 using namespace tunewright;
 
 TEST_CASE("the pool is as large as asked, at least as the batch") {
-  const auto no_rank = [](std::span<const toy::Tiles>, std::span<float>) {
-    FAIL("random search ranks nothing");
-  };
+  const auto no_rank = [](std::span<const toy::Tiles>, std::span<float>) { FAIL("random search ranks nothing"); };
   const KeySet measured;
   const Guidance<toy::Tiles> guidance{.rank = no_rank, .seeds = {}, .measured = measured, .wanted = 20};
   Rng rng(1);

@@ -28,8 +28,7 @@ loops::LoopNest matmul() {
   const auto c = graph.reduce("C", {{"i", 8}, {"j", 16}}, {{"k", 4}}, program::Combiner::Sum,
                               [&](auto i, auto r) { return a(i[0], r[0]) * b(r[0], i[1]); });
   NestBuilder built(graph);
-  const loops::Var one = built.var("one", 1), i = built.var("i", 8), j = built.var("j", 16),
-                   k = built.var("k", 4);
+  const loops::Var one = built.var("one", 1), i = built.var("i", 8), j = built.var("j", 16), k = built.var("k", 4);
   const std::vector<IndexExpr> at{IndexExpr::variable(i), IndexExpr::variable(j), IndexExpr::variable(k)};
   Body inner{built.statement(Statement::Kind::Update, c.id, at)};
   Body over_k{NestBuilder::loop(j, LoopKind::Serial, std::move(inner))};
@@ -112,7 +111,6 @@ TEST_CASE("options out of range are named") {
   CHECK(test::refusal([] { (void)features::Curve{.samples = 0}.schema(); }) ==
         "features::Curve: samples is 0.000000; give at least 1");
   CHECK(test::refusal([&] {
-          (void)features::Curve{.buffers = 0}.extract(Lowers{}, toy::task(),
-                                                      std::span<const toy::Tiles>(tiles));
+          (void)features::Curve{.buffers = 0}.extract(Lowers{}, toy::task(), std::span<const toy::Tiles>(tiles));
         }).find("buffers is 0") != std::string::npos);
 }

@@ -56,16 +56,14 @@ TEST_CASE("the rows of a tiled product on a GPU follow its operands to the resul
   const double copied = 8 * 4 * 4 * (16.0 * 8);
   const std::array<double, dataflow::rows> runs{128.0 * 64, copied,   copied,   copied,     copied,
                                                 products,   products, products, 128.0 * 64, 128.0 * 64};
-  const std::array<double, dataflow::rows> allocated{4 * 4,      4 * 128 * 32, 4 * 16 * 8, 4 * 32 * 64,
-                                                     4 * 8 * 16, 4 * 8 * 16,   4 * 16 * 8, 4 * 4,
-                                                     4 * 4,      4 * 128 * 64};
+  const std::array<double, dataflow::rows> allocated{4 * 4,      4 * 128 * 32, 4 * 16 * 8, 4 * 32 * 64, 4 * 8 * 16,
+                                                     4 * 8 * 16, 4 * 16 * 8,   4 * 4,      4 * 4,       4 * 128 * 64};
   for (std::size_t r = 0; r < dataflow::rows; ++r) {
     CAPTURE(r);
     const auto row = batch.row(r);
     for (int kind = 0; kind < 3; ++kind) {
       CHECK(row[dataflow::InGlobalMemory + static_cast<std::size_t>(kind)] == (location[r] == kind ? 1 : 0));
-      CHECK(row[of_buffer(per_statement::AccessRead) + static_cast<std::size_t>(kind)] ==
-            (access[r] == kind ? 1 : 0));
+      CHECK(row[of_buffer(per_statement::AccessRead) + static_cast<std::size_t>(kind)] == (access[r] == kind ? 1 : 0));
     }
     CHECK(unlogged(row[of_buffer(per_statement::Bytes)]) == doctest::Approx(4 * runs[r]));
     CHECK(unlogged(row[dataflow::AllocationBytes]) == doctest::Approx(allocated[r]));
@@ -81,8 +79,7 @@ TEST_CASE("eight rows, and operations squared, as the released code has them") {
   const Dataflow code{.store_rows = false, .squared_operations = true};
   const FeatureBatch batch = described(nest, gpu_target("T4"), code.describer());
   CHECK(batch.rows() == dataflow::rows_without_store);
-  CHECK(unlogged(batch.row(dataflow::Result)[dataflow::FloatOperations]) ==
-        doctest::Approx(2 * 2048.0 * 2048));
+  CHECK(unlogged(batch.row(dataflow::Result)[dataflow::FloatOperations]) == doctest::Approx(2 * 2048.0 * 2048));
   CHECK(code.schema().name != Dataflow{}.schema().name);
   CHECK(Dataflow{}.schema().columns.size() == dataflow::columns);
 }
@@ -129,8 +126,8 @@ TEST_CASE("what is not copied has no rows of a copy; what reduces nothing has no
       if (value != 0) return false;
     return true;
   };
-  for (const auto row : {dataflow::FirstSource, dataflow::FirstCopy, dataflow::SecondSource,
-                         dataflow::SecondCopy, dataflow::StoredResult, dataflow::Store})
+  for (const auto row : {dataflow::FirstSource, dataflow::FirstCopy, dataflow::SecondSource, dataflow::SecondCopy,
+                         dataflow::StoredResult, dataflow::Store})
     CHECK(is_zero(plain, row));
   for (const auto row : {dataflow::Start, dataflow::FirstOperand, dataflow::SecondOperand, dataflow::Result})
     CHECK(plain.row(row)[dataflow::InGlobalMemory] == 1);
@@ -162,9 +159,8 @@ TEST_CASE("joined to rows of statements, from one lowering, they are what either
   using Both = features::Joined<features::PerStatement, Dataflow>;
   static_assert(FeaturizerFor<Dataflow, spaces::MultiLevelTiling>);
   static_assert(features::NestFeaturizerFor<Dataflow, spaces::MultiLevelTiling>);
-  const Task task =
-      program::make_task("product", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}),
-                         {.threads = 2, .isa = Isa::Avx2});
+  const Task task = program::make_task("product", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}),
+                                       {.threads = 2, .isa = Isa::Avx2});
   const spaces::MultiLevelTiling space;
   std::vector<schedule::Schedule> configs;
   for (Rng rng(1); configs.size() < 4;)
@@ -174,10 +170,9 @@ TEST_CASE("joined to rows of statements, from one lowering, they are what either
   const FeatureBatch together = Both{}.extract(space, task, all);
   const FeatureBatch apart =
       Both::join({features::PerStatement{}.extract(space, task, all), Dataflow{}.extract(space, task, all)});
-  CHECK(std::equal(together.values().begin(), together.values().end(), apart.values().begin(),
-                   apart.values().end()));
-  CHECK(std::equal(together.offsets().begin(), together.offsets().end(), apart.offsets().begin(),
-                   apart.offsets().end()));
+  CHECK(std::equal(together.values().begin(), together.values().end(), apart.values().begin(), apart.values().end()));
+  CHECK(
+      std::equal(together.offsets().begin(), together.offsets().end(), apart.offsets().begin(), apart.offsets().end()));
   CHECK(together.columns() == 1 + 164 + 23);
   CHECK(together.program(1).empty());
   CHECK(!together.program(2).empty());

@@ -18,8 +18,7 @@ TEST_CASE("the device of a task, in logarithms, the same for every configuration
   Task task = toy::task();
   task.target.name = "A100";
   const std::vector<toy::Tiles> tiles(2);
-  const FeatureBatch batch =
-      features::Hardware{}.extract(toy::Space{}, task, std::span<const toy::Tiles>(tiles));
+  const FeatureBatch batch = features::Hardware{}.extract(toy::Space{}, task, std::span<const toy::Tiles>(tiles));
   REQUIRE(batch.programs() == 2);
   CHECK(batch.rows() == 2);
   const auto row = batch.row(1);

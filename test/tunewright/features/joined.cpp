@@ -52,9 +52,7 @@ template <class F>
 FeatureBatch extract(const F& featurizer, std::vector<toy::Tiles> tiles) {
   return featurizer.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(tiles));
 }
-std::vector<float> values(const FeatureBatch& batch) {
-  return {batch.values().begin(), batch.values().end()};
-}
+std::vector<float> values(const FeatureBatch& batch) { return {batch.values().begin(), batch.values().end()}; }
 
 static_assert(FeaturizerFor<features::Joined<ManyRows<0>, OneRow>, toy::Space>);
 static_assert(!FeaturizerFor<features::Joined<ManyRows<0>, OneRow>, int>);

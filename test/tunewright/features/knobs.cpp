@@ -34,8 +34,7 @@ static_assert(OneRowFeaturizer<features::Knobs>);
 static_assert(!OneRowFeaturizer<toy::Features>);
 
 std::vector<float> row(const features::Knobs& featurizer, toy::Tiles tiles) {
-  const FeatureBatch batch =
-      featurizer.extract(KnobbedToy{}, toy::task(), std::span<const toy::Tiles>(&tiles, 1));
+  const FeatureBatch batch = featurizer.extract(KnobbedToy{}, toy::task(), std::span<const toy::Tiles>(&tiles, 1));
   REQUIRE(batch.programs() == 1);
   return {batch.program(0).begin(), batch.program(0).end()};
 }
@@ -84,12 +83,10 @@ TEST_CASE("what cannot be described is refused by name") {
     return refusal([&] { (void)f.extract(KnobbedToy{}, toy::task(), std::span<const toy::Tiles>(tiles)); });
   };
   CHECK(extract({}) == "features::Knobs: it has no knobs; give it {.knobs = space.knobs()}");
-  CHECK(
-      extract({.knobs = {{"tile_x"}}}) ==
-      "features::Knobs: none of its knobs ('tile_x', ...) is one of the configurations' ('rows', ...); give "
-      "it {.knobs = space.knobs()}");
-  CHECK(extract({.knobs = {{"rows", KnobScale::Category}}}).find("'rows' lists no values") !=
-        std::string::npos);
+  CHECK(extract({.knobs = {{"tile_x"}}}) ==
+        "features::Knobs: none of its knobs ('tile_x', ...) is one of the configurations' ('rows', ...); give "
+        "it {.knobs = space.knobs()}");
+  CHECK(extract({.knobs = {{"rows", KnobScale::Category}}}).find("'rows' lists no values") != std::string::npos);
   CHECK(extract({.knobs = {{"rows", KnobScale::Category, {1, 2}, {"one"}}}}).find("1 names for 2 values") !=
         std::string::npos);
   FeatureBatch narrow(1);

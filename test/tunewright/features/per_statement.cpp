@@ -55,8 +55,7 @@ struct Matmul {
     Body reduction{NestBuilder::loop(j, LoopKind::Vectorized, std::move(inner))};
     loops::Loop over_k = NestBuilder::loop(k, LoopKind::Serial, std::move(reduction), true);
     over_k.unroll_limit = 16;
-    Body rows{
-        NestBuilder::loop(j, LoopKind::Vectorized, {built.statement(Statement::Kind::Initialise, c.id, at)})};
+    Body rows{NestBuilder::loop(j, LoopKind::Vectorized, {built.statement(Statement::Kind::Initialise, c.id, at)})};
     rows.push_back(std::move(over_k));
     built.nest.body.push_back(NestBuilder::loop(i, LoopKind::Parallel, std::move(rows)));
     nest = std::move(built.nest);
@@ -92,9 +91,8 @@ TEST_CASE("every column of a matmul worked by hand") {
     for (std::size_t c = BlockX; c <= VirtualThread; ++c) CHECK(row[c] == 1.0F);
   }
   SUBCASE("buffers by lines, then name: B, C, A") {
-    const auto block = [&](std::size_t b, BufferColumn access, double unique, double lines,
-                           double unique_lines, double iterations, double bytes_between, double uses,
-                           double stride) {
+    const auto block = [&](std::size_t b, BufferColumn access, double unique, double lines, double unique_lines,
+                           double iterations, double bytes_between, double uses, double stride) {
       const auto values = row.subspan(FirstBuffer + b * buffer_columns, buffer_columns);
       for (const auto flag : {AccessRead, AccessWrite, AccessReadWrite})
         CHECK(values[flag] == (flag == access ? 1.0F : 0.0F));
@@ -123,8 +121,7 @@ TEST_CASE("every column of a matmul worked by hand") {
     for (std::size_t c = FirstBuffer + 3 * buffer_columns; c < IntensityCurve; ++c) CHECK(row[c] == 0.0F);
   }
   SUBCASE("arithmetic intensity: 32 operations on 132 bytes, 128 on 336, 1024 on 896") {
-    CHECK(row[IntensityCurve] ==
-          logarithm(32.0 / 132 + (128.0 / 336 - 32.0 / 132) * (102.4 - 32) / (128 - 32)));
+    CHECK(row[IntensityCurve] == logarithm(32.0 / 132 + (128.0 / 336 - 32.0 / 132) * (102.4 - 32) / (128 - 32)));
     for (std::size_t i = 1; i < curve_samples; ++i) {
       const double done = 102.4 * static_cast<double>(i + 1);
       CHECK(row[IntensityCurve + i] ==
@@ -208,8 +205,7 @@ TEST_CASE("rows come in the order of first visit") {
 
 TEST_CASE("a buffer used by two statements under a loop is reused serially") {
   const FeatureBatch batch = rows_of(chain_nest(Chain(), false));
-  const auto written =
-      batch.row(0).subspan(FirstBuffer);  // T, before Y is visited; equal lines, so "T" before "X"
+  const auto written = batch.row(0).subspan(FirstBuffer);  // T, before Y is visited; equal lines, so "T" before "X"
   CHECK(written[AccessWrite] == 1.0F);
   CHECK(written[ReuseNone] == 1.0F);
   CHECK(written[ReuseCount] == 0.0F);
@@ -271,8 +267,7 @@ TEST_CASE("a body without loads, and one without anything") {
   CHECK(row[IntAddSub] == logarithm(8));
   CHECK(row[column_of(0, AccessWrite)] == 1.0F);
   CHECK(row[column_of(1, Bytes)] == 0.0F);
-  for (std::size_t i = 0; i < curve_samples; ++i)
-    CHECK(row[IntensityCurve + i] == 0.0F);  // no float operations
+  for (std::size_t i = 0; i < curve_samples; ++i) CHECK(row[IntensityCurve + i] == 0.0F);  // no float operations
 }
 
 TEST_CASE("serial loops of one iteration are no loops; without any loop a statement touches its elements") {
@@ -399,8 +394,7 @@ static_assert(FeaturizerFor<features::PerStatement, ChainSpace>);
 TEST_CASE("one program a configuration, in order") {
   const ChainSpace space;
   const std::vector<int> configs{1, 2, 0, 2, 1};
-  const FeatureBatch batch =
-      features::PerStatement{}.extract(space, cpu_task(), std::span<const int>(configs));
+  const FeatureBatch batch = features::PerStatement{}.extract(space, cpu_task(), std::span<const int>(configs));
   REQUIRE(batch.programs() == 5);
   CHECK(batch.program(2).empty());  // what cannot be lowered has no rows
   CHECK(batch.program(0).size() == 2 * columns);

@@ -74,10 +74,9 @@ TEST_CASE("rows and programs that are too long are cut, short ones filled up if 
 
 TEST_CASE("a batch of another width, and options without room, are refused") {
   FeatureBatch batch(20);
-  CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch),
-                       doctest::Contains("25 rows of 22 columns"), std::invalid_argument);
-  CHECK_THROWS_AS(features::Primitives({.max_rows = 0, .columns = 20}).describe({}, batch),
-                  std::invalid_argument);
+  CHECK_THROWS_WITH_AS(features::Primitives::cpu().describe({}, batch), doctest::Contains("25 rows of 22 columns"),
+                       std::invalid_argument);
+  CHECK_THROWS_AS(features::Primitives({.max_rows = 0, .columns = 20}).describe({}, batch), std::invalid_argument);
   FeatureBatch narrow(11);
   CHECK_THROWS_AS(features::Primitives({.columns = 11}).describe({}, narrow), std::invalid_argument);
 }
@@ -117,8 +116,7 @@ TEST_CASE("caches for reading and factored reductions number the stages behind t
   const auto partial = s.rfactor(copy, k[1]);
   s.annotate(partial, 2, schedule::LoopKind::Unrolled);
   const std::vector<ansor::Step> expected{ansor::CacheRead{0, "shared", {2}}, ansor::Split{3, 2, 6, {3}},
-                                          ansor::Rfactor{3, 3, 2},
-                                          ansor::Annotate{3, 2, ansor::Annotation::Unroll}};
+                                          ansor::Rfactor{3, 3, 2}, ansor::Annotate{3, 2, ansor::Annotation::Unroll}};
   CHECK(ansor::from_schedule(s.schedule()) == expected);
   CHECK(ansor::from_schedule(ansor::to_schedule(graph, expected)) == expected);
 }

@@ -42,7 +42,6 @@ TEST_CASE("networks are tags too, and any text may be searched") {
   CHECK(batch.row(0)[0] == 0);
   CHECK(batch.row(0)[1] == 1);
   CHECK(test::refusal([&] {
-          (void)features::Tags{.text = nullptr}.extract(toy::Space{}, toy::task(),
-                                                        std::span<const toy::Tiles>(tiles));
+          (void)features::Tags{.text = nullptr}.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(tiles));
         }).find("features::Tags: text is empty") == 0);
 }

@@ -98,9 +98,7 @@ TEST_CASE("a share of the rejected passes, another one after each batch") {
   learn(filter, of_depth(1, 20), false);
   learn(filter, of_depth(2, 60), true);
   const auto pool = of_depth(1, 512);
-  const auto passed = [&] {
-    return filter.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool)).indices;
-  };
+  const auto passed = [&] { return filter.keep(toy::Space{}, toy::task(), std::span<const toy::Tiles>(pool)).indices; };
   const auto before = passed();
   CHECK(std::abs(static_cast<int>(before.size()) - 128) < 45);  // deviation 9.8
   CHECK(passed() == before);
@@ -133,8 +131,7 @@ TEST_CASE("a threshold learned from held-out labels gives away the share that wa
     configs.insert(configs.end(), more.begin(), more.end());
     std::vector<float> label(124, 1.0F);
     for (std::size_t i = 0; i < 24; ++i) label[i] = 0;
-    filter.teach(toy::Features{}.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs)),
-                 label);
+    filter.teach(toy::Features{}.extract(toy::Space{}, toy::task(), std::span<const toy::Tiles>(configs)), label);
     return filter;
   };
   const auto unseen = of_depth(1, 10, 100);
@@ -155,8 +152,7 @@ TEST_CASE("a configuration counts once a task") {
   Outcome outcome;
   outcome.result = Failure{Fault::RunError, ""};
   const auto configs = of_depth(1, 1);
-  filter.learn(toy::Space{}, toy::task("other", 7), std::span<const toy::Tiles>(configs),
-               std::vector{outcome});
+  filter.learn(toy::Space{}, toy::task("other", 7), std::span<const toy::Tiles>(configs), std::vector{outcome});
   CHECK(filter.valid.size() == 13);
 }
 
@@ -171,18 +167,18 @@ TEST_CASE("thresholds of probabilities and of odds") {
 
 TEST_CASE("what does not fit is refused") {
   const FeatureBatch x = toy::programs({{1, 2, 3}});
-  CHECK_THROWS_WITH_AS(Filter{}.teach(x, std::vector<float>{1, 0}),
-                       doctest::Contains("2 labels for 1 programs"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(Filter{.threshold = 1}.teach(x, std::vector<float>{1}),
-                       doctest::Contains("threshold is 1"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(Filter{.least_labels = 0}.teach(x, std::vector<float>{1}),
-                       doctest::Contains("least_labels"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(Filter{.least_failures = 0}.teach(x, std::vector<float>{1}),
-                       doctest::Contains("least_failures"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{}.teach(x, std::vector<float>{1, 0}), doctest::Contains("2 labels for 1 programs"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.threshold = 1}.teach(x, std::vector<float>{1}), doctest::Contains("threshold is 1"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.least_labels = 0}.teach(x, std::vector<float>{1}), doctest::Contains("least_labels"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.least_failures = 0}.teach(x, std::vector<float>{1}), doctest::Contains("least_failures"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(Filter{.explored_share = 2}.teach(x, std::vector<float>{1}),
                        doctest::Contains("explored_share is 2"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(Filter{.most_lost = 1}.teach(x, std::vector<float>{1}),
-                       doctest::Contains("most_lost is 1"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(Filter{.most_lost = 1}.teach(x, std::vector<float>{1}), doctest::Contains("most_lost is 1"),
+                       std::invalid_argument);
   CHECK_THROWS_WITH_AS(Filter{.folds = 1}.teach(x, std::vector<float>{1}), doctest::Contains("folds is 1"),
                        std::invalid_argument);
 }

@@ -25,8 +25,7 @@ TEST_CASE("what exceeds a static limit goes, counted by the reason the space giv
 }
 
 TEST_CASE("a space without reasons is counted as infeasible") {
-  CHECK(filters::StaticLimits{}.keep(Silent{}, toy::task(), pool).rejected ==
-        ReasonCounts{{"infeasible", 2}});
+  CHECK(filters::StaticLimits{}.keep(Silent{}, toy::task(), pool).rejected == ReasonCounts{{"infeasible", 2}});
 }
 
 TEST_CASE("no filter keeps everything") {

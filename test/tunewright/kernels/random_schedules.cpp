@@ -40,9 +40,9 @@ void check(const Task& task, const schedule::Schedule& config, const reference::
     if (layout.role != loops::BufferRole::Output) continue;
     reference::Array actual(layout.type, layout.shape);
     for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
-    right = right && reference::compare(actual, expected[layout.tensor],
-                                        reference::tolerance_for(*task.graph, layout.tensor))
-                         .passed;
+    right = right &&
+            reference::compare(actual, expected[layout.tensor], reference::tolerance_for(*task.graph, layout.tensor))
+                .passed;
   }
   ++tally.checked;
   if (right) return;
@@ -50,7 +50,8 @@ void check(const Task& task, const schedule::Schedule& config, const reference::
   MESSAGE(task.name << " on " << name(task.target.isa) << " is wrong:\n" << loops::to_string(nest));
 }
 
-/// `instances` random shapes of every operator, `schedules` random schedules each, on all instruction sets of the machine.
+/// `instances` random shapes of every operator, `schedules` random schedules each, on all instruction sets of the
+/// machine.
 Tally check_all(std::size_t instances, std::size_t schedules, std::uint64_t seed) {
   const spaces::MultiLevelTiling space;
   Tally tally;

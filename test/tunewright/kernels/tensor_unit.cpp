@@ -38,10 +38,9 @@ using Graph = std::shared_ptr<const program::ComputeGraph>;
 namespace op = program::operators;
 
 using Space = spaces::SketchSpace<spaces::RuleSketches<
-    spaces::tiling::SkipSource, spaces::tiling::SkipScheduled, spaces::tiling::AlwaysInline,
-    spaces::tiling::MayInline, spaces::tiling::MayInlinePadding, spaces::tiling::TensorizeProducts,
-    spaces::tiling::AddCacheWrite, spaces::tiling::MultiLevelTilingWithFusion,
-    spaces::tiling::MultiLevelTiling, spaces::tiling::ScheduleSimply>>;
+    spaces::tiling::SkipSource, spaces::tiling::SkipScheduled, spaces::tiling::AlwaysInline, spaces::tiling::MayInline,
+    spaces::tiling::MayInlinePadding, spaces::tiling::TensorizeProducts, spaces::tiling::AddCacheWrite,
+    spaces::tiling::MultiLevelTilingWithFusion, spaces::tiling::MultiLevelTiling, spaces::tiling::ScheduleSimply>>;
 
 /// A machine with all units, whether this one has them or not.
 Target equipped() {
@@ -52,9 +51,8 @@ Target equipped() {
 }
 
 bool is_tensorized(const schedule::Schedule& config) {
-  return std::any_of(config.steps.begin(), config.steps.end(), [](const schedule::Step& step) {
-    return std::holds_alternative<schedule::Tensorize>(step);
-  });
+  return std::any_of(config.steps.begin(), config.steps.end(),
+                     [](const schedule::Step& step) { return std::holds_alternative<schedule::Tensorize>(step); });
 }
 
 /// How many sketches there are, and how many of them use a tensor instruction.
@@ -95,8 +93,7 @@ std::vector<Graph> products() {
 
 /// Convolutions of padded images whose sums instructions for one row compute, in tiles that divide and that do not.
 std::vector<Graph> padded_convolutions() {
-  op::Conv2dShape bytes{
-      .height = 7, .width = 9, .in_channels = 8, .out_channels = 32, .kernel = 3, .padding = 1};
+  op::Conv2dShape bytes{.height = 7, .width = 9, .in_channels = 8, .out_channels = 32, .kernel = 3, .padding = 1};
   bytes.type = ScalarType::UInt8;
   bytes.weight_type = ScalarType::Int8;
   op::Conv2dShape strided = bytes;
@@ -111,8 +108,8 @@ std::vector<Graph> padded_convolutions() {
   dilated.in_channels = 5;
   dilated.padding = 3;
   dilated.dilation = 2;
-  return {op::conv2d_graph(bytes), op::conv2d_graph(strided), op::conv2d_graph(pairs),
-          op::conv2d_graph(dilated), quantised_layer()};
+  return {op::conv2d_graph(bytes), op::conv2d_graph(strided), op::conv2d_graph(pairs), op::conv2d_graph(dilated),
+          quantised_layer()};
 }
 
 /// Whether the stage of a padded image disappears into what reads it.
@@ -126,9 +123,7 @@ bool leaves_padding_out(const schedule::Schedule& config) {
 }
 
 /// A machine with tile registers, whether this one has them or not.
-Target with_tiles() {
-  return equipped().with_tensor_unit(TensorUnit::AmxInt8).with_tensor_unit(TensorUnit::AmxBf16);
-}
+Target with_tiles() { return equipped().with_tensor_unit(TensorUnit::AmxInt8).with_tensor_unit(TensorUnit::AmxBf16); }
 
 bool uses(const schedule::Schedule& config, std::string_view intrinsic) {
   return std::any_of(config.steps.begin(), config.steps.end(), [&](const schedule::Step& step) {
@@ -166,15 +161,14 @@ std::vector<Graph> tile_products() {
   strided.padding = 0;
   strided.type = ScalarType::Int8;
   strided.in_channels = 64;
-  return {
-      op::matmul_graph({.m = 64, .n = 64, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
-      op::matmul_graph({.m = 37, .n = 48, .k = 72, .constant_b = true, .type = ScalarType::BFloat16}),
-      op::matmul_graph({.m = 23, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
-      op::batch_matmul_graph({.batch = 3, .m = 12, .n = 32, .k = 64, .type = ScalarType::BFloat16}),
-      op::dense_graph({.batch = 32, .in = 64, .out = 32, .type = ScalarType::Int8}),
-      op::conv2d_graph(convolution),
-      op::conv2d_graph(strided),
-      quantised_layer()};
+  return {op::matmul_graph({.m = 64, .n = 64, .k = 128, .type = ScalarType::UInt8, .type_b = ScalarType::Int8}),
+          op::matmul_graph({.m = 37, .n = 48, .k = 72, .constant_b = true, .type = ScalarType::BFloat16}),
+          op::matmul_graph({.m = 23, .n = 40, .k = 50, .type = ScalarType::BFloat16}),
+          op::batch_matmul_graph({.batch = 3, .m = 12, .n = 32, .k = 64, .type = ScalarType::BFloat16}),
+          op::dense_graph({.batch = 32, .in = 64, .out = 32, .type = ScalarType::Int8}),
+          op::conv2d_graph(convolution),
+          op::conv2d_graph(strided),
+          quantised_layer()};
 }
 
 /// Products that no tile divides in at least one direction.
@@ -208,9 +202,7 @@ Target running() {
   return host.isa == Isa::Avx512 ? host : host.with_isa(Isa::Sse42);
 }
 
-bool has_tiles(const Target& target) {
-  return target.has(TensorUnit::AmxInt8) && target.has(TensorUnit::AmxBf16);
-}
+bool has_tiles(const Target& target) { return target.has(TensorUnit::AmxInt8) && target.has(TensorUnit::AmxBf16); }
 
 /// Random inputs of a graph and what the reference makes of them.
 struct Expected {
@@ -263,8 +255,7 @@ TEST_CASE("where there are tile registers, blocks of up to four tiles come first
   CHECK(blocks(product(80, 64)) == Blocks{{1, 4}, {2, 2}});  // five tiles down
   CHECK(blocks(product(16, 64)) == Blocks{{1, 2}, {1, 4}});
   // Other columns are read in each product of a batch: tiles of two products share none.
-  CHECK(blocks(
-            op::batch_matmul_graph({.batch = 12, .m = 16, .n = 64, .k = 64, .type = ScalarType::BFloat16})) ==
+  CHECK(blocks(op::batch_matmul_graph({.batch = 12, .m = 16, .n = 64, .k = 64, .type = ScalarType::BFloat16})) ==
         Blocks{{1, 2}, {1, 4}});
   op::Conv2dShape convolution{
       .height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
@@ -288,8 +279,7 @@ TEST_CASE("where there are tile registers, blocks of up to four tiles come first
 }
 
 TEST_CASE("blocks of tiles reach over the axes around that of the rows where this has too few") {
-  op::Conv2dShape shape{
-      .height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
+  op::Conv2dShape shape{.height = 28, .width = 28, .in_channels = 64, .out_channels = 64, .kernel = 3, .padding = 1};
   shape.type = ScalarType::Int8;
   const Graph graph = op::conv2d_graph(shape);
   const program::Operator& sum = graph->op(static_cast<program::TensorId>(graph->size() - 1));
@@ -308,8 +298,7 @@ TEST_CASE("blocks of tiles reach over the axes around that of the rows where thi
   CHECK(most(1, 4) == Parts{1, 1, 1, 4});
 }
 
-TEST_CASE(
-    "threads share out columns, which are always copied into the order of an instruction for several rows") {
+TEST_CASE("threads share out columns, which are always copied into the order of an instruction for several rows") {
   const Space space;
   const Graph graph = op::matmul_graph({.m = 64, .n = 96, .k = 128, .type = ScalarType::Int8});
   const auto may_read_as_it_is = [&](const Target& target) {
@@ -338,8 +327,7 @@ TEST_CASE("an instruction takes as many rows at once as leave few over") {
   CHECK(spaces::tiling::share_of(1, 16) == 1);
 }
 
-TEST_CASE(
-    "what instructions leave over is padded: few of them, of few rows and terms, where a quarter is of use") {
+TEST_CASE("what instructions leave over is padded: few of them, of few rows and terms, where a quarter is of use") {
   CHECK(spaces::tiling::padded_share_of(64, 16) == 16);
   CHECK(spaces::tiling::padded_share_of(17, 16) == 9);   // 18 rows rather than 32
   CHECK(spaces::tiling::padded_share_of(37, 16) == 13);  // three of 13 are 39
@@ -348,8 +336,7 @@ TEST_CASE(
   const auto multiples = [](const op::MatmulShape& shape) -> std::vector<std::int64_t> {
     const Graph graph = op::matmul_graph(shape);
     const program::Operator& product = graph->op(static_cast<program::TensorId>(graph->size() - 1));
-    const auto* intrinsic =
-        schedule::find_intrinsic(shape.type == ScalarType::BFloat16 ? "amx_bf16" : "amx_int8");
+    const auto* intrinsic = schedule::find_intrinsic(shape.type == ScalarType::BFloat16 ? "amx_bf16" : "amx_int8");
     const auto axes = spaces::tiling::product_axes(product, *intrinsic, spaces::tiling::LeftOver::Padded);
     return axes ? spaces::tiling::padded_multiples(product, *intrinsic, *axes) : std::vector<std::int64_t>{};
   };
@@ -414,8 +401,7 @@ TEST_CASE("padding is left out of the sums of an instruction for one row, not of
     CHECK_FALSE((uses(sketch, "amx_bf16") && leaves_padding_out(sketch)));
 }
 
-TEST_CASE(
-    "random schedules that leave padding out of an instruction's sums compute what the reference does") {
+TEST_CASE("random schedules that leave padding out of an instruction's sums compute what the reference does") {
   const Space space;
   codegen::LlvmCompiler compiler(running());
   codegen::LlvmCompiler to_text(equipped());
@@ -434,9 +420,7 @@ TEST_CASE(
       const loops::LoopNest nest = loops::lower(*config);
       checked += expected.check(compiler.compile(nest), nest);
       const std::string assembly = to_text.to_assembly(nest);
-      const auto has = [&](const char* instruction) {
-        return assembly.find(instruction) != std::string::npos;
-      };
+      const auto has = [&](const char* instruction) { return assembly.find(instruction) != std::string::npos; };
       // Loops, which convert and multiply elements, are left only where channels do not fill instructions.
       const bool whole = (has("vpdpbusd") || has("vdpbf16ps")) && !has("vpmovsxb") && !has("vfmadd");
       CHECK_MESSAGE((whole || graph->op(1).shape() == odd_weights), loops::to_string(nest));

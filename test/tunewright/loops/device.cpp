@@ -133,9 +133,9 @@ LoopNest two_loops_over_threads(const program::ComputeGraph& g, loops::Scope sco
   const auto t = b.temporary(1, {16}, {0}, scope);
   const auto write = b.statement(Statement::Kind::Assign, 1, {IndexExpr::variable(p) + written_shift});
   const auto read = b.statement(Statement::Kind::Assign, 2, {IndexExpr::variable(i)});
-  b.nest.body = {b.loop(
-      block, LoopKind::BlockX,
-      {loops::Allocate{t}, b.loop(p, LoopKind::ThreadX, {write}), b.loop(i, LoopKind::ThreadX, {read})})};
+  b.nest.body = {
+      b.loop(block, LoopKind::BlockX,
+             {loops::Allocate{t}, b.loop(p, LoopKind::ThreadX, {write}), b.loop(i, LoopKind::ThreadX, {read})})};
   return b.nest;
 }
 
@@ -172,9 +172,9 @@ TEST_CASE("what all threads would do alike is done by one, in memory they share"
   const auto read = b.statement(Statement::Kind::Assign, 2, {IndexExpr::variable(i)});
   const auto nest_with = [&](loops::Scope scope) {
     b.nest.buffers[t].scope = scope;
-    b.nest.body = {b.loop(
-        block, LoopKind::BlockX,
-        {loops::Allocate{t}, b.loop(p, LoopKind::Serial, {write}), b.loop(i, LoopKind::ThreadX, {read})})};
+    b.nest.body = {
+        b.loop(block, LoopKind::BlockX,
+               {loops::Allocate{t}, b.loop(p, LoopKind::Serial, {write}), b.loop(i, LoopKind::ThreadX, {read})})};
     return loops::to_string(loops::to_device(b.nest));
   };
   CHECK(nest_with(loops::Scope::Shared)
@@ -215,8 +215,7 @@ TEST_CASE("what is no GPU program is refused, by name") {
       NestBuilder b(g);
       b.nest.body = {loops::Allocate{b.temporary(1)}};
       const auto o = b.var("o", 2), p = b.var("p", 4);
-      const auto store =
-          b.statement(Statement::Kind::Assign, 1, {4 * IndexExpr::variable(o) + IndexExpr::variable(p)});
+      const auto store = b.statement(Statement::Kind::Assign, 1, {4 * IndexExpr::variable(o) + IndexExpr::variable(p)});
       b.nest.body.push_back(b.loop(o, LoopKind::Serial, {b.loop(p, kind, {store})}));
       CHECK(refusal(b.nest) == "kernel 'kernel': loop 'p' is bound to " + std::string(loops::name(kind)) +
                                    " inside of other loops or beside other work; make it outermost");
@@ -226,32 +225,29 @@ TEST_CASE("what is no GPU program is refused, by name") {
     NestBuilder b(g);
     b.nest.body = {loops::Allocate{b.temporary(1)}};
     const auto o = b.var("o", 2), p = b.var("p", 4);
-    const auto store =
-        b.statement(Statement::Kind::Assign, 1, {4 * IndexExpr::variable(o) + IndexExpr::variable(p)});
+    const auto store = b.statement(Statement::Kind::Assign, 1, {4 * IndexExpr::variable(o) + IndexExpr::variable(p)});
     for (const LoopKind kind : {LoopKind::BlockX, LoopKind::ThreadX}) {
       loops::Body body = b.nest.body;
       body.push_back(b.loop(o, kind, {b.loop(p, kind, {store})}));
       LoopNest nest = b.nest;
       nest.body = std::move(body);
-      CHECK(refusal(nest) == "kernel 'kernel': loop 'p' is bound to " + std::string(loops::name(kind)) +
-                                 " as is one around it");
+      CHECK(refusal(nest) ==
+            "kernel 'kernel': loop 'p' is bound to " + std::string(loops::name(kind)) + " as is one around it");
     }
   }
   SUBCASE("parallel loops") {
     NestBuilder b(g);
     const auto p = b.var("p", 8);
-    b.nest.body = {
-        loops::Allocate{b.temporary(1)},
-        b.loop(p, LoopKind::Parallel, {b.statement(Statement::Kind::Assign, 1, {IndexExpr::variable(p)})})};
+    b.nest.body = {loops::Allocate{b.temporary(1)},
+                   b.loop(p, LoopKind::Parallel, {b.statement(Statement::Kind::Assign, 1, {IndexExpr::variable(p)})})};
     CHECK(refusal(b.nest) ==
           "kernel 'kernel': loop 'p' is parallel, which only CPUs have; bind it to blocks or threads");
   }
   SUBCASE("shared memory that several kernels use") {
     NestBuilder b(g);
     const auto p = b.var("p", 8);
-    b.nest.body = {
-        loops::Allocate{b.temporary(1, {8}, {0}, loops::Scope::Shared)},
-        b.loop(p, LoopKind::BlockX, {b.statement(Statement::Kind::Assign, 1, {IndexExpr::variable(p)})})};
+    b.nest.body = {loops::Allocate{b.temporary(1, {8}, {0}, loops::Scope::Shared)},
+                   b.loop(p, LoopKind::BlockX, {b.statement(Statement::Kind::Assign, 1, {IndexExpr::variable(p)})})};
     CHECK(refusal(b.nest) == "'t' is shared memory outside of kernels; compute it in a loop over blocks");
   }
   SUBCASE("a barrier that some threads would not come to") {
@@ -259,12 +255,11 @@ TEST_CASE("what is no GPU program is refused, by name") {
     const auto p = b.var("p", 8);
     const auto tile = b.temporary(1, {8}, {0}, loops::Scope::Shared);
     const IndexExpr thread = IndexExpr::variable(p);
-    b.nest.body = {
-        b.loop(p, LoopKind::ThreadX,
-               {loops::Allocate{tile}, loops::Branch{{{thread, 4}},
-                                                     {b.statement(Statement::Kind::Assign, 1, {3 - thread}),
-                                                      b.statement(Statement::Kind::Assign, 2, {thread})},
-                                                     {}}})};
+    b.nest.body = {b.loop(p, LoopKind::ThreadX,
+                          {loops::Allocate{tile}, loops::Branch{{{thread, 4}},
+                                                                {b.statement(Statement::Kind::Assign, 1, {3 - thread}),
+                                                                 b.statement(Statement::Kind::Assign, 2, {thread})},
+                                                                {}}})};
     CHECK(refusal(b.nest) == "kernel 'kernel': 't' is passed between threads where only some of them run");
   }
   SUBCASE("a variable that is not declared") {
@@ -290,8 +285,8 @@ TEST_CASE("kernels of a nest: launch, memory, and what each thread runs") {
   CHECK(kernel.shared_bytes == (16 * 8 + 8 * 16) * 4);
   CHECK(kernel.local_bytes == 2 * (2 * 4) * 4);  // a tile for each of two virtual threads
   CHECK(kernel.body.data() == kernel.bound[1]->body.data());
-  CHECK_THROWS_WITH_AS((void)loops::device_kernels(loops::lower(s.schedule())),
-                       doctest::Contains("to_device first"), loops::DeviceFormError);
+  CHECK_THROWS_WITH_AS((void)loops::device_kernels(loops::lower(s.schedule())), doctest::Contains("to_device first"),
+                       loops::DeviceFormError);
 }
 
 }  // namespace

@@ -50,8 +50,7 @@ TEST_CASE("the instruction of an accumulator, as lowered and in device form; oth
   }
 }
 
-TEST_CASE(
-    "threads together are those of a warp without instructions, and of a group where any is a group's") {
+TEST_CASE("threads together are those of a warp without instructions, and of a group where any is a group's") {
   loops::FragmentInstructions found;
   CHECK(found.threads_together() == 32);
   CHECK_FALSE(found.by_warp_groups());

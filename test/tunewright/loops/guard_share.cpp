@@ -53,8 +53,7 @@ TEST_CASE("guards without a variable in common are independent, guards with one 
 
 TEST_CASE("digits of a fused variable are independent") {
   const auto range_of = [](program::Var) { return program::Range{0, 1023}; };
-  const IndexExpr rows = IndexExpr::quotient(p, 32, range_of),
-                  columns = IndexExpr::remainder(p, 32, range_of);
+  const IndexExpr rows = IndexExpr::quotient(p, 32, range_of), columns = IndexExpr::remainder(p, 32, range_of);
   CHECK(share({below(rows - 1), above(columns, 31)}) == part(whole_share * 31 / 32, whole_share * 31 / 32));
 }
 

@@ -25,8 +25,7 @@ program::ComputeGraph matmul(std::int64_t m, std::int64_t n, std::int64_t k) {
 
 TEST_CASE("a matmul by hand") {
   const auto g = matmul(2, 2, 3);
-  std::vector<std::vector<double>> arguments{
-      {1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}, std::vector<double>(4, -1)};
+  std::vector<std::vector<double>> arguments{{1, 2, 3, 4, 5, 6}, {7, 8, 9, 10, 11, 12}, std::vector<double>(4, -1)};
   loops::interpret(test::plain_nest(g), arguments);
   CHECK(arguments[2] == std::vector<double>{58, 64, 139, 154});
 }
@@ -53,8 +52,7 @@ TEST_CASE("accesses outside a window are errors that name the operator, the tens
   } catch (const loops::InterpretError& e) {
     message = e.what();
   }
-  CHECK(message ==
-        "operator 'y' reads 'x' outside its window: index 3 of dimension 0 with extent 3 at y.i = 2");
+  CHECK(message == "operator 'y' reads 'x' outside its window: index 3 of dimension 0 with extent 3 at y.i = 2");
 }
 
 TEST_CASE("guards decide, and reads before writes are found") {
@@ -64,11 +62,9 @@ TEST_CASE("guards decide, and reads before writes are found") {
   const IndexExpr i = 2 * IndexExpr::variable(io) + IndexExpr::variable(ii);
   const std::vector<loops::Guard> guard{{i, 3, false, true, 0}};
   const std::vector<IndexExpr> axes{i, IndexExpr::variable(j), IndexExpr::variable(k)};
-  const auto update =
-      b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard)}, true);
+  const auto update = b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard)}, true);
   const auto around = [&](loops::Body body) {
-    return b.loop(io, LoopKind::Serial,
-                  {b.loop(ii, LoopKind::Serial, {b.loop(j, LoopKind::Serial, std::move(body))})});
+    return b.loop(io, LoopKind::Serial, {b.loop(ii, LoopKind::Serial, {b.loop(j, LoopKind::Serial, std::move(body))})});
   };
   std::vector<std::vector<double>> arguments{
       {1, 0, 0, 0, 2, 0, 0, 0, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9}, std::vector<double>(9)};
@@ -80,10 +76,9 @@ TEST_CASE("guards decide, and reads before writes are found") {
   }
   SUBCASE("without initialisation") {
     b.nest.body = {around({update})};
-    CHECK_THROWS_WITH_AS(
-        loops::interpret(b.nest, arguments),
-        "operator 'C' reads element 0 of 'C' before it is written at io = 0, ii = 0, j = 0, k = 0",
-        loops::InterpretError);
+    CHECK_THROWS_WITH_AS(loops::interpret(b.nest, arguments),
+                         "operator 'C' reads element 0 of 'C' before it is written at io = 0, ii = 0, j = 0, k = 0",
+                         loops::InterpretError);
   }
   SUBCASE("wrong number of arguments") {
     arguments.pop_back();
@@ -105,10 +100,10 @@ TEST_CASE("temporaries inside a loop start afresh, packed layouts are followed")
   const auto io = b.var("io", 2), p = b.var("p", 2), c = b.var("c", 2);
   const IndexExpr origin = 2 * IndexExpr::variable(io);
   const auto tile = b.temporary(1, {2}, {origin}, loops::Scope::Local);
-  const auto produce = b.loop(p, LoopKind::Unrolled,
-                              {b.statement(Statement::Kind::Assign, 1, {origin + IndexExpr::variable(p)})});
-  const auto consume = b.loop(c, LoopKind::Vectorized,
-                              {b.statement(Statement::Kind::Assign, 2, {origin + IndexExpr::variable(c)})});
+  const auto produce =
+      b.loop(p, LoopKind::Unrolled, {b.statement(Statement::Kind::Assign, 1, {origin + IndexExpr::variable(p)})});
+  const auto consume =
+      b.loop(c, LoopKind::Vectorized, {b.statement(Statement::Kind::Assign, 2, {origin + IndexExpr::variable(c)})});
   b.nest.body = {b.loop(io, LoopKind::Parallel, {loops::Allocate{tile}, produce, consume})};
   std::vector<std::vector<double>> arguments{{10, 30, 20, 40}, std::vector<double>(4)};
   loops::interpret(b.nest, arguments);

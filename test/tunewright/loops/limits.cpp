@@ -18,9 +18,7 @@ using schedule::ScheduleBuilder;
 
 const Target sse;  // 4 floats a vector
 
-ScheduleBuilder matmul() {
-  return ScheduleBuilder(program::operators::matmul_graph({.m = 64, .n = 2048, .k = 8}));
-}
+ScheduleBuilder matmul() { return ScheduleBuilder(program::operators::matmul_graph({.m = 64, .n = 2048, .k = 8})); }
 
 std::string_view exceeded(const ScheduleBuilder& s, const loops::CpuLimits& limits = {}) {
   return loops::exceeded_limit(loops::lower(s.schedule()), sse, limits);
@@ -87,8 +85,7 @@ std::string_view exceeded_on_gpu(const ScheduleBuilder& s, const loops::GpuLimit
 TEST_CASE("a block has so many threads, so much shared memory, and locals for each virtual thread") {
   CHECK(exceeded_on_gpu(tiled(), loops::GpuLimits{}).empty());
   CHECK(exceeded_on_gpu(tiled(), {.max_shared_bytes = (8 * 16 + 16 * 64) * 4}).empty());
-  CHECK(exceeded_on_gpu(tiled(), {.max_shared_bytes = (8 * 16 + 16 * 64) * 4 - 1}) ==
-        "too much shared memory");
+  CHECK(exceeded_on_gpu(tiled(), {.max_shared_bytes = (8 * 16 + 16 * 64) * 4 - 1}) == "too much shared memory");
   CHECK(exceeded_on_gpu(tiled(), {.max_threads = 128}).empty());
   CHECK(exceeded_on_gpu(tiled(), {.max_threads = 127}) == "too many threads");
   CHECK(exceeded_on_gpu(tiled(), {.max_local_bytes = 2 * 2 * 4}).empty());
@@ -131,19 +128,16 @@ TEST_CASE("threads that reduce together beyond a warp need shared memory") {
 
 TEST_CASE("a tensor instruction needs a device that has it") {
   const ScheduleBuilder s = test::tensorized_matmul(
-      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}),
-      "wmma_fp16", {});
-  const auto units = [](TensorUnit unit) {
-    return loops::GpuLimits{.tensor_units = static_cast<std::uint32_t>(unit)};
-  };
+      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}), "wmma_fp16",
+      {});
+  const auto units = [](TensorUnit unit) { return loops::GpuLimits{.tensor_units = static_cast<std::uint32_t>(unit)}; };
   CHECK(exceeded_on_gpu(s, loops::GpuLimits{}).empty());
   CHECK(exceeded_on_gpu(s, units(TensorUnit::TensorCoreFp16)).empty());
   CHECK(exceeded_on_gpu(s, units(TensorUnit::TensorCoreInt8)) == "tensor instruction the device lacks");
   Target gpu;
   gpu.kind = DeviceKind::Gpu;
   CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu) == "tensor instruction the device lacks");
-  CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu.with_tensor_unit(TensorUnit::TensorCoreFp16))
-            .empty());
+  CHECK(loops::exceeded_limit(loops::lower(s.schedule()), gpu.with_tensor_unit(TensorUnit::TensorCoreFp16)).empty());
 }
 
 TEST_CASE("the target decides which limits count") {

@@ -348,8 +348,7 @@ TEST_CASE("places where a stage cannot be computed") {
   CHECK(place([](auto& s) { s.compute_at(1, 3, 0); }) == "bad_location");  // d reads a as well
   CHECK(place([](auto& s) { s.compute_at(2, 1, 0); }) == "bad_location");  // before its reader, which is c
   CHECK(place([](auto& s) { s.compute_at(1, 2, 0); }) == "bad_location");  // after it, but b does not read a
-  CHECK(place([](auto& s) { s.compute_at(2, 3, 0), s.split(3, 0, {2}); }) ==
-        "bad_location");  // the loop is gone
+  CHECK(place([](auto& s) { s.compute_at(2, 3, 0), s.split(3, 0, {2}); }) == "bad_location");  // the loop is gone
   CHECK(place([](auto& s) { s.compute_at(2, 3, 0), s.compute_inline(3); }) == "bad_location");
   CHECK(place([](auto& s) { s.compute_at(2, 3, 0); }) == "nothing was thrown");
   CHECK(place([](auto& s) { s.compute_at(3, 4, 0), s.compute_at(2, 3, 0), s.compute_at(1, 4, 0); }) ==
@@ -376,9 +375,8 @@ TEST_CASE("a window that reaches outside the tensor is guarded below as well") {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {8});
   const auto t = g->compute("t", {{"p", 8}}, [&](auto i) { return x(i[0]) + program::Expr(1.0); });
-  g->compute("y", {{"i", 10}}, [&](auto i) {
-    return program::select(program::in_bounds(i[0] - 1, 8), t(i[0] - 1), program::Expr(0.0));
-  });
+  g->compute("y", {{"i", 10}},
+             [&](auto i) { return program::select(program::in_bounds(i[0] - 1, 8), t(i[0] - 1), program::Expr(0.0)); });
   ScheduleBuilder s(g);
   const auto i = s.split(2, 0, {5});
   s.compute_at(1, 2, i[0]);

@@ -34,8 +34,7 @@ loops::BodyOperations operations_of_sum(const loops::LoopNest& nest) {
 
 TEST_CASE("a product is one multiply-add and pads nothing") {
   const auto graph = program::operators::matmul_graph({.m = 4, .n = 4, .k = 4});
-  const loops::BodyOperations found =
-      operations_of_sum(loops::lower(schedule::ScheduleBuilder(graph).schedule()));
+  const loops::BodyOperations found = operations_of_sum(loops::lower(schedule::ScheduleBuilder(graph).schedule()));
   CHECK(found.simple == 2);
   CHECK(found.simple_fused() == 1);
   CHECK(found.arithmetic == 2);
@@ -43,8 +42,7 @@ TEST_CASE("a product is one multiply-add and pads nothing") {
   CHECK(found.padding_axes == 0);
 }
 
-TEST_CASE(
-    "padding of a factor: comparisons, what joins them, and the choice, decided by the place and the tap") {
+TEST_CASE("padding of a factor: comparisons, what joins them, and the choice, decided by the place and the tap") {
   const auto graph = test::padded_sum_graph();
   schedule::ScheduleBuilder s(graph);
   s.compute_inline(2);

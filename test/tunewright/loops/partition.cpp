@@ -84,8 +84,7 @@ TEST_CASE("guards of several axes become one branch") {
   CHECK(guards(hoisted.body, true) == 0);
   CHECK(guards(hoisted.body, false) == 4);
   CHECK(run(hoisted) ==
-        run(loops::lower(
-            ScheduleBuilder(program::operators::matmul_graph({.m = 7, .n = 10, .k = 2})).schedule())));
+        run(loops::lower(ScheduleBuilder(program::operators::matmul_graph({.m = 7, .n = 10, .k = 2})).schedule())));
 }
 
 TEST_CASE("a nest without guards stays as it is") {

@@ -27,15 +27,14 @@ TEST_CASE("a matmul with a cached tile, guards, packing and a branch") {
   const std::vector<IndexExpr> axes{i, IndexExpr::variable(j), IndexExpr::variable(k)};
   const std::vector<loops::Guard> guard{{i, 6, false, true, 0}};
   const auto tile = b.temporary(2, {4, 16}, {origin, 0}, loops::Scope::Local);
-  const auto update =
-      b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard, true)}, true);
+  const auto update = b.loop(k, LoopKind::Serial, {b.statement(Statement::Kind::Update, 2, axes, guard, true)}, true);
   const auto copy = b.statement(Statement::Kind::Assign, 3, {i, IndexExpr::variable(j)}, guard);
-  b.nest.body = {b.loop(io, LoopKind::Parallel,
-                        {loops::Allocate{tile},
-                         b.loop(ii, LoopKind::Unrolled,
-                                {b.loop(j, LoopKind::Vectorized,
-                                        {b.statement(Statement::Kind::Initialise, 2, axes), update, copy})}),
-                         loops::Branch{guard, {loops::Barrier{}}, {loops::Barrier{}}}})};
+  b.nest.body = {b.loop(
+      io, LoopKind::Parallel,
+      {loops::Allocate{tile},
+       b.loop(ii, LoopKind::Unrolled,
+              {b.loop(j, LoopKind::Vectorized, {b.statement(Statement::Kind::Initialise, 2, axes), update, copy})}),
+       loops::Branch{guard, {loops::Barrier{}}, {loops::Barrier{}}}})};
   CHECK(loops::to_string(b.nest) ==
         "dense(A: float32[6, 8], W: float32[8, 16] packed [1, 8, 16], out C: float32[6, 16])\n"
         "  for i.0 in 0..2 parallel:\n"

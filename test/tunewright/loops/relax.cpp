@@ -29,8 +29,8 @@ const loops::Statement relaxed(std::int64_t rows, bool may_overcompute, bool rea
   b.temporary(copy.id, {rows, 8}, {origin, 0});
   b.temporary(acc.id, {rows, 16}, {origin, 0});
   const std::vector<loops::Guard> guards{{i, 6, false, true, 0}};
-  b.nest.body = {b.statement(Statement::Kind::Update, acc.id,
-                             {i, IndexExpr::variable(j), IndexExpr::variable(k)}, guards, may_overcompute)};
+  b.nest.body = {b.statement(Statement::Kind::Update, acc.id, {i, IndexExpr::variable(j), IndexExpr::variable(k)},
+                             guards, may_overcompute)};
   return std::get<Statement>(loops::relax(b.nest).body[0].content);
 }
 

@@ -65,9 +65,8 @@ TEST_CASE("a convolution with its padding in the shared copy, or in a kernel of 
       {.batch = 1, .height = 5, .width = 6, .in_channels = 3, .out_channels = 5, .kernel = 3, .padding = 1});
   for (const bool inlined : {true, false}) {
     CAPTURE(inlined);
-    ScheduleBuilder s =
-        test::tiled_on_gpu(graph, "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
-                           {{1, 3}, {1, 1}, {1, 2}}, {"conv2d_pad", "weight"});
+    ScheduleBuilder s = test::tiled_on_gpu(graph, "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
+                                           {{1, 3}, {1, 1}, {1, 2}}, {"conv2d_pad", "weight"});
     const schedule::TensorId pad = s.stage("conv2d_pad");
     if (inlined) {
       s.compute_inline(pad);
@@ -174,8 +173,7 @@ TEST_CASE("stages of one block pass data in shared memory") {
     const auto plain = loops::lower(schedule::Schedule{s.schedule().graph, {}});
     const auto expected = outputs(plain, loops::interpret);
     const auto found = outputs(nest, loops::run_simt);
-    for (std::size_t e = 0; e < expected.size(); ++e)
-      CHECK(found[e] == doctest::Approx(expected[e]).epsilon(1e-5));
+    for (std::size_t e = 0; e < expected.size(); ++e) CHECK(found[e] == doctest::Approx(expected[e]).epsilon(1e-5));
   }
 }
 
@@ -244,10 +242,9 @@ TEST_CASE("races are found, with the threads and the element") {
   const auto tiled = test::tiled_on_gpu(program::operators::matmul_graph({.m = 2, .n = 2, .k = 4}), "matmul",
                                         {{1, 2, 1, 1}, {1, 2, 1, 1}}, {{1, 2}}, {"A", "B"});
   // The copies of the next step overtake what others still read of this one.
-  CHECK(
-      error(without_barrier(device(tiled), 0))
-          .find(".shared' which other threads have read since the last barrier at i.0@j.0 = 0, i.2@j.2 = 0, "
-                "k.0 = 1") != std::string::npos);
+  CHECK(error(without_barrier(device(tiled), 0))
+            .find(".shared' which other threads have read since the last barrier at i.0@j.0 = 0, i.2@j.2 = 0, "
+                  "k.0 = 1") != std::string::npos);
   // All threads of a block, and all blocks, write one element.
   program::ComputeGraph g;
   const auto x = g.input("x", {4});
@@ -272,8 +269,7 @@ TEST_CASE("barriers that only some threads come to, and accesses outside, are er
   b.nest.body = {b.loop(t, LoopKind::ThreadX, {store, loops::Branch{{{i, 2}}, {loops::Barrier{}}, {}}})};
   CHECK(error(b.nest) == "loop nest 'kernel' has a barrier where only some threads of a block run");
   b.nest.body = {b.loop(t, LoopKind::ThreadX, {b.statement(Statement::Kind::Assign, 1, {i + 1})})};
-  CHECK(error(b.nest) ==
-        "operator 'y' reads 'x' outside its window: index 4 of dimension 0 with extent 4 at t = 3");
+  CHECK(error(b.nest) == "operator 'y' reads 'x' outside its window: index 4 of dimension 0 with extent 4 at t = 3");
 }
 
 TEST_CASE("a nest in another form and wrong arguments are refused") {

@@ -34,8 +34,7 @@ std::shared_ptr<const program::ComputeGraph> smoothing(program::Combiner combine
   const auto x = g->input("x", {3});
   const auto w = g->input("w", {3});
   const auto padded = ops::pad(*g, x, {.before = {1}, .after = {1}, .name = "padded"});
-  g->reduce("y", {{"i", 3}}, {{"r", 3}}, combiner,
-            [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0]); });
+  g->reduce("y", {{"i", 3}}, {{"r", 3}}, combiner, [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0]); });
   return g;
 }
 constexpr program::TensorId padded = 2;
@@ -176,15 +175,13 @@ TEST_CASE("a strided and dilated read is guarded by the place it reads") {
   g->reduce("y", {{"i", 3}}, {{"r", 3}}, program::Combiner::Sum,
             [&](auto i, auto r) { return wide(2 * i[0] + 2 * r[0]) * w(r[0]); });
   const Padded conv(g);
-  CHECK(loops::to_string(conv.skipped).find("if 0 <= 2*i + 2*r - 2 and 0 <= -2*i - 2*r + 6") !=
-        std::string::npos);
+  CHECK(loops::to_string(conv.skipped).find("if 0 <= 2*i + 2*r - 2 and 0 <= -2*i - 2*r + 6") != std::string::npos);
   CHECK(conv.right());
 }
 
 TEST_CASE("conversions around a padded factor are looked through") {
   using program::ScalarType;
-  for (const ScalarType type :
-       {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}) {
+  for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}) {
     INFO(std::string(program::name(type)));
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {1, 5, 6, 3}, type);

@@ -47,9 +47,8 @@ TEST_CASE("operands lie in tiles by rows of terms, or by terms of columns") {
 TEST_CASE("the first value of a block decides where bounds are multiples of its extent") {
   // 16 blocks i of four values j.
   const auto decided = [](const IndexExpr& value, std::int64_t extent, bool may_pass_end = false) {
-    return decided_at_first({value, extent, false, true}, 1, 4, may_pass_end, [](Var var) {
-      return var == 0 ? program::Range{0, 15} : program::Range{0, 3};
-    });
+    return decided_at_first({value, extent, false, true}, 1, 4, may_pass_end,
+                            [](Var var) { return var == 0 ? program::Range{0, 15} : program::Range{0, 3}; });
   };
   CHECK(decided(i, 3));           // j takes no part
   CHECK(decided(4 * i + j, 64));  // never beyond
@@ -72,8 +71,7 @@ TEST_CASE("sums start where all that they go to is filled, and nothing else") {
   update.kind = Statement::Kind::Update;
   initialise.kind = Statement::Kind::Initialise;
   const std::array<Loop, 3> loops{over(0), over(1), over(2)};  // rows, columns, terms
-  const std::vector<const Loop*> rows{&loops[0]}, both{&loops[0], &loops[1]},
-      all{&loops[0], &loops[1], &loops[2]};
+  const std::vector<const Loop*> rows{&loops[0]}, both{&loops[0], &loops[1]}, all{&loops[0], &loops[1], &loops[2]};
   const IndexExpr offset = 16 * i + j;
   const auto start = [&] { return starts(initialise, both, update, all, offset); };
   CHECK(start());

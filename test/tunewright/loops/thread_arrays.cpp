@@ -19,9 +19,7 @@ using loops::Scope;
 using loops::Statement;
 using test::NestBuilder;
 
-loops::ThreadArrays arrays_of(const loops::LoopNest& nest) {
-  return {nest, loops::ThreadArrays::Fragments::Excluded};
-}
+loops::ThreadArrays arrays_of(const loops::LoopNest& nest) { return {nest, loops::ThreadArrays::Fragments::Excluded}; }
 
 program::ComputeGraph twice() {
   program::ComputeGraph g;
@@ -30,8 +28,8 @@ program::ComputeGraph twice() {
   return g;
 }
 
-/// 64 numbers in blocks of eight, two by four: `window` has one block of the first operator's results, in `scope`. It is
-/// allocated at the top where `at_top`, otherwise in each block.
+/// 64 numbers in blocks of eight, two by four: `window` has one block of the first operator's results, in `scope`. It
+/// is allocated at the top where `at_top`, otherwise in each block.
 struct Blocks {
   explicit Blocks(Scope scope, bool at_top = false) : b(graph) {
     block = b.var("block", 8);

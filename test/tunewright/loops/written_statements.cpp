@@ -52,8 +52,8 @@ TEST_CASE("of a branch the longer side counts, and a tensor instruction is one s
 }
 
 TEST_CASE("the code of a kernel is what is written out: vectors, virtual threads, registers, small loops") {
-  ScheduleBuilder s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 64, .n = 2048, .k = 64}),
-                                         "matmul", {{1, 8, 1, 1}, {2, 16, 1, 2}}, {{4, 4}}, {"A", "B"}, 4);
+  ScheduleBuilder s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 64, .n = 2048, .k = 64}), "matmul",
+                                         {{1, 8, 1, 1}, {2, 16, 1, 2}}, {{4, 4}}, {"A", "B"}, 4);
   // Two virtual threads of two columns start, add up and store sums; a vector of each operand is fetched in a loop.
   CHECK(written(s) == 2 * 2 + 1 + 1 + 2 * 2 + 2 * 2);
   // Four by four of the reduction, 32 statements with the columns, are no more than 64; nor are the two vectors of B.
@@ -63,8 +63,8 @@ TEST_CASE("the code of a kernel is what is written out: vectors, virtual threads
 
 TEST_CASE("fragments are filled, added to and stored by one instruction each") {
   const ScheduleBuilder s = test::tensorized_matmul(
-      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}),
-      "wmma_fp16", {.fragments = {2, 2}});
+      program::operators::matmul_graph({.m = 32, .n = 32, .k = 32, .type = program::ScalarType::Float16}), "wmma_fp16",
+      {.fragments = {2, 2}});
   // Two by two of them; vectors of two operands, eight elements each, are fetched.
   CHECK(written(s) == 3 * 2 * 2 + 2 * 2);
 }

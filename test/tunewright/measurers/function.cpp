@@ -26,6 +26,6 @@ TEST_CASE("each program is measured by the function, in order, and reported befo
 }
 
 TEST_CASE("a measurer without a function says so") {
-  CHECK_THROWS_WITH_AS((void)measurers::Function<int>{}.measure({}, std::vector<int>{1}),
-                       doctest::Contains("run"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)measurers::Function<int>{}.measure({}, std::vector<int>{1}), doctest::Contains("run"),
+                       std::invalid_argument);
 }

@@ -17,8 +17,7 @@ struct Fragile : toy::Space {
 };
 
 struct Backwards {  // reports in the order that is least expected
-  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
-                               const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
     std::vector<Outcome> outcomes(programs.size());
     for (std::size_t i = programs.size(); i-- > 0;) {
       outcomes[i] = toy::Measurer{}.run(task, programs[i]);
@@ -30,8 +29,7 @@ struct Backwards {  // reports in the order that is least expected
 
 /// Answers 0 s for every program with (1, 1, 1, 1).
 struct Instant : toy::Measurer {
-  static std::vector<Outcome> without_time(std::span<const toy::Program> programs,
-                                           std::vector<Outcome> outcomes) {
+  static std::vector<Outcome> without_time(std::span<const toy::Program> programs, std::vector<Outcome> outcomes) {
     for (std::size_t i = 0; i < programs.size(); ++i)
       if (programs[i].tiles == toy::Tiles{1, 1, 1, 1}) outcomes[i].result = Timing{};
     return outcomes;
@@ -45,8 +43,7 @@ struct InstantAtOnce : Instant {
   }
 };
 struct InstantStreaming : Instant {
-  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
-                               const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
     auto outcomes = without_time(programs, Backwards{}.measure(task, programs));
     for (std::size_t i = 0; i < outcomes.size(); ++i)
       if (sink) sink(i, outcomes[i]);
@@ -59,8 +56,7 @@ struct Forgetful {
 };
 
 struct Silent {  // reports the first outcome only
-  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
-                               const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
     auto outcomes = Backwards{}.measure(task, programs);
     if (sink) sink(0, outcomes[0]);
     return outcomes;
@@ -69,8 +65,7 @@ struct Silent {  // reports the first outcome only
 
 struct Misplacing {  // reports all outcomes as that of one program
   std::size_t place = 0;
-  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs,
-                               const OutcomeSink& sink = {}) {
+  std::vector<Outcome> measure(const Task& task, std::span<const toy::Program> programs, const OutcomeSink& sink = {}) {
     auto outcomes = Backwards{}.measure(task, programs);
     for (const Outcome& outcome : outcomes)
       if (sink) sink(place, outcome);
@@ -78,9 +73,8 @@ struct Misplacing {  // reports all outcomes as that of one program
   }
 };
 
-const std::vector<Candidate<toy::Tiles>> batch{{.config = {1, 1, 1, 1}, .key = 1},
-                                               {.config = {0, 1, 1, 1}, .key = 2},
-                                               {.config = {3, 3, 3, 3}, .key = 3}};
+const std::vector<Candidate<toy::Tiles>> batch{
+    {.config = {1, 1, 1, 1}, .key = 1}, {.config = {0, 1, 1, 1}, .key = 2}, {.config = {3, 3, 3, 3}, .key = 3}};
 
 }  // namespace
 
@@ -135,11 +129,11 @@ TEST_CASE("a measurer that reports an outcome twice, or for no program, is named
   const auto measured = [](std::size_t place) {
     Misplacing measurer{place};
     std::size_t seen = 0;
-    CHECK_THROWS_WITH_AS((void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch,
-                                                        [&](std::size_t, const Outcome&) { ++seen; }),
-                         doctest::Contains(place < 3 ? "reported outcome 1 twice for 3 programs"
-                                                     : "reported outcome 3 for 3 programs"),
-                         std::logic_error);
+    CHECK_THROWS_WITH_AS(
+        (void)measurers::measure_batch(toy::Space{}, toy::task(), measurer, batch,
+                                       [&](std::size_t, const Outcome&) { ++seen; }),
+        doctest::Contains(place < 3 ? "reported outcome 1 twice for 3 programs" : "reported outcome 3 for 3 programs"),
+        std::logic_error);
     return seen;
   };
   CHECK(measured(1) == 1);

@@ -48,8 +48,7 @@ inline codegen::Kernel kernel(codegen::tunewright_kernel function) {
   codegen::Kernel made;
   made.native = function;
   made.buffers = {buffer("A", 0, loops::BufferRole::Input), buffer("B", 1, loops::BufferRole::Input),
-                  buffer("C", 2, loops::BufferRole::Output),
-                  buffer("T", 3, loops::BufferRole::Temporary, {500})};
+                  buffer("C", 2, loops::BufferRole::Output), buffer("T", 3, loops::BufferRole::Temporary, {500})};
   return made;
 }
 

@@ -74,9 +74,7 @@ LoopNest nest(const std::string& name, std::int64_t threads = 128) {
 std::string fault_of(const Outcome& outcome) {
   return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
 }
-std::string detail_of(const Outcome& outcome) {
-  return outcome.failure() == nullptr ? "" : outcome.failure()->detail;
-}
+std::string detail_of(const Outcome& outcome) { return outcome.failure() == nullptr ? "" : outcome.failure()->detail; }
 
 }  // namespace
 
@@ -142,8 +140,7 @@ TEST_CASE("several devices share a batch") {
   CHECK(fault_of(outcomes[1]) == "wrong_result");
   CHECK(fault_of(outcomes[2]) == "none");
   CHECK(fault_of(outcomes[3]) == "none");
-  CHECK(measurer.workers->sandbox(0).statistics().kernels_run +
-            measurer.workers->sandbox(1).statistics().kernels_run ==
+  CHECK(measurer.workers->sandbox(0).statistics().kernels_run + measurer.workers->sandbox(1).statistics().kernels_run ==
         4);
 
   const Setting mixed("FAKE_CUDA_MIXED", "1");
@@ -194,12 +191,13 @@ template <class Holds>
 TEST_CASE("a process that uses CUDA can make measurers if it made one before") {
   CHECK(holds_in_a_fresh_process([] {
     const measurers::nvrtc::Driver used(TUNEWRIGHT_FAKE_LIBCUDA);
-    return on_paper().why_unavailable().find("used CUDA before it made its first measurer") !=
-           std::string::npos;
+    return on_paper().why_unavailable().find("used CUDA before it made its first measurer") != std::string::npos;
   }));
   // NVRTC uses CUDA when it compiles, and a second tuner is made after the first has run.
   CHECK(holds_in_a_fresh_process([] {
-    { const Nvrtc first = on_paper(); }
+    {
+      const Nvrtc first = on_paper();
+    }
     const measurers::nvrtc::Driver used(TUNEWRIGHT_FAKE_LIBCUDA);
     return on_paper().available();
   }));
@@ -257,8 +255,7 @@ TEST_CASE("caches are flushed before each repeat where the protocol says so") {
 
 TEST_CASE("what a device cannot run is not run") {
   Nvrtc measurer = on_paper();
-  const Outcome another =
-      measurer.measure(doubling_task("sm_80"), std::vector<LoopNest>{nest("twice")}).front();
+  const Outcome another = measurer.measure(doubling_task("sm_80"), std::vector<LoopNest>{nest("twice")}).front();
   CHECK(fault_of(another) == "device_compile_error");
   CHECK(detail_of(another) == "code for sm_80 does not run on 'Paper GPU'; compile for sm_90a");
 
@@ -307,8 +304,7 @@ TEST_CASE("programs that do not compile, and cubins that are none, are faults") 
   LoopNest on_processors = nest("twice");
   std::get<loops::Loop>(on_processors.body.front().content).kind = LoopKind::Parallel;
   measurer.compile_flags.clear();
-  CHECK(fault_of(measurer.measure(doubling_task(), std::vector<LoopNest>{on_processors}).front()) ==
-        "compile_error");
+  CHECK(fault_of(measurer.measure(doubling_task(), std::vector<LoopNest>{on_processors}).front()) == "compile_error");
 
   auto compiled = measurer.compile_program(doubling_task(), nest("twice"));
   auto& code = std::get<codegen::DeviceCode>(compiled);
@@ -326,10 +322,8 @@ TEST_CASE("a candidate for which memory is lacking fails alone") {
   workspace.name = "much";
   workspace.shape = {4096};
   large.buffers.push_back(workspace);
-  large.body.insert(large.body.begin(),
-                    loops::Allocate{static_cast<loops::BufferId>(large.buffers.size() - 1)});
-  const std::vector<Outcome> outcomes =
-      measurer.measure(doubling_task(), std::vector<LoopNest>{large, nest("twice")});
+  large.body.insert(large.body.begin(), loops::Allocate{static_cast<loops::BufferId>(large.buffers.size() - 1)});
+  const std::vector<Outcome> outcomes = measurer.measure(doubling_task(), std::vector<LoopNest>{large, nest("twice")});
   CHECK(fault_of(outcomes[0]) == "run_error");
   CHECK(detail_of(outcomes[0]).find("out of memory") != std::string::npos);
   CHECK(outcomes[1].valid());
@@ -353,8 +347,7 @@ TEST_CASE("code runs on its own architecture and those that include it") {
 [[nodiscard]] static codegen::DeviceCode with_body(const Nvrtc& measurer, const std::string& body) {
   codegen::DeviceProgram program = codegen::to_cuda(nest("hand"));
   program.source = "extern \"C\" __global__ void " + program.launches[0].symbol +
-                   "(const float* x, float* y) {\n  const int i = blockIdx.x * 128 + threadIdx.x;\n" + body +
-                   "}\n";
+                   "(const float* x, float* y) {\n  const int i = blockIdx.x * 128 + threadIdx.x;\n" + body + "}\n";
   return std::get<codegen::DeviceCode>(
       codegen::compile_cuda(std::move(program), {.architecture = measurer.target().architecture}));
 }

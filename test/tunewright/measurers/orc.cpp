@@ -29,12 +29,10 @@ static_assert(BestAwareMeasurer<OrcJit>);
 namespace {
 
 Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, unsigned threads = 1) {
-  return program::make_task("matmul",
-                            program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
+  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
                             host_target().with_threads(threads));
 }
-LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial,
-                 LoopKind outermost = LoopKind::Serial) {
+LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial, LoopKind outermost = LoopKind::Serial) {
   return test::plain_nest(*task.graph, innermost, outermost);
 }
 /// Leaves out the statement that starts the sums.
@@ -196,23 +194,20 @@ TEST_CASE("a thread of the team that crashes or hangs costs one candidate") {
   measurer.processors = {0, 0};  // two threads, also on a machine with one processor
   const double patience_seconds = measurer.protocol.run_timeout_seconds;
   const Task task = matmul_task(16, 16, 16, 2);
-  const codegen::Kernel right =
-      measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));
+  const codegen::Kernel right = measurer.compile_kernel(task, nest_of(task, LoopKind::Serial, LoopKind::Parallel));
   codegen::Kernel wrong = right;
   wrong.object = nullptr;
   const auto expect = [&](codegen::tunewright_kernel function, const char* fault) {
     wrong.native = function;
     measurer.protocol.run_timeout_seconds = 0.5;
     CHECK(fault_of(measurer.measure_kernel(task, wrong)) == fault);
-    measurer.protocol.run_timeout_seconds =
-        patience_seconds;  // two threads of one processor wait for each other
+    measurer.protocol.run_timeout_seconds = patience_seconds;  // two threads of one processor wait for each other
     CHECK(fault_of(measurer.measure_kernel(task, right)) == "none");
   };
   expect(
       [](void* const*, const codegen::tunewright_runtime* runtime) {
         runtime->parallel_for(
-            runtime, 2, [](void*, std::int64_t, std::int64_t end) { end == 2 ? std::abort() : void(); },
-            nullptr);
+            runtime, 2, [](void*, std::int64_t, std::int64_t end) { end == 2 ? std::abort() : void(); }, nullptr);
       },
       "run_error");
   expect(

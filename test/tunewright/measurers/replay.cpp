@@ -27,8 +27,7 @@ TEST_CASE("answers are those recorded for the task, and their cost passes on the
   REQUIRE(outcomes.size() == 2);
   CHECK(outcomes[0] == toy::outcome({1, 1, 1, 1}));  // the first record counts
   CHECK(outcomes[1].failure()->fault == Fault::Unknown);
-  CHECK(replay.clock().count() ==
-        doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
+  CHECK(replay.clock().count() == doctest::Approx(0.015));  // 10 ms compiling, 5 ms running, the unknown one is free
   CHECK(replay.measure(toy::task("other", 1), programs)[0].failure() != nullptr);
 }
 

@@ -51,8 +51,7 @@ void use_a_thread(void* const* buffers, const tunewright_runtime* runtime) {
   add(buffers, runtime);
   static std::thread* helper = nullptr;
   if (helper == nullptr) {
-    helper =
-        new std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); });  // ends with the worker
+    helper = new std::thread([] { std::this_thread::sleep_for(std::chrono::hours(1)); });  // ends with the worker
     return;
   }
   cpu_set_t own, other, both;
@@ -88,8 +87,7 @@ TUNEWRIGHT_TEST_UNCHECKED void write_past_the_end(void* const* buffers, const tu
   add(buffers, runtime);
   static_cast<volatile float*>(out(buffers))[count] = 0;  // the red zone: 4000 bytes are no multiple of 64
 }
-TUNEWRIGHT_TEST_UNCHECKED void write_before_the_start(void* const* buffers,
-                                                      const tunewright_runtime* runtime) {
+TUNEWRIGHT_TEST_UNCHECKED void write_before_the_start(void* const* buffers, const tunewright_runtime* runtime) {
   add(buffers, runtime);
   static_cast<volatile float*>(out(buffers))[-1] = 0;
 }
@@ -136,8 +134,7 @@ TUNEWRIGHT_TEST_UNCHECKED void parallel_add(void* const* buffers, const tunewrig
 
 void on_processor_0_only(void* const* buffers, const tunewright_runtime* runtime) {
   cpu_set_t set;
-  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1 || !CPU_ISSET(0, &set))
-    std::abort();
+  if (::sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) != 1 || !CPU_ISSET(0, &set)) std::abort();
   add(buffers, runtime);
 }
 
@@ -232,8 +229,7 @@ TEST_CASE("a hang ends at the time limit, with everything it started") {
     CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
     CHECK(failure == Failure{Fault::RunTimeout, "still running after 0.25 s"});
     CHECK(gone_soon(worker));
-    for (int i = 0; i < 500 && ::kill(-worker, 0) == 0; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 500 && ::kill(-worker, 0) == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(::kill(-worker, 0) != 0);
     CHECK(sandbox.measure(kernel(add), quick()).valid());
   }
@@ -351,8 +347,7 @@ TEST_CASE("timing follows the protocol") {
   }
   SUBCASE("what cannot be followed is refused") {
     protocol.repeats_max = 0;
-    CHECK_THROWS_WITH_AS(static_cast<void>(timing_of(add)), doctest::Contains("repeats_max"),
-                         std::invalid_argument);
+    CHECK_THROWS_WITH_AS(static_cast<void>(timing_of(add)), doctest::Contains("repeats_max"), std::invalid_argument);
   }
 }
 
@@ -375,8 +370,7 @@ TEST_CASE("kernels run where they are told to") {
 TEST_CASE("constants come packed as the kernel wants them") {
   TaskData data = addition();
   codegen::Kernel wanted = kernel([](void* const* buffers, const tunewright_runtime*) {
-    for (std::int64_t i = 0; i < count; ++i)
-      out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i % 16 * 63 + i / 16];
+    for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i % 16 * 63 + i / 16];
   });
   wanted.buffers[1].layout.role = loops::BufferRole::Constant;
   wanted.buffers[1].layout.packing = {{0, 1, 16},
@@ -385,8 +379,7 @@ TEST_CASE("constants come packed as the kernel wants them") {
   sandbox.set_task(data);
   for (int i = 0; i < 2; ++i) CHECK(sandbox.measure(wanted, quick()).valid());
   CHECK(failure_of(sandbox, [](void* const* buffers, const tunewright_runtime*) {
-          for (std::int64_t i = 0; i < count; ++i)
-            out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
+          for (std::int64_t i = 0; i < count; ++i) out(buffers)[i] = in(buffers, 0)[i] + in(buffers, 1)[i / 2];
         }).fault == Fault::WrongResult);
 }
 
@@ -424,8 +417,7 @@ TEST_CASE("constants of two bytes are packed as well") {
 TEST_CASE("outputs may be checked at sampled elements only") {
   TaskData data = addition();
   data.outputs[0].points = {0, 500, 999};
-  data.outputs[0].values = {data.outputs[0].values[0], data.outputs[0].values[500],
-                            data.outputs[0].values[999]};
+  data.outputs[0].values = {data.outputs[0].values[0], data.outputs[0].values[500], data.outputs[0].values[999]};
   Sandbox sandbox;
   sandbox.set_task(data);
   CHECK(sandbox.measure(kernel(add), quick()).valid());
@@ -450,12 +442,10 @@ TEST_CASE("another task replaces the buffers of a living worker") {
 
 TEST_CASE("kernels that do not fit the task are refused without running") {
   Sandbox sandbox;
-  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())),
-                       doctest::Contains("set_task"), std::logic_error);
+  CHECK_THROWS_WITH_AS(static_cast<void>(sandbox.measure(kernel(add), quick())), doctest::Contains("set_task"),
+                       std::logic_error);
   sandbox.set_task(addition());
-  const auto refusal = [&](const codegen::Kernel& wrong) {
-    return *sandbox.measure(wrong, quick()).failure();
-  };
+  const auto refusal = [&](const codegen::Kernel& wrong) { return *sandbox.measure(wrong, quick()).failure(); };
   codegen::Kernel wrong = kernel(add);
   wrong.buffers[0].layout.tensor = 9;
   CHECK(refusal(wrong) == Failure{Fault::InvalidSchedule, "buffer 'A' (tensor 9) is no input of the task"});
@@ -509,6 +499,5 @@ TEST_CASE("interleaved measuring keeps the order and survives failures") {
   CHECK(outcomes[3].failure()->fault == Fault::RunTimeout);
   CHECK(outcomes[4].failure()->fault == Fault::WrongResult);
   CHECK(sandbox.measure(kernel(add), quick()).valid());
-  CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)),
-                  std::invalid_argument);
+  CHECK_THROWS_AS(static_cast<void>(sandbox.measure_interleaved(kernels, protocol, 0)), std::invalid_argument);
 }

@@ -39,8 +39,7 @@ TEST_CASE("a right program has a latency, that of the model where there is one")
   measurers::SimtCheck check;
   const std::vector<LoopNest> programs(2, nest());
   std::vector<std::size_t> seen;
-  const auto outcomes =
-      check.measure(task(), programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
+  const auto outcomes = check.measure(task(), programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
   CHECK(seen == std::vector<std::size_t>{0, 1});
   REQUIRE(outcomes.size() == 2);
   REQUIRE(outcomes[1].valid());
@@ -70,12 +69,10 @@ TEST_CASE("what is wrong with a program tells its fault") {
     schedule::ScheduleBuilder s(tiled().schedule().graph);
     s.reorder(2, {2, 0, 1});
     s.bind(2, 0, schedule::LoopKind::BlockX);
-    CHECK(
-        failure(loops::lower(s.schedule())) ==
-        Failure{
-            Fault::InvalidSchedule,
-            "kernel 'kernel': loop 'i' is bound to block_x inside of other loops or beside other work; make "
-            "it outermost"});
+    CHECK(failure(loops::lower(s.schedule())) ==
+          Failure{Fault::InvalidSchedule,
+                  "kernel 'kernel': loop 'i' is bound to block_x inside of other loops or beside other work; make "
+                  "it outermost"});
   }
   SUBCASE("memory outside a buffer") {
     change_statements(wrong.body, [](loops::Statement& s) {
@@ -93,8 +90,7 @@ TEST_CASE("what is wrong with a program tells its fault") {
     change_statements(wrong.body, [](loops::Statement& s) {
       if (s.op->name == "matmul") s.guards.front().extent = 12;
     });
-    CHECK(failure(wrong) ==
-          Failure{Fault::WrongResult, "output 'matmul': element 144 of 156 was never written"});
+    CHECK(failure(wrong) == Failure{Fault::WrongResult, "output 'matmul': element 144 of 156 was never written"});
   }
   SUBCASE("a wrong result") {
     change_statements(wrong.body, [](loops::Statement& s) {
@@ -116,12 +112,8 @@ TEST_CASE("data of tasks are kept up to a limit, those that were not asked for l
                               {{2, 2, 1, 1}, {1, 4, 1, 1}}, {{2, 2}}, {"A", "B"})
         .schedule();
   };
-  const auto task_of = [&](std::int64_t m) {
-    return program::make_task("matmul", rows(m).graph, gpu_target("V100"));
-  };
-  const auto passes = [&](std::int64_t m) {
-    return check.outcome(task_of(m), loops::lower(rows(m))).valid();
-  };
+  const auto task_of = [&](std::int64_t m) { return program::make_task("matmul", rows(m).graph, gpu_target("V100")); };
+  const auto passes = [&](std::int64_t m) { return check.outcome(task_of(m), loops::lower(rows(m))).valid(); };
   const auto data = [&](std::int64_t m) {
     return check.tasks->data_of(task_of(m), check.reference, check.task_cache_bytes);
   };

@@ -126,8 +126,8 @@ TEST_CASE("the same nest, the same latency, on any thread; the clock is charged"
 }
 
 TEST_CASE("one scalar loop by hand") {
-  // y[i] = x[i] + 1, 1000 floats: an addition (8) that hides all but a quarter of a load (8), a store (16) and a step of the
-  // loop (8) each.
+  // y[i] = x[i] + 1, 1000 floats: an addition (8) that hides all but a quarter of a load (8), a store (16) and a step
+  // of the loop (8) each.
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {1000});
   g->compute("y", {{"i", 1000}}, [&](auto i) { return x(i[0]) + program::Expr(1.0); });
@@ -139,8 +139,7 @@ TEST_CASE("one scalar loop by hand") {
   Target small = machine();
   small.l1_bytes = small.l2_bytes = small.l3_bytes = 1024;
   const std::int64_t bytes = 2 * 63 * 64;
-  CHECK(measurers::simulated::Machine(nest, small, {}).run() ==
-        in_core + (bytes / 2 + bytes + 2 * bytes) / 4);
+  CHECK(measurers::simulated::Machine(nest, small, {}).run() == in_core + (bytes / 2 + bytes + 2 * bytes) / 4);
 }
 
 /// y[i, c] = sum over four r of x[i + r - 3] * w[r, c], 64 places and 8 channels, with zeros before x that are inlined.
@@ -148,8 +147,7 @@ loops::LoopNest filtered(const std::function<void(ScheduleBuilder&)>& steps) {
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {64});
   const auto w = g->input("w", {4, 8});
-  const auto padded =
-      program::operators::pad(*g, x, {.before = {3}, .after = {0}, .value = 0, .name = "padded"});
+  const auto padded = program::operators::pad(*g, x, {.before = {3}, .after = {0}, .value = 0, .name = "padded"});
   g->reduce("y", {{"i", 64}, {"c", 8}}, {{"r", 4}}, program::Combiner::Sum,
             [&](auto i, auto r) { return padded(i[0] + r[0]) * w(r[0], i[1]); });
   ScheduleBuilder s(g);
@@ -171,15 +169,15 @@ TEST_CASE("padding that lanes share by hand: a branch for the interior, terms le
     s.reorder(3, {i[0], i[1], 2, 1});
     s.vectorize(3, 1);
   });
-  // The 256 updates wait for each other, 64 ticks each. Of those of 61 places nothing is asked; of the 12 of the first three
-  // places 6 have a zero for a factor, and all are asked, which hides behind what they wait for but for a quarter.
+  // The 256 updates wait for each other, 64 ticks each. Of those of 61 places nothing is asked; of the 12 of the first
+  // three places 6 have a zero for a factor, and all are asked, which hides behind what they wait for but for a
+  // quarter.
   const std::int64_t branches = 8 * 64, steps = 8 * (8 + 64 + 256), fill = 16 * 64;
   const std::int64_t interior = 256 * 64, boundary = 256 * 64 / 2 + 256 * 8 / 4;
   CHECK(ticks(nest) == branches + steps + fill + interior * 61 / 64 + boundary * 3 / 64);
 }
 
-TEST_CASE(
-    "padding that differs between lanes is computed by hand: a comparison and a choice in each vector") {
+TEST_CASE("padding that differs between lanes is computed by hand: a comparison and a choice in each vector") {
   const auto along_places = [](bool with_zeros) {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {67});
@@ -252,8 +250,8 @@ TEST_CASE("tensor instructions by hand") {
   const auto tiles = [&](std::int64_t rows, Columns columns) {
     return ticks(tile_product(rows, columns), {}, with(TensorUnit::AmxBf16));
   };
-  // Four steps (8) of a block of four products of 16 rows (16), which hide three quarters of loading two tiles of each factor
-  // (8 a line); four tiles (16 a line) are stored.
+  // Four steps (8) of a block of four products of 16 rows (16), which hide three quarters of loading two tiles of each
+  // factor (8 a line); four tiles (16 a line) are stored.
   const std::int64_t step = 8, block = 4 * (step + 4 * 16 * 16 + 4 * 16 * 8 / 4) + 4 * 16 * 16;
   CHECK(tiles(32, Columns::PackedAhead) == block);
   // 128 vectors of columns: two loads (8), a shuffle and a store (16), and 64 + 128 steps.
@@ -269,9 +267,9 @@ TEST_CASE("tensor instructions by hand") {
   small.l1_bytes = 16 << 10;
   CHECK(measurers::simulated::Machine(tile_product(32, Columns::PackedAhead), small, {}).run() ==
         (20 << 10) / 2 + (block - 4 * step) / 4 + 4 * step);
-  // 16 steps of eight products (8), which hide three quarters of eight broadcasts and one vector of columns (8); eight sums are
-  // loaded (8) and stored (16) once. Bytes with the same signs take a flip for each row, a subtraction (8) for each product
-  // and a product for each vector of columns.
+  // 16 steps of eight products (8), which hide three quarters of eight broadcasts and one vector of columns (8); eight
+  // sums are loaded (8) and stored (16) once. Bytes with the same signs take a flip for each row, a subtraction (8) for
+  // each product and a product for each vector of columns.
   const std::int64_t fill = 8 * 16;  // of the sums with zeros
   const auto rows = [&](program::ScalarType type) {
     return ticks(row_product(type), {}, with(TensorUnit::Avx512Vnni));
@@ -286,8 +284,7 @@ TEST_CASE("illegal nests fail as such") {
   const Task task = program::make_task("matmul", s.schedule().graph, machine());
   const std::vector<loops::LoopNest> nests{loops::lower(s.schedule())};
   std::size_t reported = 0;
-  const auto outcomes =
-      measurers::Simulated{}.measure(task, nests, [&](std::size_t, const Outcome&) { ++reported; });
+  const auto outcomes = measurers::Simulated{}.measure(task, nests, [&](std::size_t, const Outcome&) { ++reported; });
   REQUIRE(outcomes[0].failure() != nullptr);
   CHECK(outcomes[0].failure()->fault == Fault::InvalidSchedule);
   CHECK(outcomes[0].failure()->detail == "vectorized loop is not innermost");

@@ -45,9 +45,7 @@ simulated::Access access_with(std::int64_t row_stride, std::vector<loops::LoopVa
   buffer.origin = {program::IndexExpr(0), program::IndexExpr(0)};
   nest.variables = std::move(variables);
   nest.buffers = {buffer};
-  return {
-      0,
-      {program::IndexExpr::variable(0) * coefficients[0], program::IndexExpr::variable(0) * coefficients[1]}};
+  return {0, {program::IndexExpr::variable(0) * coefficients[0], program::IndexExpr::variable(0) * coefficients[1]}};
 }
 
 TEST_CASE("what a warp touches in banks and sectors") {
@@ -140,8 +138,7 @@ TEST_CASE("too few blocks leave multiprocessors idle; a block that fits nowhere 
 TEST_CASE("copies that run ahead hide their latency from a lone warp and take more shared memory") {
   const auto graph = program::operators::matmul_graph({.m = 32, .n = 32, .k = 4096});
   const auto time = [&](schedule::Pipelining how, const Target& target) {
-    ScheduleBuilder s =
-        test::tiled_on_gpu(graph, "matmul", {{1, 8, 1, 2}, {1, 8, 1, 2}}, {{1, 16}}, {"A", "B"}, 2);
+    ScheduleBuilder s = test::tiled_on_gpu(graph, "matmul", {{1, 8, 1, 2}, {1, 8, 1, 2}}, {{1, 16}}, {"A", "B"}, 2);
     s.pipeline(s.stage("matmul.local"), s.state().stages[s.stage("A.shared")].location.iter, how);
     return 1e6 * Simulated{}.latency(loops::lower(s.schedule()), target).count();
   };
@@ -163,8 +160,7 @@ TEST_CASE("what kernels hand on goes through device memory, whatever scope it ha
   // Partial sums of 4096 rows in 64 parts are written by one kernel and read by the next: 1 MiB each way.
   auto g = std::make_shared<program::ComputeGraph>();
   const auto x = g->input("x", {4096, 4096});
-  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum,
-            [&](auto i, auto r) { return x(i[0], r[0]); });
+  g->reduce("y", {{"i", 4096}}, {{"k", 4096}}, program::Combiner::Sum, [&](auto i, auto r) { return x(i[0], r[0]); });
   ScheduleBuilder s(g);
   const auto k = s.split(1, 1, {64});
   const auto partial = s.rfactor(1, k[1]);
@@ -199,8 +195,7 @@ TEST_CASE("instructions of warp groups are issued once for all of their columns,
   CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == 4 * 4);
 }
 
-TEST_CASE(
-    "a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
+TEST_CASE("a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
   const loops::LoopNest nest = loops::lower(test::product_as_by_hand().schedule());
   const double taken = Simulated{}.latency(nest, gpu_target("A100")).count();
   CHECK(taken > test::least_of_product_as_by_hand_s);
@@ -217,9 +212,7 @@ TEST_CASE("rows of fragments that begin in one bank are loaded one after the oth
   };
   // Banks take longest by far: what they take more of, the one block takes longer.
   constexpr simulated::Ticks dear = simulated::Ticks{1} << 20;
-  const auto steps = [&](std::int64_t padding) {
-    return (shared(padding, 2 * dear) - shared(padding, dear)) / dear;
-  };
+  const auto steps = [&](std::int64_t padding) { return (shared(padding, 2 * dear) - shared(padding, dear)) / dear; };
   // 4 warps, 16 products of four fragments of 512 bytes each: rows of 64 elements begin at multiples of 128 bytes.
   CHECK(steps(0) - steps(8) >= 7 * 4 * 16 * 4 * 512 / 128);
 }

@@ -104,8 +104,7 @@ TEST_CASE("committee: mean and deviation by hand") {
   CHECK(score == answer.score);
 
   // Weights of all members are one vector; writing through it takes effect.
-  CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) ==
-        std::vector<float>{1, 2, 6});
+  CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) == std::vector<float>{1, 2, 6});
   model.parameters()[2] = 3;
   CHECK(ask(model, x).score[0] == 2);
   CHECK(ask(model, x).deviation[0] == doctest::Approx(std::sqrt(2.0 / 3)));
@@ -167,11 +166,10 @@ TEST_CASE("committee: the same bits at any number of threads, and once kept") {
   CHECK_THROWS_AS(loaded.load(other_schema, 6), std::runtime_error);
   CHECK_THROWS_AS(loaded.load(cut, 5), std::runtime_error);
   Committee<Gbdt, 2> pair;
-  CHECK_THROWS_WITH_AS(
-      pair.load(other_size, 5),
-      "models::Committee::load: the file holds 3 members, this committee has 2; train the model "
-      "again or give the file that save wrote",
-      std::runtime_error);
+  CHECK_THROWS_WITH_AS(pair.load(other_size, 5),
+                       "models::Committee::load: the file holds 3 members, this committee has 2; train the model "
+                       "again or give the file that save wrote",
+                       std::runtime_error);
   CHECK(pair.members.empty());
   std::stringstream unfitted;
   pair.save(unfitted, 5);

@@ -45,9 +45,8 @@ TEST_CASE("gaussian process: two programs, by hand") {
   // x = 0, 2 becomes z = -1, 1, at distance 2. y - b = -1/2, 1/2. With l = 2 and noise 0.1 the matrix
   // (1.1, k; k, 1.1) has the eigenvalues 1.1 +- k, and y - b belongs to 1.1 - k.
   for (const Kernel kernel : {Kernel::Rbf, Kernel::Matern52}) {
-    const double k = kernel == Kernel::Rbf
-                         ? std::exp(-0.5)                                               // 0.6065
-                         : (1 + std::sqrt(5.0) + 5.0 / 3) * std::exp(-std::sqrt(5.0));  // 0.5240
+    const double k = kernel == Kernel::Rbf ? std::exp(-0.5)                                               // 0.6065
+                                           : (1 + std::sqrt(5.0) + 5.0 / 3) * std::exp(-std::sqrt(5.0));  // 0.5240
     GaussianProcess model{.kernel = kernel, .length_scale = 2, .noise = 0.1};
     model.fit(column({0, 2}), std::vector<float>{0, 1}, {});
     const Answer answer = ask(model, column({0, 1, 2, 1000}));
@@ -61,8 +60,8 @@ TEST_CASE("gaussian process: two programs, by hand") {
     CHECK(answer.deviation[3] > answer.deviation[1]);  // as far as it goes, 10 deviations
     CHECK(answer.deviation[3] == doctest::Approx(std::sqrt(signal)).epsilon(0.01));
     const double log_determinant = std::log(1.1 * 1.1 - k * k);
-    CHECK(model.learned.log_likelihood == doctest::Approx(-0.5 * (2 * std::log(signal) + log_determinant + 2 +
-                                                                  2 * std::log(2 * std::numbers::pi))));
+    CHECK(model.learned.log_likelihood ==
+          doctest::Approx(-0.5 * (2 * std::log(signal) + log_determinant + 2 + 2 * std::log(2 * std::numbers::pi))));
     CHECK(model.embed(column({2})).row(0)[0] == 0.5F);  // z / l
   }
 }
@@ -159,11 +158,10 @@ TEST_CASE("gaussian process: misuse is named, and too many programs") {
   const FeatureBatch x = column({1, 2, 3, 4});
   const std::vector<float> y{0, 0.5F, 0.2F, 1};
   GaussianProcess model{.most_programs = 3};
-  CHECK_THROWS_WITH_AS(
-      model.fit(x, y, {}),
-      "models::GaussianProcess::fit: 4 programs where most_programs = 3; raise it (time grows "
-      "with the cube) or set draw_when_more",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(model.fit(x, y, {}),
+                       "models::GaussianProcess::fit: 4 programs where most_programs = 3; raise it (time grows "
+                       "with the cube) or set draw_when_more",
+                       std::invalid_argument);
   model.draw_when_more = true;
   model.fit(x, y, {});
   CHECK(model.learned.labels.size() == 3);
@@ -175,8 +173,7 @@ TEST_CASE("gaussian process: misuse is named, and too many programs") {
   CHECK_THROWS_AS(model.predict(x, score), std::invalid_argument);
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1}, {}), std::invalid_argument);
   for (const GaussianProcess& wrong :
-       {GaussianProcess{.length_scale = -1}, GaussianProcess{.noise = -1},
-        GaussianProcess{.most_programs = 0},
+       {GaussianProcess{.length_scale = -1}, GaussianProcess{.noise = -1}, GaussianProcess{.most_programs = 0},
         GaussianProcess{.kernel = Kernel::Rbf, .length_scale = 1e9, .noise = 1e-30}}) {
     GaussianProcess copy = wrong;
     CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);

@@ -73,8 +73,7 @@ TEST_CASE("one tree of two leaves, by hand") {
   // y = 0, 0, 1, 1: the split after 2 gains 4/3 - 4/5 = 0.5333; leaves are -G / (H + 1): 0 / 3 and 2 / 3.
   const FeatureBatch x = column({1, 2, 3, 4});
   const std::vector<float> y{0, 0, 1, 1};
-  Gbdt model{
-      .rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
+  Gbdt model{.rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
   model.fit(x, y, {});
   const auto score = predicted(model, column({1, 2, 2.4F, 2.6F, 3, 100}));  // the threshold is 2.5
   CHECK(score[0] == 0);
@@ -190,8 +189,7 @@ TEST_CASE("trees see a share of the programs") {
   std::vector<float> y(1000);
   for (std::size_t p = 0; p < 500; ++p) y[p] = 1;
   const FeatureBatch x = column(std::vector<float>(1000, 1));
-  Gbdt model{
-      .rounds = 1, .learning_rate = 1, .lambda = 0, .objective = Objective::Squared, .program_share = 0.5F};
+  Gbdt model{.rounds = 1, .learning_rate = 1, .lambda = 0, .objective = Objective::Squared, .program_share = 0.5F};
   model.fit(x, y, {});
   const float mean = predicted(model, x)[0];
   CHECK(mean != 0.5F);
@@ -226,8 +224,7 @@ TEST_CASE("trees split on a share of the columns") {
 
 TEST_CASE("shares leave no trace of the number of threads") {
   const Session train = make_session(3000, 8);
-  Gbdt one{
-      .rounds = 10, .max_depth = 8, .gamma = 0, .program_share = 0.6F, .column_share = 0.4F, .threads = 1};
+  Gbdt one{.rounds = 10, .max_depth = 8, .gamma = 0, .program_share = 0.6F, .column_share = 0.4F, .threads = 1};
   Gbdt three = one;
   three.threads = 3;
   one.fit(train.x, train.y, train.group);
@@ -278,10 +275,8 @@ TEST_CASE("embedded: squared distances are shares of trees that part two program
   double ratio = 0;
   for (std::size_t p = 0; p + 1 < 300; ++p) {
     double parted = 0, distance = 0;
-    for (std::size_t t = 0; t < 64; ++t)
-      parted += leaves[p * 64 + t] != leaves[(p + 1) * 64 + t] ? 1.0 / 64 : 0.0;
-    for (std::size_t c = 0; c < 256; ++c)
-      distance += std::pow(static_cast<double>(e.row(p)[c] - e.row(p + 1)[c]), 2);
+    for (std::size_t t = 0; t < 64; ++t) parted += leaves[p * 64 + t] != leaves[(p + 1) * 64 + t] ? 1.0 / 64 : 0.0;
+    for (std::size_t c = 0; c < 256; ++c) distance += std::pow(static_cast<double>(e.row(p)[c] - e.row(p + 1)[c]), 2);
     CHECK(distance == doctest::Approx(parted).epsilon(0.45));  // five times sqrt(2 / 256)
     ratio += distance / parted / 299;
   }
@@ -437,9 +432,8 @@ TEST_CASE("misuse is named") {
        {Gbdt{.rounds = 0}, Gbdt{.max_depth = 0}, Gbdt{.max_depth = 16}, Gbdt{.learning_rate = 0},
         Gbdt{.learning_rate = 1.5F}, Gbdt{.min_child_weight = -1}, Gbdt{.gamma = -1}, Gbdt{.lambda = -1},
         Gbdt{.max_bins = 1}, Gbdt{.max_bins = 257}, Gbdt{.pairs_per_program = 0}, Gbdt{.quantile = 0},
-        Gbdt{.quantile = 1}, Gbdt{.positive_weight = 0}, Gbdt{.program_share = 0},
-        Gbdt{.program_share = 1.5F}, Gbdt{.column_share = 0},
-        Gbdt{.objective = Objective::LambdaRank, .early_stopping_rounds = 3}}) {
+        Gbdt{.quantile = 1}, Gbdt{.positive_weight = 0}, Gbdt{.program_share = 0}, Gbdt{.program_share = 1.5F},
+        Gbdt{.column_share = 0}, Gbdt{.objective = Objective::LambdaRank, .early_stopping_rounds = 3}}) {
     Gbdt copy = wrong;
     CHECK_THROWS_AS(copy.fit(x, y, {}), std::invalid_argument);
   }
@@ -477,8 +471,7 @@ TEST_CASE("a model that does not fit is refused and nothing changes") {
   refused(text, 8);  // another featurizer
   refused("", 7);
   refused("something else entirely", 7);
-  for (std::size_t length = 0; length < text.size(); length += 1 + text.size() / 40)
-    refused(text.substr(0, length), 7);
+  for (std::size_t length = 0; length < text.size(); length += 1 + text.size() / 40) refused(text.substr(0, length), 7);
 
   // One split of column 1 at 0.5: leaves 1 and 2.
   struct Parts {
@@ -506,17 +499,16 @@ TEST_CASE("a model that does not fit is refused and nothing changes") {
   x.append_program(std::vector<float>{9, 0.25F});
   x.append_program(std::vector<float>{9, 0.75F});
   CHECK(predicted(by_hand, x) == std::vector<float>{1, 2});
-  refused(Parts{.used = {2}}.file(), 7);        // no such column
-  refused(Parts{.left = {2, 1, 2}}.file(), 7);  // beyond the tree
-  refused(Parts{.left = {0, 1, 2}}.file(), 7);  // a circle
-  refused(Parts{.depth = {0}}.file(), 7);       // deeper than it says
-  refused(Parts{.depth = {1, 1}}.file(), 7);    // not as many as trees
+  refused(Parts{.used = {2}}.file(), 7);                                                      // no such column
+  refused(Parts{.left = {2, 1, 2}}.file(), 7);                                                // beyond the tree
+  refused(Parts{.left = {0, 1, 2}}.file(), 7);                                                // a circle
+  refused(Parts{.depth = {0}}.file(), 7);                                                     // deeper than it says
+  refused(Parts{.depth = {1, 1}}.file(), 7);                                                  // not as many as trees
   refused(Parts{.threshold = {0.5F, std::numeric_limits<float>::quiet_NaN(), 2}}.file(), 7);  // no number
   refused(Parts{.model = "models::Mlp"}.file(), 7);
   std::istringstream other(text);
-  CHECK_THROWS_WITH_AS(
-      model.load(other, 8),
-      "models::Gbdt::load: the model was trained on feature schema 7, but this featurizer has "
-      "8; train the model again or give the file that save wrote",
-      std::runtime_error);
+  CHECK_THROWS_WITH_AS(model.load(other, 8),
+                       "models::Gbdt::load: the model was trained on feature schema 7, but this featurizer has "
+                       "8; train the model again or give the file that save wrote",
+                       std::runtime_error);
 }

@@ -123,10 +123,9 @@ TEST_CASE("linear: misuse is named") {
   Linear model{.lambda = 0};
   const FeatureBatch x = programs({{1, 1}, {2, 2}, {3, 3}}, 2);
   const std::vector<float> y{0, 0.5F, 1};
-  CHECK_THROWS_WITH_AS(
-      model.fit(x, y, {}),
-      "models::Linear::fit: lambda = 0, but columns depend on each other; choose lambda above 0",
-      std::invalid_argument);
+  CHECK_THROWS_WITH_AS(model.fit(x, y, {}),
+                       "models::Linear::fit: lambda = 0, but columns depend on each other; choose lambda above 0",
+                       std::invalid_argument);
   model.lambda = 1e-3;
   model.fit(x, y, {});
   std::vector<float> score(1);

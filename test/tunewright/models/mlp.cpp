@@ -67,23 +67,19 @@ TEST_CASE("every loss teaches") {
   for (const auto loss :
        {nn::Loss::Pairwise, nn::Loss::MeanSquared, nn::Loss::WeightedMeanSquared, nn::Loss::Quantile}) {
     CAPTURE(static_cast<int>(loss));
-    Mlp model{.hidden = 16,
-              .training = {.loss = loss, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
+    Mlp model{.hidden = 16, .training = {.loss = loss, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
     model.fit(train.x, train.y, train.group);
     CHECK(test::accuracy(model, held_out) > 0.8);
   }
-  Mlp by_task{
-      .hidden = 16,
-      .training = {.across_tasks = false, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
+  Mlp by_task{.hidden = 16,
+              .training = {.across_tasks = false, .epochs = 30, .batch_programs = 64, .learning_rate = 5e-3F}};
   by_task.fit(train.x, train.y, train.group);
   CHECK(test::accuracy(by_task, held_out) > 0.8);
 }
 
 TEST_CASE("options out of range are refused by name") {
   const auto lesson = test::make_lesson(4, 1);
-  const auto refused = [&](Mlp model) {
-    return test::refusal([&] { model.fit(lesson.x, lesson.y, lesson.group); });
-  };
+  const auto refused = [&](Mlp model) { return test::refusal([&] { model.fit(lesson.x, lesson.y, lesson.group); }); };
   CHECK(refused({.hidden = 0}).find("models::Mlp: hidden is 0") == 0);
   CHECK(refused({.dropout = 1}).find("dropout") != std::string::npos);
   CHECK(refused({.training = {.quantile = 1}}).find("quantile") != std::string::npos);

@@ -18,9 +18,8 @@ static_assert(FineTunableCostModel<PatternAware> && EmbeddingCostModel<PatternAw
 
 TEST_CASE("learns, with rows of both kinds") {
   const auto train = test::make_lesson(400, 1), held_out = test::make_lesson(200, 2);
-  PatternAware model{.hidden = 32,
-                     .dataflow_columns = 1,
-                     .training = {.epochs = 40, .batch_programs = 100, .learning_rate = 3e-3F}};
+  PatternAware model{
+      .hidden = 32, .dataflow_columns = 1, .training = {.epochs = 40, .batch_programs = 100, .learning_rate = 3e-3F}};
   model.fit(train.x, train.y, train.group);
   CHECK(test::accuracy(model, held_out) > 0.8);
 }

@@ -27,9 +27,7 @@ struct Counting {
     for (float& one : score) one = 1000.0F + static_cast<float>(pass);
     score[1] = -infinity;
   }
-  void fit(const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) {
-    fitted_with = dropout;
-  }
+  void fit(const FeatureBatch&, std::span<const float>, std::span<const std::uint32_t>) { fitted_with = dropout; }
 };
 
 using Model = models::WithDropout<Counting>;

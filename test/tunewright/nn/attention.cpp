@@ -68,8 +68,8 @@ TEST_CASE("gradient of self-attention") {
   CHECK(harness.error(
             13, [&] { attention.forward(harness.parameters.data(), harness.x, offsets, t, harness.y); },
             [&] {
-              attention.backward(harness.parameters.data(), harness.gradient.data(), harness.x, offsets, t,
-                                 harness.dy, harness.dx);
+              attention.backward(harness.parameters.data(), harness.gradient.data(), harness.x, offsets, t, harness.dy,
+                                 harness.dx);
             }) < 1e-8);
 }
 
@@ -82,8 +82,8 @@ TEST_CASE("gradient of the repeated read-out") {
   CHECK(harness.error(
             4, [&] { read_out.forward(harness.parameters.data(), harness.x, offsets, t, harness.y); },
             [&] {
-              read_out.backward(harness.parameters.data(), harness.gradient.data(), harness.x, offsets, t,
-                                harness.dy, harness.dx);
+              read_out.backward(harness.parameters.data(), harness.gradient.data(), harness.x, offsets, t, harness.dy,
+                                harness.dx);
             }) < 1e-8);
   CHECK_THROWS_AS(nn::ReadOut(layout, "s", 6, 4, 2), std::invalid_argument);
 }

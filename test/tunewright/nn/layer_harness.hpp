@@ -24,8 +24,7 @@ struct LayerHarness {
   nn::Numbers<double> parameters, gradient;
   std::size_t counted = 0;
 
-  LayerHarness(const nn::ParameterLayout& layout, std::size_t rows, std::size_t columns,
-               std::size_t real_rows)
+  LayerHarness(const nn::ParameterLayout& layout, std::size_t rows, std::size_t columns, std::size_t real_rows)
       : x(rows, columns), parameters(layout.size()), gradient(layout.size(), 0.0) {
     fill_random({x.data(), x.size()}, 1);
     std::fill(x.row(real_rows), x.row(rows), 0.0);

@@ -39,8 +39,7 @@ TEST_CASE("gradients of linear layers and residual blocks") {
     CHECK(harness.error(
               16, [&] { linear.forward(harness.parameters.data(), harness.x, harness.y); },
               [&] {
-                linear.backward(harness.parameters.data(), harness.gradient.data(), harness.x, harness.dy,
-                                &harness.dx);
+                linear.backward(harness.parameters.data(), harness.gradient.data(), harness.x, harness.dy, &harness.dx);
               }) < 1e-8);
   }
   nn::ParameterLayout layout;
@@ -51,8 +50,8 @@ TEST_CASE("gradients of linear layers and residual blocks") {
             16, [&] { residual.forward(harness.parameters.data(), harness.x, active, harness.y); },
             [&] {
               harness.dx = harness.dy;
-              residual.backward(harness.parameters.data(), harness.gradient.data(), harness.x, active,
-                                harness.dx, scratch);
+              residual.backward(harness.parameters.data(), harness.gradient.data(), harness.x, active, harness.dx,
+                                scratch);
             }) < 1e-8);
 }
 
@@ -79,8 +78,8 @@ TEST_CASE("products of float matrices of any shape are exact on small whole numb
     std::size_t m, n, k;
   };
   for (const auto [m, n, k] :
-       {Shape{14, 32, 16}, Shape{29, 70, 33}, Shape{16, 16, 300}, Shape{3, 100, 20}, Shape{1, 40, 8},
-        Shape{5, 1, 30}, Shape{15, 17, 513}, Shape{8, 8, 32}, Shape{14, 32, 0}}) {
+       {Shape{14, 32, 16}, Shape{29, 70, 33}, Shape{16, 16, 300}, Shape{3, 100, 20}, Shape{1, 40, 8}, Shape{5, 1, 30},
+        Shape{15, 17, 513}, Shape{8, 8, 32}, Shape{14, 32, 0}}) {
     const nn::Matrix<float> a = whole_numbers(m, k, 1), b = whole_numbers(k, n, 3);
     const nn::Matrix<float> a_t = transposed(a), b_t = transposed(b);
     nn::Matrix<float> out(m, n), sum(m, n), sum_t(m, n), replaced(m, n);
@@ -94,8 +93,8 @@ TEST_CASE("products of float matrices of any shape are exact on small whole numb
       for (std::size_t j = 0; j < n; ++j) {
         float expected = 0;
         for (std::size_t l = 0; l < k; ++l) expected += a.row(i)[l] * b.row(l)[j];
-        wrong += out.row(i)[j] != expected || replaced.row(i)[j] != expected ||
-                 sum.row(i)[j] != expected + 5 || sum_t.row(i)[j] != expected + 5;
+        wrong += out.row(i)[j] != expected || replaced.row(i)[j] != expected || sum.row(i)[j] != expected + 5 ||
+                 sum_t.row(i)[j] != expected + 5;
       }
     }
     CAPTURE(m);
@@ -218,9 +217,7 @@ TEST_CASE("input is divided by the largest magnitude, and nothing is beyond four
   nn::Matrix<float> rows;
   std::vector<std::uint32_t> offsets;
   const std::vector<std::uint32_t> chosen{1, 0};
-  nn::gather(
-      nn::Programs{&x, chosen, &scale}, 1, 2, [](std::span<const float> r) { return r[0] >= 2; }, rows,
-      offsets);
+  nn::gather(nn::Programs{&x, chosen, &scale}, 1, 2, [](std::span<const float> r) { return r[0] >= 2; }, rows, offsets);
   CHECK(offsets == std::vector<std::uint32_t>{0, 1, 2});
   CHECK(rows.rows() == 16);
   CHECK(rows.row(0)[0] == 0.125F);

@@ -100,8 +100,7 @@ TEST_CASE("gradients against finite differences") {
       CAPTURE(static_cast<int>(loss));
       const nn::Training training{.loss = loss, .quantile = 0.3F, .across_tasks = across};
       const auto value = of(training, score, y, group);
-      CHECK(test::gradient_error(score, value.gradient, [&] { return of(training, score, y, group).loss; }) <
-            1e-8);
+      CHECK(test::gradient_error(score, value.gradient, [&] { return of(training, score, y, group).loss; }) < 1e-8);
     }
   }
 }

@@ -56,15 +56,13 @@ TEST_CASE("the second half of a bidirectional one is the first on rows turned ro
   const nn::BidirectionalLstm both(layout, "b", 3, 4);
   test::LayerHarness harness(layout, 16, 3, 9);
   const std::size_t half = layout.size() / 2;
-  std::copy_n(harness.parameters.begin(), half,
-              harness.parameters.begin() + static_cast<std::ptrdiff_t>(half));
+  std::copy_n(harness.parameters.begin(), half, harness.parameters.begin() + static_cast<std::ptrdiff_t>(half));
   nn::TimeOrder order;
   order.set(std::vector<std::uint32_t>{0, 9});
   nn::BidirectionalLstm::Trace<double> t;
   both.forward(harness.parameters.data(), harness.x, order, t, harness.y);
   const nn::Matrix<double> straight = harness.y;
-  for (std::size_t r = 0; r < 4; ++r)
-    std::swap_ranges(harness.x.row(r), harness.x.row(r + 1), harness.x.row(8 - r));
+  for (std::size_t r = 0; r < 4; ++r) std::swap_ranges(harness.x.row(r), harness.x.row(r + 1), harness.x.row(8 - r));
   both.forward(harness.parameters.data(), harness.x, order, t, harness.y);
   for (std::size_t r = 0; r < 9; ++r)
     for (std::size_t c = 0; c < 4; ++c)
@@ -81,7 +79,7 @@ TEST_CASE("gradient of a bidirectional layer over ragged rows") {
   CHECK(harness.error(
             9, [&] { both.forward(harness.parameters.data(), harness.x, order, t, harness.y); },
             [&] {
-              both.backward(harness.parameters.data(), harness.gradient.data(), harness.x, order, t,
-                            harness.dy, harness.dx);
+              both.backward(harness.parameters.data(), harness.gradient.data(), harness.x, order, t, harness.dy,
+                            harness.dx);
             }) < 1e-8);
 }

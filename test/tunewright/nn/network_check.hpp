@@ -44,8 +44,7 @@ struct RandomLesson {
 
 /// Relative error of the gradient of a whole network, over several shards, with and without dropout.
 template <class Network>
-double network_gradient_error(const Network& network, std::size_t programs, std::size_t every,
-                              float dropout) {
+double network_gradient_error(const Network& network, std::size_t programs, std::size_t every, float dropout) {
   RandomLesson random(network.columns(), programs, network.heads());
   // A smooth loss: ranks jump when scores cross.
   nn::Training training{.loss = nn::Loss::MeanSquared};

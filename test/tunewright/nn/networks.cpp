@@ -15,8 +15,7 @@ TEST_CASE("as many parameters as published") {
   CHECK(nn::PatternNetwork<double>(1 + 174 + 23, 23, 256, 1).layout().size() == 417'409);
   CHECK(nn::PrimitiveNetwork<double>(22, 256, 8, 1).layout().size() == 610'369);
   // 174 d + d; 2 ways of 4 d (in + d + 1), in = d, 2 d, 2 d; 8 d^2 + 4 d; d + 1, with d = 128
-  CHECK(nn::BiLstmNetwork<double>(174, {}, 1).layout().size() ==
-        22'400 + 8 * 128 * (257 + 2 * 385) + 131'584 + 129);
+  CHECK(nn::BiLstmNetwork<double>(174, {}, 1).layout().size() == 22'400 + 8 * 128 * (257 + 2 * 385) + 131'584 + 129);
 }
 
 TEST_CASE("gradients of whole networks") {

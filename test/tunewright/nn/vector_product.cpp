@@ -50,7 +50,8 @@ struct Stored {
   std::vector<float> values;  // what lies between rows is no number and must not be read
 };
 
-/// Largest difference from the product of doubles, which Eigen computes; infinite where memory beside `out` was written.
+/// Largest difference from the product of doubles, which Eigen computes; infinite where memory beside `out` was
+/// written.
 double error(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool transpose_b, bool add) {
   Rng rng(m * 10007 + n * 101 + k);
   const Stored a(m, k, transpose_a, rng), b(k, n, transpose_b, rng);

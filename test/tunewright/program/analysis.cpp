@@ -48,8 +48,8 @@ TEST_CASE("operations are counted as Ansor counts them") {
   CHECK(flops(net.graph.op(net.activated.id)) == 48);
   CHECK(flops(net.graph) == 2 * 8 * 4 * 6 + 48 + 48);
   // ResNet-50's 3x3 convolution at 28x28: 2 * 28 * 28 * 128 * 9 * 128; selecting the padding costs nothing.
-  const auto conv = op::conv2d_graph(
-      {.height = 28, .width = 28, .in_channels = 128, .out_channels = 128, .kernel = 3, .padding = 1});
+  const auto conv =
+      op::conv2d_graph({.height = 28, .width = 28, .in_channels = 128, .out_channels = 128, .kernel = 3, .padding = 1});
   CHECK(flops(*conv) == 231211008.0);
   // A row of n: n maxima, n differences (exp is free), n additions, n divisions.
   CHECK(flops(*op::softmax_graph({.rows = 2, .columns = 10})) == 2 * (10 + 10 + 10 + 10));
@@ -58,15 +58,13 @@ TEST_CASE("operations are counted as Ansor counts them") {
 TEST_CASE("a select costs its condition and its dearer branch") {
   ComputeGraph graph;
   const Tensor x = graph.input("x", {10});
-  graph.compute("y", {{"i", 10}},
-                [&](auto i) { return select(x(i[0]) + 1 < 0.0, x(i[0]) * 2 + 1, x(i[0]) * 3); });
+  graph.compute("y", {{"i", 10}}, [&](auto i) { return select(x(i[0]) + 1 < 0.0, x(i[0]) * 2 + 1, x(i[0]) * 3); });
   CHECK(flops(graph) == 10 * (1 + 2));
 }
 
 TEST_CASE("bytes are those of inputs, constants and outputs") {
   CHECK(bytes(*op::matmul_graph({.m = 4, .n = 5, .k = 6})) == 4 * (4 * 6 + 6 * 5 + 4 * 5));
-  CHECK(bytes(*op::matmul_graph({.m = 4, .n = 5, .k = 6, .type = ScalarType::Float64})) ==
-        8 * (24 + 30 + 20));
+  CHECK(bytes(*op::matmul_graph({.m = 4, .n = 5, .k = 6, .type = ScalarType::Float64})) == 8 * (24 + 30 + 20));
   CHECK(bytes(DenseRelu().graph) == 4 * (8 * 4 + 4 * 6 + 6 + 8 * 6));
 }
 
@@ -74,8 +72,7 @@ TEST_CASE("reads are grouped by tensor, equal ones once") {
   ComputeGraph graph;
   const Tensor x = graph.input("x", {10});
   const Tensor y = graph.input("y", {10});
-  const Tensor z =
-      graph.compute("z", {{"i", 8}}, [&](auto i) { return y(i[0]) + x(i[0]) * x(i[0] + 1) * x(i[0]); });
+  const Tensor z = graph.compute("z", {{"i", 8}}, [&](auto i) { return y(i[0]) + x(i[0]) * x(i[0] + 1) * x(i[0]); });
   const std::vector<Reads> reads = reads_of(graph.op(z.id));
   REQUIRE(reads.size() == 2);
   CHECK(reads[0].tensor == y.id);
@@ -185,8 +182,7 @@ TEST_CASE("a task takes hash and operation count from its graph") {
 TEST_CASE("tasks that compute nothing or count for nothing are refused") {
   const auto graph = op::matmul_graph({.m = 4, .n = 5, .k = 6});
   CHECK_THROWS_WITH_AS((void)make_task("t", nullptr, {}),
-                       "task 't' computes nothing; give it a graph with at least one operator",
-                       std::invalid_argument);
+                       "task 't' computes nothing; give it a graph with at least one operator", std::invalid_argument);
   CHECK_THROWS_AS((void)make_task("t", std::make_shared<ComputeGraph>(), {}), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)make_task("t", graph, {}, 0),
                        "task 't' has weight 0.000000; give the number of its occurrences, which is positive",

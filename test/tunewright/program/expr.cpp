@@ -15,8 +15,7 @@ using namespace tunewright::program;
 
 std::string text(const Expr& e) {
   return to_text(
-      e, [](TensorId id) { return std::string(1, "AB"[id]); },
-      [](Var v) { return std::string(1, "ijk"[v]); });
+      e, [](TensorId id) { return std::string(1, "AB"[id]); }, [](Var v) { return std::string(1, "ijk"[v]); });
 }
 std::uint64_t hash(const Expr& e) {
   tunewright::StableHash h;
@@ -88,9 +87,7 @@ TEST_CASE("index substitution reaches loads and index values") {
   const Expr e = load(0, ScalarType::Float32, {i * 4 + j, j}) * cast(index_value(j + 1), ScalarType::Float32);
   const Expr replaced = substitute_indices(
       e, [](Var v) { return v == 1 ? IndexExpr::variable(2) + 1 : IndexExpr::variable(v); },
-      [](Var) {
-        return Range{0, 9};
-      });
+      [](Var) { return Range{0, 9}; });
   CHECK(text(replaced) == "A[4*i + k + 1, k + 1] * float32((k + 2))");
 }
 

@@ -29,9 +29,7 @@ ComputeGraph matmul_relu(std::int64_t m, std::int64_t n, std::int64_t k, const s
   return graph;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -84,8 +82,7 @@ TEST_CASE("combiners start from their identity") {
 TEST_CASE("a scalar result has no axes") {
   ComputeGraph graph;
   const Tensor a = graph.input("A", {4});
-  const Tensor total =
-      graph.reduce("total", {}, {{"k", 4}}, Combiner::Sum, [&](auto, auto r) { return a(r[0]); });
+  const Tensor total = graph.reduce("total", {}, {{"k", 4}}, Combiner::Sum, [&](auto, auto r) { return a(r[0]); });
   CHECK(total.shape.empty());
   CHECK(graph.op(total.id).elements() == 1);
 }
@@ -95,35 +92,22 @@ TEST_CASE("what cannot be an operator is refused with the value and the remedy")
   const Tensor a = graph.input("A", {4, 2});
   CHECK(contains(refusal([&] { graph.input("Z", {3, 0}); }), "'Z': axis 'd1' has extent 0"));
   CHECK(contains(refusal([&] { graph.constant("Z", {-5}); }), "extent -5; extents must be at least 1"));
-  CHECK(contains(refusal([&] {
-                   graph.input("Z", {std::int64_t{1} << 30, std::int64_t{1} << 24});
-                 }),
+  CHECK(contains(refusal([&] { graph.input("Z", {std::int64_t{1} << 30, std::int64_t{1} << 24}); }),
                  "axis 'd1' has extent 16777216, which makes more than 2^53 iterations"));
   CHECK(ComputeGraph().input("Y", {std::int64_t{1} << 30, std::int64_t{1} << 23}).shape.size() == 2);
   CHECK(contains(refusal([&] { (void)a(0); }), "rank 2 was read with 1 indices"));
-  CHECK(
-      contains(refusal([&] {
-                 graph.compute("o", {{"i", 4}}, [](auto i) { return load(9, ScalarType::Float32, {i[0]}); });
-               }),
-               "reads tensor 9 which is not in this graph"));
-  CHECK(
-      contains(refusal([&] {
-                 graph.compute("o", {{"i", 4}}, [](auto i) { return load(0, ScalarType::Float32, {i[0]}); });
-               }),
-               "of rank 2 with 1 indices"));
   CHECK(contains(
-      refusal([&] {
-        graph.compute("o", {{"i", 4}}, [](auto i) { return load(0, ScalarType::Float64, {i[0], 0}); });
-      }),
+      refusal([&] { graph.compute("o", {{"i", 4}}, [](auto i) { return load(9, ScalarType::Float32, {i[0]}); }); }),
+      "reads tensor 9 which is not in this graph"));
+  CHECK(contains(
+      refusal([&] { graph.compute("o", {{"i", 4}}, [](auto i) { return load(0, ScalarType::Float32, {i[0]}); }); }),
+      "of rank 2 with 1 indices"));
+  CHECK(contains(
+      refusal([&] { graph.compute("o", {{"i", 4}}, [](auto i) { return load(0, ScalarType::Float64, {i[0], 0}); }); }),
       "of type float32 as float64"));
-  CHECK(contains(refusal([&] {
-                   graph.compute("o", {{"i", 4}}, [&](auto) { return a(IndexExpr::variable(1), 0); });
-                 }),
+  CHECK(contains(refusal([&] { graph.compute("o", {{"i", 4}}, [&](auto) { return a(IndexExpr::variable(1), 0); }); }),
                  "uses variable 1 but it has 1 axes"));
-  CHECK(contains(refusal([&] {
-                   graph.compute("o", {{"i", 4}}, [](auto) { return Expr(); });
-                 }),
-                 "needs a body"));
+  CHECK(contains(refusal([&] { graph.compute("o", {{"i", 4}}, [](auto) { return Expr(); }); }), "needs a body"));
   CHECK(contains(refusal([&] {
                    graph.reduce("o", {{"i", 4}}, {{"k", 2}}, Combiner::None,
                                 [&](auto i, auto r) { return a(i[0], r[0]); });

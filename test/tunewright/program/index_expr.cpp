@@ -88,12 +88,8 @@ TEST_CASE("an expression can be added to itself") {
 
 TEST_CASE("quotients and remainders simplify with the ranges of the variables") {
   const auto range_of = below<3>({8, 4, 3});
-  const auto quotient = [&](const IndexExpr& e, std::int64_t d) {
-    return IndexExpr::quotient(e, d, range_of);
-  };
-  const auto remainder = [&](const IndexExpr& e, std::int64_t d) {
-    return IndexExpr::remainder(e, d, range_of);
-  };
+  const auto quotient = [&](const IndexExpr& e, std::int64_t d) { return IndexExpr::quotient(e, d, range_of); };
+  const auto remainder = [&](const IndexExpr& e, std::int64_t d) { return IndexExpr::remainder(e, d, range_of); };
   CHECK(quotient(i * 4 + j, 4) == i);
   CHECK(remainder(i * 4 + j, 4) == j);
   CHECK(quotient(i * 8 + j, 4) == i * 2);
@@ -135,12 +131,8 @@ TEST_CASE("random expressions: value, range, substitution and hash agree with br
     const Range range = e.range(below(extents));
     // i = 2*a + b with a < 3 and b < 2, c in place of k, j stays.
     const IndexExpr replaced = e.substitute(
-        [](Var v) {
-          return v == 0 ? IndexExpr::variable(0) * 2 + IndexExpr::variable(3) : IndexExpr::variable(v);
-        },
-        [](Var v) {
-          return Range{0, std::array<std::int64_t, 4>{3, 5, 4, 2}[v] - 1};
-        });
+        [](Var v) { return v == 0 ? IndexExpr::variable(0) * 2 + IndexExpr::variable(3) : IndexExpr::variable(v); },
+        [](Var v) { return Range{0, std::array<std::int64_t, 4>{3, 5, 4, 2}[v] - 1}; });
     bool values_agree = true;
     bool in_range = true;
     bool substituted = true;

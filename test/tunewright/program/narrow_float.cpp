@@ -44,10 +44,9 @@ TEST_CASE("bfloat16 has the upper half of the bits of a binary32") {
 }
 
 TEST_CASE("of two equally near numbers the even one is taken") {
-  CHECK(through<Half>(1 + 0x1p-11) == 1);            // between 1 and 1 + 2^-10
-  CHECK(through<Half>(1 + 0x3p-11) == 1 + 0x2p-10);  // between odd 1 + 2^-10 and even 1 + 2^-9
-  CHECK(through<Half>(1 + 0x1p-11 + 0x1p-50) ==
-        1 + 0x1p-10);  // beyond the middle, if only by a double's last bits
+  CHECK(through<Half>(1 + 0x1p-11) == 1);                      // between 1 and 1 + 2^-10
+  CHECK(through<Half>(1 + 0x3p-11) == 1 + 0x2p-10);            // between odd 1 + 2^-10 and even 1 + 2^-9
+  CHECK(through<Half>(1 + 0x1p-11 + 0x1p-50) == 1 + 0x1p-10);  // beyond the middle, if only by a double's last bits
   CHECK(through<Half>(2049) == 2048);
   CHECK(through<Half>(2051) == 2052);
   CHECK(through<BFloat>(257) == 256);
@@ -56,8 +55,7 @@ TEST_CASE("of two equally near numbers the even one is taken") {
   CHECK(through<BFloat>(1 + 0x1p-8 + 0x1p-50) == 1 + 0x1p-7);
 }
 
-TEST_CASE(
-    "subnormal numbers keep their steps, and what is below half of the smallest is zero with its sign") {
+TEST_CASE("subnormal numbers keep their steps, and what is below half of the smallest is zero with its sign") {
   CHECK(through<Half>(0x1.8p-24) == 0x1p-23);  // tie between 1 and 2 steps: even
   CHECK(through<Half>(0x1p-25) == 0);          // tie between 0 and 1 step
   CHECK(through<Half>(0x1.001p-25) == 0x1p-24);

@@ -53,9 +53,8 @@ TEST_CASE("integers wrap around, whatever overflowed") {
   CHECK(rounded(256, ScalarType::UInt8) == 0);
   CHECK(rounded(-1, ScalarType::UInt8) == 255);
   CHECK(rounded(0x1p31, ScalarType::Int32) == -0x1p31);
-  CHECK(rounded(-7.0 / 2, ScalarType::Int8) == -3);  // quotients lose their fraction
-  CHECK(product(0x7fffffff, 0x7fffffff, ScalarType::Int32) ==
-        1);  // (2^31 - 1)^2 = 2^62 - 2^32 + 1, modulo 2^32
+  CHECK(rounded(-7.0 / 2, ScalarType::Int8) == -3);                // quotients lose their fraction
+  CHECK(product(0x7fffffff, 0x7fffffff, ScalarType::Int32) == 1);  // (2^31 - 1)^2 = 2^62 - 2^32 + 1, modulo 2^32
   CHECK(product(-128, -128, ScalarType::Int8) == 0);
 }
 

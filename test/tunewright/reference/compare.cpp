@@ -79,8 +79,7 @@ TEST_CASE("sampled comparison reports the place in the whole tensor") {
 
 TEST_CASE("different shapes are refused") {
   CHECK_THROWS_WITH_AS((void)compare(array({1, 2}), array({1, 2, 3, 4})),
-                       "arrays of 2 and 4 elements were compared; give both the same shape",
-                       std::invalid_argument);
+                       "arrays of 2 and 4 elements were compared; give both the same shape", std::invalid_argument);
 }
 
 TEST_CASE(
@@ -120,8 +119,8 @@ TEST_CASE("tolerances of 16-bit types count the roundings to them alone") {
   const auto wide = op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16});
   CHECK(bound(*wide, 2) == doctest::Approx(single));
   // Rounded at each of 100 steps, and once for the product.
-  const auto narrow = op::matmul_graph(
-      {.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  const auto narrow =
+      op::matmul_graph({.m = 2, .n = 2, .k = 100, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
   CHECK(bound(*narrow, 2) == doctest::Approx(0x1p-10 * 4 * 102).epsilon(1e-3));
   // A result rounded to bfloat16, summed again in float32.
   ComputeGraph chain;
@@ -168,8 +167,8 @@ TEST_CASE("inputs are a function of graph and seed, in range, with exact values 
   const auto values = one[0].elements<float>();
   CHECK(*std::min_element(values.begin(), values.end()) >= -1);
   CHECK(*std::max_element(values.begin(), values.end()) <= 1);
-  const auto exact = std::count_if(values.begin(), values.end(),
-                                   [](float v) { return v == 0 || v == 1 || v == -1 || v == 0.5F; });
+  const auto exact =
+      std::count_if(values.begin(), values.end(), [](float v) { return v == 0 || v == 1 || v == -1 || v == 0.5F; });
   CHECK(exact > 4096 / 32);
   CHECK(exact < 4096 / 8);
   const auto integers = one[2].elements<std::int32_t>();

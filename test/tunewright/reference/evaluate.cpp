@@ -60,8 +60,8 @@ TEST_CASE("arrays convert on the way in and know their type") {
   CHECK(static_cast<const std::int32_t*>(a.data())[5] == -2);
   CHECK(a == a);
   CHECK_FALSE(a == Array(ScalarType::Int32, {2, 3}));
-  CHECK_THROWS_WITH_AS((void)a.elements<float>(),
-                       "an array of int32 was asked for as another type; use its own", std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)a.elements<float>(), "an array of int32 was asked for as another type; use its own",
+                       std::invalid_argument);
   Array half(ScalarType::Float16, {2});
   half.set(1, 0.1);
   CHECK(half.size_in_bytes() == 4);
@@ -125,15 +125,14 @@ TEST_CASE("products of bytes are summed in int32, those of 16-bit numbers in flo
     }
     return evaluate(*graph, std::move(tensors))[2];
   };
-  const auto bytes =
-      op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
+  const auto bytes = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
   const Array sum = evaluated(bytes, {255, 255}, {-128, -128});
   CHECK(sum.type() == ScalarType::Int32);
   CHECK(sum.get(0) == -65280);
   const auto halves = op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16});
   CHECK(evaluated(halves, {1, 2048}, {1, 1}).get(0) == 2049);
-  const auto narrow = op::matmul_graph(
-      {.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
+  const auto narrow =
+      op::matmul_graph({.m = 1, .n = 1, .k = 2, .type = ScalarType::Float16, .accumulator = ScalarType::Float16});
   CHECK(evaluated(narrow, {1, 2048}, {1, 1}).get(0) == 2048);
 }
 
@@ -151,8 +150,7 @@ TEST_CASE("combiners, with the longest axis in any place") {
   ComputeGraph graph;
   const Tensor x = graph.input("x", {2, 3, 2});
   for (const Combiner combiner : {Combiner::Sum, Combiner::Product, Combiner::Max, Combiner::Min}) {
-    graph.reduce("r", {{"j", 3}}, {{"i", 2}, {"k", 2}}, combiner,
-                 [&](auto s, auto r) { return x(r[0], s[0], r[1]); });
+    graph.reduce("r", {{"j", 3}}, {{"i", 2}, {"k", 2}}, combiner, [&](auto s, auto r) { return x(r[0], s[0], r[1]); });
   }
   Tensors tensors(5);
   tensors[0] = Array(ScalarType::Float32, {2, 3, 2});
@@ -228,14 +226,11 @@ TEST_CASE("the number of threads does not change the result") {
 TEST_CASE("inputs that do not belong to the graph are refused") {
   ComputeGraph graph;
   op::relu(graph, graph.input("x", {2, 3}));
-  CHECK_THROWS_WITH_AS(
-      (void)evaluate(graph, Tensors(1)),
-      "1 arrays were given for a graph of 2 tensors; give one a tensor, as random_inputs does",
-      std::invalid_argument);
-  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float32, {3, 2}), Array()}),
-                  std::invalid_argument);
-  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float64, {2, 3}), Array()}),
-                  std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)evaluate(graph, Tensors(1)),
+                       "1 arrays were given for a graph of 2 tensors; give one a tensor, as random_inputs does",
+                       std::invalid_argument);
+  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float32, {3, 2}), Array()}), std::invalid_argument);
+  CHECK_THROWS_AS((void)evaluate(graph, {Array(ScalarType::Float64, {2, 3}), Array()}), std::invalid_argument);
   const std::vector<std::int64_t> outside{6};
   const Tensors inputs = random_inputs(graph, Rng(1));
   CHECK_THROWS_WITH_AS((void)evaluate_at(graph, inputs, 1, outside),
@@ -282,7 +277,6 @@ TEST_CASE("a few dot products of a large matrix product cost only themselves") {
   const std::vector<std::int64_t> points{0, 2048 * 2048 - 1};
   const std::vector<double> values = evaluate_at(*graph, inputs, 2, points);
   double corner = 0;
-  for (std::size_t k = 0; k < 2048; ++k)
-    corner += inputs[0].get(2047 * 2048 + k) * inputs[1].get(k * 2048 + 2047);
+  for (std::size_t k = 0; k < 2048; ++k) corner += inputs[0].get(2047 * 2048 + k) * inputs[1].get(k * 2048 + 2047);
   CHECK(values[1] == doctest::Approx(corner));
 }

@@ -23,15 +23,12 @@ TEST_CASE("arrays survive the way through xtensor") {
 
   const xt::xarray<std::uint8_t> bytes{1, 0, 1};
   CHECK(from_xtensor(bytes, program::ScalarType::Bool).type() == program::ScalarType::Bool);
-  CHECK_FALSE(from_xtensor(bytes, program::ScalarType::Bool) ==
-              from_xtensor(bytes, program::ScalarType::UInt8));
+  CHECK_FALSE(from_xtensor(bytes, program::ScalarType::Bool) == from_xtensor(bytes, program::ScalarType::UInt8));
 }
 
 TEST_CASE("elements of another type are refused") {
   CHECK_THROWS_WITH_AS((void)to_xtensor<double>(Array(program::ScalarType::Float32, {2})),
-                       "an array of float32 was asked for as another type; use its own",
-                       std::invalid_argument);
+                       "an array of float32 was asked for as another type; use its own", std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)from_xtensor(xt::xarray<float>{1.0F}, program::ScalarType::Float64),
-                       "an array of float64 was asked for as another type; use its own",
-                       std::invalid_argument);
+                       "an array of float64 was asked for as another type; use its own", std::invalid_argument);
 }

@@ -57,8 +57,7 @@ TEST_CASE("the k-means++ form draws by squared distance") {
   const FeatureBatch x = toy::programs({{0, 0, 1}, {0, 0, 2}, {0, 0, 0}});
   const FeatureBatch known = toy::programs({{0, 0, 0}});
   std::array<int, 3> count{};
-  for (std::uint64_t seed = 0; seed < 4000; ++seed)
-    ++count[choose(plain(Bias::Dpp), x, 1, {.x = known}, seed)[0]];
+  for (std::uint64_t seed = 0; seed < 4000; ++seed) ++count[choose(plain(Bias::Dpp), x, 1, {.x = known}, seed)[0]];
   CHECK(count[2] == 0);
   CHECK(std::abs(count[0] - 800) < 115);  // 1 of 5; deviation 25
   CHECK(choose(plain(Bias::Dpp), x, 3, {.x = known}).back() == 2);
@@ -69,8 +68,7 @@ TEST_CASE("only labels of the same task are near") {
   const FeatureBatch known = toy::programs({{0, 0, 0}, {0, 0, 6}});
   const std::array<std::uint32_t, 4> pool_task{3, 3, 8, 8};
   const std::array<std::uint32_t, 2> task{3, 8};
-  CHECK(choose(plain(Bias::None), x, 2, {.x = known, .task = task, .pool_task = pool_task}) ==
-        Positions{1, 2});
+  CHECK(choose(plain(Bias::None), x, 2, {.x = known, .task = task, .pool_task = pool_task}) == Positions{1, 2});
 }
 
 TEST_CASE("quotas grow with the root of the pool, and with doubt") {
@@ -105,8 +103,7 @@ TEST_CASE("the random share is of the size asked for, on average even in small q
   sampler.random_share = 0.25;
   int elsewhere = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    for (const std::size_t p : choose(sampler, x, 40, {.pool_task = pool_task}, seed))
-      elsewhere += p % 10 != 9;
+    for (const std::size_t p : choose(sampler, x, 40, {.pool_task = pool_task}, seed)) elsewhere += p % 10 != 9;
   }
   // 4,000 quotas of one: 0.25 are random, and 0.9 of those miss the corner; ties at the first choice go to the
   // first candidate, so what is not random misses it too unless something is labelled.
@@ -120,8 +117,7 @@ TEST_CASE("the random share is of the size asked for, on average even in small q
   for (std::uint32_t t = 0; t < 40; ++t) task[t] = t;
   elsewhere = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
-    for (const std::size_t p :
-         choose(sampler, x, 40, {.x = known, .task = task, .pool_task = pool_task}, seed))
+    for (const std::size_t p : choose(sampler, x, 40, {.x = known, .task = task, .pool_task = pool_task}, seed))
       elsewhere += p % 10 != 9;
   }
   CHECK(std::abs(elsewhere - 900) < 120);  // 4,000 * 0.25 * 0.9; deviation 26
@@ -132,8 +128,8 @@ TEST_CASE("levels even out what is labelled") {
   FeatureBatch x(3);
   for (int p = 0; p < 100; ++p) {
     const bool fast = p >= 90;
-    x.append_program(std::vector<float>{
-        fast ? 0.95F : 0.02F, 0, fast ? 20.0F * static_cast<float>(p - 90) : static_cast<float>(10 * p)});
+    x.append_program(std::vector<float>{fast ? 0.95F : 0.02F, 0,
+                                        fast ? 20.0F * static_cast<float>(p - 90) : static_cast<float>(10 * p)});
   }
   const auto fast_ones = [&](Bias bias) {
     const Positions chosen = choose(plain(bias), x, 10);
@@ -156,10 +152,8 @@ TEST_CASE("what it cannot do is said") {
     (void)sampler.select(NoDeviation{}, x, std::array{0.0F}, 1, rng);
   };
   CHECK_NOTHROW(select({}));
-  CHECK_THROWS_WITH_AS(select({.bias = Bias::Qbc}), doctest::Contains("models::Committee"),
-                       std::invalid_argument);
-  CHECK_THROWS_WITH_AS(select({.random_share = 2}), doctest::Contains("random_share is 2"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.bias = Bias::Qbc}), doctest::Contains("models::Committee"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.random_share = 2}), doctest::Contains("random_share is 2"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.beta = -1}), doctest::Contains("beta is -1"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.unsure_task_factor = 0}), doctest::Contains("unsure_task_factor is 0"),
                        std::invalid_argument);

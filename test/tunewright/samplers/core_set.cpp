@@ -29,8 +29,7 @@ float radius(const std::vector<std::vector<float>>& points, const std::vector<st
   float worst = 0;
   for (const auto& point : points) {
     float nearest = std::numeric_limits<float>::infinity();
-    for (const std::size_t c : centres)
-      nearest = std::min(nearest, samplers::squared_distance(point, points[c]));
+    for (const std::size_t c : centres) nearest = std::min(nearest, samplers::squared_distance(point, points[c]));
     worst = std::max(worst, nearest);
   }
   return std::sqrt(worst);
@@ -62,8 +61,7 @@ TEST_CASE("the covering radius is within twice the smallest possible") {
         for (std::size_t c = b + 1; c < 12; ++c) optimum = std::min(optimum, radius(points, {a, b, c}));
       }
     }
-    const auto chosen =
-        samplers::CoreSet{}.select(toy::OpenBook{}, at(points), std::vector<float>(12), 3, rng);
+    const auto chosen = samplers::CoreSet{}.select(toy::OpenBook{}, at(points), std::vector<float>(12), 3, rng);
     CHECK(radius(points, chosen) <= 2 * optimum * 1.0001F);
   }
 }
@@ -74,7 +72,5 @@ TEST_CASE("standardised, a coordinate in large units does not decide alone") {
   const std::vector<float> score(3);
   Rng rng(1);
   CHECK(samplers::CoreSet{}.select(toy::OpenBook{}, x, score, 1, rng, {.x = known}).front() == 1);
-  CHECK(samplers::CoreSet{.standardised = true}
-            .select(toy::OpenBook{}, x, score, 1, rng, {.x = known})
-            .front() == 2);
+  CHECK(samplers::CoreSet{.standardised = true}.select(toy::OpenBook{}, x, score, 1, rng, {.x = known}).front() == 2);
 }

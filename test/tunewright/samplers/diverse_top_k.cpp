@@ -59,8 +59,7 @@ TEST_CASE("greedy comes within 1 - 1/e of the best set there is") {
     double best = 0;
     for (std::size_t a = 0; a < 10; ++a) {
       for (std::size_t b = a + 1; b < 10; ++b) {
-        for (std::size_t c = b + 1; c < 10; ++c)
-          best = std::max(best, objective(sampler, x, score, {a, b, c}));
+        for (std::size_t c = b + 1; c < 10; ++c) best = std::max(best, objective(sampler, x, score, {a, b, c}));
       }
     }
     const auto chosen = sampler.select(toy::OpenBook{}, x, score, 3, rng);
@@ -84,11 +83,8 @@ TEST_CASE("options out of range are refused") {
   Rng rng(1);
   const FeatureBatch x = toy::programs({{1, 1}});
   const std::vector<float> score{1};
-  const auto select = [&](const DiverseTopK& sampler) {
-    (void)sampler.select(toy::OpenBook{}, x, score, 1, rng);
-  };
-  CHECK_THROWS_WITH_AS(select({.score_weight = -1}), doctest::Contains("score_weight"),
-                       std::invalid_argument);
+  const auto select = [&](const DiverseTopK& sampler) { (void)sampler.select(toy::OpenBook{}, x, score, 1, rng); };
+  CHECK_THROWS_WITH_AS(select({.score_weight = -1}), doctest::Contains("score_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.knob_weight = -1}), doctest::Contains("knob_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0.5}), doctest::Contains("candidates_factor is 0.5"),
                        std::invalid_argument);

@@ -24,11 +24,9 @@ TEST_CASE("acquisition values") {
   // Tables of the normal distribution: C(0.5) = 0.69146, N(0.5) = 0.35207, N(0) = 0.39894, C(-1) = 0.15866,
   // N(1) = 0.24197.
   CHECK(worth(Acquisition::ProbabilityOfImprovement, 1, 1, 0.5) == doctest::Approx(0.69146).epsilon(1e-4));
-  CHECK(worth(Acquisition::ExpectedImprovement, 1, 1, 0.5) ==
-        doctest::Approx(0.5 * 0.69146 + 0.35207).epsilon(1e-4));
+  CHECK(worth(Acquisition::ExpectedImprovement, 1, 1, 0.5) == doctest::Approx(0.5 * 0.69146 + 0.35207).epsilon(1e-4));
   CHECK(worth(Acquisition::ExpectedImprovement, 3, 2, 3) == doctest::Approx(2 * 0.39894).epsilon(1e-4));
-  CHECK(worth(Acquisition::ExpectedImprovement, 1, 2, 3) ==
-        doctest::Approx(-2 * 0.15866 + 2 * 0.24197).epsilon(1e-3));
+  CHECK(worth(Acquisition::ExpectedImprovement, 1, 2, 3) == doctest::Approx(-2 * 0.15866 + 2 * 0.24197).epsilon(1e-3));
   CHECK(worth(Acquisition::ExpectedImprovement, 3, 0, 2) == 1);
   CHECK(worth(Acquisition::ExpectedImprovement, 1, 0, 2) == 0);
   CHECK(worth(Acquisition::ProbabilityOfImprovement, 3, 0, 2) == 1);
@@ -62,7 +60,7 @@ TEST_CASE("each acquisition chooses its own") {
   using Positions = std::vector<std::size_t>;
   CHECK(order(Acquisition::Variance) == Positions{2, 3, 1, 0});
   CHECK(order(Acquisition::UpperConfidenceBound) == Positions{2, 3, 0, 1});  // 0.9, 0.7, 1.0, 0.95
-  CHECK(order(Acquisition::Margin) == Positions{3, 2, 1, 0});  // never, 2.5, 1.375, 0.4 deviations
+  CHECK(order(Acquisition::Margin) == Positions{3, 2, 1, 0});                // never, 2.5, 1.375, 0.4 deviations
   CHECK(order(Acquisition::ProbabilityOfImprovement) == Positions{0, 3, 2, 1});
   CHECK(order(Acquisition::ExpectedImprovement).front() == 0);  // 0.15 for certain
 }
@@ -91,9 +89,8 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS((void)Uncertainty{.xi = -1}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
                        doctest::Contains("xi is -1"), std::invalid_argument);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  CHECK_THROWS_WITH_AS(
-      (void)Uncertainty{.kappa = infinity}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
-      doctest::Contains("kappa is inf"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)Uncertainty{.kappa = infinity}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
+                       doctest::Contains("kappa is inf"), std::invalid_argument);
   CHECK_THROWS_WITH_AS((void)Uncertainty{.xi = infinity}.select(toy::OpenBook{}, x, std::array{1.0F}, 1, rng),
                        doctest::Contains("xi is inf"), std::invalid_argument);
 }

@@ -55,9 +55,7 @@ struct Rounds {
       round.push_back(r);
     }
   }
-  [[nodiscard]] bool next_is_ping() const {
-    return PingPong{}.next_is_ping({.x = x, .y = y, .round = round});
-  }
+  [[nodiscard]] bool next_is_ping() const { return PingPong{}.next_is_ping({.x = x, .y = y, .round = round}); }
 };
 
 }  // namespace
@@ -125,23 +123,19 @@ TEST_CASE("the batch is spread over the knobs") {
   known.append_program(std::vector<float>{9, 9});
   const std::vector<std::uint32_t> round{0, 1};  // a pong comes
   Rng rng(1);
-  CHECK(PingPong{}.select(toy::OpenBook{}, x, score, 4, rng, {.x = known, .round = round}) ==
-        Positions{0, 2, 1, 3});
+  CHECK(PingPong{}.select(toy::OpenBook{}, x, score, 4, rng, {.x = known, .round = round}) == Positions{0, 2, 1, 3});
 }
 
 TEST_CASE("options out of range are refused") {
   const FeatureBatch x = toy::programs({{1, 1}});
   const std::vector<float> score{1};
   Rng rng(1);
-  const auto select = [&](const PingPong& sampler) {
-    (void)sampler.select(toy::OpenBook{}, x, score, 1, rng);
-  };
+  const auto select = [&](const PingPong& sampler) { (void)sampler.select(toy::OpenBook{}, x, score, 1, rng); };
   CHECK_THROWS_WITH_AS(select({.candidates_factor = 0}), doctest::Contains("candidates_factor is 0"),
                        std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.candidates_factor = std::numeric_limits<double>::infinity()}),
                        doctest::Contains("candidates_factor is inf"), std::invalid_argument);
-  CHECK_THROWS_WITH_AS(select({.diversity_weight = -1}), doctest::Contains("diversity_weight"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(select({.diversity_weight = -1}), doctest::Contains("diversity_weight"), std::invalid_argument);
   CHECK_THROWS_WITH_AS(select({.diversity_weight = std::numeric_limits<double>::infinity()}),
                        doctest::Contains("diversity_weight is inf"), std::invalid_argument);
   CHECK_NOTHROW(select({.candidates_factor = 1e300}));

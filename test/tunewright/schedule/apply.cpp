@@ -62,8 +62,7 @@ TEST_CASE("split") {
 TEST_CASE("follow_split takes the leading factors and the product of the rest") {
   const std::vector<std::int64_t> source{2, 3, 4};
   CHECK(factors(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 1}}), 1) == std::vector<std::int64_t>{24});
-  CHECK(factors(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 2}}), 1) ==
-        std::vector<std::int64_t>{2, 12});
+  CHECK(factors(after({Split{2, 1, source}, FollowSplit{3, 1, 0, 2}}), 1) == std::vector<std::int64_t>{2, 12});
   const State state = after({Split{2, 1, source}, FollowSplit{3, 1, 0, 3}});
   CHECK(factors(state, 1) == source);
   CHECK(state.stages[3].order == Iters{0, 2, 3, 4, 5});
@@ -114,8 +113,8 @@ TEST_CASE("numbers stay the same whatever is decided") {
   // The number of fused loops and the factors are decisions; what comes after must not notice.
   for (const std::uint32_t count : {1U, 2U}) {
     for (const std::int64_t factor : {1, 2, 12}) {
-      const State state = after(
-          {Split{2, 0, {factor}}, Reorder{2, {3, 1, 4}}, Fuse{2, {3, 1}, count, true}, Split{2, 2, {2}}});
+      const State state =
+          after({Split{2, 0, {factor}}, Reorder{2, {3, 1, 4}}, Fuse{2, {3, 1}, count, true}, Split{2, 2, {2}}});
       CHECK(state.stages[2].iterators.size() == 8);
       CHECK(state.stages[2].order == (count == 2 ? Iters{5, 4, 6, 7} : Iters{5, 1, 4, 6, 7}));
     }
@@ -130,8 +129,7 @@ TEST_CASE("reorder permutes the places of the named loops and leaves others alon
 }
 
 TEST_CASE("annotate") {
-  CHECK(after({Annotate{2, 1, LoopKind::Vectorized}}).stages[2].iterators[1].annotation ==
-        LoopKind::Vectorized);
+  CHECK(after({Annotate{2, 1, LoopKind::Vectorized}}).stages[2].iterators[1].annotation == LoopKind::Vectorized);
   CHECK(after({Annotate{2, 2, LoopKind::Unrolled}}).stages[2].iterators[2].annotation == LoopKind::Unrolled);
   CHECK(fault({Annotate{2, 2, LoopKind::Parallel}}) == "bad_annotation");
   CHECK(fault({Annotate{2, 2, LoopKind::BlockX}}) == "bad_annotation");
@@ -154,8 +152,8 @@ TEST_CASE("compute_location") {
   CHECK(fault({ComputeLocation{2, {at(2, 0)}, 0}}) == "bad_location");  // itself
   CHECK(fault({ComputeLocation{2, {at(3, 5)}, 0}}) == "unknown_iterator");
   CHECK(fault({ComputeLocation{2, {at(0, 0)}, 0}}) == "unknown_stage");  // inputs have no loops
-  CHECK(fault({CacheWrite{3, Scope::Local}, ComputeLocation{2, {at(4, 0)}, 0},
-               ComputeLocation{4, {at(2, 0)}, 0}}) == "bad_location");  // one inside the other and back
+  CHECK(fault({CacheWrite{3, Scope::Local}, ComputeLocation{2, {at(4, 0)}, 0}, ComputeLocation{4, {at(2, 0)}, 0}}) ==
+        "bad_location");  // one inside the other and back
 }
 
 TEST_CASE("cache_write moves the computation to a new stage in front") {
@@ -252,8 +250,7 @@ TEST_CASE("pack and tensorize") {
 TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had") {
   // [12, 10] results of 7 terms in 16ths: 16 x 16 of 16 terms.
   const CacheWrite sums{2, Scope::Accumulator};
-  State state =
-      after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16, 16}}});
+  State state = after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16, 16}}});
   CHECK(state.stages[4].op->axes[0].extent == 16);
   CHECK(state.stages[4].op->axes[2].extent == 16);
   CHECK(state.stages[5].op->shape() == std::vector<std::int64_t>{16, 16});
@@ -264,8 +261,7 @@ TEST_CASE("padding: axes in multiples, operands with zeros beyond what they had"
   state = after({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {4, 5, 7}}});
   CHECK(state.stages[5].op->body->op == program::Op::Load);
 
-  CHECK(fault({sums, Pad{4, {16, 16, 16}}}) ==
-        "unknown_stage");  // operands are inputs: nothing to make larger
+  CHECK(fault({sums, Pad{4, {16, 16, 16}}}) == "unknown_stage");  // operands are inputs: nothing to make larger
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 16}}}) ==
         "bad_factor");
   CHECK(fault({sums, CacheRead{0, 4, Scope::Shared}, CacheRead{1, 4, Scope::Shared}, Pad{4, {16, 0, 16}}}) ==

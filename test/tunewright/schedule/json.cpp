@@ -21,8 +21,7 @@ TEST_CASE("every step survives the round trip") {
       Reorder{2, {5, 1, 0}},
       Annotate{2, 5, LoopKind::VirtualThread},
       UnrollLimit{2, {0, 16, 512}, 1},
-      ComputeLocation{
-          2, {{Location::Kind::Root, 0, 0}, {Location::Kind::Inline, 0, 0}, {Location::Kind::At, 3, 7}}, 2},
+      ComputeLocation{2, {{Location::Kind::Root, 0, 0}, {Location::Kind::Inline, 0, 0}, {Location::Kind::At, 3, 7}}, 2},
       CacheWrite{2, Scope::Accumulator},
       CacheRead{0, 2, Scope::Shared},
       Rfactor{2, 4},

@@ -124,8 +124,7 @@ TEST_CASE("the hash tells every decision apart, and only content counts") {
   std::get<Tensorize>(others[5][3]).intrinsic = "y";
   for (const std::vector<Step>& other : others) CHECK(stable_hash(other) != hash);
   // Not a matter of where one list ends and the next begins.
-  CHECK(stable_hash({Step(Reorder{2, {1, 2}})}) !=
-        stable_hash({Step(Reorder{2, {1}}), Step(Reorder{2, {}})}));
+  CHECK(stable_hash({Step(Reorder{2, {1, 2}})}) != stable_hash({Step(Reorder{2, {1}}), Step(Reorder{2, {}})}));
 }
 
 }  // namespace

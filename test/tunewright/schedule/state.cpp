@@ -32,9 +32,7 @@ Extents extents(const Stage& stage) {
 Extents axes_at(const Stage& stage, const Extents& extent, const Extents& point) {
   std::vector<IndexExpr> value(stage.iterators.size());
   for (program::Var l = 0; l < stage.order.size(); ++l) value[stage.order[l]] = IndexExpr::variable(l);
-  detail::propagate_values(stage, extent, value, [&](program::Var l) {
-    return Range{0, extent[stage.order[l]] - 1};
-  });
+  detail::propagate_values(stage, extent, value, [&](program::Var l) { return Range{0, extent[stage.order[l]] - 1}; });
   Extents axes;
   for (std::size_t a = 0; a < stage.op->axes.size(); ++a) {
     axes.push_back(value[a].evaluate([&](program::Var l) { return point[l]; }));
@@ -84,9 +82,7 @@ TEST_CASE("bad requests") {
   CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{0}); }) == "bad_factor");
   CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{4, -1}); }) == "bad_factor");
   CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{INT64_MAX}); }) == "bad_factor");
-  CHECK(test::fault_of([&] {
-          detail::split(state, 2, 0, Extents{1 << 20, 1 << 20, 1 << 30});
-        }) == "bad_factor");
+  CHECK(test::fault_of([&] { detail::split(state, 2, 0, Extents{1 << 20, 1 << 20, 1 << 30}); }) == "bad_factor");
   CHECK(state.stages[2].is_untouched());
 }
 

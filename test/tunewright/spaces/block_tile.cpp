@@ -21,11 +21,10 @@ using Sizes = std::vector<std::int64_t>;
 
 /// The open decisions of a matrix product tiled for a GPU: [i, j, k] of stage 4, its reader, one fetch.
 std::vector<Step> open_steps(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return {
-      Split{4, 0, {1, 1, 1, 1}, m, 64, LoopKind::Serial}, Split{4, 1, {1, 1, 1, 1}, n, 64, LoopKind::Serial},
-      Split{4, 2, {1, 1}, k, 64, LoopKind::Serial},       schedule::FollowSplit{2, 0, 0, 3},
-      Split{5, 1, {1}, k, 4, LoopKind::Vectorized},       schedule::UnrollLimit{4, {0, 16, 64, 512, 1024}, 0},
-      Split{6, 3, {1}, 100, 1024, LoopKind::ThreadX}};
+  return {Split{4, 0, {1, 1, 1, 1}, m, 64, LoopKind::Serial}, Split{4, 1, {1, 1, 1, 1}, n, 64, LoopKind::Serial},
+          Split{4, 2, {1, 1}, k, 64, LoopKind::Serial},       schedule::FollowSplit{2, 0, 0, 3},
+          Split{5, 1, {1}, k, 4, LoopKind::Vectorized},       schedule::UnrollLimit{4, {0, 16, 64, 512, 1024}, 0},
+          Split{6, 3, {1}, 100, 1024, LoopKind::ThreadX}};
 }
 Split& axis(std::vector<Step>& steps, std::size_t place) { return std::get<Split>(steps[place]); }
 

@@ -105,12 +105,10 @@ TEST_CASE("what a register tile takes and saves") {
         doctest::Approx(80.0 / (10.5 * 8 + 2 * 10) * (12.0 / 15) * (12.0 / 16) * (32.0 / 36)));
   std::get<Split>(steps[0]).factors = {1, 1, 1};
   std::get<Split>(steps[1]).factors = {1, 1, 8};
-  CHECK(decisions::busy_share(steps, 2, avx2()) ==
-        doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
+  CHECK(decisions::busy_share(steps, 2, avx2()) == doctest::Approx(8.0 / (8 * 8 + 2)));  // one sum: waits for itself
 }
 
-TEST_CASE(
-    "draws favour tiles that load few operands and stay in registers, and operands that are not copied") {
+TEST_CASE("draws favour tiles that load few operands and stay in registers, and operands that are not copied") {
   const schedule::ComputeLocation copy{4,
                                        {{schedule::Location::Kind::Inline, 0, 0},
                                         {schedule::Location::Kind::At, 2, 3},
@@ -140,10 +138,10 @@ TEST_CASE(
 TEST_CASE("columns of a tensor instruction are the vectors of its register tile") {
   Target target;
   target.isa = Isa::Avx512;
-  std::vector<Step> steps{
-      Split{2, 0, {1, 1, 7}, 28, 64, LoopKind::Unrolled}, Split{2, 1, {1, 1, 2}, 28, 64, LoopKind::Unrolled},
-      Split{2, 4, {1, 1, 2}, 8, 64, LoopKind::Unrolled}, Split{2, 3, {16}, 32, 0, LoopKind::Serial},
-      schedule::Tensorize{2, 6, "avx512_vnni"}};
+  std::vector<Step> steps{Split{2, 0, {1, 1, 7}, 28, 64, LoopKind::Unrolled},
+                          Split{2, 1, {1, 1, 2}, 28, 64, LoopKind::Unrolled},
+                          Split{2, 4, {1, 1, 2}, 8, 64, LoopKind::Unrolled}, Split{2, 3, {16}, 32, 0, LoopKind::Serial},
+                          schedule::Tensorize{2, 6, "avx512_vnni"}};
   const decisions::RegisterTile tile = decisions::register_tile(steps, 2, target);
   CHECK(tile.rows == 14);
   CHECK(tile.vectors == 2);

@@ -67,33 +67,27 @@ TEST_CASE("matmul: tiles of five and three levels, sums in registers, operands f
   REQUIRE(sketches.size() == 1);
   const schedule::Schedule& sketch = sketches[0];
   using schedule::Split;
-  CHECK(count<Split>(sketch, [](const Split& s) { return s.factors.size() == 4 && s.max_innermost == 64; }) ==
-        2);
+  CHECK(count<Split>(sketch, [](const Split& s) { return s.factors.size() == 4 && s.max_innermost == 64; }) == 2);
   CHECK(count<Split>(sketch, [](const Split& s) { return s.factors.size() == 2; }) == 1);
-  CHECK(count<Split>(sketch, [](const Split& s) {
-          return s.inner == LoopKind::Vectorized && s.max_innermost == 4;
-        }) == 2);
+  CHECK(count<Split>(sketch, [](const Split& s) { return s.inner == LoopKind::Vectorized && s.max_innermost == 4; }) ==
+        2);
   CHECK(count<schedule::CacheWrite>(sketch, [](const auto& s) { return s.scope == Scope::Local; }) == 1);
   CHECK(count<schedule::CacheRead>(sketch, [](const auto& s) { return s.scope == Scope::Shared; }) == 2);
   CHECK(count<schedule::FollowSplit>(sketch, [](const auto& s) { return s.parts == 3; }) == 2);
-  CHECK(count<schedule::FollowFusedSplit>(
-            sketch, [](const auto& s) { return s.level == 1 && s.sources.size() == 2; }) == 2);
+  CHECK(count<schedule::FollowFusedSplit>(sketch,
+                                          [](const auto& s) { return s.level == 1 && s.sources.size() == 2; }) == 2);
   CHECK(bound(sketch, LoopKind::BlockX) == 1);
   CHECK(bound(sketch, LoopKind::VirtualThread) == 1);
   CHECK(bound(sketch, LoopKind::ThreadX) == 3);  // of the tile and of two fetches
-  CHECK(count<schedule::UnrollLimit>(sketch, [](const auto& s) {
-          return s.choices == std::vector<std::int64_t>{0, 16, 64, 512, 1024};
-        }) == 1);
+  CHECK(count<schedule::UnrollLimit>(
+            sketch, [](const auto& s) { return s.choices == std::vector<std::int64_t>{0, 16, 64, 512, 1024}; }) == 1);
 }
 
 TEST_CASE("how far fetches run ahead is a choice, asynchronously from compute capability 8.0 on") {
   const MultiLevelTiling space;
   const auto choices = [&](const char* device) {
-    const auto& sketches = space.sketches(task_of(
-        [](auto& g) {
-          ops::matmul(g, g.input("A", {256, 256}), g.constant("B", {256, 256}));
-        },
-        device));
+    const auto& sketches = space.sketches(
+        task_of([](auto& g) { ops::matmul(g, g.input("A", {256, 256}), g.constant("B", {256, 256})); }, device));
     REQUIRE(sketches.size() == 1);
     std::vector<schedule::Pipelining> found;
     for (const schedule::Step& step : sketches[0].steps) {
@@ -109,18 +103,14 @@ TEST_CASE("how far fetches run ahead is a choice, asynchronously from compute ca
   CHECK(choices("T4") == Choices{{1, false}, {2, false}});
   CHECK(choices("V100") == Choices{{1, false}, {2, false}});
   CHECK(choices("A100") == Choices{{1, false}, {2, false}, {2, true}, {3, true}, {4, true}});
-  CHECK(count<schedule::Pipeline>(space.sketches(task_of([](auto& g) {
-          ops::relu(g, g.input("x", {256, 256}));
-        }))[0]) == 0);
+  CHECK(count<schedule::Pipeline>(
+            space.sketches(task_of([](auto& g) { ops::relu(g, g.input("x", {256, 256})); }))[0]) == 0);
 }
 
 TEST_CASE("all ways of pipelining are drawn and mutated to; schedules without the step decode, too") {
   const MultiLevelTiling space;
-  const Task task = task_of(
-      [](auto& g) {
-        ops::matmul(g, g.input("A", {512, 512}), g.constant("B", {512, 512}));
-      },
-      "A100");
+  const Task task =
+      task_of([](auto& g) { ops::matmul(g, g.input("A", {512, 512}), g.constant("B", {512, 512})); }, "A100");
   const auto selected = [](const schedule::Schedule& config) {
     for (const schedule::Step& step : config.steps) {
       if (const auto* pipeline = std::get_if<schedule::Pipeline>(&step)) return pipeline->selected;
@@ -141,8 +131,7 @@ TEST_CASE("all ways of pipelining are drawn and mutated to; schedules without th
   CHECK(changed > 0);
   Rng rng(1);
   schedule::Schedule plain = *space.sample(task, rng);
-  std::erase_if(plain.steps,
-                [](const auto& step) { return std::holds_alternative<schedule::Pipeline>(step); });
+  std::erase_if(plain.steps, [](const auto& step) { return std::holds_alternative<schedule::Pipeline>(step); });
   const auto decoded = space.decode(task, space.encode(plain));
   REQUIRE(decoded.has_value());
   CHECK(decoded->steps == plain.steps);
@@ -153,8 +142,7 @@ TEST_CASE("rows of whatever is fetched to shared memory may be kept apart, with 
   const MultiLevelTiling space;
   std::vector<test::Workload> workloads = test::workloads();
   workloads.push_back({"product_for_tensor_units", [](Rng&) {
-                         return ops::matmul_graph(
-                             {.m = 64, .n = 48, .k = 80, .type = program::ScalarType::Float16});
+                         return ops::matmul_graph({.m = 64, .n = 48, .k = 80, .type = program::ScalarType::Float16});
                        }});
   std::size_t fetched = 0;
   for (const test::Workload& workload : workloads) {
@@ -201,35 +189,31 @@ TEST_CASE("few results of a long reduction: also in chunks that blocks of their 
   CHECK(each(sketches, kernels) == Counts{1, 2});
   // A block works on one chunk: no choice for that axis; what it writes is contiguous.
   CHECK(each(sketches, [](const auto& sketch) {
-          return count<schedule::Split>(
-              sketch, [](const auto& s) { return s.factors.size() == 4 && s.max_innermost >= 0; });
+          return count<schedule::Split>(sketch,
+                                        [](const auto& s) { return s.factors.size() == 4 && s.max_innermost >= 0; });
         }) == Counts{2, 2});
   CHECK(each(sketches, [](const auto& sketch) {
-          return count<schedule::Arrange>(sketch, [](const auto& s) {
-            return s.orders == std::vector<std::vector<std::uint32_t>>{{2, 0, 1}};
-          });
+          return count<schedule::Arrange>(
+              sketch, [](const auto& s) { return s.orders == std::vector<std::vector<std::uint32_t>>{{2, 0, 1}}; });
         }) == Counts{0, 1});
   CHECK(space.sketches(matmul(4096, 4096, 8192)).size() == 1);
 }
 
 TEST_CASE("padding is computed while it is fetched") {
   const MultiLevelTiling space;
-  const auto& sketches = space.sketches(task_of([](auto& g) {
-    ops::conv2d(g, g.input("x", {1, 56, 56, 64}), g.constant("w", {3, 3, 64, 64}), {.padding = 1});
-  }));
+  const auto& sketches = space.sketches(task_of(
+      [](auto& g) { ops::conv2d(g, g.input("x", {1, 56, 56, 64}), g.constant("w", {3, 3, 64, 64}), {.padding = 1}); }));
   REQUIRE(sketches.size() == 1);
   CHECK(count<schedule::CacheRead>(sketches[0]) == 2);
-  CHECK(count<schedule::ComputeLocation>(sketches[0], [](const auto& s) {
-          return s.choices[0].kind == schedule::Location::Kind::Inline;
-        }) == 1);
+  CHECK(count<schedule::ComputeLocation>(
+            sketches[0], [](const auto& s) { return s.choices[0].kind == schedule::Location::Kind::Inline; }) == 1);
   CHECK(count<schedule::Split>(sketches[0], [](const auto& s) { return s.factors.size() == 4; }) == 4);
 }
 
 TEST_CASE("an operand at a quotient of loops is not fetched: the channels of a grouped convolution") {
   const MultiLevelTiling space;
-  const auto& sketches = space.sketches(task_of([](auto& g) {
-    ops::conv2d(g, g.input("x", {1, 28, 28, 64}), g.constant("w", {3, 3, 8, 64}), {.groups = 8});
-  }));
+  const auto& sketches = space.sketches(task_of(
+      [](auto& g) { ops::conv2d(g, g.input("x", {1, 28, 28, 64}), g.constant("w", {3, 3, 8, 64}), {.groups = 8}); }));
   REQUIRE(sketches.size() == 1);
   CHECK(count<schedule::CacheRead>(sketches[0]) == 1);
 }
@@ -244,17 +228,13 @@ TEST_CASE("softmax over many rows: one to three kernels, each reduction in a thr
 
 TEST_CASE("a mean over rows: the scale is computed where the sum is") {
   const MultiLevelTiling space;
-  const auto& sketches = space.sketches(task_of([](auto& g) {
-    ops::mean(g, g.input("x", {256, 512}), {1});
-  }));
+  const auto& sketches = space.sketches(task_of([](auto& g) { ops::mean(g, g.input("x", {256, 512}), {1}); }));
   CHECK(each(sketches, kernels) == Counts{1, 1});
 }
 
 TEST_CASE("a full reduction: shared by the threads of one block, or in chunks") {
   const MultiLevelTiling space;
-  const auto& sketches = space.sketches(task_of([](auto& g) {
-    ops::sum(g, g.input("x", {1024, 1024}), {0, 1});
-  }));
+  const auto& sketches = space.sketches(task_of([](auto& g) { ops::sum(g, g.input("x", {1024, 1024}), {0, 1}); }));
   CHECK(each(sketches, factored) == Counts{0, 1, 1});
   CHECK(space.sketches(task_of([](auto& g) { ops::sum(g, g.input("x", {3, 4}), {0, 1}); })).size() == 1);
 }

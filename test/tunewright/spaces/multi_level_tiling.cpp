@@ -215,8 +215,7 @@ TEST_CASE("options of drawing out of range are refused") {
   Rng rng(1);
   MultiLevelTiling space;
   space.max_tries = 0;
-  CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("max_tries is 0"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)space.sample(matmul(), rng), doctest::Contains("max_tries is 0"), std::invalid_argument);
   for (const double share : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     space = MultiLevelTiling{};
     space.min_utilisation = share;
@@ -237,8 +236,7 @@ TEST_CASE("a task without a program, a space without a sketch") {
     std::vector<schedule::Schedule> sketches(const Task&) const { return {}; }
   };
   const spaces::SketchSpace<Nothing> barren;
-  CHECK_THROWS_WITH_AS((void)barren.sample(matmul(), rng), doctest::Contains("is empty"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)barren.sample(matmul(), rng), doctest::Contains("is empty"), std::invalid_argument);
 }
 
 }  // namespace

@@ -105,14 +105,14 @@ TEST_CASE("random schedules of every operator") {
 /// The graph that `fill(graph, draw)` makes, where `draw(least, most)` is a size in that range.
 template <class Fill>
 test::Workload workload(const char* name, const Fill& fill) {
-  return test::Workload{
-      name, [fill](Rng& rng) {
-        auto g = std::make_shared<program::ComputeGraph>();
-        fill(*g, [&](std::int64_t least, std::int64_t most) {
-          return least + static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
-        });
-        return std::shared_ptr<const program::ComputeGraph>(std::move(g));
-      }};
+  return test::Workload{name, [fill](Rng& rng) {
+                          auto g = std::make_shared<program::ComputeGraph>();
+                          fill(*g, [&](std::int64_t least, std::int64_t most) {
+                            return least +
+                                   static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(most - least + 1)));
+                          });
+                          return std::shared_ptr<const program::ComputeGraph>(std::move(g));
+                        }};
 }
 
 /// Sizes at which the rules for long reductions apply.
@@ -126,9 +126,8 @@ std::vector<test::Workload> long_reductions() {
   all.push_back(workload("long_sum", [](auto& g, const auto& draw) {
     ops::mean(g, g.input("x", {draw(1, 3), draw(30, 60), draw(30, 60)}), {1, 2});
   }));
-  all.push_back(workload("full_norm", [](auto& g, const auto& draw) {
-    ops::norm(g, g.input("x", {draw(40, 60), draw(30, 60)}));
-  }));
+  all.push_back(workload("full_norm",
+                         [](auto& g, const auto& draw) { ops::norm(g, g.input("x", {draw(40, 60), draw(30, 60)})); }));
   all.push_back(workload("softmax_of_many_rows", [](auto& g, const auto& draw) {
     ops::softmax(g, g.input("x", {draw(33, 50), draw(33, 50)}));
   }));
@@ -147,9 +146,8 @@ struct RunningAhead {
 
   void note(const loops::LoopNest& nest) {
     const auto has = [&](bool asynchronously) {
-      return std::any_of(nest.buffers.begin(), nest.buffers.end(), [&](const loops::Buffer& b) {
-        return b.stages > 1 && b.asynchronous == asynchronously;
-      });
+      return std::any_of(nest.buffers.begin(), nest.buffers.end(),
+                         [&](const loops::Buffer& b) { return b.stages > 1 && b.asynchronous == asynchronously; });
     };
     through_registers += has(false);
     asynchronous += has(true);
@@ -185,8 +183,8 @@ TEST_CASE("random schedules of every operator for GPUs") {
       std::string found;
       try {
         found = wrong(
-            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); },
-            *graph, inputs, expected);
+            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); }, *graph,
+            inputs, expected);
       } catch (const loops::DeviceFormError& error) {
         found = error.what();
       }
@@ -216,8 +214,8 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("bf16_matmul_relu", [](auto& g, const auto& draw) {
     const std::int64_t m = 16 * draw(1, 4), n = 16 * draw(1, 4), k = 16 * draw(1, 4);
-    const auto y = ops::matmul(g, g.input("A", {m, k}, ScalarType::BFloat16),
-                               g.constant("B", {k, n}, ScalarType::BFloat16));
+    const auto y =
+        ops::matmul(g, g.input("A", {m, k}, ScalarType::BFloat16), g.constant("B", {k, n}, ScalarType::BFloat16));
     ops::cast(g, ops::relu(g, ops::bias_add(g, y, g.constant("bias", {n}))), ScalarType::BFloat16);
   }));
   all.push_back(workload("int8_matmul", [](auto& g, const auto& draw) {
@@ -226,8 +224,7 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("fp16_batch_matmul", [](auto& g, const auto& draw) {
     const std::int64_t b = draw(1, 3), m = draw(15, 40), n = draw(15, 40), k = draw(10, 40);
-    ops::batch_matmul(g, g.input("A", {b, m, k}, ScalarType::Float16),
-                      g.input("B", {b, k, n}, ScalarType::Float16));
+    ops::batch_matmul(g, g.input("A", {b, m, k}, ScalarType::Float16), g.input("B", {b, k, n}, ScalarType::Float16));
   }));
   all.push_back(workload("fp16_conv", [](auto& g, const auto& draw) {
     const std::int64_t n = draw(1, 2), h = draw(5, 9), w = draw(12, 18), ci = draw(8, 34), co = draw(14, 40);
@@ -238,16 +235,15 @@ std::vector<test::Workload> products_for_tensor_units() {
   }));
   all.push_back(workload("uint8_conv_of_many_images", [](auto& g, const auto& draw) {
     const std::int64_t n = draw(14, 32), h = draw(4, 5), ci = draw(10, 20), co = draw(14, 40);
-    ops::conv2d(g, g.input("x", {n, h, h, ci}, ScalarType::UInt8),
-                g.constant("w", {2, 2, ci, co}, ScalarType::UInt8), {});
+    ops::conv2d(g, g.input("x", {n, h, h, ci}, ScalarType::UInt8), g.constant("w", {2, 2, ci, co}, ScalarType::UInt8),
+                {});
   }));
   return all;
 }
 
 bool is_tensorized(const schedule::Schedule& config) {
-  return std::any_of(config.steps.begin(), config.steps.end(), [](const schedule::Step& step) {
-    return std::holds_alternative<schedule::Tensorize>(step);
-  });
+  return std::any_of(config.steps.begin(), config.steps.end(),
+                     [](const schedule::Step& step) { return std::holds_alternative<schedule::Tensorize>(step); });
 }
 
 TEST_CASE("random schedules with tensor instructions of GPUs") {
@@ -273,17 +269,16 @@ TEST_CASE("random schedules with tensor instructions of GPUs") {
       std::string wrongs;
       try {
         wrongs = wrong(
-            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); },
-            *graph, inputs, expected);
+            loops::to_device(nest), [](const auto& n, auto& arguments) { loops::run_simt(n, arguments); }, *graph,
+            inputs, expected);
       } catch (const loops::DeviceFormError& error) {
         wrongs = error.what();
       }
       CHECK_MESSAGE(wrongs.empty(), workload.name, " ", seed, ": ", wrongs, "\n", loops::to_string(nest));
       ++found;
       ++checked;
-      padded += std::any_of(config->steps.begin(), config->steps.end(), [](const schedule::Step& step) {
-        return std::holds_alternative<schedule::Pad>(step);
-      });
+      padded += std::any_of(config->steps.begin(), config->steps.end(),
+                            [](const schedule::Step& step) { return std::holds_alternative<schedule::Pad>(step); });
     }
   }
   CHECK(checked >= 70);

@@ -112,11 +112,9 @@ TEST_CASE("parameters are knobs: numbers with a scale, words as categories") {
 TEST_CASE("tables that are no space are refused") {
   CHECK_THROWS_WITH_AS(space_of({}), doctest::Contains("no rows"), std::invalid_argument);
   Rng rng(1);
-  CHECK_THROWS_WITH_AS((void)RecordedTable().sample({}, rng), doctest::Contains("no table"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)RecordedTable().sample({}, rng), doctest::Contains("no table"), std::invalid_argument);
   data::Table twice = small_table();
   twice.choices[2] = 0;
   twice.choices[3] = 0;
-  CHECK_THROWS_WITH_AS(space_of(twice), doctest::Contains("configuration 1,0 has two rows"),
-                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(space_of(twice), doctest::Contains("configuration 1,0 has two rows"), std::invalid_argument);
 }

@@ -49,13 +49,11 @@ std::ptrdiff_t count(const schedule::Schedule& sketch) {
 
 }  // namespace
 
-TEST_CASE(
-    "products of types that a device's units multiply get a sketch for each instruction, beside the other") {
+TEST_CASE("products of types that a device's units multiply get a sketch for each instruction, beside the other") {
   const spaces::MultiLevelTiling space;
   const auto names = [&](const Graph& graph, const char* device) {
     std::vector<std::string> found;
-    for (const schedule::Schedule& sketch :
-         space.sketches(program::make_task("t", graph, gpu_target(device)))) {
+    for (const schedule::Schedule& sketch : space.sketches(program::make_task("t", graph, gpu_target(device)))) {
       std::string name = "none";
       for (const schedule::Step& step : sketch.steps) {
         if (const auto* by = std::get_if<schedule::Tensorize>(&step)) name = by->intrinsic;
@@ -79,8 +77,7 @@ TEST_CASE(
   CHECK(names(product(512, 512, 512, ScalarType::Int8), "T4") == Names{"mma_int8", "none", "wmma_int8"});
   // wmma multiplies no bytes with a sign by others.
   auto mixed = std::make_shared<program::ComputeGraph>();
-  ops::matmul(*mixed, mixed->input("A", {64, 64}, ScalarType::UInt8),
-              mixed->input("B", {64, 64}, ScalarType::Int8));
+  ops::matmul(*mixed, mixed->input("A", {64, 64}, ScalarType::UInt8), mixed->input("B", {64, 64}, ScalarType::Int8));
   CHECK(names(mixed, "A100") == Names{"mma_int8", "none"});
   CHECK(tensorized(product(512, 512, 512, ScalarType::Float16), "V100") != nullptr);
   CHECK(tensorized(product(512, 512, 512, ScalarType::Int8), "T4") != nullptr);
@@ -101,8 +98,8 @@ TEST_CASE("only what 16 does not divide is padded; what reads the sums takes the
   CHECK(count<schedule::Pad>(*whole) == 0);
   CHECK(count<schedule::Pad>(*odd) == 1);
   auto g = std::make_shared<program::ComputeGraph>();
-  const auto y = ops::matmul(*g, g->input("A", {64, 64}, ScalarType::Float16),
-                             g->input("B", {64, 64}, ScalarType::Float16));
+  const auto y =
+      ops::matmul(*g, g->input("A", {64, 64}, ScalarType::Float16), g->input("B", {64, 64}, ScalarType::Float16));
   ops::cast(*g, ops::relu(*g, y), ScalarType::Float16);
   const schedule::Schedule* fused = tensorized(g, "A100");
   REQUIRE(fused != nullptr);
@@ -110,8 +107,7 @@ TEST_CASE("only what 16 does not divide is padded; what reads the sums takes the
   CHECK(nest.body.size() == 1);  // one kernel
 }
 
-TEST_CASE(
-    "rows and columns of a convolution: the image axis that fills instructions best, and its channels") {
+TEST_CASE("rows and columns of a convolution: the image axis that fills instructions best, and its channels") {
   const auto conv = [](std::int64_t images, std::int64_t size) {
     auto g = std::make_shared<program::ComputeGraph>();
     const auto x = g->input("x", {images, size, size, 64}, ScalarType::Float16);
@@ -184,10 +180,9 @@ TEST_CASE("candidates keep to the warps and registers of the target, and mutate"
     if (count<schedule::Tensorize>(*config) == 0) continue;
     ++seen;
     const auto stage =
-        std::get<schedule::Tensorize>(
-            *std::find_if(config->steps.begin(), config->steps.end(),
-                          [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); }))
-            .stage;
+        std::get<schedule::Tensorize>(*std::find_if(config->steps.begin(), config->steps.end(), [](const auto& step) {
+          return std::holds_alternative<schedule::Tensorize>(step);
+        })).stage;
     const WarpTile tile = spaces::decisions::warp_tile_of(config->steps, stage);
     REQUIRE(tile.axes.size() == 2);
     CHECK(tile.reductions.size() == 1);
@@ -219,16 +214,14 @@ TEST_CASE("draws for tensor units favour many fragments, near to a square, wide 
   for (int draw = 0; draw < 400; ++draw) {
     auto config = space.sample(task, rng);
     REQUIRE(config);
-    const auto by = std::find_if(config->steps.begin(), config->steps.end(), [](const auto& step) {
-      return std::holds_alternative<schedule::Tensorize>(step);
-    });
+    const auto by = std::find_if(config->steps.begin(), config->steps.end(),
+                                 [](const auto& step) { return std::holds_alternative<schedule::Tensorize>(step); });
     if (by == config->steps.end()) continue;
     ++seen;
     using spaces::decisions::Fragments;
-    const WarpTile tile =
-        spaces::decisions::warp_tile_of(config->steps, std::get<schedule::Tensorize>(*by).stage);
-    large += tile.product(Fragments) >= 8 && tile.axes[0]->factors[Fragments] > 1 &&
-             tile.axes[1]->factors[Fragments] > 1;
+    const WarpTile tile = spaces::decisions::warp_tile_of(config->steps, std::get<schedule::Tensorize>(*by).stage);
+    large +=
+        tile.product(Fragments) >= 8 && tile.axes[0]->factors[Fragments] > 1 && tile.axes[1]->factors[Fragments] > 1;
     for (const schedule::Step& step : config->steps) {
       const auto* split = std::get_if<schedule::Split>(&step);
       const bool vector = split != nullptr && split->inner == schedule::LoopKind::Vectorized;
@@ -242,8 +235,8 @@ TEST_CASE("draws for tensor units favour many fragments, near to a square, wide 
   }
   REQUIRE(seen > 200);
   REQUIRE(copies == 2 * seen);
-  // Three quarters have 8 fragments or 16, and of these about four in five several rows and columns; of widths 1, 2, 4 and
-  // 8 the last is drawn 8 times of 15; rows are apart in three quarters and half of the rest.
+  // Three quarters have 8 fragments or 16, and of these about four in five several rows and columns; of widths 1, 2, 4
+  // and 8 the last is drawn 8 times of 15; rows are apart in three quarters and half of the rest.
   CHECK(large > seen / 3);
   CHECK(wide > copies * 0.46);
   CHECK(wide < copies * 0.62);

@@ -34,9 +34,8 @@ TEST_CASE("share of a GPU that is busy: lanes of warps, times multiprocessors wi
   CHECK(spaces::utilisation(in_blocks(48 << 10, 48), v100) == 0.75);   // 48 of 64 lanes
   CHECK(spaces::utilisation(in_blocks(20 << 10, 1024), v100) == 0.5);  // 20 blocks, 40 would do
   CHECK(spaces::utilisation(in_blocks(40 << 10, 1024), v100) == 1.0);
-  CHECK(spaces::utilisation(in_blocks(100, 100), v100) ==
-        doctest::Approx(2.0 / 3));                             // of three blocks of a warp
-  CHECK(spaces::utilisation(in_blocks(20, 20), v100) == 1.0);  // there is no more to do
+  CHECK(spaces::utilisation(in_blocks(100, 100), v100) == doctest::Approx(2.0 / 3));  // of three blocks of a warp
+  CHECK(spaces::utilisation(in_blocks(20, 20), v100) == 1.0);                         // there is no more to do
 }
 
 TEST_CASE("a single result has nothing to share out; CPUs go by their threads") {

@@ -77,8 +77,7 @@ TEST_CASE("what the k best predicted would find") {
   CHECK(top_k_score(score, truth, 9) == 1);
   CHECK(average_top_k_score(score, truth, 4) == doctest::Approx((0 + 0.5 + 0.8 + 1) / 4));
   CHECK(average_top_k_score(score, truth, 5) == doctest::Approx((0 + 0.5 + 0.8 + 1 + 1) / 5));
-  CHECK(top_k_score(Values{1, 1, 1}, Values{1, 0.5F, 0.25F}, 1) ==
-        0.25);  // no luck from the order of records
+  CHECK(top_k_score(Values{1, 1, 1}, Values{1, 0.5F, 0.25F}, 1) == 0.25);  // no luck from the order of records
   CHECK(top_k_score(Values{1, 2}, Values{0, 0}, 1) == 1);
   CHECK_THROWS_AS((void)top_k_score(score, truth, 0), std::invalid_argument);
 }
@@ -156,6 +155,6 @@ TEST_CASE("a mean over tasks counts each alike, whatever its size and order") {
   const auto top_1 = [](auto p, auto y) { return top_k_score(p, y, 1); };
   CHECK(mean_over_tasks(prediction, truth, group, top_1) == doctest::Approx(0.75));
   CHECK(mean_over_tasks({}, {}, {}, top_1) == 0);
-  CHECK_THROWS_WITH_AS((void)mean_over_tasks(prediction, truth, {}, top_1),
-                       doctest::Contains("0 group numbers"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)mean_over_tasks(prediction, truth, {}, top_1), doctest::Contains("0 group numbers"),
+                       std::invalid_argument);
 }

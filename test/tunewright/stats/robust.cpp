@@ -76,8 +76,8 @@ TEST_CASE("quantiles and intervals of nothing, or at no share, are refused") {
   const std::vector<double> values{1, 2, 3};
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const double level : {-0.01, 1.01, nan}) {
-    CHECK_THROWS_WITH_AS(static_cast<void>(stats::quantile(values, level)),
-                         doctest::Contains("give a value in [0, 1]"), std::invalid_argument);
+    CHECK_THROWS_WITH_AS(static_cast<void>(stats::quantile(values, level)), doctest::Contains("give a value in [0, 1]"),
+                         std::invalid_argument);
   }
   for (const double confidence : {0.0, 1.0, nan}) {
     CHECK_THROWS_WITH_AS(static_cast<void>(stats::median_interval(values, confidence)),

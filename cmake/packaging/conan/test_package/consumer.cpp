@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a project of somebody else writes: it sees the headers only through the targets it links, and searches a space of its
-// own. Every component it was linked with is used once.
+// What a project of somebody else writes: it sees the headers only through the targets it links, and searches a space
+// of its own. Every component it was linked with is used once.
 #include <cstdint>
 #include <cstdio>
 #include <optional>
@@ -39,9 +39,7 @@ struct Tiles {
   using config_type = unsigned;
   using program_type = unsigned;
 
-  std::optional<unsigned> sample(const Task&, Rng& rng) const {
-    return 1 + static_cast<unsigned>(rng.below(64));
-  }
+  std::optional<unsigned> sample(const Task&, Rng& rng) const { return 1 + static_cast<unsigned>(rng.below(64)); }
   std::optional<unsigned> mutate(const Task& task, unsigned, Rng& rng) const { return sample(task, rng); }
   bool feasible(const Task&, unsigned tile) const { return tile >= 1 && tile <= 64; }
   std::uint64_t key(unsigned tile) const { return StableHash{}.add(tile).value(); }

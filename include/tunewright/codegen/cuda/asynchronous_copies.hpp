@@ -9,15 +9,16 @@
 /// Copies from memory of the device to shared memory that go on while threads compute (`cp.async`).
 namespace tunewright::codegen::cuda {
 
-/// What one instruction copies, between places that are multiples of as many bytes; anything else is loaded and stored by the
-/// thread, which is sooner than asked for.
+/// What one instruction copies, between places that are multiples of as many bytes; anything else is loaded and stored
+/// by the thread, which is sooner than asked for.
 [[nodiscard]] inline bool is_copied_at_once(const CudaType& type, std::int64_t lanes) {
   const std::int64_t bytes = static_cast<std::int64_t>(type.bytes) * lanes;
   return bytes == 4 || bytes == 8 || bytes == 16;
 }
 
 /// The 16 byte form goes past the first cache, which shared memory is a part of. A condition is a predicate of the
-/// instruction: around a branch a compiler would not mix the arithmetic of a copy's addresses with what threads compute.
+/// instruction: around a branch a compiler would not mix the arithmetic of a copy's addresses with what threads
+/// compute.
 inline constexpr std::string_view asynchronous_copy_definition =
     "// Copies the first `used` bytes, and zeros for the rest, while the thread goes on.\n"
     "template <int bytes>\n"

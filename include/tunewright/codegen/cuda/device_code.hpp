@@ -18,8 +18,7 @@ enum class DeviceFormat : std::uint8_t { Cubin, Ptx };
 struct KernelResources {
   std::int64_t registers = -1;  ///< of a thread
   std::int64_t stack_bytes = -1;
-  std::int64_t spill_store_bytes =
-      -1;  ///< registers that did not fit and were stored, in bytes of one thread
+  std::int64_t spill_store_bytes = -1;  ///< registers that did not fit and were stored, in bytes of one thread
   std::int64_t spill_load_bytes = -1;
   std::int64_t static_shared_bytes = 0;
   bool operator==(const KernelResources&) const = default;

@@ -27,8 +27,7 @@ class FragmentText : public StatementText {
   [[nodiscard]] const schedule::TensorIntrinsic& intrinsic_of(BufferId id) const {
     const schedule::TensorIntrinsic* found = kernel_.instructions.storing_to(id);
     if (found == nullptr)
-      throw Unsupported("no tensor instruction computes '" + nest_.buffers[id].name +
-                        "'; keep it in another scope");
+      throw Unsupported("no tensor instruction computes '" + nest_.buffers[id].name + "'; keep it in another scope");
     return *found;
   }
   [[nodiscard]] std::int64_t fragments_in(BufferId id) const {
@@ -83,8 +82,7 @@ class FragmentText : public StatementText {
       for (const loops::Var var : work.loops) declare_variable(var);
       if (work.statement->kind == loops::Statement::Kind::Initialise) {
         line("#pragma unroll");
-        line("for (int element = 0; element < " + std::to_string(loop.intrinsic->sums_of_thread()) +
-             "; ++element) " +
+        line("for (int element = 0; element < " + std::to_string(loop.intrinsic->sums_of_thread()) + "; ++element) " +
              fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
              "[element] = " + identity(*work.statement) + ";");
       } else {
@@ -96,8 +94,8 @@ class FragmentText : public StatementText {
 
  private:
   /// A fragment of an accumulator, as an array of what a thread holds of it.
-  [[nodiscard]] std::string fragment(const loops::Loop& marked, const loops::device::FragmentWork& work,
-                                     BufferId id, const IndexExpr& offset) {
+  [[nodiscard]] std::string fragment(const loops::Loop& marked, const loops::device::FragmentWork& work, BufferId id,
+                                     const IndexExpr& offset) {
     const IndexExpr number = loops::device::fragment_number(nest_, *marked.intrinsic, work, offset);
     return context_.buffers[id] + "[" + context_.index(number).text + "]";
   }
@@ -116,8 +114,8 @@ class FragmentText : public StatementText {
     const BufferId sums = tile.work.statement->target;
     line("#pragma unroll");
     line("for (int fragment = 0; fragment < " + std::to_string(fragments_in(sums)) + "; ++fragment) " +
-         helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) +
-         "(" + context_.buffers[sums] + "[fragment]);");
+         helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) + "(" +
+         context_.buffers[sums] + "[fragment]);");
   }
 
   /// Products of matrices that the instruction finds in shared memory by itself.
@@ -127,8 +125,7 @@ class FragmentText : public StatementText {
     const auto describe = [&](const loops::device::FragmentOperand& o) {
       const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[o.buffer].type));
       return helper(describe_matrix_helper()) + "(&" + context_.element(o.buffer, o.first) + ", " +
-             std::to_string(o.matrices.along_terms * size) + ", " +
-             std::to_string(o.matrices.along_lines * size) + ")";
+             std::to_string(o.matrices.along_terms * size) + ", " + std::to_string(o.matrices.along_lines * size) + ")";
     };
     for (const loops::Var var : tile.work.loops) declare_variable(var);
     for (const loops::Var var : tile.around) declare_variable(var);
@@ -138,8 +135,8 @@ class FragmentText : public StatementText {
         const loops::device::FragmentOperand &a = tile.work.a, &b = tile.work.b;
         line(helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
                                               fragment_type(b.read->type), a.by_columns, b.by_columns)) +
-             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) +
-             ", " + describe(b) + ");");
+             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) + ", " +
+             describe(b) + ");");
       });
     });
   }
@@ -199,8 +196,7 @@ class FragmentText : public StatementText {
       found.offset = here;
       found.loads.push_back(&node);
     });
-    if (found.loads.empty())
-      throw Unsupported("operator '" + s.op->name + "' stores to fragments what is not in them");
+    if (found.loads.empty()) throw Unsupported("operator '" + s.op->name + "' stores to fragments what is not in them");
     return found;
   }
 
@@ -289,8 +285,7 @@ class FragmentText : public StatementText {
       line(pair + " " + result + ";");
       for (const std::int64_t lane : {0, 1}) {
         Loads loads;
-        for (const ExprNode* load : from.loads)
-          loads.emplace(load, sums + (lane == 0 ? "[part]" : "[part + 1]"));
+        for (const ExprNode* load : from.loads) loads.emplace(load, sums + (lane == 0 ? "[part]" : "[part + 1]"));
         ScalarText scalar(context_, s, loads, [&](const IndexExpr& e) {
           return e.substitute(
               [&](loops::Var v) { return IndexExpr::variable(v) + IndexExpr(v == work.loops[1] ? lane : 0); },
@@ -300,8 +295,8 @@ class FragmentText : public StatementText {
         for (const std::string& declaration : scalar.declarations()) line(declaration);
         line(lane_of(type, result, lane) + " = " + value.text + ";");
       }
-      line("*reinterpret_cast<" + pair + "*>(&" + context_.element(s.target, store_offset(nest_, s)) +
-           ") = " + result + ";");
+      line("*reinterpret_cast<" + pair + "*>(&" + context_.element(s.target, store_offset(nest_, s)) + ") = " + result +
+           ";");
     });
   }
   /// The number of a thread's warp, which ThreadX numbers the threads of.

@@ -66,9 +66,8 @@ class IndexText {
       } else {
         const double numerator = std::max(magnitude(*t.numerator), static_cast<double>(t.divisor));
         inside = std::max(inside, numerator);
-        atom = t.kind == IndexExpr::Kind::Remainder
-                   ? static_cast<double>(t.divisor)
-                   : magnitude(*t.numerator) / static_cast<double>(t.divisor) + 1;
+        atom = t.kind == IndexExpr::Kind::Remainder ? static_cast<double>(t.divisor)
+                                                    : magnitude(*t.numerator) / static_cast<double>(t.divisor) + 1;
       }
       total += static_cast<double>(t.coefficient < 0 ? -t.coefficient : t.coefficient) * atom;
     }
@@ -89,11 +88,9 @@ class IndexText {
     const bool quotient = t.kind == IndexExpr::Kind::Quotient;
     if (t.numerator->range(range_of()).min < 0) {
       uses_floor_ = true;
-      return {(quotient ? "floor_div(" : "floor_mod(") + numerator.text + ", " + number(t.divisor, wide) +
-              ")"};
+      return {(quotient ? "floor_div(" : "floor_mod(") + numerator.text + ", " + number(t.divisor, wide) + ")"};
     }
-    return {numerator.in(Text::Product) + (quotient ? " / " : " % ") + number(t.divisor, wide),
-            Text::Product};
+    return {numerator.in(Text::Product) + (quotient ? " / " : " % ") + number(t.divisor, wide), Text::Product};
   }
 
   [[nodiscard]] Text text(const IndexExpr& e, bool wide) {
@@ -111,8 +108,7 @@ class IndexText {
       }
       ++parts;
     }
-    if (parts == 0)
-      return {number(e.constant(), wide), e.constant() < 0 ? int{Text::Unary} : int{Text::Primary}};
+    if (parts == 0) return {number(e.constant(), wide), e.constant() < 0 ? int{Text::Unary} : int{Text::Primary}};
     if (e.constant() != 0) {
       const std::int64_t c = e.constant();
       result = {result.text + (c < 0 ? " - " : " + ") + number(c < 0 ? -c : c, wide), Text::Sum};

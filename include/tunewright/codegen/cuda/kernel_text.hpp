@@ -63,8 +63,7 @@ class KernelText : public ReductionText {
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
               // Behind a wait for products it is for those who overwrite their factors.
               const bool shows_stores = n == 0 || !waits_for_products(n - 1);
-              if (shows_stores && kernel_.instructions.by_warp_groups())
-                line(helper(show_stores_helper()) + "();");
+              if (shows_stores && kernel_.instructions.by_warp_groups()) line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;
@@ -93,8 +92,7 @@ class KernelText : public ReductionText {
            "];  // fragments, of the warp" + (intrinsic.by_warp_group() ? " group" : ""));
       return;
     }
-    const std::string declaration =
-        std::string(context_.type(buffer.type).spelling) + " " + context_.buffers[id];
+    const std::string declaration = std::string(context_.type(buffer.type).spelling) + " " + context_.buffers[id];
     line(SourceContext::is_scalar(buffer) ? declaration + ";"
                                           : declaration + "[" + std::to_string(buffer.elements()) + "];");
   }
@@ -140,16 +138,12 @@ class KernelText : public ReductionText {
   [[nodiscard]] static bool does_nothing(std::span<const loops::Node> body,
                                          const std::vector<loops::Guard>& conditions) {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
-      if (const auto* loop = std::get_if<loops::Loop>(&node.content))
-        return does_nothing(loop->body, conditions);
+      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) return does_nothing(loop->body, conditions);
       const auto* statement = std::get_if<loops::Statement>(&node.content);
-      return statement != nullptr &&
-             std::all_of(conditions.begin(), conditions.end(), [&](const loops::Guard& c) {
-               return std::any_of(statement->guards.begin(), statement->guards.end(),
-                                  [&](const loops::Guard& g) {
-                                    return g.value == c.value && g.extent == c.extent && g.below >= c.below &&
-                                           g.above >= c.above;
-                                  });
+      return statement != nullptr && std::all_of(conditions.begin(), conditions.end(), [&](const loops::Guard& c) {
+               return std::any_of(statement->guards.begin(), statement->guards.end(), [&](const loops::Guard& g) {
+                 return g.value == c.value && g.extent == c.extent && g.below >= c.below && g.above >= c.above;
+               });
              });
     });
   }
@@ -179,8 +173,7 @@ class KernelText : public ReductionText {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
       if (const auto* branch = std::get_if<loops::Branch>(&node.content))
         return only_copies(branch->then) && only_copies(branch->otherwise);
-      if (const auto* statement = std::get_if<loops::Statement>(&node.content))
-        return takes_predicate(*statement, 1);
+      if (const auto* statement = std::get_if<loops::Statement>(&node.content)) return takes_predicate(*statement, 1);
       const auto* loop = std::get_if<loops::Loop>(&node.content);
       if (loop == nullptr) return false;
       const std::optional<LanePlan> plan = loop->kind == LoopKind::Vectorized ? plan_of(*loop) : std::nullopt;
@@ -277,8 +270,7 @@ class KernelText : public ReductionText {
       for (const std::string& declaration : scalar.declarations()) line(declaration);
       line(place + " = " + value.text + ";");
     }
-    if (plan.stores)
-      line("*reinterpret_cast<" + vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
+    if (plan.stores) line("*reinterpret_cast<" + vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
   }
   /// Names for the conditions of loads, which are the same for all lanes.
   template <class Substitute>

@@ -49,8 +49,7 @@ struct LanePlan {
     switch (t.kind) {
       case IndexExpr::Kind::Variable: return t.var == var;
       case IndexExpr::Kind::Remainder: return t.divisor % m == 0 && is_multiple(*t.numerator, m, var);
-      case IndexExpr::Kind::Quotient:
-        return is_multiple(*t.numerator, m * t.divisor, var) && !t.numerator->uses(var);
+      case IndexExpr::Kind::Quotient: return is_multiple(*t.numerator, m * t.divisor, var) && !t.numerator->uses(var);
     }
     return false;
   });
@@ -80,8 +79,7 @@ class LanePlanner {
       const bool known =
           std::any_of(plan_.loads.begin(), plan_.loads.end(), [&](const auto& l) { return l.node == &node; });
       if (known || max_lanes(cuda_type(node.type)) < plan_.lanes) return;
-      if (is_consecutive(load_offset(nest_, *plan_.statement, node)))
-        plan_.loads.push_back({&node, conditions_});
+      if (is_consecutive(load_offset(nest_, *plan_.statement, node))) plan_.loads.push_back({&node, conditions_});
       return;
     }
     const bool branches = node.op == Op::Select || node.op == Op::And || node.op == Op::Or;
@@ -117,12 +115,9 @@ class LanePlanner {
   }
   [[nodiscard]] bool differs_by_lane(const program::ExprNode& node) const {
     if (is_between_vectors(node)) return false;
-    if (node.op == program::Op::Index && over_loops(nest_, *plan_.statement, node.index).uses(plan_.var))
-      return true;
-    if (node.op == program::Op::Load && load_offset(nest_, *plan_.statement, node).uses(plan_.var))
-      return true;
-    return std::any_of(node.args.begin(), node.args.end(),
-                       [&](const auto& arg) { return differs_by_lane(*arg); });
+    if (node.op == program::Op::Index && over_loops(nest_, *plan_.statement, node.index).uses(plan_.var)) return true;
+    if (node.op == program::Op::Load && load_offset(nest_, *plan_.statement, node).uses(plan_.var)) return true;
+    return std::any_of(node.args.begin(), node.args.end(), [&](const auto& arg) { return differs_by_lane(*arg); });
   }
 
   const loops::LoopNest& nest_;
@@ -163,8 +158,7 @@ template <class IsPrivate>
     plan.loads.clear();
     plan.stores = statement->kind != loops::Statement::Kind::Update && !is_private(statement->target) &&
                   planner.is_consecutive(store_offset(nest, *statement));
-    if (statement->kind != loops::Statement::Kind::Initialise)
-      planner.collect(*statement->op->body, is_private);
+    if (statement->kind != loops::Statement::Kind::Initialise) planner.collect(*statement->op->body, is_private);
     if (!plan.stores && plan.loads.empty()) continue;
     if (statement->asynchronous && !copies_whole_vectors(plan)) continue;
     plan.is_copy = plan.stores && statement->kind == loops::Statement::Kind::Assign &&

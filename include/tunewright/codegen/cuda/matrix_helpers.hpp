@@ -8,26 +8,24 @@
 
 /// Device functions around `ldmatrix` and `mma.sync`, whose fragments have a layout that is known.
 ///
-/// Lane l of a warp is in group g = l / 4 and number t = l % 4 of it. A register of a factor holds 4 bytes of a row of an
-/// 8 x 16 byte matrix: those from 4 t on of row g. A fragment is four such matrices, two by two: of 16 rows (of `a`; columns
-/// of `b`) and two times 16 bytes of terms. The sums are two halves of 8 columns; in each a lane has columns 2 t and 2 t + 1
-/// of rows g and g + 8. PTX ISA, sections "Matrix Fragments for mma.m16n8k16 with floating point type", "mma.m16n8k32",
-/// "mma.m16n8k8" and "mma.m8n8k16", and "Warp-level matrix load instruction: ldmatrix".
+/// Lane l of a warp is in group g = l / 4 and number t = l % 4 of it. A register of a factor holds 4 bytes of a row of
+/// an 8 x 16 byte matrix: those from 4 t on of row g. A fragment is four such matrices, two by two: of 16 rows (of `a`;
+/// columns of `b`) and two times 16 bytes of terms. The sums are two halves of 8 columns; in each a lane has columns 2
+/// t and 2 t + 1 of rows g and g + 8. PTX ISA, sections "Matrix Fragments for mma.m16n8k16 with floating point type",
+/// "mma.m16n8k32", "mma.m16n8k8" and "mma.m8n8k16", and "Warp-level matrix load instruction: ldmatrix".
 namespace tunewright::codegen::cuda {
 
 /// Registers of 32 bits, a thread, of a factor.
 inline constexpr unsigned matrix_registers = 4;
 
-/// Row and column, in a fragment of sums, of what thread `thread` of those that hold it has as element `part`: of 8 where
-/// they are a warp; in a warp group each warp has the next 16 rows. Both are C expressions.
+/// Row and column, in a fragment of sums, of what thread `thread` of those that hold it has as element `part`: of 8
+/// where they are a warp; in a warp group each warp has the next 16 rows. Both are C expressions.
 struct SumPlace {
   std::string row;
   std::string column;
 };
-[[nodiscard]] inline SumPlace place_of_sum(const std::string& thread, const std::string& part,
-                                           bool of_warp_group) {
-  return {(of_warp_group ? thread + " / 32 * 16 + " + thread + " % 32" : thread) + " / 4 + " + part +
-              " / 2 % 2 * 8",
+[[nodiscard]] inline SumPlace place_of_sum(const std::string& thread, const std::string& part, bool of_warp_group) {
+  return {(of_warp_group ? thread + " / 32 * 16 + " + thread + " % 32" : thread) + " / 4 + " + part + " / 2 % 2 * 8",
           thread + " % 4 * 2 + " + part + " % 2 + " + part + " / 4 * 8"};
 }
 
@@ -36,16 +34,14 @@ struct SumPlace {
 ///
 /// The four matrices are loaded in the order of the registers: `a` has two of them below each other, then those of the
 /// following terms; `b` first those of all terms. Eight lanes each tell where the rows of one are.
-[[nodiscard]] inline TensorHelper load_matrices_helper(const FragmentType& type, char matrix,
-                                                       bool by_columns) {
+[[nodiscard]] inline TensorHelper load_matrices_helper(const FragmentType& type, char matrix, bool by_columns) {
   constexpr unsigned ldmatrix_since = 75;
   const std::string which(1, matrix), bytes = type.ptx.ends_with("8") ? "" : "2 * ";
   const bool transposed = by_columns == (matrix == 'a');
   // In memory: the second matrix is 8 rows further where rows of it come first, else 16 bytes.
   const bool down_first = !by_columns;
-  TensorHelper helper{
-      "load_matrices_" + which + "_" + detail::order_of(by_columns) + "_" + std::string(type.ptx), "",
-      ldmatrix_since};
+  TensorHelper helper{"load_matrices_" + which + "_" + detail::order_of(by_columns) + "_" + std::string(type.ptx), "",
+                      ldmatrix_since};
   helper.definition =
       "__device__ __forceinline__ void " + helper.name +
       "(unsigned (&fragment)[4], const void* first, int pitch) {\n  const int lane = (int)threadIdx.x;\n"
@@ -60,22 +56,21 @@ struct SumPlace {
 
 namespace detail {
 /// One `mma.sync` on registers of the arrays `sums`, `a` and `b`, by their numbers.
-[[nodiscard]] inline std::string mma(const std::string& shape, const std::string& types,
-                                     const std::string& sum, const std::vector<unsigned>& sums,
-                                     const std::vector<unsigned>& a, const std::vector<unsigned>& b) {
+[[nodiscard]] inline std::string mma(const std::string& shape, const std::string& types, const std::string& sum,
+                                     const std::vector<unsigned>& sums, const std::vector<unsigned>& a,
+                                     const std::vector<unsigned>& b) {
   const auto count = [](const auto& registers) { return static_cast<unsigned>(registers.size()); };
   const auto list = [](const char* constraint, const char* name, const std::vector<unsigned>& registers) {
     std::string text;
     for (const unsigned r : registers)
-      text += (text.empty() ? "\"" : ", \"") + std::string(constraint) + "\"(" + name + "[" +
-              std::to_string(r) + "])";
+      text += (text.empty() ? "\"" : ", \"") + std::string(constraint) + "\"(" + name + "[" + std::to_string(r) + "])";
     return text;
   };
   const std::string in_and_out = numbered(0, count(sums));
   return "  asm volatile(\"mma.sync.aligned." + shape + ".row.col." + types + " " + in_and_out + ", " +
-         numbered(count(sums), count(a)) + ", " + numbered(count(sums) + count(a), count(b)) + ", " +
-         in_and_out + ";\"\n    : " + list(("+" + sum).c_str(), "sums", sums) +
-         "\n    : " + list("r", "a", a) + ", " + list("r", "b", b) + ");\n";
+         numbered(count(sums), count(a)) + ", " + numbered(count(sums) + count(a), count(b)) + ", " + in_and_out +
+         ";\"\n    : " + list(("+" + sum).c_str(), "sums", sums) + "\n    : " + list("r", "a", a) + ", " +
+         list("r", "b", b) + ");\n";
 }
 }  // namespace detail
 
@@ -91,24 +86,21 @@ namespace detail {
   std::string whole, parts;
   for (const unsigned half : {0U, 1U}) {
     const unsigned c = 4 * half, n = 2 * half;
-    whole += detail::mma(bytes ? "m16n8k32" : "m16n8k16", types, sum, {c, c + 1, c + 2, c + 3}, {0, 1, 2, 3},
-                         {n, n + 1});
+    whole +=
+        detail::mma(bytes ? "m16n8k32" : "m16n8k16", types, sum, {c, c + 1, c + 2, c + 3}, {0, 1, 2, 3}, {n, n + 1});
     for (const unsigned terms : {0U, 1U}) {
       if (!bytes) {
-        parts += detail::mma("m16n8k8", types, sum, {c, c + 1, c + 2, c + 3}, {2 * terms, 2 * terms + 1},
-                             {n + terms});
+        parts += detail::mma("m16n8k8", types, sum, {c, c + 1, c + 2, c + 3}, {2 * terms, 2 * terms + 1}, {n + terms});
         continue;
       }
       for (const unsigned rows : {0U, 1U})
-        parts += detail::mma("m8n8k16", types, sum, {c + 2 * rows, c + 2 * rows + 1}, {rows + 2 * terms},
-                             {n + terms});
+        parts += detail::mma("m8n8k16", types, sum, {c + 2 * rows, c + 2 * rows + 1}, {rows + 2 * terms}, {n + terms});
     }
   }
   helper.definition = "__device__ __forceinline__ void " + helper.name + "(" + std::string(a.spelling) +
                       " (&sums)[8], const unsigned (&a)[4], const unsigned (&b)[4]) {\n";
-  helper.definition += helper.since >= 80
-                           ? whole + "}\n"
-                           : "#if __CUDA_ARCH__ >= 800\n" + whole + "#else\n" + parts + "#endif\n}\n";
+  helper.definition +=
+      helper.since >= 80 ? whole + "}\n" : "#if __CUDA_ARCH__ >= 800\n" + whole + "#else\n" + parts + "#endif\n}\n";
   return helper;
 }
 

@@ -29,9 +29,9 @@ namespace tunewright::codegen::cuda {
        "using",    "virtual",       "void",      "volatile", "while",    "xor",      "blockDim",
        "blockIdx", "gridDim",       "threadIdx", "warpSize"});
   static constexpr std::array own = std::to_array<std::string_view>(
-      {"Vector", "begin_products", "commit_copies", "commit_products", "copy_async", "copy_async_if",
-       "describe_matrix", "floor_div", "floor_mod", "part", "show_stores_to_tensor_units", "to_bfloat16",
-       "to_float", "to_half", "wait_for_copies", "wait_for_products", "wait_for_products_but_1"});
+      {"Vector", "begin_products", "commit_copies", "commit_products", "copy_async", "copy_async_if", "describe_matrix",
+       "floor_div", "floor_mod", "part", "show_stores_to_tensor_units", "to_bfloat16", "to_float", "to_half",
+       "wait_for_copies", "wait_for_products", "wait_for_products_but_1"});
   return std::find(words.begin(), words.end(), word) != words.end() ||
          std::find(own.begin(), own.end(), word) != own.end();
 }
@@ -59,8 +59,7 @@ class Names {
   [[nodiscard]] std::string unique(std::string_view wanted) {
     const std::string base = identifier(wanted);
     std::string name = base;
-    for (int n = 1; !taken_.insert(name).second; ++n)
-      name = base + (base.back() == '_' ? "" : "_") + std::to_string(n);
+    for (int n = 1; !taken_.insert(name).second; ++n) name = base + (base.back() == '_' ? "" : "_") + std::to_string(n);
     return name;
   }
 

@@ -20,14 +20,11 @@ struct DeviceLaunch {
   /// Beyond what is static; above 48 KiB together the launcher must set the kernel's attribute
   /// CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES to it before the first launch.
   std::int64_t dynamic_shared_bytes = 0;
-  std::vector<std::uint32_t>
-      arguments;  ///< pointers it takes, in order: positions in `DeviceProgram::buffers`
+  std::vector<std::uint32_t> arguments;  ///< pointers it takes, in order: positions in `DeviceProgram::buffers`
 
   [[nodiscard]] std::int64_t threads() const noexcept { return block[0] * block[1] * block[2]; }
   [[nodiscard]] std::int64_t blocks() const noexcept { return grid[0] * grid[1] * grid[2]; }
-  [[nodiscard]] std::int64_t shared_bytes() const noexcept {
-    return static_shared_bytes + dynamic_shared_bytes;
-  }
+  [[nodiscard]] std::int64_t shared_bytes() const noexcept { return static_shared_bytes + dynamic_shared_bytes; }
   bool operator==(const DeviceLaunch&) const = default;
 };
 

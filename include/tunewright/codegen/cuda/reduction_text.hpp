@@ -18,8 +18,7 @@ class ReductionText : public FragmentText {
   /// Declarations that reductions need ahead of the body, once it is written.
   [[nodiscard]] std::string scratch_declaration() const {
     if (scratch_bytes_ == 0) return {};
-    return "  __shared__ __align__(16) unsigned char " + scratch_ + "[" + std::to_string(scratch_bytes_) +
-           "];\n";
+    return "  __shared__ __align__(16) unsigned char " + scratch_ + "[" + std::to_string(scratch_bytes_) + "];\n";
   }
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
 
@@ -48,8 +47,7 @@ class ReductionText : public FragmentText {
     if (!is_private(r.target)) {
       static constexpr const char* indices[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
       for (std::size_t d = 0; d < 3; ++d) {
-        if (r.over[d] && along(d) > 1)
-          stores += (stores.empty() ? "" : " && ") + std::string(indices[d]) + " == 0";
+        if (r.over[d] && along(d) > 1) stores += (stores.empty() ? "" : " && ") + std::string(indices[d]) + " == 0";
       }
       if (const std::string guards = condition(r.guards); !guards.empty())
         stores += (stores.empty() ? "" : " && ") + guards;
@@ -74,8 +72,8 @@ class ReductionText : public FragmentText {
     if (threads % 32 != 0) {  // the last warp is not full
       const std::string part = std::to_string((std::int64_t{1} << threads % 32) - 1) + "u";
       mask = threads < 32 ? part
-                          : "(" + thread_number() + " / 32 == " + std::to_string(threads / 32) + " ? " +
-                                part + " : " + mask + ")";
+                          : "(" + thread_number() + " / 32 == " + std::to_string(threads / 32) + " ? " + part + " : " +
+                                mask + ")";
     }
     line("#pragma unroll");
     block("for (int lanes = " + std::to_string(lanes / 2) + "; lanes > 0; lanes /= 2)",
@@ -83,8 +81,7 @@ class ReductionText : public FragmentText {
   }
 
   /// What another lane holds. Types below 32 bits travel as integers.
-  [[nodiscard]] static std::string exchanged(const CudaType& type, const std::string& mask,
-                                             const std::string& total) {
+  [[nodiscard]] static std::string exchanged(const CudaType& type, const std::string& mask, const std::string& total) {
     const auto exchange = [&](const std::string& value) {
       return "__shfl_xor_sync(" + mask + ", " + value + ", lanes)";
     };
@@ -110,8 +107,7 @@ class ReductionText : public FragmentText {
   }
 
   /// Combines any threads of the block, as a tree.
-  void in_shared_memory(const loops::CrossThreadReduction& r, const CudaType& type,
-                        const std::string& total) {
+  void in_shared_memory(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& total) {
     static constexpr const char* indices[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
     const std::int64_t threads = kernel_.threads();
     const std::string scratch = scratch_array(type, threads);
@@ -122,22 +118,21 @@ class ReductionText : public FragmentText {
       const std::string extent = std::to_string(kernel_.block[d]);
       if (kernel_.block[d] == 1) continue;
       std::string& number = r.over[d] ? member : group;
-      number = number == "0" ? "(int)" + std::string(indices[d])
-                             : "(" + number + ") * " + extent + " + (int)" + indices[d];
+      number =
+          number == "0" ? "(int)" + std::string(indices[d]) : "(" + number + ") * " + extent + " + (int)" + indices[d];
       if (r.over[d]) size *= kernel_.block[d];
     }
     line("const int member = " + member + ";");
-    line(std::string(type.spelling) + "* const group = " + scratch + " + (" + group + ") * " +
-         std::to_string(size) + ";");
+    line(std::string(type.spelling) + "* const group = " + scratch + " + (" + group + ") * " + std::to_string(size) +
+         ";");
     line("group[member] = " + total + ";");
     std::int64_t half = 1;
     while (2 * half < size) half *= 2;
-    block("for (int distance = " + std::to_string(size == 1 ? 0 : half) + "; distance > 0; distance /= 2)",
-          [&] {
-            line("__syncthreads();");
-            block("if (member < distance && member + distance < " + std::to_string(size) + ")",
-                  [&] { line(combined(r, type, "group[member]", "group[member + distance]")); });
-          });
+    block("for (int distance = " + std::to_string(size == 1 ? 0 : half) + "; distance > 0; distance /= 2)", [&] {
+      line("__syncthreads();");
+      block("if (member < distance && member + distance < " + std::to_string(size) + ")",
+            [&] { line(combined(r, type, "group[member]", "group[member + distance]")); });
+    });
     line("__syncthreads();");
     line(total + " = group[0];");
   }

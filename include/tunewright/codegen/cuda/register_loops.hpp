@@ -17,8 +17,8 @@ namespace tunewright::codegen::cuda {
 
 /// Statements that nodes come to when the loops that are marked for it are written out; `limit + 1` where there
 /// are more. Other loops stay loops.
-[[nodiscard]] inline std::int64_t unrolled_statements(const loops::LoopNest& nest,
-                                                      std::span<const loops::Node> body, std::int64_t limit) {
+[[nodiscard]] inline std::int64_t unrolled_statements(const loops::LoopNest& nest, std::span<const loops::Node> body,
+                                                      std::int64_t limit) {
   std::int64_t count = 0;
   for (const loops::Node& node : body) {
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -27,13 +27,11 @@ namespace tunewright::codegen::cuda {
         continue;
       }
       const std::int64_t inside = unrolled_statements(nest, loop->body, limit);
-      const bool unrolled =
-          loop->kind == loops::LoopKind::Unrolled || loop->kind == loops::LoopKind::Vectorized;
+      const bool unrolled = loop->kind == loops::LoopKind::Unrolled || loop->kind == loops::LoopKind::Vectorized;
       const std::int64_t copies = unrolled ? loops::checked_extent(nest, *loop) : 1;
       count += inside > limit / copies ? limit + 1 : inside * copies;
     } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      count += unrolled_statements(nest, branch->then, limit) +
-               unrolled_statements(nest, branch->otherwise, limit);
+      count += unrolled_statements(nest, branch->then, limit) + unrolled_statements(nest, branch->otherwise, limit);
     } else if (!std::holds_alternative<loops::Allocate>(node.content)) {
       ++count;
     }
@@ -49,11 +47,9 @@ template <class IsPrivate>
 [[nodiscard]] bool only_sums(std::span<const loops::Node> body, const IsPrivate& is_private) {
   return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
     if (const auto* loop = std::get_if<loops::Loop>(&node.content))
-      return loop->intrinsic == nullptr && loop->kind == loops::LoopKind::Unrolled &&
-             only_sums(loop->body, is_private);
+      return loop->intrinsic == nullptr && loop->kind == loops::LoopKind::Unrolled && only_sums(loop->body, is_private);
     const auto* statement = std::get_if<loops::Statement>(&node.content);
-    return statement != nullptr && statement->kind == loops::Statement::Kind::Update &&
-           is_private(statement->target);
+    return statement != nullptr && statement->kind == loops::Statement::Kind::Update && is_private(statement->target);
   });
 }
 
@@ -94,14 +90,14 @@ class RegisterLoops {
 
 }  // namespace detail
 
-/// How many iterations of a serial loop over terms of sums in registers are written out together; 1: that is left to the
-/// compiler. Then operands of the next terms are loaded while products of these are added, and what is consecutive in
-/// shared memory is loaded as a vector, which compilers do not see in loops that they unroll by themselves. All where
-/// that makes no more statements than a few hundred, else the largest divisor that does not. `copies`: of the loop, made by
-/// those around it that are written out. `is_private(buffer)`: the buffer is a thread's own.
+/// How many iterations of a serial loop over terms of sums in registers are written out together; 1: that is left to
+/// the compiler. Then operands of the next terms are loaded while products of these are added, and what is consecutive
+/// in shared memory is loaded as a vector, which compilers do not see in loops that they unroll by themselves. All
+/// where that makes no more statements than a few hundred, else the largest divisor that does not. `copies`: of the
+/// loop, made by those around it that are written out. `is_private(buffer)`: the buffer is a thread's own.
 template <class IsPrivate>
-[[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop,
-                                          std::int64_t copies, const IsPrivate& is_private) {
+[[nodiscard]] std::int64_t terms_together(const loops::LoopNest& nest, const loops::Loop& loop, std::int64_t copies,
+                                          const IsPrivate& is_private) {
   constexpr std::int64_t most = 512, most_of_all_copies = 1024;
   if (!loop.reduction || loop.intrinsic != nullptr || !detail::only_sums(loop.body, is_private)) return 1;
   const std::int64_t extent = loops::checked_extent(nest, loop);

@@ -38,7 +38,7 @@ struct SourceContext {
   Names names;
   std::vector<std::string> variables;  ///< by Var
   std::vector<std::string> buffers;    ///< by BufferId
-  std::vector<bool> unrolled;  ///< by Var: the loop is written out, all of it or some iterations at a time
+  std::vector<bool> unrolled;          ///< by Var: the loop is written out, all of it or some iterations at a time
   IndexText index;
   bool uses_infinity = false;
   bool uses_half = false;
@@ -68,8 +68,8 @@ struct SourceContext {
     const loops::Buffer& buffer = nest.buffers[id];
     const std::string& memory = buffers[memory_of(nest, id)];
     if (is_scalar(buffer)) return memory;
-    // Apart from the rest, what is a number once loops are written out becomes the offset of an instruction: compilers do
-    // not take it out of sums in 32 bits, which might overflow.
+    // Apart from the rest, what is a number once loops are written out becomes the offset of an instruction: compilers
+    // do not take it out of sums in 32 bits, which might overflow.
     IndexExpr moving, number(offset.constant());
     bool any = false;
     for (const IndexExpr::Term& term : offset.terms()) {
@@ -79,8 +79,7 @@ struct SourceContext {
       any = any || known;
       (known ? number : moving) += part;
     }
-    if (!any || moving.terms().empty() || is_registers(buffer))
-      return memory + "[" + index(offset).text + "]";
+    if (!any || moving.terms().empty() || is_registers(buffer)) return memory + "[" + index(offset).text + "]";
     return "(" + memory + " + " + index(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
   }
   /// Buffers of a thread live in registers.
@@ -97,7 +96,8 @@ struct SourceContext {
 /// name, as long as they are computed in any case; the lines that declare them are in `declarations`.
 class ScalarText {
  public:
-  /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over the loops.
+  /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over
+  /// the loops.
   template <class Substitute>
   ScalarText(SourceContext& context, const loops::Statement& statement,
              std::unordered_map<const ExprNode*, std::string> at_hand, const Substitute& substitute)
@@ -105,12 +105,11 @@ class ScalarText {
     if (statement.kind == loops::Statement::Kind::Initialise) return;
     count_uses(*statement.op->body);
     program::visit(statement.op->body, [&](const ExprNode& node) {
-      if (node.op == Op::Index)
-        places_.try_emplace(&node, substitute(over_loops(context.nest, statement, node.index)));
+      if (node.op == Op::Index) places_.try_emplace(&node, substitute(over_loops(context.nest, statement, node.index)));
       if (node.op == Op::Load) {
         if (context.nest.buffer_of.at(node.tensor) == loops::LoopNest::no_buffer)
-          throw Unsupported("operator '" + statement.op->name + "' reads tensor " +
-                            std::to_string(node.tensor) + ", which has no buffer");
+          throw Unsupported("operator '" + statement.op->name + "' reads tensor " + std::to_string(node.tensor) +
+                            ", which has no buffer");
         places_.try_emplace(&node, substitute(load_offset(context.nest, statement, node)));
       }
     });
@@ -121,8 +120,8 @@ class ScalarText {
   [[nodiscard]] const std::vector<std::string>& declarations() const noexcept { return declarations_; }
 
   /// `kept op= value` for the statement's combiner, as C++.
-  [[nodiscard]] static std::string combine(SourceContext& context, program::Combiner combiner,
-                                           const CudaType& type, const std::string& kept, const Text& value) {
+  [[nodiscard]] static std::string combine(SourceContext& context, program::Combiner combiner, const CudaType& type,
+                                           const std::string& kept, const Text& value) {
     using program::Combiner;
     const auto as_float = [&](const std::string& text) { return "to_float(" + text + ")"; };
     const bool extreme = combiner == Combiner::Max || combiner == Combiner::Min;
@@ -138,8 +137,7 @@ class ScalarText {
       case Combiner::Sum: return kept + " += " + value.text + ";";
       case Combiner::Product: return kept + " *= " + value.text + ";";
       case Combiner::Max:
-      case Combiner::Min:
-        return kept + " = " + extreme_of(combiner == Combiner::Max, type, kept, value.text) + ";";
+      case Combiner::Min: return kept + " = " + extreme_of(combiner == Combiner::Max, type, kept, value.text) + ";";
       case Combiner::None: break;
     }
     return kept + " = " + value.text + ";";
@@ -170,8 +168,7 @@ class ScalarText {
     const bool leaf = node.args.empty();
     if (!always || leaf || uses_[&node] < 2) return text;
     const std::string name = context_.names.unique("t");
-    declarations_.push_back("const " + std::string(type(node).spelling) + " " + name + " = " + text.text +
-                            ";");
+    declarations_.push_back("const " + std::string(type(node).spelling) + " " + name + " = " + text.text + ";");
     named_.emplace(&node, name);
     return {name};
   }
@@ -180,8 +177,7 @@ class ScalarText {
   [[nodiscard]] std::string widened(const ExprNode& node, bool always) {
     if (!type(node).emulated) return evaluate(node, always).text;
     if (node.op == Op::Constant)
-      return context_.constant(program::rounded(node.value, node.type),
-                               cuda_type(program::ScalarType::Float32));
+      return context_.constant(program::rounded(node.value, node.type), cuda_type(program::ScalarType::Float32));
     return "to_float(" + evaluate(node, always).text + ")";
   }
   [[nodiscard]] Text operand(const ExprNode& node, bool always) {
@@ -217,8 +213,7 @@ class ScalarText {
       case Op::Negate: {
         const Text inner = operand(arg(0), always);
         return rounded(
-            {"-" + (inner.text.front() == '-' ? "(" + inner.text + ")" : inner.in(Text::Unary)), Text::Unary},
-            own);
+            {"-" + (inner.text.front() == '-' ? "(" + inner.text + ")" : inner.in(Text::Unary)), Text::Unary}, own);
       }
       case Op::Abs: return rounded(function(own, "fabs", arg(0), always), own);
       case Op::Exp: return rounded(function(own, "exp", arg(0), always), own);
@@ -235,9 +230,8 @@ class ScalarText {
       case Op::Min:
       case Op::Max: {
         const CudaType& in = own.emulated ? cuda_type(program::ScalarType::Float32) : own;
-        return rounded(
-            {extreme_of(node.op == Op::Max, in, operand(arg(0), always).text, operand(arg(1), always).text)},
-            own);
+        return rounded({extreme_of(node.op == Op::Max, in, operand(arg(0), always).text, operand(arg(1), always).text)},
+                       own);
       }
       case Op::Less: return comparison(node, " < ", Text::Relation, always);
       case Op::LessEqual: return comparison(node, " <= ", Text::Relation, always);
@@ -263,12 +257,10 @@ class ScalarText {
                 Text::Ternary};
       }
     }
-    throw Unsupported("operator '" + statement_.op->name +
-                      "' computes something CUDA code is not generated for");
+    throw Unsupported("operator '" + statement_.op->name + "' computes something CUDA code is not generated for");
   }
 
-  [[nodiscard]] Text function(const CudaType& own, const std::string& name, const ExprNode& argument,
-                              bool always) {
+  [[nodiscard]] Text function(const CudaType& own, const std::string& name, const ExprNode& argument, bool always) {
     const std::string text = operand(argument, always).text;
     if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
     if (own.scalar == "float64") return {name + "(" + text + ")"};
@@ -317,8 +309,7 @@ class ScalarText {
     } else if (d.min > 0 || d.max < 0) {
       return {"false"};
     }
-    return {context_.index(left).in(precedence) + symbol + context_.index(right).in(precedence + 1),
-            precedence};
+    return {context_.index(left).in(precedence) + symbol + context_.index(right).in(precedence + 1), precedence};
   }
 
   SourceContext& context_;

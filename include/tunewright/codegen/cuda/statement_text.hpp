@@ -34,8 +34,7 @@ class StatementText {
   }
 
   void declare_variable(loops::Var var) {
-    if (context_.variables[var].empty())
-      context_.variables[var] = context_.names.unique(nest_.variables[var].name);
+    if (context_.variables[var].empty()) context_.variables[var] = context_.names.unique(nest_.variables[var].name);
   }
 
   [[nodiscard]] bool is_private(BufferId id) const {
@@ -106,16 +105,15 @@ class StatementText {
   void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
     emit_where(condition(statement.guards), takes_predicate(statement, lanes), inside);
   }
-  /// Whether it asks for asynchronous copies, and its own condition may be evaluated where these are not wanted: it reads
-  /// no memory, of which there may be none there.
+  /// Whether it asks for asynchronous copies, and its own condition may be evaluated where these are not wanted: it
+  /// reads no memory, of which there may be none there.
   [[nodiscard]] bool takes_predicate(const loops::Statement& statement, std::int64_t lanes) {
     if (!is_copied_by_device(statement, lanes)) return false;
     const ExprNode& body = *statement.op->body;
     return body.op != Op::Select || !reads_memory(body.args[0]);
   }
   [[nodiscard]] bool is_copied_by_device(const loops::Statement& statement, std::int64_t lanes) {
-    return statement.asynchronous &&
-           is_copied_at_once(context_.type(nest_.buffers[statement.target].type), lanes);
+    return statement.asynchronous && is_copied_at_once(context_.type(nest_.buffers[statement.target].type), lanes);
   }
 
   using Loads = std::unordered_map<const ExprNode*, std::string>;
@@ -137,8 +135,7 @@ class StatementText {
     if (s.kind == loops::Statement::Kind::Assign) {
       line(target + " = " + value.text + ";");
     } else {
-      line(ScalarText::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target,
-                               value));
+      line(ScalarText::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target, value));
     }
   }
   /// Asks for `lanes` elements to be copied to `target`, or zeros where the condition of the statement fails.
@@ -150,8 +147,8 @@ class StatementText {
     const ExprNode& load = conditional ? *body.args[1] : body;
     const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
     const std::string copy =
-        (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") +
-        "&" + target + ", &";
+        (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") + "&" +
+        target + ", &";
     const BufferId from = nest_.buffer_of[load.tensor];
     const IndexExpr place = substitute(load_offset(nest_, s, load));
     if (!conditional) {

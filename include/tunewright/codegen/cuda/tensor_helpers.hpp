@@ -46,16 +46,13 @@ namespace detail {
   for (unsigned i = 0; i < count; ++i) text += (i == 0 ? "%" : ", %") + std::to_string(first + i);
   return "{" + text + "}";
 }
-[[nodiscard]] inline std::string operands(const std::string& constraint, const std::string& name,
-                                          unsigned count) {
+[[nodiscard]] inline std::string operands(const std::string& constraint, const std::string& name, unsigned count) {
   std::string text;
   for (unsigned i = 0; i < count; ++i)
     text += (i == 0 ? "\"" : ", \"") + constraint + "\"(" + name + "[" + std::to_string(i) + "])";
   return text;
 }
-[[nodiscard]] inline std::string register_of(const FragmentType& type) {
-  return type.sums == "f32" ? "f" : "r";
-}
+[[nodiscard]] inline std::string register_of(const FragmentType& type) { return type.sums == "f32" ? "f" : "r"; }
 [[nodiscard]] inline std::string order_of(bool by_columns) { return by_columns ? "col" : "row"; }
 }  // namespace detail
 
@@ -71,34 +68,30 @@ struct TensorHelper {
   const std::string which(1, matrix), order = detail::order_of(by_columns), ptx(type.ptx);
   TensorHelper helper{"load_" + which + "_" + order + "_" + ptx, "", type.since};
   const unsigned n = type.registers;
-  helper.definition =
-      "__device__ __forceinline__ void " + helper.name + "(unsigned (&fragment)[" + std::to_string(n) +
-      "], const void* first, int pitch) {\n  asm volatile(\"wmma.load." + which + ".sync.aligned." + order +
-      ".m16n16k16.shared." + ptx + " " + detail::numbered(0, n) + ", [%" + std::to_string(n) + "], %" +
-      std::to_string(n + 1) + ";\"\n    : " + detail::operands("=r", "fragment", n) +
-      "\n    : \"r\"((unsigned)__cvta_generic_to_shared(first)), \"r\"(pitch) : \"memory\");\n}\n";
+  helper.definition = "__device__ __forceinline__ void " + helper.name + "(unsigned (&fragment)[" + std::to_string(n) +
+                      "], const void* first, int pitch) {\n  asm volatile(\"wmma.load." + which + ".sync.aligned." +
+                      order + ".m16n16k16.shared." + ptx + " " + detail::numbered(0, n) + ", [%" + std::to_string(n) +
+                      "], %" + std::to_string(n + 1) + ";\"\n    : " + detail::operands("=r", "fragment", n) +
+                      "\n    : \"r\"((unsigned)__cvta_generic_to_shared(first)), \"r\"(pitch) : \"memory\");\n}\n";
   return helper;
 }
 
 /// `name(sums, a, b)` adds the product of two factors to the sums.
-[[nodiscard]] inline TensorHelper multiply_helper(const FragmentType& type, bool a_by_columns,
-                                                  bool b_by_columns) {
-  const std::string orders = detail::order_of(a_by_columns) + "_" + detail::order_of(b_by_columns),
-                    ptx(type.ptx);
+[[nodiscard]] inline TensorHelper multiply_helper(const FragmentType& type, bool a_by_columns, bool b_by_columns) {
+  const std::string orders = detail::order_of(a_by_columns) + "_" + detail::order_of(b_by_columns), ptx(type.ptx);
   TensorHelper helper{"multiply_" + orders + "_" + ptx, "", type.since};
   const std::string sums(type.sums), n = std::to_string(type.registers);
   const std::string in_and_out = detail::numbered(0, registers_of_sums);
   const std::string types = ptx == "f16" ? ".f32.f32" : "." + sums + "." + ptx + "." + ptx + "." + sums;
-  helper.definition =
-      "__device__ __forceinline__ void " + helper.name + "(" + std::string(type.spelling) +
-      " (&sums)[8], const unsigned (&a)[" + n + "], const unsigned (&b)[" + n +
-      "]) {\n  asm volatile(\"wmma.mma.sync.aligned." + detail::order_of(a_by_columns) + "." +
-      detail::order_of(b_by_columns) + ".m16n16k16" + types + " " + in_and_out + ", " +
-      detail::numbered(registers_of_sums, type.registers) + ", " +
-      detail::numbered(registers_of_sums + type.registers, type.registers) + ", " + in_and_out +
-      ";\"\n    : " + detail::operands("+" + detail::register_of(type), "sums", registers_of_sums) +
-      "\n    : " + detail::operands("r", "a", type.registers) + ", " +
-      detail::operands("r", "b", type.registers) + ");\n}\n";
+  helper.definition = "__device__ __forceinline__ void " + helper.name + "(" + std::string(type.spelling) +
+                      " (&sums)[8], const unsigned (&a)[" + n + "], const unsigned (&b)[" + n +
+                      "]) {\n  asm volatile(\"wmma.mma.sync.aligned." + detail::order_of(a_by_columns) + "." +
+                      detail::order_of(b_by_columns) + ".m16n16k16" + types + " " + in_and_out + ", " +
+                      detail::numbered(registers_of_sums, type.registers) + ", " +
+                      detail::numbered(registers_of_sums + type.registers, type.registers) + ", " + in_and_out +
+                      ";\"\n    : " + detail::operands("+" + detail::register_of(type), "sums", registers_of_sums) +
+                      "\n    : " + detail::operands("r", "a", type.registers) + ", " +
+                      detail::operands("r", "b", type.registers) + ");\n}\n";
   return helper;
 }
 

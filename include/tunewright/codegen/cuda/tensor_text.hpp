@@ -16,8 +16,8 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Products by tensor units that stand in unrolled loops over the fragments of a warp and in nothing else: each factor is
-/// loaded once for all of them.
+/// Products by tensor units that stand in unrolled loops over the fragments of a warp and in nothing else: each factor
+/// is loaded once for all of them.
 struct FragmentTile {
   std::vector<loops::Var> around;  ///< outermost first; none for one product alone
   const loops::Loop* product = nullptr;
@@ -25,8 +25,7 @@ struct FragmentTile {
 };
 
 /// The tile that `loop` begins, if it does.
-[[nodiscard]] inline std::optional<FragmentTile> fragment_tile(const loops::LoopNest& nest,
-                                                               const loops::Loop& loop) {
+[[nodiscard]] inline std::optional<FragmentTile> fragment_tile(const loops::LoopNest& nest, const loops::Loop& loop) {
   FragmentTile tile;
   const loops::Loop* inner = &loop;
   while (inner->intrinsic == nullptr) {
@@ -49,8 +48,7 @@ struct FragmentTile {
 }
 
 /// Those of `around` that `offset` depends on.
-[[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around,
-                                                     const IndexExpr& offset) {
+[[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around, const IndexExpr& offset) {
   std::vector<loops::Var> used;
   for (const loops::Var var : around) {
     if (offset.uses(var)) used.push_back(var);
@@ -67,8 +65,7 @@ struct FragmentTile {
   }
   return number;
 }
-[[nodiscard]] inline std::int64_t points_of(const loops::LoopNest& nest,
-                                            const std::vector<loops::Var>& loops) {
+[[nodiscard]] inline std::int64_t points_of(const loops::LoopNest& nest, const std::vector<loops::Var>& loops) {
   std::int64_t points = 1;
   for (const loops::Var var : loops) points *= nest.variables[var].extent;
   return points;

@@ -47,9 +47,7 @@ inline constexpr std::array cuda_types = std::to_array<CudaType>({
 }
 
 /// Most lanes that one access moves: 16 bytes.
-[[nodiscard]] inline std::int64_t max_lanes(const CudaType& type) {
-  return 16 / static_cast<std::int64_t>(type.bytes);
-}
+[[nodiscard]] inline std::int64_t max_lanes(const CudaType& type) { return 16 / static_cast<std::int64_t>(type.bytes); }
 
 [[nodiscard]] inline std::string vector_type(const CudaType& type, std::int64_t lanes) {
   if (!type.vector.empty()) return std::string(type.vector) + std::to_string(lanes);
@@ -72,9 +70,8 @@ template <class T>
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text + std::string(suffix);
 }
-[[nodiscard]] inline std::string integer_literal(double value, double lowest, double highest,
-                                                 const std::string& least, const std::string& greatest,
-                                                 std::string_view suffix) {
+[[nodiscard]] inline std::string integer_literal(double value, double lowest, double highest, const std::string& least,
+                                                 const std::string& greatest, std::string_view suffix) {
   if (value <= lowest) return least;
   if (value >= highest) return greatest;
   return std::to_string(static_cast<std::int64_t>(value)) + std::string(suffix);
@@ -89,8 +86,8 @@ template <class T>
   if (type.scalar == "int32")
     return detail::integer_literal(value, -2147483648.0, 2147483647.0, "(-2147483647 - 1)", "2147483647", "");
   if (type.scalar == "int64")
-    return detail::integer_literal(value, -9223372036854775808.0, 9223372036854775807.0,
-                                   "(-9223372036854775807LL - 1)", "9223372036854775807LL", "LL");
+    return detail::integer_literal(value, -9223372036854775808.0, 9223372036854775807.0, "(-9223372036854775807LL - 1)",
+                                   "9223372036854775807LL", "LL");
   if (type.scalar == "float64") return detail::floating_literal(value, "", "double(INFINITY)");
   return detail::floating_literal(static_cast<float>(value), "f", "INFINITY");
 }

@@ -43,8 +43,8 @@ class VectorStores {
 
 }  // namespace detail
 
-/// Vectorizes the unrolled loops, of a nest in device form, around one statement that stores consecutive, aligned elements
-/// of memory that threads share.
+/// Vectorizes the unrolled loops, of a nest in device form, around one statement that stores consecutive, aligned
+/// elements of memory that threads share.
 [[nodiscard]] inline loops::LoopNest vectorize_stores(loops::LoopNest nest) {
   detail::VectorStores(nest).run(nest.body);
   return nest;

@@ -43,25 +43,21 @@ class Export {
   }
 
   void before(const schedule::Split& s) {
-    steps.push_back(
-        Split{place(s.stage), place(s.stage, s.iter), s.extent, {s.factors.begin(), s.factors.end()}});
+    steps.push_back(Split{place(s.stage), place(s.stage, s.iter), s.extent, {s.factors.begin(), s.factors.end()}});
   }
   void before(const schedule::FollowSplit& s) {
     const std::int32_t source = s.source < step_.size() ? step_[s.source] : 0;
-    steps.push_back(
-        FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
+    steps.push_back(FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
   }
   void before(const schedule::FollowFusedSplit& s) {
-    FollowFusedSplit split{
-        place(s.stage), place(s.stage, s.iter), {}, static_cast<std::int32_t>(s.level), true};
+    FollowFusedSplit split{place(s.stage), place(s.stage, s.iter), {}, static_cast<std::int32_t>(s.level), true};
     for (const std::uint32_t source : s.sources)
       split.source_steps.push_back(source < step_.size() ? step_[source] : 0);
     steps.push_back(std::move(split));
   }
   void before(const schedule::Fuse& s) {
     Fuse fuse{place(s.stage), {}};
-    for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i)
-      fuse.iters.push_back(place(s.stage, s.iters[i]));
+    for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i) fuse.iters.push_back(place(s.stage, s.iters[i]));
     steps.push_back(std::move(fuse));
   }
   void before(const schedule::Reorder& s) { order_ = state_.stage(s.stage).order; }
@@ -70,8 +66,7 @@ class Export {
                                     Annotation::Unroll,  Annotation::BlockX,   Annotation::BlockY,
                                     Annotation::BlockZ,  Annotation::ThreadX,  Annotation::ThreadY,
                                     Annotation::ThreadZ, Annotation::VThread};
-    steps.push_back(
-        Annotate{place(s.stage), place(s.stage, s.iter), kinds[static_cast<std::size_t>(s.kind)]});
+    steps.push_back(Annotate{place(s.stage), place(s.stage, s.iter), kinds[static_cast<std::size_t>(s.kind)]});
   }
   void before(const schedule::CacheWrite& s) {
     steps.push_back(CacheWrite{place(s.stage), std::string(schedule::name(s.scope))});
@@ -126,8 +121,9 @@ class Export {
 
 }  // namespace detail
 
-/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program, except for what has no counterpart
-/// and is left out: packing, arranging, pipelining, padding and tensorizing. Throws `schedule::ScheduleError` for a schedule that does not replay.
+/// A schedule in the steps of a log: `to_schedule` of them lowers to the same program, except for what has no
+/// counterpart and is left out: packing, arranging, pipelining, padding and tensorizing. Throws
+/// `schedule::ScheduleError` for a schedule that does not replay.
 /// Cost: that of replaying.
 [[nodiscard]] inline std::vector<Step> from_schedule(const schedule::Schedule& schedule) {
   return detail::Export(schedule).steps;

@@ -44,8 +44,7 @@ using LayerShape = std::vector<std::int64_t>;
 struct LayerWindow {
   std::int64_t taps = 1, stride = 1, padding = 0;
 
-  [[nodiscard]] static std::optional<LayerWindow> between(std::int64_t in, std::int64_t out,
-                                                          std::int64_t taps) {
+  [[nodiscard]] static std::optional<LayerWindow> between(std::int64_t in, std::int64_t out, std::int64_t taps) {
     const LayerWindow window{taps, (in + out - 1) / out, (taps - 1) / 2};
     const std::int64_t room = in + 2 * window.padding - taps;
     if (room < 0 || room / window.stride + 1 != out) return std::nullopt;
@@ -54,17 +53,15 @@ struct LayerWindow {
 };
 
 /// Zeros (or `value`) around the image of [n, c, h, w, block].
-inline program::Tensor padded_blocks(program::ComputeGraph& graph, const program::Tensor& x,
-                                     const LayerWindow& h, const LayerWindow& w, double value) {
+inline program::Tensor padded_blocks(program::ComputeGraph& graph, const program::Tensor& x, const LayerWindow& h,
+                                     const LayerWindow& w, double value) {
   const LayerShape amount{0, 0, h.padding, w.padding, 0};
-  return program::operators::pad(graph, x,
-                                 {.before = amount, .after = amount, .value = value, .name = "pad"});
+  return program::operators::pad(graph, x, {.before = amount, .after = amount, .value = value, .name = "pad"});
 }
 
 /// What follows: each further input is added, or multiplied if two of one number a channel follow; ReLU
 /// where there is a bias.
-inline void add_epilogue(program::ComputeGraph& graph, program::Tensor x,
-                         const std::vector<LayerShape>& inputs) {
+inline void add_epilogue(program::ComputeGraph& graph, program::Tensor x, const std::vector<LayerShape>& inputs) {
   const auto is_bias = [&](const LayerShape& shape) { return shape != x.shape; };
   const auto biases = std::count_if(inputs.begin(), inputs.end(), is_bias);
   bool scales = biases > 1;
@@ -85,22 +82,20 @@ inline bool add_blocked_convolution(program::ComputeGraph& graph, const std::vec
   const LayerShape &in = shapes[0], &kernel = shapes[1], &out = shapes.back();
   const auto h = LayerWindow::between(in[2], out[2], kernel[2]);
   const auto w = LayerWindow::between(in[3], out[3], kernel[3]);
-  if (!h || !w || kernel[1] != in[1] || kernel[4] != in[4] || out[1] != kernel[0] || out[4] != kernel[5])
-    return false;
+  if (!h || !w || kernel[1] != in[1] || kernel[4] != in[4] || out[1] != kernel[0] || out[4] != kernel[5]) return false;
   const program::Tensor x = graph.input("data", in);
   const program::Tensor padded = padded_blocks(graph, x, *h, *w, 0);
   const program::Tensor weight = graph.constant("kernel", kernel);
   const std::int64_t block = in[4];
-  const program::Tensor result =
-      graph.reduce("conv2d", {{"n", in[0]}, {"oc", out[1]}, {"h", out[2]}, {"w", out[3]}, {"ob", out[4]}},
-                   {{"ic", in[1] * block}, {"rh", kernel[2]}, {"rw", kernel[3]}}, program::Combiner::Sum,
-                   [&](auto i, auto r) {
-                     const auto range = [&](program::Var) { return program::Range{0, in[1] * block - 1}; };
-                     const auto outer = program::IndexExpr::quotient(r[0], block, range);
-                     const auto inner = program::IndexExpr::remainder(r[0], block, range);
-                     return padded(i[0], outer, i[2] * h->stride + r[1], i[3] * w->stride + r[2], inner) *
-                            weight(i[1], outer, r[1], r[2], inner, i[4]);
-                   });
+  const program::Tensor result = graph.reduce(
+      "conv2d", {{"n", in[0]}, {"oc", out[1]}, {"h", out[2]}, {"w", out[3]}, {"ob", out[4]}},
+      {{"ic", in[1] * block}, {"rh", kernel[2]}, {"rw", kernel[3]}}, program::Combiner::Sum, [&](auto i, auto r) {
+        const auto range = [&](program::Var) { return program::Range{0, in[1] * block - 1}; };
+        const auto outer = program::IndexExpr::quotient(r[0], block, range);
+        const auto inner = program::IndexExpr::remainder(r[0], block, range);
+        return padded(i[0], outer, i[2] * h->stride + r[1], i[3] * w->stride + r[2], inner) *
+               weight(i[1], outer, r[1], r[2], inner, i[4]);
+      });
   add_epilogue(graph, result, {shapes.begin() + 2, shapes.end() - 1});
   return true;
 }
@@ -112,15 +107,12 @@ inline bool add_blocked_pooling(program::ComputeGraph& graph, const std::vector<
   const auto h = mean ? LayerWindow{in[2]} : LayerWindow::between(in[2], out[2], 3);
   const auto w = mean ? LayerWindow{in[3]} : LayerWindow::between(in[3], out[3], 3);
   if (!h || !w || in[1] != out[1] || in[4] != out[4]) return false;
-  const std::vector<program::Axis> spatial{
-      {"n", in[0]}, {"c", out[1]}, {"h", out[2]}, {"w", out[3]}, {"b", out[4]}};
+  const std::vector<program::Axis> spatial{{"n", in[0]}, {"c", out[1]}, {"h", out[2]}, {"w", out[3]}, {"b", out[4]}};
   const program::Tensor x = graph.input("data", in);
   const program::Tensor padded = mean ? x : padded_blocks(graph, x, *h, *w, -1e30);
-  const program::Tensor pooled =
-      graph.reduce("pool", spatial, {{"rh", h->taps}, {"rw", w->taps}},
-                   mean ? program::Combiner::Sum : program::Combiner::Max, [&](auto i, auto r) {
-                     return padded(i[0], i[1], i[2] * h->stride + r[0], i[3] * w->stride + r[1], i[4]);
-                   });
+  const program::Tensor pooled = graph.reduce(
+      "pool", spatial, {{"rh", h->taps}, {"rw", w->taps}}, mean ? program::Combiner::Sum : program::Combiner::Max,
+      [&](auto i, auto r) { return padded(i[0], i[1], i[2] * h->stride + r[0], i[3] * w->stride + r[1], i[4]); });
   if (mean) {
     program::operators::scale(graph, pooled, 1.0 / static_cast<double>(in[2] * in[3]), "mean");
   } else {

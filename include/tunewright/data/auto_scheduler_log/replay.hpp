@@ -49,17 +49,16 @@ class Translation {
 
   [[nodiscard]] TensorId stage(std::int32_t place) const {
     if (place < 0 || static_cast<std::size_t>(place) >= stages_.size()) {
-      throw ScheduleError(Fault::UnknownStage, "there is no stage " + std::to_string(place) + " among " +
-                                                   std::to_string(stages_.size()));
+      throw ScheduleError(Fault::UnknownStage,
+                          "there is no stage " + std::to_string(place) + " among " + std::to_string(stages_.size()));
     }
     return stages_[static_cast<std::size_t>(place)];
   }
   [[nodiscard]] IterId iter(TensorId stage, std::int32_t place) const {
     const std::vector<IterId>& loops = builder_.loops(stage);
     if (place < 0 || static_cast<std::size_t>(place) >= loops.size()) {
-      throw ScheduleError(Fault::UnknownIterator, "there is no loop " + std::to_string(place) +
-                                                      " among the " + std::to_string(loops.size()) +
-                                                      " of stage '" +
+      throw ScheduleError(Fault::UnknownIterator, "there is no loop " + std::to_string(place) + " among the " +
+                                                      std::to_string(loops.size()) + " of stage '" +
                                                       builder_.state().stages[stage].op->name + "'");
     }
     return loops[static_cast<std::size_t>(place)];
@@ -120,8 +119,7 @@ class Translation {
     const TensorId at = stage(s.stage);
     const IterId what = iter(at, s.iter);
     const std::uint32_t source = split_step(s.source_step);
-    const std::vector<IterId> parts =
-        builder_.follow_split(at, what, source, static_cast<std::uint32_t>(s.parts));
+    const std::vector<IterId> parts = builder_.follow_split(at, what, source, static_cast<std::uint32_t>(s.parts));
     move_attached(at, {what}, parts.back());
   }
   void apply(const FollowFusedSplit& s) {
@@ -154,10 +152,9 @@ class Translation {
     move_attached(at, parents, fused);
   }
   void apply(const Annotate& s) {
-    constexpr std::array kinds{LoopKind::Serial,   LoopKind::Unrolled,      LoopKind::Vectorized,
-                               LoopKind::Parallel, LoopKind::VirtualThread, LoopKind::BlockX,
-                               LoopKind::ThreadX,  LoopKind::BlockY,        LoopKind::ThreadY,
-                               LoopKind::BlockZ,   LoopKind::ThreadZ};
+    constexpr std::array kinds{LoopKind::Serial,        LoopKind::Unrolled, LoopKind::Vectorized, LoopKind::Parallel,
+                               LoopKind::VirtualThread, LoopKind::BlockX,   LoopKind::ThreadX,    LoopKind::BlockY,
+                               LoopKind::ThreadY,       LoopKind::BlockZ,   LoopKind::ThreadZ};
     const auto kind = static_cast<std::size_t>(s.kind);
     if (kind >= kinds.size()) {
       throw ScheduleError(Fault::Unsupported, "tensor instructions are not translated");
@@ -209,9 +206,7 @@ class Translation {
     const TensorId partial = builder_.rfactor(at, iter(at, s.iter));
     insert_stage(s.stage, partial);
   }
-  void apply(const StorageAlign&) {
-    throw ScheduleError(Fault::Unsupported, "storage alignment is not translated");
-  }
+  void apply(const StorageAlign&) { throw ScheduleError(Fault::Unsupported, "storage alignment is not translated"); }
 
   schedule::ScheduleBuilder builder_;
   std::vector<TensorId> stages_;         // by place in the log's list
@@ -226,7 +221,8 @@ class Translation {
 ///
 /// Throws `schedule::ScheduleError` for steps that do not fit the graph, and with fault `Unsupported` for
 /// those without a counterpart: storage alignment, tensor instructions, other pragmas than the unroll limit,
-/// caches with several readers, fused splits into a number of parts or after splits into outer parts. Cost: some ten microseconds.
+/// caches with several readers, fused splits into a number of parts or after splits into outer parts. Cost: some ten
+/// microseconds.
 ///
 /// Deviates: extents recorded in splits are not used, as the log does not keep them up to date.
 [[nodiscard]] inline schedule::Schedule to_schedule(std::shared_ptr<const program::ComputeGraph> graph,

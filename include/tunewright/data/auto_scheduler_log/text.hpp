@@ -168,9 +168,9 @@ class LineParser {
   out += ", ";
   json::write(out, task.target);
   out += ", ";
-  json::write_array(
-      out, std::array{h.cores, h.vector_bytes, h.cache_line_bytes, h.shared_memory_per_block_bytes,
-                      h.local_memory_per_block_bytes, h.threads_per_block, h.vthread_extent, h.warp_size});
+  json::write_array(out,
+                    std::array{h.cores, h.vector_bytes, h.cache_line_bytes, h.shared_memory_per_block_bytes,
+                               h.local_memory_per_block_bytes, h.threads_per_block, h.vthread_extent, h.warp_size});
   if (task.fields > 3) json::write(out += ", ", task.target_host);
   if (task.fields > 4) json::write(out += ", ", task.layout_rewrite);
   if (task.fields > 5) json::write_array(out += ", ", task.input_names);

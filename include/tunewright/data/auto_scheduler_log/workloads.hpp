@@ -69,8 +69,7 @@ class Arguments {
   }
   template <class T>
   T refuse(const std::string& wanted) const {
-    throw FormatError("workload '" + workload_.name + "': argument " + std::to_string(next_) + " should be " +
-                      wanted);
+    throw FormatError("workload '" + workload_.name + "': argument " + std::to_string(next_) + " should be " + wanted);
   }
 
   const Workload& workload_;
@@ -79,8 +78,8 @@ class Arguments {
 
 /// Zeros (or `value`) around the image of [n, c, h, w] as TVM pads: an operator even where nothing is added;
 /// "SAME" adds kernel - 1, the larger half in front.
-inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel,
-                           const std::string& padding, double value = 0) {
+inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& kernel, const std::string& padding,
+                           double value = 0) {
   if (padding != "SAME" && padding != "VALID") {
     throw FormatError("padding '" + padding + "' is neither SAME nor VALID");
   }
@@ -92,9 +91,8 @@ inline Tensor padded_image(ComputeGraph& graph, const Tensor& x, const Shape& ke
   const Tensor padded =
       program::operators::pad(graph, x, {.before = before, .after = after, .value = value, .name = "pad"});
   if (padded.id != x.id) return padded;
-  return graph.compute("pad", program::operators::detail::axes_over(x.shape), [&](auto i) {
-    return x.at({i.begin(), i.end()});
-  });
+  return graph.compute("pad", program::operators::detail::axes_over(x.shape),
+                       [&](auto i) { return x.at({i.begin(), i.end()}); });
 }
 
 inline void conv2d_layer(ComputeGraph& graph, Arguments in) {
@@ -122,9 +120,7 @@ inline void depthwise_layer(ComputeGraph& graph, Arguments in) {
   const Tensor x = graph.input("data", {n, c, h, w});
   const Tensor padded = padded_image(graph, x, {r, s}, in.text());
   const Tensor weight = graph.input("kernel", {c, 1, r, s});
-  const auto positions = [&](std::size_t d, std::int64_t taps) {
-    return (padded.shape[d] - taps) / stride + 1;
-  };
+  const auto positions = [&](std::size_t d, std::int64_t taps) { return (padded.shape[d] - taps) / stride + 1; };
   graph.reduce("depthwise", {{"n", n}, {"c", c}, {"h", positions(2, r)}, {"w", positions(3, s)}},
                {{"rh", r}, {"rw", s}}, program::Combiner::Sum, [&](auto i, auto t) {
                  return padded(i[0], i[1], i[2] * stride + t[0], i[3] * stride + t[1]) *

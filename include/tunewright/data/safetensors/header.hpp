@@ -113,8 +113,7 @@ class HeaderReader {
         refuse("a number at byte " + std::to_string(start) + " of the header is beyond 64 bits");
       value = value * 10 + digit;
     }
-    if (at_ == start)
-      refuse("byte " + std::to_string(start) + " of the header does not begin a whole number");
+    if (at_ == start) refuse("byte " + std::to_string(start) + " of the header does not begin a whole number");
     return value;
   }
 

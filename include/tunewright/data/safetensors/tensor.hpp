@@ -88,8 +88,7 @@ template <class T>
 inline void to_little_endian(std::span<std::byte> bytes, std::size_t size) {
   if constexpr (std::endian::native == std::endian::little) return;
   for (std::size_t i = 0; i + size <= bytes.size(); i += size) {
-    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i),
-                 bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
+    std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(i), bytes.begin() + static_cast<std::ptrdiff_t>(i + size));
   }
 }
 
@@ -148,8 +147,8 @@ struct TensorFile {
   std::map<std::string, std::string> metadata;  ///< free text by name
 
   [[nodiscard]] const Tensor* find(std::string_view tensor) const {
-    const auto at = std::find_if(tensors.begin(), tensors.end(),
-                                 [tensor](const Tensor& one) { return one.name == tensor; });
+    const auto at =
+        std::find_if(tensors.begin(), tensors.end(), [tensor](const Tensor& one) { return one.name == tensor; });
     return at == tensors.end() ? nullptr : &*at;
   }
   /// Throws `std::runtime_error` naming the tensor that is missing.

@@ -33,8 +33,7 @@ struct CpuCore {
   double unrolled_statements = 512;  ///< that the instruction cache holds
   /// Bytes a cycle from L2, from the last level and from memory, the last shared by all workers.
   std::array<double, 3> bytes_per_cycle{32, 16, 8};
-  double overlap =
-      0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
+  double overlap = 0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
 
   /// Of arithmetic on one vector: so many simple operations, and the others of a body.

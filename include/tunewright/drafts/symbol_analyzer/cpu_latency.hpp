@@ -43,12 +43,12 @@ struct Roof {
 ///               accumulators are loaded and stored each time the loops around it are entered that do not move them
 ///   operations  those of the body, without the padding that `loops::skip_zeros` leaves out of sums
 ///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
-///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all buffers
-///               fit together, since a program is run again and again on the same ones. Of rows
-///               that begin in the same sets L2 holds few, see `GrowingFootprint`; what L2 loses
-///               L1 has lost before, what it keeps comes in time, and the last level spreads rows over its sets by hashing
-///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where the
-///               code generator can use them: see `CpuTensorCost`
+///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all
+///               buffers fit together, since a program is run again and again on the same ones. Of rows that begin in
+///               the same sets L2 holds few, see `GrowingFootprint`; what L2 loses L1 has lost before, what it keeps
+///               comes in time, and the last level spreads rows over its sets by hashing
+///   tensors     instructions take the place of the operations, and what they read and write that of the tile, where
+///               the code generator can use them: see `CpuTensorCost`
 ///   workers     the longest share of a parallel loop
 ///   statement   longest + (1 - overlap) * (sum of the others); program: sum of its statements and loops
 class CpuAnalysis {
@@ -65,8 +65,7 @@ class CpuAnalysis {
     for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
     read_capacities();
     for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
-      if (buffers_bytes <= capacity_[moving_levels_])
-        break;  // there since the last run, and beyond nothing moves
+      if (buffers_bytes <= capacity_[moving_levels_]) break;  // there since the last run, and beyond nothing moves
     reader_.read(
         outline, [this](const OutlineLoop& loop) { add_loop(loop); },
         [this](const OutlineStatement& statement) {
@@ -122,15 +121,14 @@ class CpuAnalysis {
   void add_loop(const OutlineLoop& loop) {
     note(loop);
     const std::size_t depth = reader_.open().size() - 1;
-    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1)
-      total_ += runs_[depth] * core_->fork_cycles;
+    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs_[depth] * core_->fork_cycles;
     const bool unrolled = depth > 0 && loop.extent <= unroll_limit_[depth - 1];
     if (!in_tile(loop.kind) && !unrolled)
       total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
   }
 
-  /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the variables of
-  /// those that add to them, and go with them.
+  /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the
+  /// variables of those that add to them, and go with them.
   [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
     for (const loops::TensorStatement& tensor : reader_.outline().tensors) {
       const std::uint8_t first = reader_.depth_of(tensor.loop->var);
@@ -143,8 +141,7 @@ class CpuAnalysis {
   [[nodiscard]] const loops::TensorStatement* tensor_of(const OutlineStatement& statement) const {
     const Outline& outline = reader_.outline();
     for (const loops::TensorStatement& tensor : outline.tensors)
-      if (&outline.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_))
-        return &tensor;
+      if (&outline.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
     return nullptr;
   }
   /// Of a statement's iterations, those that an instruction computes.
@@ -159,8 +156,7 @@ class CpuAnalysis {
   [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const {
     std::array<loops::WorkerLoop, NestReader::max_depth> around;
     const std::span<const OutlineLoop> open = reader_.open();
-    for (std::size_t l = 0; l < open.size(); ++l)
-      around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
+    for (std::size_t l = 0; l < open.size(); ++l) around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
     return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
   }
 
@@ -219,8 +215,8 @@ class CpuAnalysis {
                  static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
-  /// Of each level, at the innermost loop whose reach it does not hold, the outermost one where it holds all. What loops
-  /// reach only grows with each one around them, so larger levels go on from where smaller ones ended.
+  /// Of each level, at the innermost loop whose reach it does not hold, the outermost one where it holds all. What
+  /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
   void find_traffic(CpuSymbols& s) {
     constexpr std::size_t l2 = 1;  // a level
     if (moving_levels_ == 0) return;

@@ -29,14 +29,13 @@ class CpuTensorCost {
   }
 
  private:
-  /// Products in straight-line code, so many rows a cycle, or as long as a chain of sums takes, and loads of factors, so many
-  /// lines a cycle, overlap; loads and stores of sums do not.
+  /// Products in straight-line code, so many rows a cycle, or as long as a chain of sums takes, and loads of factors,
+  /// so many lines a cycle, overlap; loads and stores of sums do not.
   [[nodiscard]] double tile_registers() const {
     const double products = std::max(cycles_at_peak(), work_.chained * units().tile_latency_cycles);
     const double loads = work_.lines_loaded / units().lines_loaded_per_cycle;
     return std::max(products, loads) + (1 - core_.overlap) * std::min(products, loads) +
-           work_.sums_stored / units().lines_stored_per_cycle +
-           work_.sums_loaded / units().lines_loaded_per_cycle;
+           work_.sums_stored / units().lines_stored_per_cycle + work_.sums_loaded / units().lines_loaded_per_cycle;
   }
   /// All operations on vectors one after another, or as long as a chain of sums takes.
   [[nodiscard]] double rows() const {
@@ -47,12 +46,10 @@ class CpuTensorCost {
     return std::max(cycles, work_.chained * core_.update_latency_cycles);
   }
   [[nodiscard]] double interleaving() const {
-    return bodies() + work_.shuffles / units().shuffles_per_cycle +
-           work_.vectors_loaded / core_.loads_per_cycle + work_.vectors_stored / core_.stores_per_cycle;
+    return bodies() + work_.shuffles / units().shuffles_per_cycle + work_.vectors_loaded / core_.loads_per_cycle +
+           work_.vectors_stored / core_.stores_per_cycle;
   }
-  [[nodiscard]] double bodies() const {
-    return work_.bodies * core_.cycles(operations_.simple_fused(), operations_);
-  }
+  [[nodiscard]] double bodies() const { return work_.bodies * core_.cycles(operations_.simple_fused(), operations_); }
   [[nodiscard]] double rows_per_cycle() const {
     return tensor_.intrinsic->k == 4 ? units().byte_products_per_cycle : units().bf16_products_per_cycle;
   }

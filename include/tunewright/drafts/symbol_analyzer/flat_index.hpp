@@ -19,9 +19,8 @@ namespace tunewright::drafts {
 class NoRoom : public std::length_error {
  public:
   NoRoom(std::size_t terms, std::size_t most)
-      : std::length_error("drafts: an index is a sum of " + std::to_string(terms) +
-                          " terms, and drafts read at most " + std::to_string(most) +
-                          "; split its axis into fewer loops") {}
+      : std::length_error("drafts: an index is a sum of " + std::to_string(terms) + " terms, and drafts read at most " +
+                          std::to_string(most) + "; split its axis into fewer loops") {}
 };
 
 /// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and
@@ -41,9 +40,7 @@ struct FlatIndex {
 
   FlatIndex() noexcept {}  // NOLINT: terms beyond `count` are never read
   explicit FlatIndex(std::int64_t value) noexcept : constant(value) {}
-  FlatIndex(const FlatIndex& other) noexcept : constant(other.constant), count(other.count) {
-    copy_terms(other);
-  }
+  FlatIndex(const FlatIndex& other) noexcept : constant(other.constant), count(other.count) { copy_terms(other); }
   FlatIndex& operator=(const FlatIndex& other) noexcept {
     if (this == &other) return *this;
     constant = other.constant;
@@ -56,9 +53,7 @@ struct FlatIndex {
   [[nodiscard]] std::span<const Term> terms() const noexcept { return {terms_.data(), count}; }
   [[nodiscard]] std::span<Term> terms() noexcept { return {terms_.data(), count}; }
   /// Whether all terms are variables, which come before all others.
-  [[nodiscard]] bool is_plain() const noexcept {
-    return count == 0 || terms_[count - 1].kind == Kind::Variable;
-  }
+  [[nodiscard]] bool is_plain() const noexcept { return count == 0 || terms_[count - 1].kind == Kind::Variable; }
   void set(std::int64_t value) noexcept {
     constant = value;
     count = 0;
@@ -163,9 +158,7 @@ class IndexArena {
   [[nodiscard]] bool equal(const FlatIndex& a, const FlatIndex& b) const { return compare(a, b) == 0; }
 
   [[nodiscard]] bool uses(const FlatIndex& e, program::Var var) const {
-    const auto has = [&](const Term& t) {
-      return t.kind == Kind::Variable ? t.of == var : uses(numerator(t), var);
-    };
+    const auto has = [&](const Term& t) { return t.kind == Kind::Variable ? t.of == var : uses(numerator(t), var); };
     return std::any_of(e.terms().begin(), e.terms().end(), has);
   }
 
@@ -285,13 +278,11 @@ class IndexArena {
   /// c*m*(x div m) + c*(x mod m) -> c*x, where one of the two terms is the one at `changed`.
   void rejoin(FlatIndex& e, std::size_t changed) const {
     for (std::size_t other = 0; other < e.count; ++other) {
-      if (e.terms()[other].kind == Kind::Variable || e.terms()[other].kind == e.terms()[changed].kind)
-        continue;
+      if (e.terms()[other].kind == Kind::Variable || e.terms()[other].kind == e.terms()[changed].kind) continue;
       const bool is_quotient = e.terms()[changed].kind == Kind::Quotient;
       const Term quotient = e.terms()[is_quotient ? changed : other];
       const Term remainder = e.terms()[is_quotient ? other : changed];
-      if (remainder.divisor != quotient.divisor ||
-          quotient.coefficient != remainder.coefficient * quotient.divisor ||
+      if (remainder.divisor != quotient.divisor || quotient.coefficient != remainder.coefficient * quotient.divisor ||
           (quotient.of != remainder.of && compare(numerator(quotient), numerator(remainder)) != 0))
         continue;
       e.erase(std::max(changed, other));

@@ -28,10 +28,9 @@ struct GpuDevice {
 /// A target as the analyser sees it. Throws `std::invalid_argument` for one that does not say its speed.
 [[nodiscard]] inline GpuDevice gpu_device(const Target& target) {
   if (target.peak_fp32_gflops <= 0 || target.peak_gb_per_s <= 0 || target.multiprocessors == 0) {
-    throw std::invalid_argument(
-        "drafts: target '" + target.name +
-        "' does not say its peak_fp32_gflops, peak_gb_per_s and multiprocessors; take "
-        "gpu_target(name), or fill them in");
+    throw std::invalid_argument("drafts: target '" + target.name +
+                                "' does not say its peak_fp32_gflops, peak_gb_per_s and multiprocessors; take "
+                                "gpu_target(name), or fill them in");
   }
   GpuDevice device;
   device.peak_gflops = target.peak_fp32_gflops;

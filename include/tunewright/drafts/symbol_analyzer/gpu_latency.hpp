@@ -40,8 +40,7 @@ struct Penalties {
                                          const GpuDevice& device) {
   Penalties p;
   double available = device.registers_per_thread;
-  if (device.registers_per_block > 0)
-    available = std::min(available, device.registers_per_block / s.threads_per_block);
+  if (device.registers_per_block > 0) available = std::min(available, device.registers_per_block / s.threads_per_block);
   if (available > 0 && registers > 0) p.l0_memory = std::min(available / registers, 1.0);
   if (s.registers_per_thread > 0) p.l0_compute = 1 + s.instances_per_thread / s.registers_per_thread;
   if (device.shared_memory_bytes > 0 && kernel.shared_bytes > 0)
@@ -66,8 +65,8 @@ struct StatementLatency {
 /// As printed: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for every
 /// statement.
 template <class F>
-void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const KernelUse> kernels,
-                       const GpuDevice& device, const F& f) {
+void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const KernelUse> kernels, const GpuDevice& device,
+                       const F& f) {
   for (const GpuSymbols& s : symbols) {
     double registers = 0;
     for (const GpuSymbols& other : symbols)

@@ -49,8 +49,9 @@ struct Multiprocessor {
 ///   program   sum of its kernels
 ///
 /// Operands are loaded once a tile of unrolled loops, virtual threads included; those of a few terms of a sum wait in
-/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what the
-/// tensor units' peak allows, besides its instruction and the loads of its factors, once for all products that share them.
+/// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what
+/// the tensor units' peak allows, besides its instruction and the loads of its factors, once for all products that
+/// share them.
 class GpuLevels {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
@@ -65,8 +66,7 @@ class GpuLevels {
     counted_.assign(outline.buffers.size(), false);
     requested_.assign(outline.buffers.size(), 0.0);
     reader_.read(
-        outline, [this](const OutlineLoop& loop) { enter(loop); },
-        [this](const OutlineStatement& s) { add(s); });
+        outline, [this](const OutlineLoop& loop) { enter(loop); }, [this](const OutlineStatement& s) { add(s); });
     double sum = 0;
     uses_.clear();
     for (std::size_t k = 0; k < outline.kernels; ++k) {
@@ -87,8 +87,8 @@ class GpuLevels {
     double accumulators = 0, operands = 0;                        // registers of a thread
     double issue = 0, arithmetic = 0, shared = 0, transfers = 0;  // cycles of a block
     double alone = 0;                                             // cycles of a warp that waits for itself
-    double ahead = 0;                        // and for what it fetches ahead, a tile's share
-    double from_memory = 0, from_cache = 0;  // bytes of all blocks
+    double ahead = 0;                                             // and for what it fetches ahead, a tile's share
+    double from_memory = 0, from_cache = 0;                       // bytes of all blocks
   };
   struct Tile {
     LoopSet loops = 0;
@@ -129,8 +129,9 @@ class GpuLevels {
                        [](const StatementReach::Access& a) { return a.scope == loops::Scope::Accumulator; });
   }
 
-  /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions, `warps`
-  /// are warp groups and a product is one of their instructions, which reads each factor from shared memory once.
+  /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions,
+  /// `warps` are warp groups and a product is one of their instructions, which reads each factor from shared memory
+  /// once.
   void add_fragments(const OutlineStatement& s, Kernel& k) {
     constexpr double elements = 16 * 16, registers = 8;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -140,8 +141,8 @@ class GpuLevels {
     const double warps = reader_.iterations(threads);
     const std::span<const OutlineLoop> open = reader_.open();
     // Rows, the outermost of the loops that one instruction does; none around what is taken out.
-    const auto rows = std::find_if(open.begin(), open.end(),
-                                   [](const OutlineLoop& loop) { return loop.intrinsic != nullptr; });
+    const auto rows =
+        std::find_if(open.begin(), open.end(), [](const OutlineLoop& loop) { return loop.intrinsic != nullptr; });
     if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
     const auto together = static_cast<double>(k.instructions.threads_together());
     k.used = true;
@@ -167,9 +168,9 @@ class GpuLevels {
     const schedule::TensorIntrinsic* of_group =
         rows != open.end() && rows->intrinsic->by_warp_group() ? rows->intrinsic : nullptr;
     const double terms = reader_.iterations(own),
-                 products = terms / (of_group == nullptr
-                                         ? elements * 16
-                                         : static_cast<double>(of_group->m * of_group->n * of_group->k));
+                 products =
+                     terms / (of_group == nullptr ? elements * 16
+                                                  : static_cast<double>(of_group->m * of_group->n * of_group->k));
     double loads = 0, operands = 0, bytes = 1;
     for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
       if (a.scope == loops::Scope::Accumulator) continue;
@@ -183,8 +184,7 @@ class GpuLevels {
       const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
       loads += fragments;
       operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
-      const auto row_bytes =
-          row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
+      const auto row_bytes = row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
       const auto conflicts = static_cast<double>(loops::conflicts_of_fragment_rows(row_bytes));
       k.shared += warps * fragments * elements * bytes * conflicts / m_->shared_bytes_per_cycle;
     }
@@ -217,21 +217,19 @@ class GpuLevels {
     k.threads = std::max(k.threads, reader_.iterations(threads));
     const double warps = std::ceil(reader_.iterations(threads) / warp());
     const bool update = s.kind == loops::Statement::Kind::Update;
-    const Tile tile =
-        tile_of(own, cooperative ? LoopSet{0} : virtual_threads, update && scope == loops::Scope::Local);
+    const Tile tile = tile_of(own, cooperative ? LoopSet{0} : virtual_threads, update && scope == loops::Scope::Local);
     if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
       counted_[store.buffer] = true;
       if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
-      if (cooperative && target.stages > 1 &&
-          !target.asynchronous)  // what is loaded ahead waits in registers
+      if (cooperative && target.stages > 1 && !target.asynchronous)  // what is loaded ahead waits in registers
         k.accumulators += static_cast<double>(target.bytes()) / (4.0 * target.stages * k.threads);
       if (scope == loops::Scope::Local)
         k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
     }
 
     const loops::BodyOperations& ops = s.operations;
-    const double instructions = ops.simple_fused() + ops.divisions * m_->division_instructions +
-                                ops.functions * m_->function_instructions;
+    const double instructions =
+        ops.simple_fused() + ops.divisions * m_->division_instructions + ops.functions * m_->function_instructions;
     const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
     k.issue += warps * tile.entered * (tile.instances * instructions + steps) / m_->instructions_per_cycle;
     k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
@@ -288,8 +286,7 @@ class GpuLevels {
     const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
     k.issue += warps * moves / m_->instructions_per_cycle;
     if (a.scope == loops::Scope::Shared) {
-      k.shared +=
-          warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
+      k.shared += warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
       return m_->shared_latency;
     }
     const double bytes = warps * sectors(reach_, a) * sector_bytes * moves;
@@ -310,15 +307,13 @@ class GpuLevels {
   [[nodiscard]] double warp() const { return std::max(1U, target_->warp_size); }
   /// Multiply-adds of a multiprocessor a cycle.
   [[nodiscard]] double lanes() const {
-    return std::max(1.0,
-                    target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
+    return std::max(1.0, target_->peak_fp32_gflops * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
-  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle for warps or for warp groups; as others
-  /// where there are none.
+  /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle for warps or for warp groups; as
+  /// others where there are none.
   [[nodiscard]] double tensor_lanes(bool of_groups) const {
-    const double peak =
-        target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
+    const double peak = target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
     return std::max(lanes(), peak * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
   }
 
@@ -328,8 +323,8 @@ class GpuLevels {
     return longest + (1 - m_->overlap) * (std::accumulate(parts.begin(), parts.end(), 0.0) - longest);
   }
 
-  /// Blocks of a multiprocessor at a time; limits of 0 are not known. Leaves out what CUDA itself keeps of shared memory, as
-  /// `measurers::Simulated` does.
+  /// Blocks of a multiprocessor at a time; limits of 0 are not known. Leaves out what CUDA itself keeps of shared
+  /// memory, as `measurers::Simulated` does.
   [[nodiscard]] double resident(const Kernel& k, double registers) const {
     double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
     const double threads = std::ceil(k.threads / warp()) * warp();
@@ -347,17 +342,14 @@ class GpuLevels {
     // A compiler that is told the size of the block leaves room for one.
     const double threads = std::ceil(k.threads / warp()) * warp();
     double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
-    if (target_->registers_per_block > 0)
-      available = std::min(available, target_->registers_per_block / threads);
+    if (target_->registers_per_block > 0) available = std::min(available, target_->registers_per_block / threads);
     const double blocks_at_once = resident(k, std::min(wanted, available));
     if (blocks_at_once < 1) return std::numeric_limits<double>::infinity();
     const double spills = 1 + 4 * std::max(wanted - available, 0.0) / available;
     const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
     const double width = target_->multiprocessors, at_once = width * blocks_at_once;
     const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
-    const auto wave = [&](double blocks) {
-      return std::max(blocks * block, spills * std::max(k.alone, k.ahead));
-    };
+    const auto wave = [&](double blocks) { return std::max(blocks * block, spills * std::max(k.alone, k.ahead)); };
     const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
     const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
     return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,

@@ -115,9 +115,8 @@ class GpuSymbolReader {
     kernel.shared_bytes += shared_bytes;
   }
   [[nodiscard]] double shared_bytes_of(loops::BufferId id) const {
-    return reader_.scope_of(id) == loops::Scope::Shared
-               ? static_cast<double>(reader_.outline().buffers[id].bytes())
-               : 0;
+    return reader_.scope_of(id) == loops::Scope::Shared ? static_cast<double>(reader_.outline().buffers[id].bytes())
+                                                        : 0;
   }
 
   [[nodiscard]] Around loops_around() const {

@@ -17,8 +17,9 @@ struct Footprint {
 };
 
 /// What a statement touches in whole cache lines while its loops start to run one after another, from the innermost
-/// outwards. Sets are told apart by the lowest bits of an address, in the memory of a process by those within a page, so
-/// rows that lie a multiple of 2^b bytes apart begin in the same sets: each keeps others out of 2^b bytes, a page at most.
+/// outwards. Sets are told apart by the lowest bits of an address, in the memory of a process by those within a page,
+/// so rows that lie a multiple of 2^b bytes apart begin in the same sets: each keeps others out of 2^b bytes, a page at
+/// most.
 class GrowingFootprint {
  public:
   /// Lets the innermost of the `loops` around the statement run, if there is one.

@@ -10,8 +10,8 @@
 
 namespace tunewright::drafts {
 
-/// Which axes the variable of each loop moves as a plain term of their values, and how far an iteration moves them. Most
-/// loops move one axis.
+/// Which axes the variable of each loop moves as a plain term of their values, and how far an iteration moves them.
+/// Most loops move one axis.
 class LoopMoves {
  public:
   struct Move {

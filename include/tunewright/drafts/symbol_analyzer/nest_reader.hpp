@@ -30,8 +30,7 @@ class NestReader {
   /// parallel loop has the iterations that one of `workers` runs.
   /// Throws `std::invalid_argument` for more than 64 nested loops.
   template <class OnLoop, class OnStatement>
-  void read(const Outline& outline, const OnLoop& on_loop, const OnStatement& on_statement,
-            std::int64_t workers = 1) {
+  void read(const Outline& outline, const OnLoop& on_loop, const OnStatement& on_statement, std::int64_t workers = 1) {
     outline_ = &outline;
     depth_ = 0;
     of_kind_.fill(0);
@@ -65,9 +64,7 @@ class NestReader {
   [[nodiscard]] std::uint8_t depth_of(loops::Var var) const { return depth_of_[var]; }
 
   /// The open loops of one kind.
-  [[nodiscard]] LoopSet loops_of(loops::LoopKind kind) const {
-    return of_kind_[static_cast<std::size_t>(kind)];
-  }
+  [[nodiscard]] LoopSet loops_of(loops::LoopKind kind) const { return of_kind_[static_cast<std::size_t>(kind)]; }
   [[nodiscard]] LoopSet block_loops() const {
     using loops::LoopKind;
     return loops_of(LoopKind::BlockX) | loops_of(LoopKind::BlockY) | loops_of(LoopKind::BlockZ);
@@ -76,9 +73,7 @@ class NestReader {
     using loops::LoopKind;
     return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
   }
-  [[nodiscard]] LoopSet all_loops() const {
-    return depth_ == max_depth ? ~LoopSet{0} : (LoopSet{1} << depth_) - 1;
-  }
+  [[nodiscard]] LoopSet all_loops() const { return depth_ == max_depth ? ~LoopSet{0} : (LoopSet{1} << depth_) - 1; }
   /// Product of the extents of loops.
   [[nodiscard]] double iterations(LoopSet set) const {
     double product = 1;

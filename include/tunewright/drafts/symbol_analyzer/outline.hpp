@@ -30,9 +30,7 @@ struct OutlineBuffer {
   std::span<const std::int64_t> shape{};
   std::int64_t elements = 0;
 
-  [[nodiscard]] std::int64_t bytes() const noexcept {
-    return elements * static_cast<std::int64_t>(element_bytes);
-  }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return elements * static_cast<std::int64_t>(element_bytes); }
 };
 
 /// A tensor that a statement reads, with indices over the axes of its operator.
@@ -101,8 +99,8 @@ struct Outline {
 };
 
 /// The distinct loads of a body, in the order met. Throws `std::invalid_argument` for tensors without buffer.
-inline void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of,
-                          std::size_t buffers, const std::string& name, std::vector<OutlineLoad>& loads) {
+inline void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
+                          const std::string& name, std::vector<OutlineLoad>& loads) {
   const std::size_t first = loads.size();
   program::visit(body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
@@ -129,8 +127,7 @@ class NestOutliner {
     values_.clear();
     parts_.clear();
     has_tensors_ = false;
-    for (const loops::LoopVariable& variable : nest.variables)
-      outline_.indices.extents.push_back(variable.extent);
+    for (const loops::LoopVariable& variable : nest.variables) outline_.indices.extents.push_back(variable.extent);
     outline_.buffers.resize(nest.buffers.size());
     for (std::size_t b = 0; b < nest.buffers.size(); ++b) copy(nest.buffers[b], outline_.buffers[b]);
     for (const loops::Node& node : nest.body) {
@@ -185,11 +182,9 @@ class NestOutliner {
 
   void add(const loops::LoopNest& nest, const loops::Statement& statement) {
     Part part{loads_.size(), 0, values_.size(), statement.axis_values.size()};
-    if (statement.op->body)
-      collect_loads(statement.op->body, nest.buffer_of, nest.buffers.size(), nest.name, loads_);
+    if (statement.op->body) collect_loads(statement.op->body, nest.buffer_of, nest.buffers.size(), nest.name, loads_);
     part.loads = loads_.size() - part.load;
-    for (const program::IndexExpr& value : statement.axis_values)
-      outline_.indices.copy(value, values_.emplace_back());
+    for (const program::IndexExpr& value : statement.axis_values) outline_.indices.copy(value, values_.emplace_back());
     parts_.push_back(part);
     outline_.add(Outline::Event::Run, outline_.statements.size());
     outline_.statements.push_back({statement.kind, statement.target, loops::operations(statement)});

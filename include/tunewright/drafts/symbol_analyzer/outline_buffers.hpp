@@ -23,8 +23,7 @@ class OutlineBuffers : OutlinePass {
     outline_.buffers = plan_.buffers;
     for (const TensorId id : plan_.stored) {
       OutlineBuffer& b = buffer_of(id);
-      if (b.role == loops::BufferRole::Temporary)
-        b.shape = std::span(work_[id].reached).first(plan_.stages[id].rank);
+      if (b.role == loops::BufferRole::Temporary) b.shape = std::span(work_[id].reached).first(plan_.stages[id].rank);
       if (plan_.stages[id].is_attached && b.scope == loops::Scope::Global) b.scope = scope_inside(work_[id]);
     }
     // In this order, since what is packed is not kept apart.
@@ -109,16 +108,14 @@ class OutlineBuffers : OutlinePass {
   }
 
   /// False where the index is no mixed-radix number of the loops around.
-  [[nodiscard]] bool add_pieces(std::uint32_t d, const FlatIndex& index, std::int64_t extent,
-                                Pieces& all) const {
+  [[nodiscard]] bool add_pieces(std::uint32_t d, const FlatIndex& index, std::int64_t extent, Pieces& all) const {
     if (index.constant != 0 || index.count == 0) return false;
     const std::size_t first = all.size();
     for (const FlatIndex::Term& term : index.terms()) {
       Var var = term.of;
       if (term.kind != FlatIndex::Kind::Variable) {
         const FlatIndex& numerator = outline_.indices.numerator(term);
-        const bool plain = numerator.constant == 0 && numerator.count == 1 &&
-                           numerator.terms()[0].coefficient == 1 &&
+        const bool plain = numerator.constant == 0 && numerator.count == 1 && numerator.terms()[0].coefficient == 1 &&
                            numerator.terms()[0].kind == FlatIndex::Kind::Variable;
         if (!plain) return false;
         var = numerator.terms()[0].of;
@@ -172,14 +169,12 @@ class OutlineBuffers : OutlinePass {
   bool pipeline(const schedule::Pipeline& s) {
     if (s.selected >= s.choices.size()) return false;
     const schedule::Pipelining& chosen = s.choices[s.selected];
-    if (chosen.depth < 1 || chosen.depth > schedule::max_pipeline_depth ||
-        (chosen.asynchronous && chosen.depth == 1))
+    if (chosen.depth < 1 || chosen.depth > schedule::max_pipeline_depth || (chosen.asynchronous && chosen.depth == 1))
       return false;
     if (chosen.depth == 1) return true;
     const schedule::Stage& consumer = plan_.state.stages[s.stage];
     const std::size_t place = consumer.position(s.iter);
-    if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial)
-      return false;
+    if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial) return false;
     std::int64_t iterations = 1;
     for (std::size_t p = place + 1; p-- > 0;) {
       const IterId iter = consumer.order[p];

@@ -17,8 +17,7 @@ class OutlineLoops : OutlinePass {
   void run() {
     for (const TensorId id : plan_.roots) {
       const loops::BufferId buffer = plan_.stages[id].buffer;
-      if (outline_.buffers[buffer].role == loops::BufferRole::Temporary)
-        add(Outline::Event::Allocate, buffer);
+      if (outline_.buffers[buffer].role == loops::BufferRole::Temporary) add(Outline::Event::Allocate, buffer);
     }
     for (const TensorId id : plan_.roots) emit_stage(id);
   }
@@ -64,9 +63,9 @@ class OutlineLoops : OutlinePass {
     }
     if (places == initialised) emit_initialisation(plan, w, places);
     const auto statement = outline_.statements.size();
-    outline_.statements.push_back(
-        {plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign, plan.buffer,
-         plan.operations, plan.loads, std::span(w.axis_values).first(plan.extents.size())});
+    outline_.statements.push_back({plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
+                                   plan.buffer, plan.operations, plan.loads,
+                                   std::span(w.axis_values).first(plan.extents.size())});
     add(Outline::Event::Run, statement);
     while (depth_ > outside) leave();
   }

@@ -16,16 +16,15 @@ namespace tunewright::drafts {
 class OutlineTensors {
  public:
   /// One for each statement: the share is that of both sides of its branches, all else, counts among it, is that of the
-  /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the next
-  /// call.
+  /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the
+  /// next call.
   void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
     const bool is_final = loops::TensorStatements::is_final(nest);
     if (!is_final) emitted_ = loops::as_emitted(nest);
     statements_.find(is_final ? nest : emitted_, found);
     auto end = found.begin();
     for (auto next = found.begin(); next != found.end(); ++next) {
-      const auto known =
-          std::find_if(found.begin(), end, [&](const auto& t) { return t.number == next->number; });
+      const auto known = std::find_if(found.begin(), end, [&](const auto& t) { return t.number == next->number; });
       if (known != end)
         known->share += next->share;
       else

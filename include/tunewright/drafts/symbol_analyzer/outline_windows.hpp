@@ -62,8 +62,7 @@ class OutlineWindows : OutlinePass {
   void find_extents(const StagePlan& plan, Work& w) const {
     for (const SchedulePlan::Relation& r : plan.relations) {
       if (r.fused.empty()) {
-        schedule::detail::split_extents(w.extent[r.whole],
-                                        all_.numbers->factors().subspan(r.first_factor, r.parts - 1),
+        schedule::detail::split_extents(w.extent[r.whole], all_.numbers->factors().subspan(r.first_factor, r.parts - 1),
                                         &w.extent[r.first_part]);
       } else {
         std::int64_t product = 1;
@@ -87,8 +86,7 @@ class OutlineWindows : OutlinePass {
     return true;
   }
 
-  bool find_index(TensorId id, const StagePlan& plan, Work& w, const SchedulePlan::Loop& loop,
-                  std::uint32_t& bound) {
+  bool find_index(TensorId id, const StagePlan& plan, Work& w, const SchedulePlan::Loop& loop, std::uint32_t& bound) {
     w.var[loop.iter] = w.index[loop.iter] = no_var;
     const std::int64_t extent = w.extent[loop.iter];
     LoopKind kind = loop.kind;
@@ -110,8 +108,7 @@ class OutlineWindows : OutlinePass {
   }
 
   /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
-  void add_value(FlatIndex& to, const StagePlan& plan, const Work& w, IterId iter,
-                 std::int64_t factor = 1) const {
+  void add_value(FlatIndex& to, const StagePlan& plan, const Work& w, IterId iter, std::int64_t factor = 1) const {
     if (!plan.is_loop[iter])
       outline_.indices.add(to, w.value[iter], factor);
     else if (const Var var = w.var[iter]; var != no_var)
@@ -153,8 +150,7 @@ class OutlineWindows : OutlinePass {
     return stride;
   }
 
-  void add_parts(FlatIndex& sum, const StagePlan& plan, const Work& w,
-                 const SchedulePlan::Relation& r) const {
+  void add_parts(FlatIndex& sum, const StagePlan& plan, const Work& w, const SchedulePlan::Relation& r) const {
     const std::int64_t* const strides = all_.strides.data();
     if (r.into_loops) {
       const Var* const var = &w.var[r.first_part];
@@ -162,8 +158,7 @@ class OutlineWindows : OutlinePass {
         if (var[part] != no_var) outline_.indices.add_variable(sum, var[part], strides[part]);
       return;
     }
-    for (std::uint32_t part = 0; part < r.parts; ++part)
-      add_value(sum, plan, w, r.first_part + part, strides[part]);
+    for (std::uint32_t part = 0; part < r.parts; ++part) add_value(sum, plan, w, r.first_part + part, strides[part]);
   }
 
   void split_fused(const StagePlan& plan, Work& w, const SchedulePlan::Relation& r) {
@@ -233,8 +228,8 @@ class OutlineWindows : OutlinePass {
     }
   }
 
-  /// The terms of fixed variables that an index has in all reads in common, and the range of all others; false where there
-  /// is more to one, or no read.
+  /// The terms of fixed variables that an index has in all reads in common, and the range of all others; false where
+  /// there is more to one, or no read.
   bool find_reach(std::span<const SchedulePlan::ReadIndex> reads, FlatIndex& base, program::Range& range) {
     bool seen = false;
     for (const SchedulePlan::ReadIndex& read : reads) {

@@ -26,12 +26,12 @@ struct OutlineWork {
   struct Stage {
     std::vector<std::int64_t> extent;  ///< by IterId
     std::vector<Var> var;              ///< by IterId; no_var for loops of extent 1
-    std::vector<Var> index;  ///< by IterId of what may be bound: by a loop around, that it runs on; or no_var
-    std::vector<FlatIndex> value;        ///< by IterId, of those that are no loops
-    std::vector<FlatIndex> axis_values;  ///< by axis; the base of the window at first
-    std::vector<std::int64_t> reached;   ///< by axis: by the loops, beyond the window too
-    std::vector<FlatIndex> base;         ///< of the window, of what is packed
-    std::uint32_t kinds_around = 0;      ///< of those loops around that may be indices; by bit
+    std::vector<Var> index;            ///< by IterId of what may be bound: by a loop around, that it runs on; or no_var
+    std::vector<FlatIndex> value;      ///< by IterId, of those that are no loops
+    std::vector<FlatIndex> axis_values;                           ///< by axis; the base of the window at first
+    std::vector<std::int64_t> reached;                            ///< by axis: by the loops, beyond the window too
+    std::vector<FlatIndex> base;                                  ///< of the window, of what is packed
+    std::uint32_t kinds_around = 0;                               ///< of those loops around that may be indices; by bit
     std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of these, by kind
 
     void enter(Var loop, schedule::LoopKind kind) noexcept {
@@ -78,8 +78,7 @@ struct OutlineWork {
   std::vector<std::int64_t> strides;  ///< of the parts of a split
   std::vector<char> fixed;            ///< by variable: around the window that is looked for
   std::vector<Piece> pieces;
-  std::vector<std::uint32_t>
-      place_around;  ///< by variable: of loops around a packed read, from inside; or none
+  std::vector<std::uint32_t> place_around;  ///< by variable: of loops around a packed read, from inside; or none
 
   void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature) {
     plan = &of;
@@ -128,8 +127,7 @@ class OutlinePass {
   [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const {
     const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
     if (read.index == nullptr) return values[read.axis];
-    outline_.indices.substitute(
-        *read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
+    outline_.indices.substitute(*read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
     return room;
   }
 

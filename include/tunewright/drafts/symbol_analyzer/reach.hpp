@@ -25,8 +25,8 @@ struct IndexReach {
 
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
-/// `run(loops)` lets exactly these loops run, the others rest; what indices reach is asked after it. `run_also` lets one
-/// more run, which takes only what depends on it.
+/// `run(loops)` lets exactly these loops run, the others rest; what indices reach is asked after it. `run_also` lets
+/// one more run, which takes only what depends on it.
 class StatementReach {
  public:
   struct Access {
@@ -108,8 +108,8 @@ class StatementReach {
   }
 
  private:
-  /// An axis of the operator, or an index of a load that is none. An axis is a sum: `plain` is the part that loop variables
-  /// add themselves, `wrapped` that of quotients and remainders; their counts are not cut to their spans.
+  /// An axis of the operator, or an index of a load that is none. An axis is a sum: `plain` is the part that loop
+  /// variables add themselves, `wrapped` that of quotients and remainders; their counts are not cut to their spans.
   struct Value {
     LoopSet moved_by = 0;
     LoopSet wrapped_by = 0;  ///< in quotients and remainders
@@ -271,8 +271,8 @@ class StatementReach {
         moved += term.coefficient * step_of(variable(term));
       } else {
         const std::int64_t inner = step(numerator(term), step_of);
-        moved += term.coefficient * (term.kind == program::IndexExpr::Kind::Quotient ? inner / term.divisor
-                                                                                     : inner % term.divisor);
+        moved += term.coefficient *
+                 (term.kind == program::IndexExpr::Kind::Quotient ? inner / term.divisor : inner % term.divisor);
       }
     }
     return moved;
@@ -280,10 +280,9 @@ class StatementReach {
 
   const NestReader* reader_ = nullptr;
   const OutlineStatement* statement_ = nullptr;
-  std::array<std::int64_t, NestReader::none + 1>
-      iterations_;          // by depth; 1 of loops that rest, or are elsewhere
-  LoopMoves moves_;         // by plain terms
-  LoopSet wrapped_by_ = 0;  // of all axes
+  std::array<std::int64_t, NestReader::none + 1> iterations_;  // by depth; 1 of loops that rest, or are elsewhere
+  LoopMoves moves_;                                            // by plain terms
+  LoopSet wrapped_by_ = 0;                                     // of all axes
   std::size_t axes_ = 0;
   std::vector<Value> values_;                       // axes, then indices
   std::vector<const program::IndexExpr*> indices_;  // that are no axes

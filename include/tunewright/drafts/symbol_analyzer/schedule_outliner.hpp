@@ -76,7 +76,7 @@ class ScheduleOutliner {
   }
 
   std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature
-  const SchedulePlan* last_ = nullptr;  // most often the next one too, on GPUs
+  const SchedulePlan* last_ = nullptr;                                      // most often the next one too, on GPUs
   std::size_t count_ = 0;
   ScheduleSignature signature_;
   OutlineWork work_;

@@ -114,8 +114,7 @@ struct SchedulePlan {
       made_by.resize(state.stages.size());
       limits.resize(state.stages.size(), none);
       const auto note = [&]<class S>(const S& s) {
-        if constexpr (requires { s.stage; })
-          made_by[s.stage].resize(state.stages[s.stage].relations.size(), step);
+        if constexpr (requires { s.stage; }) made_by[s.stage].resize(state.stages[s.stage].relations.size(), step);
         if constexpr (std::is_same_v<S, schedule::UnrollLimit>) limits[s.stage] = limited++;
         if constexpr (std::is_same_v<S, schedule::Arrange>) arranging.push_back(step);
         if constexpr (std::is_same_v<S, schedule::Pipeline>) pipelining.push_back(step);
@@ -212,11 +211,10 @@ struct SchedulePlan {
     }
     most_variables += plan.loops.size();
     const auto is_reduction = [](const Loop& loop) { return loop.is_reduction; };
-    plan.first_reduction = static_cast<std::size_t>(
-        std::find_if(plan.loops.begin(), plan.loops.end(), is_reduction) - plan.loops.begin());
+    plan.first_reduction =
+        static_cast<std::size_t>(std::find_if(plan.loops.begin(), plan.loops.end(), is_reduction) - plan.loops.begin());
     std::vector<loops::detail::Attached> attached = info[id].attached;
-    std::stable_sort(attached.begin(), attached.end(),
-                     [](const auto& a, const auto& b) { return a.place < b.place; });
+    std::stable_sort(attached.begin(), attached.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
     for (const loops::detail::Attached& inside : attached) {
       plan.inside.push_back(inside.stage);
       ++plan.loops[inside.place].inside;
@@ -296,8 +294,7 @@ struct SchedulePlan {
         program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
           if (node.op != program::Op::Load || node.tensor != pack.tensor) return;
           reads += reader == pack.consumer ? 1 : 2;
-          for (const program::IndexExpr& index : node.indices)
-            plan.packed_by.push_back(read_index(reader, index));
+          for (const program::IndexExpr& index : node.indices) plan.packed_by.push_back(read_index(reader, index));
         });
       }
       if (reads != 1) return false;

@@ -188,8 +188,7 @@ class ScheduleSignature {
   /// Operators are made of the factors so far, which so are part of the structure.
   void put_frozen_factors() {
     if (!factors_.holds_all()) return;  // and nothing is read
-    for (; frozen_ < factors_.count; ++frozen_)
-      words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
+    for (; frozen_ < factors_.count; ++frozen_) words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
   }
 
   /// False for factors that are refused: below 1, or of more than 2^31 together.

@@ -25,8 +25,8 @@ struct Together {
   return buffer.shape.empty() ? 1 : buffer.shape.back();
 }
 
-/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where rows
-/// begin at whole vectors, which a compiler loads as such.
+/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where
+/// rows begin at whole vectors, which a compiler loads as such.
 [[nodiscard]] inline Together moved_together(const NestReader& reader, const StatementReach& reach,
                                              const StatementReach::Access& a, LoopSet tile) {
   const auto widest = static_cast<std::int64_t>(16 / reach.element_bytes(a));
@@ -62,8 +62,9 @@ struct RowReach {
 inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
 
 /// Steps that shared memory takes for what one instruction of a warp moves, a word of each bank in a step. What threads
-/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows are
-/// where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is moved once.
+/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows
+/// are where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is
+/// moved once.
 [[nodiscard]] inline double bank_steps(const StatementReach& reach, const StatementReach::Access& a,
                                        const Together& together) {
   constexpr std::int64_t banks = 32;

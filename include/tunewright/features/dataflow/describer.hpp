@@ -26,8 +26,7 @@ namespace tunewright::features::dataflow {
 /// what it described before. Not for several threads at once: give each its own.
 class Describer {
  public:
-  explicit Describer(bool store_rows = true, bool squared_operations = false,
-                     bool asynchronous_copies = false)
+  explicit Describer(bool store_rows = true, bool squared_operations = false, bool asynchronous_copies = false)
       : rows_(store_rows ? rows : rows_without_store),
         columns_(asynchronous_copies ? columns_with_asynchronous_copies : columns),
         squared_operations_(squared_operations) {}
@@ -37,8 +36,7 @@ class Describer {
   void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch& batch) {
     if (batch.columns() != columns_) {
       throw std::invalid_argument("rows of " + std::to_string(columns_) + " columns do not fit a batch of " +
-                                  std::to_string(batch.columns()) +
-                                  "; construct it with schema().columns.size()");
+                                  std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
     }
     nest_ = &nest;
     line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
@@ -103,8 +101,8 @@ class Describer {
   [[nodiscard]] loops::BufferId buffer_of(const program::ExprNode& load) const {
     if (load.tensor < nest_->buffer_of.size() && nest_->buffer_of[load.tensor] < nest_->buffers.size())
       return nest_->buffer_of[load.tensor];
-    throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " +
-                                std::to_string(load.tensor) + " which has no buffer; add it to buffer_of");
+    throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load.tensor) +
+                                " which has no buffer; add it to buffer_of");
   }
   [[nodiscard]] bool reads(const loops::Statement& s, loops::BufferId buffer) {
     if (s.kind == loops::Statement::Kind::Initialise) return false;
@@ -143,8 +141,7 @@ class Describer {
     }
     for (std::size_t i = 0; i < place; ++i) {  // the last before the reduction counts
       const loops::Statement& s = *seen_[i].statement;
-      if (s.kind == loops::Statement::Kind::Initialise && s.target == path_.reduction->target)
-        path_.start = &s;
+      if (s.kind == loops::Statement::Kind::Initialise && s.target == path_.reduction->target) path_.start = &s;
       for (std::size_t o = 0; o < operands; ++o)
         if (s.kind == loops::Statement::Kind::Assign && s.target == path_.operand[o]) path_.copy[o] = &s;
     }
@@ -174,8 +171,8 @@ class Describer {
         accesses_.add(*nest_, buffer_of(*load), forms_, load->indices, Over::Axes, AccessType::Read);
     }
     accesses_.find_regions(*nest_, forms_, history_);
-    const bool on_path = &s == path_.start || &s == path_.copy[0] || &s == path_.copy[1] ||
-                         &s == path_.reduction || &s == path_.store;
+    const bool on_path =
+        &s == path_.start || &s == path_.copy[0] || &s == path_.copy[1] || &s == path_.reduction || &s == path_.store;
     if (!on_path) return;
     const auto numbers = accesses_.describe(*nest_, forms_, history_, extents_, iterations_, line_bytes_);
     if (&s == path_.start) write(Start, s, numbers[0]);
@@ -199,8 +196,7 @@ class Describer {
   }
 
   void write(Row row, const loops::Statement& s, const per_statement::BufferNumbers& numbers) {
-    const std::span<float> values =
-        std::span(values_).subspan(static_cast<std::size_t>(row) * columns_, columns_);
+    const std::span<float> values = std::span(values_).subspan(static_cast<std::size_t>(row) * columns_, columns_);
     const loops::Buffer& buffer = nest_->buffers[numbers.buffer];
     const double times = squared_operations_ ? iterations_ * iterations_ : iterations_;
     values[FloatOperations] = per_statement::slog(float_operations(s) * times);

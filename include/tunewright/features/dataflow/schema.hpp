@@ -49,10 +49,9 @@ inline FeatureSchema make_schema(bool squared_operations, bool asynchronous_copi
   schema.columns.push_back({"float_operations", "log2(count + 1)",
                             squared_operations ? "Float operations of the statement times its iterations."
                                                : "Float operations of the statement over all iterations."});
-  const char* memory[][2] = {
-      {"in_global", "The buffer is in device memory, on CPUs an argument or workspace."},
-      {"in_shared", "It is in shared memory, on CPUs a copied tile of an operand."},
-      {"in_local", "It belongs to a thread."}};
+  const char* memory[][2] = {{"in_global", "The buffer is in device memory, on CPUs an argument or workspace."},
+                             {"in_shared", "It is in shared memory, on CPUs a copied tile of an operand."},
+                             {"in_local", "It belongs to a thread."}};
   for (const auto& [name, meaning] : memory) schema.columns.push_back({name, "one-hot", meaning});
   const FeatureSchema& statement = per_statement::schema();
   for (std::size_t c = 0; c < per_statement::buffer_columns; ++c) {

@@ -61,9 +61,9 @@ namespace detail {
 }  // namespace detail
 
 /// Devices by name, rounded values of the makers' data sheets; those of NVIDIA are `gpu_models`. MI250X: one of
-/// the two dies, which is what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two 256-bit fused
-/// multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry Pi 4:
-/// one 128-bit fused multiply-add).
+/// the two dies, which is what a program sees. Peaks of CPUs: cores * base clock * operations a cycle (Zen 2: two
+/// 256-bit fused multiply-adds; Ivy Bridge: one 256-bit addition and one multiplication; Cortex-A72, as in a Raspberry
+/// Pi 4: one 128-bit fused multiply-add).
 inline constexpr std::array devices{
     detail::cuda("K80"),
     detail::cuda("V100"),
@@ -106,8 +106,7 @@ inline constexpr std::array devices{
 /// is not known), bytes of a vector unit and of a cache line, shared and local memory a block, threads a block,
 /// virtual threads, warp size.
 [[nodiscard]] constexpr Device from_log(std::string_view name, std::span<const double, 8> numbers) noexcept {
-  Device device{name,       numbers[0], numbers[1], numbers[2], numbers[3],
-                numbers[4], numbers[5], numbers[6], numbers[7]};
+  Device device{name, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7]};
   if (device.cores < 0) device.cores = 0;
   return device;
 }

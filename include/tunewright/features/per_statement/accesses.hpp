@@ -105,8 +105,8 @@ class StatementAccesses {
   /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
   /// call. Throws `std::invalid_argument` when coordinates and dimensions differ in number.
   std::span<const AffineForms::Id> add(const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
-                                       std::span<const program::IndexExpr> coordinates,
-                                       AffineForms::Over variables, AccessType type) {
+                                       std::span<const program::IndexExpr> coordinates, AffineForms::Over variables,
+                                       AccessType type) {
     const loops::Buffer& buffer = nest.buffers[id];
     if (coordinates.size() != buffer.shape.size()) {
       throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
@@ -144,8 +144,7 @@ class StatementAccesses {
       const loops::Buffer& buffer = nest.buffers[uses_[use].buffer];
       bool whole = true;  // all dimensions further in are
       for (std::size_t d = dimensions(buffer); d-- > 0;) {
-        box_.assign(loops_,
-                    {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
+        box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
         for (const Access& access : accesses_) {
           if (access.use != use) continue;
           forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
@@ -173,9 +172,8 @@ class StatementAccesses {
   /// Fills in the numbers of every buffer, in the order of first access. `extents` are those of the loops,
   /// `iterations` their product. After `find_regions`.
   [[nodiscard]] std::span<BufferNumbers> describe(const loops::LoopNest& nest, const AffineForms& forms,
-                                                  const TouchHistory& history,
-                                                  std::span<const std::int64_t> extents, double iterations,
-                                                  double line_bytes) {
+                                                  const TouchHistory& history, std::span<const std::int64_t> extents,
+                                                  double iterations, double line_bytes) {
     double one_iteration_bytes = 0;
     for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
     for (std::size_t use = 0; use < uses_.size(); ++use) {
@@ -191,8 +189,7 @@ class StatementAccesses {
           resting *= static_cast<double>(extents[l]);
         }
         numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
-        numbers.unique_lines =
-            std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
+        numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
         numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
       }
       find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
@@ -211,10 +208,9 @@ class StatementAccesses {
     const std::size_t tensor_dimensions = indices_.size() - first;
     for (const loops::PackedDimension& piece : buffer.packing) {
       const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
-      const bool outermost =
-          std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
-            return other.dimension != piece.dimension || other.divisor <= piece.divisor;
-          });
+      const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
+        return other.dimension != piece.dimension || other.divisor <= piece.divisor;
+      });
       indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
     }
     const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
@@ -253,9 +249,8 @@ class StatementAccesses {
 
   /// The innermost loop that brings the same elements back: because it does not move the access, or because
   /// several statements inside it use the buffer.
-  void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms,
-                  const TouchHistory& history, std::span<const std::int64_t> extents,
-                  double one_iteration_bytes) {
+  void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms, const TouchHistory& history,
+                  std::span<const std::int64_t> extents, double one_iteration_bytes) {
     BufferNumbers& numbers = uses_[use];
     double inner_iterations = 1;
     for (std::size_t l = loops_; l-- > 0;) {

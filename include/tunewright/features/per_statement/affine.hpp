@@ -177,9 +177,7 @@ class AffineForms {
   [[nodiscard]] std::int64_t* row(Id form) { return coefficients_.data() + form * loops(); }
   [[nodiscard]] const std::int64_t* row(Id form) const { return coefficients_.data() + form * loops(); }
   [[nodiscard]] std::int64_t& at(Id form, std::size_t depth) { return coefficients_[form * loops() + depth]; }
-  [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const {
-    return coefficients_[form * loops() + depth];
-  }
+  [[nodiscard]] std::int64_t at(Id form, std::size_t depth) const { return coefficients_[form * loops() + depth]; }
 
   void widen(program::Range& range, std::int64_t coefficient, std::size_t depth) const {
     const std::int64_t reach = coefficient * (extents_[depth] - 1);
@@ -267,8 +265,7 @@ class AffineForms {
 
   [[nodiscard]] std::uint32_t intern(Kind kind, Id numerator, std::int64_t divisor) {
     for (std::uint32_t a = 0; a < atoms_.size(); ++a) {
-      if (atoms_[a].kind == kind && atoms_[a].divisor == divisor && equal(atoms_[a].numerator, numerator))
-        return a;
+      if (atoms_[a].kind == kind && atoms_[a].divisor == divisor && equal(atoms_[a].numerator, numerator)) return a;
     }
     const auto atom = static_cast<std::uint32_t>(atoms_.size());
     atoms_.push_back({kind, divisor, numerator});

@@ -60,8 +60,7 @@ class Describer {
   void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch& batch) {
     if (batch.columns() != columns) {
       throw std::invalid_argument("rows of " + std::to_string(columns) + " columns do not fit a batch of " +
-                                  std::to_string(batch.columns()) +
-                                  "; construct it with schema().columns.size()");
+                                  std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
     }
     nest_ = &nest;
     is_gpu_ = task.target.kind == DeviceKind::Gpu;
@@ -143,8 +142,8 @@ class Describer {
       if (const auto column = column_of(op.combiner, op.type)) ++counts_[*column];
     }
     for (const program::ExprNode* load : operations.loads) {
-      count_indices(accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, Over::Axes,
-                                  AccessType::Read));
+      count_indices(
+          accesses_.add(*nest_, buffer_of(load->tensor), forms_, load->indices, Over::Axes, AccessType::Read));
     }
     for (const program::ExprNode* position : operations.positions) {
       const AffineForms::Id form = forms_.zero();
@@ -215,9 +214,8 @@ class Describer {
 
   [[nodiscard]] double bound_extent(loops::LoopKind kind) const {
     const auto found = std::find(kinds_.begin(), kinds_.end(), kind);
-    return found == kinds_.end()
-               ? 1.0
-               : static_cast<double>(extents_[static_cast<std::size_t>(found - kinds_.begin())]);
+    return found == kinds_.end() ? 1.0
+                                 : static_cast<double>(extents_[static_cast<std::size_t>(found - kinds_.begin())]);
   }
 
   void write_buffers(std::span<float> values) {
@@ -229,8 +227,7 @@ class Describer {
                       [&](const BufferNumbers* a, const BufferNumbers* b) {
                         if (a->lines != b->lines) return a->lines > b->lines;
                         if (a->bytes != b->bytes) return a->bytes > b->bytes;
-                        const int names =
-                            nest_->buffers[a->buffer].name.compare(nest_->buffers[b->buffer].name);
+                        const int names = nest_->buffers[a->buffer].name.compare(nest_->buffers[b->buffer].name);
                         return names != 0 ? names < 0 : a->buffer < b->buffer;
                       });
     for (std::size_t b = 0; b < shown; ++b) {
@@ -250,8 +247,8 @@ class Describer {
 
   [[nodiscard]] loops::BufferId checked(loops::BufferId buffer) const {
     if (buffer >= nest_->buffers.size()) {
-      throw std::invalid_argument("loop nest '" + nest_->name + "' uses buffer " + std::to_string(buffer) +
-                                  " of " + std::to_string(nest_->buffers.size()) + "; declare it");
+      throw std::invalid_argument("loop nest '" + nest_->name + "' uses buffer " + std::to_string(buffer) + " of " +
+                                  std::to_string(nest_->buffers.size()) + "; declare it");
     }
     return buffer;
   }

@@ -41,8 +41,7 @@ namespace tunewright::features::per_statement {
     }
     curve[i] = done_inside == 0 || done == done_inside
                    ? intensity
-                   : intensity_inside +
-                         (intensity - intensity_inside) * (wanted - done_inside) / (done - done_inside);
+                   : intensity_inside + (intensity - intensity_inside) * (wanted - done_inside) / (done - done_inside);
   }
   return curve;
 }

@@ -54,8 +54,7 @@ struct Operations {
 }
 
 /// Column of the operation that combines a value with the running result of a reduction.
-[[nodiscard]] constexpr std::optional<Column> column_of(program::Combiner combiner,
-                                                        program::ScalarType type) noexcept {
+[[nodiscard]] constexpr std::optional<Column> column_of(program::Combiner combiner, program::ScalarType type) noexcept {
   switch (combiner) {
     case program::Combiner::Sum: return column_of(program::Op::Add, type);
     case program::Combiner::Product: return column_of(program::Op::Multiply, type);
@@ -93,8 +92,7 @@ class OperationTable {
   };
 
   void analyse(const program::Expr& e, Operations& found) {
-    if (e->op == program::Op::Constant || std::find(seen_.begin(), seen_.end(), e.get()) != seen_.end())
-      return;
+    if (e->op == program::Op::Constant || std::find(seen_.begin(), seen_.end(), e.get()) != seen_.end()) return;
     seen_.push_back(e.get());
     for (const program::Expr& argument : e->args) analyse(argument, found);
     if (e->op == program::Op::Load) found.loads.push_back(e.get());

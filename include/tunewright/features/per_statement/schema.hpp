@@ -129,15 +129,13 @@ inline constexpr ColumnText operation_text[] = {
     {"float_mul", count_unit, "Float multiplications over all iterations."},
     {"float_divmod", count_unit, "Float divisions over all iterations."},
     {"float_cmp", count_unit, "Float minima and maxima over all iterations."},
-    {"float_math_func", count_unit,
-     "Calls of exp, log, sqrt, tanh, erf and abs on floats over all iterations."},
+    {"float_math_func", count_unit, "Calls of exp, log, sqrt, tanh, erf and abs on floats over all iterations."},
     {"float_other_func", count_unit, "Other calls on floats; always zero, there are none."},
     {"int_mad", count_unit, "Fused multiply-adds of integers; always zero."},
     {"int_addsub", count_unit,
      "Integer additions and subtractions over all iterations, those of read indices included."},
     {"int_mul", count_unit, "Integer multiplications over all iterations, those of read indices included."},
-    {"int_divmod", count_unit,
-     "Integer divisions and remainders over all iterations, those of read indices included."},
+    {"int_divmod", count_unit, "Integer divisions and remainders over all iterations, those of read indices included."},
     {"int_cmp", count_unit, "Integer minima and maxima, and comparisons of any type, over all iterations."},
     {"int_math_func", count_unit, "Calls of mathematical functions on integers over all iterations."},
     {"int_other_func", count_unit, "Other calls on integers; always zero, there are none."},
@@ -183,8 +181,7 @@ inline constexpr ColumnText buffer_text[] = {
     {"unique_lines", lines_unit, "Cache lines of the region accessed."},
     {"reuse_loop_multiple_read", flag_unit,
      "A loop does not move the access: each of its iterations uses the elements again."},
-    {"reuse_serial_multiple_read_write", flag_unit,
-     "Statements inside one loop use the buffer one after another."},
+    {"reuse_serial_multiple_read_write", flag_unit, "Statements inside one loop use the buffer one after another."},
     {"reuse_none", flag_unit, "No reuse found."},
     {"reuse_dis_iter", "log2(iterations + 1)", "Iterations between two uses of an element."},
     {"reuse_dis_bytes", bytes_unit, "Bytes touched between two uses of an element."},
@@ -193,8 +190,7 @@ inline constexpr ColumnText buffer_text[] = {
     {"unique_bytes_d_reuse_ct", bytes_unit, "Unique bytes divided by uses, doubled without reuse."},
     {"lines_d_reuse_ct", lines_unit, "Lines accessed divided by uses, doubled without reuse."},
     {"unique_lines_d_reuse_ct", lines_unit, "Unique lines divided by uses, doubled without reuse."},
-    {"stride", "log2(elements + 1)",
-     "Distance between the accesses of two iterations of the innermost loop."},
+    {"stride", "log2(elements + 1)", "Distance between the accesses of two iterations of the innermost loop."},
 };
 static_assert(std::size(buffer_text) == buffer_columns);
 
@@ -202,8 +198,7 @@ inline constexpr ColumnText tail_text[] = {
     {"alloc_size", bytes_unit, "Size of the buffer that is written."},
     {"alloc_prod", count_unit, "Its elements times how often it is allocated."},
     {"alloc_outer_prod", count_unit, "Product of the extents of the loops around its allocation."},
-    {"alloc_inner_prod", count_unit,
-     "Product of the extents of the loops between its allocation and the statement."},
+    {"alloc_inner_prod", count_unit, "Product of the extents of the loops between its allocation and the statement."},
     {"outer_prod", count_unit, "Product of the extents of all loops around the statement."},
     {"num_loops", count_unit, "Loops around the statement."},
     {"auto_unroll_max_step", count_unit,
@@ -215,8 +210,7 @@ inline FeatureSchema make_schema() {
   FeatureSchema schema{"per_statement", 1, {}};
   const auto add = [&](const std::string& prefix, std::span<const ColumnText> texts) {
     for (const ColumnText& text : texts) {
-      schema.columns.push_back(
-          {prefix + std::string(text.name), std::string(text.unit), std::string(text.meaning)});
+      schema.columns.push_back({prefix + std::string(text.name), std::string(text.unit), std::string(text.meaning)});
     }
   };
   add("", operation_text);
@@ -227,9 +221,8 @@ inline FeatureSchema make_schema() {
   for (std::size_t b = 0; b < buffer_blocks; ++b) add("buffer" + std::to_string(b) + "_", buffer_text);
   for (std::size_t i = 1; i <= curve_samples; ++i) {
     schema.columns.push_back({"arith_intensity_" + std::to_string(i), "log2(operations / byte + 1)",
-                              "Float operations a byte of the working set, in the loops that do " +
-                                  std::to_string(i) + "/" + std::to_string(curve_samples) +
-                                  " of the statement's operations."});
+                              "Float operations a byte of the working set, in the loops that do " + std::to_string(i) +
+                                  "/" + std::to_string(curve_samples) + " of the statement's operations."});
   }
   add("", tail_text);
   return schema;

@@ -93,9 +93,8 @@ class Barriers {
     }
     const auto* reduction = std::get_if<CrossThreadReduction>(&node.content);
     if (reduction != nullptr && is_shared(reduction->target)) {
-      found.push_back({reduction->target,
-                       element_offset(nest_, nest_.buffers[reduction->target], reduction->axis_values),
-                       true});
+      found.push_back(
+          {reduction->target, element_offset(nest_, nest_.buffers[reduction->target], reduction->axis_values), true});
     }
     return found;
   }
@@ -110,8 +109,7 @@ class Barriers {
         insert(branch->then, some);
         insert(branch->otherwise, some);
       } else if (divided && std::holds_alternative<CrossThreadReduction>(node.content)) {
-        throw DeviceFormError("kernel '" + nest_.name +
-                              "': threads are combined where only some of them run");
+        throw DeviceFormError("kernel '" + nest_.name + "': threads are combined where only some of them run");
       }
     }
     separate(body, {}, divided);

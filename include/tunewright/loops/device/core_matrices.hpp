@@ -7,14 +7,15 @@
 
 #include "tunewright/loops/device/pass.hpp"
 
-/// Operands as instructions of warp groups find them in shared memory, by a descriptor of where the matrix begins and how
-/// far its parts are apart, without swizzling.
+/// Operands as instructions of warp groups find them in shared memory, by a descriptor of where the matrix begins and
+/// how far its parts are apart, without swizzling.
 ///
-/// A part, a core matrix, is eight pieces of 16 bytes that follow one another. A piece is 16 bytes of terms of one line, a
-/// row of `a` or a column of `b`, and a core matrix eight such lines; or, of numbers of 16 bits, a piece is eight lines at
-/// one term, and a core matrix eight such terms. Core matrices are any one multiple of 16 bytes apart along lines, and any
-/// other along terms. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the layouts without swizzling,
-/// "K-major" where terms are neighbours, else "MN-major"; T, elements of a piece, is `piece` below.
+/// A part, a core matrix, is eight pieces of 16 bytes that follow one another. A piece is 16 bytes of terms of one
+/// line, a row of `a` or a column of `b`, and a core matrix eight such lines; or, of numbers of 16 bits, a piece is
+/// eight lines at one term, and a core matrix eight such terms. Core matrices are any one multiple of 16 bytes apart
+/// along lines, and any other along terms. PTX ISA, section "Shared Memory Matrix Layout" of `wgmma.mma_async`: the
+/// layouts without swizzling, "K-major" where terms are neighbours, else "MN-major"; T, elements of a piece, is `piece`
+/// below.
 namespace tunewright::loops::device {
 
 struct CoreMatrices {
@@ -25,8 +26,8 @@ struct CoreMatrices {
 
 /// How elements at `offset` lie, of which `line` counts the lines and `term` the terms; nothing if not in core matrices
 /// whose pieces have `piece` elements. Cost: a substitution for each line and each term.
-[[nodiscard]] inline std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset,
-                                                               Var line, Var term, std::int64_t piece) {
+[[nodiscard]] inline std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset, Var line,
+                                                               Var term, std::int64_t piece) {
   constexpr std::int64_t pieces = 8;
   const auto uses = [](const IndexExpr::Term& t, Var v) {
     return t.kind == IndexExpr::Kind::Variable ? t.var == v : t.numerator->uses(v);

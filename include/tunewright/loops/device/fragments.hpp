@@ -18,8 +18,8 @@
 
 /// Tensor instructions in kernels. A buffer in `Scope::Accumulator` belongs to a warp, whose 32 threads hold it
 /// together, or to a warp group of four, by what computes it; fragment by fragment, and no thread has an address for an
-/// element. Whatever touches one is done by the warp or group as a whole, once, and stands in loops over one fragment, the
-/// outermost of which is marked:
+/// element. Whatever touches one is done by the warp or group as a whole, once, and stands in loops over one fragment,
+/// the outermost of which is marked:
 ///
 ///   fill        for i in 0..16 by wmma_fp16: for j in 0..16:                    C[i, j] = 0
 ///   multiply    for i in 0..16 by wmma_fp16: for j in 0..16: for k in 0..16:    C[i, j] += A[i, k] * B[k, j]
@@ -37,12 +37,10 @@ namespace tunewright::loops::device {
 }
 
 /// `offset` where the loops over a fragment are at their first iteration, as are those that have no other.
-[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset,
-                                        const std::vector<Var>& loops) {
+[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
   return offset.substitute(
       [&](Var v) {
-        const bool first =
-            nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
+        const bool first = nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
         return first ? IndexExpr(0) : IndexExpr::variable(v);
       },
       [&](Var v) { return nest.range_of(v); });
@@ -50,10 +48,9 @@ namespace tunewright::loops::device {
 
 /// Whether `e` is a multiple of `m` whatever its variables are.
 [[nodiscard]] inline bool is_multiple_of(const IndexExpr& e, std::int64_t m) {
-  return e.constant() % m == 0 &&
-         std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
-           return t.coefficient % m == 0 || (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 &&
-                                             is_multiple_of(*t.numerator, m));
+  return e.constant() % m == 0 && std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
+           return t.coefficient % m == 0 ||
+                  (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 && is_multiple_of(*t.numerator, m));
          });
 }
 
@@ -115,8 +112,8 @@ struct FragmentWork {
   }
   const auto refuse = [&](const program::ExprNode& read, const std::string& why) {
     const std::string name = nest.buffers[nest.buffer_of[read.tensor]].name;
-    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) +
-                          " cannot read '" + name + "', " + why);
+    throw DeviceFormError("kernel '" + nest.name + "': " + std::string(loop.intrinsic->name) + " cannot read '" + name +
+                          "', " + why);
   };
   const auto operand = [&](const program::ExprNode& read, bool is_a) {
     FragmentOperand o;
@@ -144,9 +141,9 @@ struct FragmentWork {
       if (!down || !across || (o.by_columns ? *down : *across) != 1)
         refuse(read, "whose rows and columns are both apart");
       o.pitch = o.by_columns ? *across : *down;
-      // `ldmatrix` reads rows from multiples of 16 bytes, `wmma.load` from multiples of what a thread gets of a fragment: 32
-      // bytes of fp16, 16 of bf16, 8 of int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++ Programming Guide asks
-      // for rows 16 bytes apart, less than the instruction does.
+      // `ldmatrix` reads rows from multiples of 16 bytes, `wmma.load` from multiples of what a thread gets of a
+      // fragment: 32 bytes of fp16, 16 of bf16, 8 of int8 (PTX ISA, section "Matrix Storage for WMMA"). The CUDA C++
+      // Programming Guide asks for rows 16 bytes apart, less than the instruction does.
       const std::int64_t aligned = loop.intrinsic->layout_is_known ? row_bytes / size : 16;
       if (o.pitch % aligned != 0 || !is_multiple_of(o.first, aligned))
         refuse(read, "whose fragments and their rows do not begin at every " + std::to_string(aligned) +
@@ -163,8 +160,7 @@ struct FragmentWork {
 }
 
 /// Which fragment of an accumulator's the work is about, as a number.
-[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest,
-                                               const schedule::TensorIntrinsic& intrinsic,
+[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
                                                const FragmentWork& work, const IndexExpr& offset) {
   const IndexExpr first = at_first(nest, offset, work.loops);
   return IndexExpr::quotient(first, intrinsic.m * intrinsic.n, [&](Var v) { return nest.range_of(v); });
@@ -186,8 +182,8 @@ class Fragments {
     const std::int64_t together = instructions.threads_together();
     visit_nodes<Loop>(body, [&](const Loop& loop) {
       if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > together) {
-        throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) +
-                              " has more than the " + std::to_string(together) +
+        throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) + " has more than the " +
+                              std::to_string(together) +
                               " threads that hold fragments together; bind what is beyond to thread_y");
       }
     });
@@ -207,9 +203,7 @@ class Fragments {
   }
 
  private:
-  [[nodiscard]] bool is_accumulator(BufferId id) const {
-    return nest_.buffers.at(id).scope == Scope::Accumulator;
-  }
+  [[nodiscard]] bool is_accumulator(BufferId id) const { return nest_.buffers.at(id).scope == Scope::Accumulator; }
 
   [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
     throw DeviceFormError("kernel '" + nest_.name + "': '" + s.op->name + "' " + why);
@@ -244,8 +238,7 @@ class Fragments {
     if (divided || uses_lane_anywhere || of_thread)
       refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
     const schedule::TensorIntrinsic* found = instructions_.storing_to(accumulators.front().buffer);
-    if (found == nullptr)
-      refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
+    if (found == nullptr) refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
     const schedule::TensorIntrinsic& intrinsic = *found;
     if (!is_tensor_core(intrinsic.unit))
       refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
@@ -277,13 +270,11 @@ class Fragments {
     const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
                            distance_along(access.offset, loops[1]) == 1 &&
                            is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
-    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0))
-      refuse(s, not_a_fragment);
+    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
   }
 
   /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
-  void ask_once(Statement& s, const std::vector<Var>& loops,
-                const std::array<std::int64_t, 3>& extents) const {
+  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const {
     for (Guard& guard : s.guards) {
       const IndexExpr first = at_first(nest_, guard.value, loops);
       for (std::size_t l = 0; l < loops.size(); ++l) {

@@ -45,8 +45,7 @@ namespace device {
 inline constexpr std::int64_t warp_size = 32;
 
 /// Whether `reduction` combines groups of threads that lie within a warp and are a power of two.
-[[nodiscard]] inline bool stays_in_warp(const DeviceKernel& kernel,
-                                        const CrossThreadReduction& reduction) noexcept {
+[[nodiscard]] inline bool stays_in_warp(const DeviceKernel& kernel, const CrossThreadReduction& reduction) noexcept {
   const std::int64_t group = kernel.block[0];
   return reduction.over[0] && !reduction.over[1] && !reduction.over[2] && group <= warp_size &&
          (group & (group - 1)) == 0;
@@ -76,12 +75,11 @@ class KernelReader {
 
   void bind(const Loop& loop) {
     const bool thread = schedule::is_thread_index(loop.kind);
-    const std::size_t place = static_cast<std::size_t>(loop.kind) -
-                              static_cast<std::size_t>(thread ? LoopKind::ThreadX : LoopKind::BlockX);
+    const std::size_t place =
+        static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(thread ? LoopKind::ThreadX : LoopKind::BlockX);
     std::optional<Var>& index = (thread ? kernel_.thread_index : kernel_.block_index)[place];
     if (index) refuse(loop, "bound to " + std::string(name(loop.kind)) + " as is one around it");
-    const bool is_inside =
-        !thread && !kernel_.bound.empty() && schedule::is_thread_index(kernel_.bound.back()->kind);
+    const bool is_inside = !thread && !kernel_.bound.empty() && schedule::is_thread_index(kernel_.bound.back()->kind);
     if (is_inside) refuse(loop, "over blocks inside of threads");
     index = loop.var;
     (thread ? kernel_.block : kernel_.grid)[place] = checked_extent(nest_, loop);
@@ -97,8 +95,7 @@ class KernelReader {
     const auto* statement = loop->body.empty() ? nullptr : std::get_if<Statement>(&loop->body[0].content);
     if (statement == nullptr || statement->kind != Statement::Kind::Assign) return;
     constexpr std::int64_t sum_bytes = 4;
-    kernel_.staging_bytes =
-        kernel_.threads() / warp_size * marked.intrinsic->m * marked.intrinsic->n * sum_bytes;
+    kernel_.staging_bytes = kernel_.threads() / warp_size * marked.intrinsic->m * marked.intrinsic->n * sum_bytes;
   }
 
   void visit(std::span<const Node> body) {

@@ -89,8 +89,7 @@ inline void append(Body& body, Body more) {
 inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
   if (limit == 0) return;
   for (Node& node : body) {
-    if (auto* loop = std::get_if<Loop>(&node.content))
-      loop->unroll_limit = std::max(loop->unroll_limit, limit);
+    if (auto* loop = std::get_if<Loop>(&node.content)) loop->unroll_limit = std::max(loop->unroll_limit, limit);
     if (auto* branch = std::get_if<Branch>(&node.content)) {
       inherit_unroll_limit(branch->then, limit);
       inherit_unroll_limit(branch->otherwise, limit);
@@ -105,8 +104,8 @@ inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
 /// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices,
 /// and what else they add stays within one thread's share or goes in steps of all threads' shares, so that an
 /// element tells its thread. False where it cannot be told.
-[[nodiscard]] inline bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads,
-                                         const IndexExpr& a, const IndexExpr& b) {
+[[nodiscard]] inline bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads, const IndexExpr& a,
+                                         const IndexExpr& b) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, extent
   IndexExpr rest_of_a = a, rest_of_b = b;
   std::int64_t all_threads = 1;  // how far all of them reach

@@ -35,8 +35,8 @@ namespace tunewright::loops::device {
 /// done with tile t-1, whose place tile t+D-1 takes. Loops of a reduction that are nested perfectly become one
 /// first, so that the copies run ahead across all of them.
 ///
-/// Products of warp groups are started and go on: those of tile t while threads wait for tile t+1, meet at the barrier and
-/// start the next ones. A second barrier says that all groups have done with tile t-1:
+/// Products of warp groups are started and go on: those of tile t while threads wait for tile t+1, meet at the barrier
+/// and start the next ones. A second barrier says that all groups have done with tile t-1:
 ///
 ///   for t:
 ///     wait for all but D-2 groups
@@ -85,8 +85,7 @@ class Pipelines {
       } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
         const Buffer& buffer = nest_.buffers[allocate->buffer];
         if (buffer.stages > 1)
-          refuse("'" + buffer.name +
-                 "' is fetched ahead, but stands in no serial loop; pipeline one that is");
+          refuse("'" + buffer.name + "' is fetched ahead, but stands in no serial loop; pipeline one that is");
       }
       result.push_back(std::move(node));
     }
@@ -188,8 +187,7 @@ class Pipelines {
         kept.push_back(std::move(node));
         continue;
       }
-      if (!fetch.buffers.empty() &&
-          (buffer->stages != fetch.depth || buffer->asynchronous != fetch.asynchronous)) {
+      if (!fetch.buffers.empty() && (buffer->stages != fetch.depth || buffer->asynchronous != fetch.asynchronous)) {
         refuse("'" + buffer->name + "' is fetched " + std::to_string(buffer->stages - 1) +
                " tiles ahead in a loop that fetches others differently; pipeline a loop once");
       }
@@ -260,8 +258,8 @@ class Pipelines {
     return around;
   }
 
-  Body iteration(const Fetch& fetch, Body rest, Var var, std::int64_t tiles, std::int64_t before,
-                 bool has_barrier, bool products_run_on) {
+  Body iteration(const Fetch& fetch, Body rest, Var var, std::int64_t tiles, std::int64_t before, bool has_barrier,
+                 bool products_run_on) {
     Body body;
     if (fetch.asynchronous) body.push_back(WaitForCopies{static_cast<std::uint32_t>(before - 1)});
     if (has_barrier) body.push_back(Barrier{});
@@ -313,9 +311,8 @@ class Pipelines {
   [[nodiscard]] bool is_plain_copy(const program::ExprNode& body) const {
     if (body.op == program::Op::Select) {
       const program::ExprNode& otherwise = *body.args[2];
-      return otherwise.op == program::Op::Constant && otherwise.value == 0 &&
-             !std::signbit(otherwise.value) && body.args[1]->op == program::Op::Load &&
-             is_plain_copy(*body.args[1]);
+      return otherwise.op == program::Op::Constant && otherwise.value == 0 && !std::signbit(otherwise.value) &&
+             body.args[1]->op == program::Op::Load && is_plain_copy(*body.args[1]);
     }
     if (body.op != program::Op::Load) return false;
     const BufferId id = nest_.buffer_of.at(body.tensor);
@@ -323,8 +320,7 @@ class Pipelines {
   }
 
   void substitute(IndexExpr& e, const std::map<Var, IndexExpr>& values) const {
-    if (std::none_of(values.begin(), values.end(), [&](const auto& one) { return e.uses(one.first); }))
-      return;
+    if (std::none_of(values.begin(), values.end(), [&](const auto& one) { return e.uses(one.first); })) return;
     e = e.substitute(
         [&](Var v) {
           const auto found = values.find(v);

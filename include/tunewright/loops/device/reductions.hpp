@@ -57,13 +57,11 @@ class ReductionsByThreads {
     return std::any_of(body.begin(), body.end(), [&](const Node& node) {
       if (const auto* loop = std::get_if<Loop>(&node.content)) {
         Indices inside = over;
-        if (loop->reduction && schedule::is_thread_index(loop->kind))
-          inside[ThreadIndices::place(loop->kind)] = true;
+        if (loop->reduction && schedule::is_thread_index(loop->kind)) inside[ThreadIndices::place(loop->kind)] = true;
         return find_update(loop->body, target, inside, found);
       }
       if (const auto* branch = std::get_if<Branch>(&node.content)) {
-        return find_update(branch->then, target, over, found) ||
-               find_update(branch->otherwise, target, over, found);
+        return find_update(branch->then, target, over, found) || find_update(branch->otherwise, target, over, found);
       }
       const auto* statement = std::get_if<Statement>(&node.content);
       if (statement == nullptr || statement->target != target || statement->kind != Statement::Kind::Update)
@@ -163,8 +161,7 @@ class ReductionsByThreads {
     reduction.op = statement.op;
     reduction.axis_values.assign(
         statement.axis_values.begin(),
-        statement.axis_values.begin() +
-            static_cast<std::ptrdiff_t>(nest_.buffers[statement.target].shape.size()));
+        statement.axis_values.begin() + static_cast<std::ptrdiff_t>(nest_.buffers[statement.target].shape.size()));
     reduction.guards = statement.guards;
     reduction.over = over;
     return reduction;

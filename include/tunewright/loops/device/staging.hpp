@@ -76,8 +76,7 @@ class CopyStaging {
     kept.type = copy.op->type;
     kept.scope = Scope::Local;
     kept.shape.assign(rank, 1);
-    kept.origin.assign(copy.axis_values.begin(),
-                       copy.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
+    kept.origin.assign(copy.axis_values.begin(), copy.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
     kept.private_to = around_;
     const auto id = static_cast<BufferId>(nest_.buffers.size());
     nest_.buffer_of.push_back(id);

@@ -111,8 +111,7 @@ class ThreadBody {
     }
     const std::size_t place = ThreadIndices::place(loop.kind);
     if (bound[place])
-      refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) +
-             " as is one around it");
+      refuse(quoted(nest_, loop.var) + " is bound to " + std::string(name(loop.kind)) + " as is one around it");
     bound[place] = true;
     result = flattened(std::move(loop.body), bound, serial);
     inherit_unroll_limit(result, loop.unroll_limit);
@@ -120,8 +119,7 @@ class ThreadBody {
     if (loop.var != index.var) renamed_.emplace_back(loop.var, index.var);
     const std::int64_t extent = nest_.variables[loop.var].extent;
     if (extent == index.extent) return result;
-    return restricted({IndexExpr::variable(index.var), extent, false, true, Guard::no_axis},
-                      std::move(result));
+    return restricted({IndexExpr::variable(index.var), extent, false, true, Guard::no_axis}, std::move(result));
   }
 
   /// Lets only the threads run `body` that meet `condition`; combinations across threads are for all of them,
@@ -148,8 +146,7 @@ class ThreadBody {
       } else if (is_combination(node)) {
         flush();
         Body one{std::move(node)};
-        visit_nodes<CrossThreadReduction>(one,
-                                          [&](CrossThreadReduction& r) { r.guards.push_back(condition); });
+        visit_nodes<CrossThreadReduction>(one, [&](CrossThreadReduction& r) { r.guards.push_back(condition); });
         result.push_back(std::move(one[0]));
       } else {
         rest.push_back(std::move(node));
@@ -234,8 +231,7 @@ class SingleStores {
       }
       if (auto* branch = std::get_if<Branch>(&node.content)) {
         Indices inside = single;
-        for (std::size_t i = 0; i < inside.size(); ++i)
-          inside[i] = inside[i] || leaves_one(*branch, threads_.x_y_z[i]);
+        for (std::size_t i = 0; i < inside.size(); ++i) inside[i] = inside[i] || leaves_one(*branch, threads_.x_y_z[i]);
         run(branch->then, inside);
         run(branch->otherwise, single);
       }

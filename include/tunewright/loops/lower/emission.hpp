@@ -41,9 +41,9 @@ class Emission : Pass {
   /// Appends the loops of a stage, with everything attached to it.
   void emit_stage(TensorId id, Body& into) {
     const Stage& stage = state_.stages[id];
-    const bool replaced = stage.tensorized.intrinsic != nullptr &&
-                          (stage.position(stage.tensorized.iter) == stage.order.size() ||
-                           !multiplies(*stage.tensorized.intrinsic, *info_[id].op));
+    const bool replaced =
+        stage.tensorized.intrinsic != nullptr && (stage.position(stage.tensorized.iter) == stage.order.size() ||
+                                                  !multiplies(*stage.tensorized.intrinsic, *info_[id].op));
     if (replaced) refuse_instruction(stage);  // by a later split, or by inlining what it reads
     // All threads take part in filling shared memory, whether or not their own part is outside.
     std::vector<Guard> outside = fills_shared_memory(id) ? std::vector<Guard>{} : conditions_to_run(id);
@@ -64,10 +64,9 @@ class Emission : Pass {
     }
   }
 
-  /// Whether `intrinsic` still multiplies what `op` does once its producers are inlined. Padding may be among them where the
-  /// instruction is for one row, whose terms are left out together.
-  [[nodiscard]] static bool multiplies(const schedule::TensorIntrinsic& intrinsic,
-                                       const program::Operator& op) {
+  /// Whether `intrinsic` still multiplies what `op` does once its producers are inlined. Padding may be among them
+  /// where the instruction is for one row, whose terms are left out together.
+  [[nodiscard]] static bool multiplies(const schedule::TensorIntrinsic& intrinsic, const program::Operator& op) {
     return schedule::multiplies(intrinsic, op) ||
            (intrinsic.m == 1 && schedule::multiplies(intrinsic, *loops::without_padding(op)));
   }
@@ -76,8 +75,7 @@ class Emission : Pass {
   [[nodiscard]] bool fills_shared_memory(TensorId id) const {
     const std::vector<Attached>& inside = info_[id].attached;
     return std::any_of(inside.begin(), inside.end(), [this](const Attached& child) {
-      return nest_.buffers[nest_.buffer_of[child.stage]].scope == Scope::Shared ||
-             fills_shared_memory(child.stage);
+      return nest_.buffers[nest_.buffer_of[child.stage]].scope == Scope::Shared || fills_shared_memory(child.stage);
     });
   }
 
@@ -146,12 +144,10 @@ class Emission : Pass {
   }
 
   /// Appends the loops from `place` on, with the statements, which are moved from.
-  void emit_loops(TensorId id, std::size_t place, Statement& update, std::optional<Statement>& initialise,
-                  Body& into) {
+  void emit_loops(TensorId id, std::size_t place, Statement& update, std::optional<Statement>& initialise, Body& into) {
     const Stage& stage = state_.stages[id];
     const StageInfo& info = info_[id];
-    if (initialise && place == first_reduction(stage, info))
-      emit_initialisation(id, place, *initialise, into);
+    if (initialise && place == first_reduction(stage, info)) emit_initialisation(id, place, *initialise, into);
     if (place == stage.order.size()) {
       into.push_back(std::move(update));
       return;
@@ -169,8 +165,7 @@ class Emission : Pass {
     }
     emit_loops(id, place + 1, update, initialise, target);
     if (!is_whole) append_loop(stage, info, iter, std::move(inner), into);
-    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter)
-      give_to_instruction(stage, into);
+    if (stage.tensorized.intrinsic != nullptr && stage.tensorized.iter == iter) give_to_instruction(stage, into);
   }
 
   [[noreturn]] static void refuse_instruction(const Stage& stage) {
@@ -212,14 +207,13 @@ class Emission : Pass {
       if (outermost == nullptr) outermost = loop;
       inside = &loop->body;
     }
-    if (inside->size() != 1 || !std::holds_alternative<Statement>(inside->front().content))
-      refuse_instruction(stage);
+    if (inside->size() != 1 || !std::holds_alternative<Statement>(inside->front().content)) refuse_instruction(stage);
     outermost->intrinsic = &intrinsic;
   }
 
   static const Rebinding* rebinding_of(const StageInfo& info, IterId iter) {
-    const auto found = std::find_if(info.rebound.begin(), info.rebound.end(),
-                                    [iter](const Rebinding& r) { return r.iter == iter; });
+    const auto found =
+        std::find_if(info.rebound.begin(), info.rebound.end(), [iter](const Rebinding& r) { return r.iter == iter; });
     return found == info.rebound.end() ? nullptr : &*found;
   }
 
@@ -252,9 +246,8 @@ class Emission : Pass {
     }
     if (stage.tensorized.intrinsic != nullptr) first = std::min(first, stage.position(stage.tensorized.iter));
     if (first < stage.order.size()) return first;
-    const auto reduction = std::find_if(stage.order.begin(), stage.order.end(), [&](IterId iter) {
-      return stage.iterators[iter].kind == AxisKind::Reduction;
-    });
+    const auto reduction = std::find_if(stage.order.begin(), stage.order.end(),
+                                        [&](IterId iter) { return stage.iterators[iter].kind == AxisKind::Reduction; });
     return static_cast<std::size_t>(reduction - stage.order.begin());
   }
 
@@ -283,8 +276,7 @@ class Emission : Pass {
     for (const auto& renaming : renamed_later_) {
       if (!value.uses(renaming.first)) continue;
       value = value.substitute(
-          [&renaming](Var v) { return IndexExpr::variable(v == renaming.first ? renaming.second : v); },
-          range_of());
+          [&renaming](Var v) { return IndexExpr::variable(v == renaming.first ? renaming.second : v); }, range_of());
     }
   }
   void rename(std::vector<Guard>& guards) const {

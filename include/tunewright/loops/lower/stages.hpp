@@ -40,14 +40,12 @@ class StagePlacement : Pass {
         substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
           if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
           return program::substitute_indices(
-              info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; },
-              axis_range);
+              info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
         });
         info.op = std::make_shared<const Operator>(std::move(substituted));
       }
       collect_reads(info.op->body, [&](TensorId read) {
-        if (std::find(info.reads.begin(), info.reads.end(), read) == info.reads.end())
-          info.reads.push_back(read);
+        if (std::find(info.reads.begin(), info.reads.end(), read) == info.reads.end()) info.reads.push_back(read);
       });
     }
   }

@@ -103,19 +103,16 @@ class StoragePlan : Pass {
   void keep_rows_apart() {
     for (Buffer& buffer : nest_.buffers) {
       const auto element = static_cast<std::int64_t>(program::size_in_bytes(buffer.type));
-      if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2)
-        continue;
+      if (buffer.role != BufferRole::Temporary || !buffer.packing.empty() || buffer.shape.size() < 2) continue;
       if (state_.stages[buffer.tensor].location.kind != Location::Kind::At) continue;
-      if (buffer.scope == Scope::Shared || is_in_kernel(buffer.tensor))
-        continue;  // those have banks, not sets
+      if (buffer.scope == Scope::Shared || is_in_kernel(buffer.tensor)) continue;  // those have banks, not sets
       if (buffer.shape.back() * element % 512 == 0) buffer.shape.back() += 64 / element;
     }
   }
 
   [[nodiscard]] bool is_in_kernel(TensorId id) const {
     const std::vector<Var>& path = info_[id].path;
-    return std::any_of(path.begin(), path.end(),
-                       [this](Var v) { return schedule::is_hardware_index(kinds_[v]); });
+    return std::any_of(path.begin(), path.end(), [this](Var v) { return schedule::is_hardware_index(kinds_[v]); });
   }
 
   void pack_buffers() {
@@ -124,8 +121,7 @@ class StoragePlan : Pass {
       if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
       Buffer& buffer = nest_.buffers[id];
       if (buffer.role == BufferRole::Output) {
-        throw ScheduleError(ScheduleFault::NotPackable,
-                            "'" + buffer.name + "' is an output and keeps its layout");
+        throw ScheduleError(ScheduleFault::NotPackable, "'" + buffer.name + "' is an output and keeps its layout");
       }
       const StageInfo& consumer = info_[pack.consumer];
       const program::ExprNode* only = nullptr;
@@ -165,20 +161,18 @@ class StoragePlan : Pass {
     }
   }
 
-  /// Operands of warp groups: the dimension that varies fastest is cut into pieces of 16 bytes, and pieces with the same
-  /// number are stored one after the other, along the dimension that varies next fastest, so that eight of them are a
-  /// core matrix. What was to keep rows apart keeps the columns of pieces apart.
+  /// Operands of warp groups: the dimension that varies fastest is cut into pieces of 16 bytes, and pieces with the
+  /// same number are stored one after the other, along the dimension that varies next fastest, so that eight of them
+  /// are a core matrix. What was to keep rows apart keeps the columns of pieces apart.
   void store_core_matrices() {
     constexpr std::int64_t piece_bytes = 16;
     for (TensorId id = 0; id < state_.stages.size(); ++id) {
       const schedule::TensorIntrinsic* intrinsic = state_.stages[id].tensorized.intrinsic;
-      if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group())
-        continue;
+      if (nest_.buffer_of[id] == LoopNest::no_buffer || intrinsic == nullptr || !intrinsic->by_warp_group()) continue;
       for (const TensorId read : info_[id].reads) {
         Buffer& buffer = nest_.buffers[nest_.buffer_of[read]];
         // Whole dimensions, each in one piece so far.
-        if (buffer.scope != Scope::Shared || buffer.shape.size() < 2 ||
-            buffer.packing.size() > buffer.shape.size())
+        if (buffer.scope != Scope::Shared || buffer.shape.size() < 2 || buffer.packing.size() > buffer.shape.size())
           continue;
         for (std::uint32_t d = 0; buffer.packing.size() < buffer.shape.size(); ++d)
           buffer.packing.push_back({d, 1, buffer.shape[d]});
@@ -188,8 +182,7 @@ class StoragePlan : Pass {
         buffer.packing.pop_back();
         const std::int64_t inside = buffer.shape[fastest.dimension];
         buffer.packing.back().extent += program::ceil_div(fastest.extent - inside, piece);
-        buffer.packing.insert(buffer.packing.end() - 1,
-                              {fastest.dimension, piece, program::ceil_div(inside, piece)});
+        buffer.packing.insert(buffer.packing.end() - 1, {fastest.dimension, piece, program::ceil_div(inside, piece)});
         buffer.packing.push_back({fastest.dimension, 1, piece});
       }
     }
@@ -203,10 +196,9 @@ class StoragePlan : Pass {
       const Stage& consumer = state_.stages[s.stage];
       const std::size_t place = consumer.position(s.iter);
       if (place == consumer.order.size() || consumer.iterators[s.iter].annotation != LoopKind::Serial) {
-        throw ScheduleError(ScheduleFault::BadAnnotation,
-                            "copies cannot run ahead in " +
-                                schedule::detail::describe_iterator(consumer, s.iter) +
-                                ", which is no serial loop; pipeline one that stays one");
+        throw ScheduleError(ScheduleFault::BadAnnotation, "copies cannot run ahead in " +
+                                                              schedule::detail::describe_iterator(consumer, s.iter) +
+                                                              ", which is no serial loop; pipeline one that stays one");
       }
       std::int64_t iterations = 1;
       for (std::size_t p = place + 1; p-- > 0;) {
@@ -235,16 +227,14 @@ class StoragePlan : Pass {
       if (nest_.buffer_of[id] == LoopNest::no_buffer || stage.tensorized.intrinsic == nullptr) continue;
       Buffer& buffer = nest_.buffers[nest_.buffer_of[id]];
       const std::size_t place = stage.position(stage.tensorized.iter);
-      if (buffer.scope != Scope::Accumulator || place + 1 >= stage.order.size() || !buffer.packing.empty())
-        continue;
+      if (buffer.scope != Scope::Accumulator || place + 1 >= stage.order.size() || !buffer.packing.empty()) continue;
       const auto dimension_of = [&](IterId iter) {
         std::uint32_t d = 0;
         const std::optional<Var> var = info_[id].var[iter];
         while (d < buffer.shape.size() && !(var && info_[id].axis_values[d].uses(*var))) ++d;
         return d;
       };
-      const std::uint32_t row = dimension_of(stage.order[place]),
-                          column = dimension_of(stage.order[place + 1]);
+      const std::uint32_t row = dimension_of(stage.order[place]), column = dimension_of(stage.order[place + 1]);
       if (row == column || row >= buffer.shape.size() || column >= buffer.shape.size()) continue;
       const schedule::TensorIntrinsic& intrinsic = *stage.tensorized.intrinsic;
       for (std::uint32_t d = 0; d < buffer.shape.size(); ++d) {
@@ -277,8 +267,8 @@ class StoragePlan : Pass {
     std::vector<PackedDimension> order;
     Pieces pieces;
     for (std::uint32_t d = 0; d < load.indices.size(); ++d) {
-      const IndexExpr index = load.indices[d].substitute(
-          [&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; }, range_of());
+      const IndexExpr index =
+          load.indices[d].substitute([&](Var axis) -> const IndexExpr& { return info.axis_values[axis]; }, range_of());
       const Pieces own = pieces_of(d, index - buffer.origin[d], buffer.shape[d], loops);
       if (own.empty()) order.push_back({d, 1, buffer.shape[d]});
       pieces.insert(pieces.end(), own.begin(), own.end());
@@ -310,8 +300,7 @@ class StoragePlan : Pass {
       pieces.push_back({static_cast<std::size_t>(place - loops.begin()),
                         {d, term.coefficient, IndexExpr::from_term(unit).range(range_of()).max + 1}});
     }
-    sort_few(pieces,
-             [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
+    sort_few(pieces, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
     std::int64_t expected = 1;
     for (const Piece& piece : pieces) {
       if (piece.dimension.divisor != expected) return {};

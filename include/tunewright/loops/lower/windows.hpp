@@ -95,8 +95,7 @@ class WindowInference : Pass {
 
   /// The variable on the path of a stage that is bound to `kind`.
   [[nodiscard]] std::optional<Var> bound_on_path(const StageInfo& info, LoopKind kind) const {
-    const auto found =
-        std::find_if(info.path.begin(), info.path.end(), [&](Var v) { return kinds_[v] == kind; });
+    const auto found = std::find_if(info.path.begin(), info.path.end(), [&](Var v) { return kinds_[v] == kind; });
     return found == info.path.end() ? std::nullopt : std::optional<Var>(*found);
   }
 
@@ -119,18 +118,18 @@ class WindowInference : Pass {
       return other != iter && kind_of_loop(stage, info, other) == kind && info.extent[other] > 1;
     };
     if (extent > 1 && std::any_of(stage.order.begin(), stage.order.end(), same_index)) {
-      throw ScheduleError(ScheduleFault::BadAnnotation,
-                          "two loops of '" + stage.op->name + "' are bound to " +
-                              std::string(schedule::name(kind)) + "; fuse them or bind one to another index");
+      throw ScheduleError(ScheduleFault::BadAnnotation, "two loops of '" + stage.op->name + "' are bound to " +
+                                                            std::string(schedule::name(kind)) +
+                                                            "; fuse them or bind one to another index");
     }
     const std::optional<Var> index = bound_on_path(info, kind);
     if (!index) return false;
     const std::int64_t available = nest_.variables[*index].extent;
     if (extent > available) {
       throw ScheduleError(ScheduleFault::BadAnnotation,
-                          schedule::detail::describe_iterator(stage, iter) + " has " +
-                              std::to_string(extent) + " iterations for the " + std::to_string(available) +
-                              " of " + std::string(schedule::name(kind)) +
+                          schedule::detail::describe_iterator(stage, iter) + " has " + std::to_string(extent) +
+                              " iterations for the " + std::to_string(available) + " of " +
+                              std::string(schedule::name(kind)) +
                               " around it; split it by at most as many and run the rest serially");
     }
     info.rebound.push_back({iter, *index, extent});
@@ -169,16 +168,15 @@ class WindowInference : Pass {
       const bool reads = std::find(reader.reads.begin(), reader.reads.end(), id) != reader.reads.end();
       if (!reader.live || !reads) continue;
       if (!is_inside(consumer, target, place)) {
-        throw ScheduleError(ScheduleFault::BadLocation,
-                            "'" + info.op->name + "' is also read by '" + reader.op->name +
-                                "', which runs outside the loop it is computed at");
+        throw ScheduleError(ScheduleFault::BadLocation, "'" + info.op->name + "' is also read by '" + reader.op->name +
+                                                            "', which runs outside the loop it is computed at");
       }
       program::visit(reader.op->body, [&](const program::ExprNode& node) {
         if (node.op != Op::Load || node.tensor != id) return;
         for (std::size_t d = 0; d < reach.size(); ++d) {
           widen(reach[d],
-                node.indices[d].substitute(
-                    [&](Var axis) -> const IndexExpr& { return reader.axis_values[axis]; }, range_of()),
+                node.indices[d].substitute([&](Var axis) -> const IndexExpr& { return reader.axis_values[axis]; },
+                                           range_of()),
                 fixed);
         }
       });

@@ -13,8 +13,8 @@
 #include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
-/// The memory of a GPU as its threads see it: which of them has its own copy of a buffer, what they pass each other in the
-/// wrong order, and copies that arrive later.
+/// The memory of a GPU as its threads see it: which of them has its own copy of a buffer, what they pass each other in
+/// the wrong order, and copies that arrive later.
 namespace tunewright::loops::detail {
 
 /// Which threads touched an element last, and when; time counts barriers, blocks and kernels.
@@ -55,8 +55,7 @@ class SimtMemory : public SimtThreads {
     if (!s.touches.empty()) {
       LastTouch& touch = s.touches[at];
       const auto [now, self] = moment(s);
-      if (touch.written_at == now && touch.writer != self)
-        race(op, place, offset, "reads", "written", touch.writer);
+      if (touch.written_at == now && touch.writer != self) race(op, place, offset, "reads", "written", touch.writer);
       touch.reader = touch.read_at == now && touch.reader != self ? LastTouch::many : self;
       touch.read_at = now;
     }
@@ -69,10 +68,8 @@ class SimtMemory : public SimtThreads {
     if (!s.touches.empty()) {
       LastTouch& touch = s.touches[at];
       const auto [now, self] = moment(s);
-      if (touch.written_at == now && touch.writer != self)
-        race(op, place, offset, "writes", "written", touch.writer);
-      if (touch.read_at == now && touch.reader != self)
-        race(op, place, offset, "writes", "read", touch.reader);
+      if (touch.written_at == now && touch.writer != self) race(op, place, offset, "writes", "written", touch.writer);
+      if (touch.read_at == now && touch.reader != self) race(op, place, offset, "writes", "read", touch.reader);
       touch.written_at = now;
       touch.writer = self;
     }
@@ -87,8 +84,7 @@ class SimtMemory : public SimtThreads {
 
  protected:
   void give_back(std::vector<std::vector<double>>& arguments) {
-    for (std::size_t a = 0; a < arguments.size(); ++a)
-      arguments[a] = std::move(storage_[nest_.arguments[a]].values);
+    for (std::size_t a = 0; a < arguments.size(); ++a) arguments[a] = std::move(storage_[nest_.arguments[a]].values);
   }
 
   /// Memory that kernels share.
@@ -152,10 +148,9 @@ class SimtMemory : public SimtThreads {
   struct Storage {
     std::vector<double> values;  ///< of a Local buffer: of one thread after the other
     std::vector<char> written;
-    std::vector<LastTouch> touches;  ///< of memory that threads share and write
-    std::vector<std::size_t>
-        in_flight;             ///< of shared memory: number of the thread, from 1, that copies to it
-    std::size_t elements = 0;  ///< a thread
+    std::vector<LastTouch> touches;      ///< of memory that threads share and write
+    std::vector<std::size_t> in_flight;  ///< of shared memory: number of the thread, from 1, that copies to it
+    std::size_t elements = 0;            ///< a thread
     bool of_threads = false;
     bool of_warps = false;  ///< its threads hold it together
     bool of_block = false;
@@ -186,24 +181,22 @@ class SimtMemory : public SimtThreads {
                         const char* verb) const {
     if (s.in_flight.empty() || s.in_flight[offset] == 0) return;
     fail(AccessFault::Race, op,
-         std::string(verb) + " element " + std::to_string(offset) + " of '" +
-             nest_.buffers[place.buffer].name + "' to which thread " +
-             std::to_string(s.in_flight[offset] - 1) + " is copying; wait for its copies first");
+         std::string(verb) + " element " + std::to_string(offset) + " of '" + nest_.buffers[place.buffer].name +
+             "' to which thread " + std::to_string(s.in_flight[offset] - 1) + " is copying; wait for its copies first");
   }
 
   [[nodiscard]] Storage& storage_of(BufferId id) { return storage_[memory_of(nest_, id)]; }
 
   /// Place of an element in the storage of its buffer.
-  std::size_t located(const program::Operator& op, const Place& place, std::size_t offset,
-                      const char* verb) const {
+  std::size_t located(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const {
     const Storage& s = storage_[memory_of(nest_, place.buffer)];
     if (s.elements == 0)
       fail(AccessFault::Unwritten, op,
            std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' before it is allocated");
     if (offset >= s.elements) {
       fail(AccessFault::Outside, op,
-           std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' at offset " +
-               std::to_string(offset) + " of " + std::to_string(s.elements) + " elements");
+           std::string(verb) + " '" + nest_.buffers[place.buffer].name + "' at offset " + std::to_string(offset) +
+               " of " + std::to_string(s.elements) + " elements");
     }
     return owner(s) * s.elements + offset;
   }
@@ -216,19 +209,18 @@ class SimtMemory : public SimtThreads {
   [[nodiscard]] std::pair<std::uint32_t, std::uint32_t> moment(const Storage& s) const {
     const auto thread = static_cast<std::uint32_t>(by_warp_ ? threads_.size() + thread_ / lanes() : thread_);
     if (s.of_block) return {time_, thread};
-    return {
-        kernel_,
-        static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size() + warps()) + thread};
+    return {kernel_,
+            static_cast<std::uint32_t>(block_) * static_cast<std::uint32_t>(threads_.size() + warps()) + thread};
   }
 
-  [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset,
-                         const char* verb, const char* other, std::uint32_t by) const {
+  [[noreturn]] void race(const program::Operator& op, const Place& place, std::size_t offset, const char* verb,
+                         const char* other, std::uint32_t by) const {
     const Storage& s = storage_[memory_of(nest_, place.buffer)];
     const auto threads = static_cast<std::uint32_t>(threads_.size());
     const std::string held_by = kernel_shape_->instructions.by_warp_groups() ? "warp group " : "warp ";
     fail(AccessFault::Race, op,
-         std::string(verb) + " element " + std::to_string(offset) + " of '" +
-             nest_.buffers[place.buffer].name + "' which " +
+         std::string(verb) + " element " + std::to_string(offset) + " of '" + nest_.buffers[place.buffer].name +
+             "' which " +
              (by == LastTouch::many         ? "other threads have"
               : s.of_block && by >= threads ? held_by + std::to_string(by - threads) + " has"
                                             : "thread " + std::to_string(by) + " has") +

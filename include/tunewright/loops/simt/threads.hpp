@@ -33,8 +33,7 @@ class SimtThreads : public LoopState {
   void begin_block(std::int64_t block) {
     block_ = block;
     for (std::size_t i = 0; i < 3; ++i) {
-      if (kernel_shape_->block_index[i])
-        values_[*kernel_shape_->block_index[i]] = block % kernel_shape_->grid[i];
+      if (kernel_shape_->block_index[i]) values_[*kernel_shape_->block_index[i]] = block % kernel_shape_->grid[i];
       block /= kernel_shape_->grid[i];
     }
   }
@@ -46,9 +45,7 @@ class SimtThreads : public LoopState {
   }
 
   /// Threads that hold fragments together, and how many times there are so many; of a kernel that has fragments.
-  [[nodiscard]] std::size_t lanes() const noexcept {
-    return static_cast<std::size_t>(kernel_shape_->block[0]);
-  }
+  [[nodiscard]] std::size_t lanes() const noexcept { return static_cast<std::size_t>(kernel_shape_->block[0]); }
   [[nodiscard]] std::size_t warps() const noexcept { return threads_.size() / lanes(); }
 
   const DeviceKernel* kernel_shape_ = nullptr;

@@ -24,9 +24,8 @@ namespace tunewright::measurers::nvrtc {
 [[nodiscard]] inline std::string too_old(int driver, const codegen::NvrtcVersion& compiler) {
   if (driver / 1000 >= compiler.major) return {};
   const auto text = [](int major, int minor) { return std::to_string(major) + "." + std::to_string(minor); };
-  return "the driver is for CUDA " + text(driver / 1000, driver % 1000 / 10) +
-         " and loads no code of nvrtc " + text(compiler.major, compiler.minor) +
-         "; install a driver for CUDA " + std::to_string(compiler.major) +
+  return "the driver is for CUDA " + text(driver / 1000, driver % 1000 / 10) + " and loads no code of nvrtc " +
+         text(compiler.major, compiler.minor) + "; install a driver for CUDA " + std::to_string(compiler.major) +
          ", or build with a toolkit of CUDA " + std::to_string(driver / 1000);
 }
 
@@ -51,8 +50,7 @@ class Compiler {
     auto result = codegen::compile_cuda(std::move(program), compile);
     if (const auto* code = std::get_if<codegen::DeviceCode>(&result)) {
       for (std::size_t k = 0; k < code->resources.size(); ++k) {
-        if (std::string limit =
-                exceeded_registers(code->program.launches[k], code->resources[k].registers, target_);
+        if (std::string limit = exceeded_registers(code->program.launches[k], code->resources[k].registers, target_);
             !limit.empty())
           return Failure{Fault::InvalidSchedule, std::move(limit)};
       }

@@ -136,8 +136,7 @@ class DeviceChild {
     sandbox::Mapping mapping(contents.get(), static_cast<std::size_t>(size));
     switch (request.kind) {
       case Kind::Describe: {
-        static_assert(std::is_trivially_copyable_v<DeviceFacts> &&
-                      sizeof(DeviceFacts) <= sizeof(reply.detail));
+        static_assert(std::is_trivially_copyable_v<DeviceFacts> && sizeof(DeviceFacts) <= sizeof(reply.detail));
         std::memcpy(reply.detail.data(), &facts_, sizeof facts_);
         break;
       }
@@ -155,9 +154,9 @@ class DeviceChild {
       case Kind::Repeat: {
         Bound& bound = kept_.at(request.kernel);
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-        report(sandbox::one_turn(request.protocol, request.calls, Calls{*this, bound},
-                                 [&] { flush(request.protocol); }),
-               reply);
+        report(
+            sandbox::one_turn(request.protocol, request.calls, Calls{*this, bound}, [&] { flush(request.protocol); }),
+            reply);
         break;
       }
     }
@@ -192,8 +191,7 @@ class DeviceChild {
                                   "COMPUTE) and in use?"
                                 : "making a context");
     driver->check((*driver)->set_context(context), "taking the context");
-    for (CUevent& event : events_)
-      driver->check((*driver)->create_event(&event, CU_EVENT_DEFAULT), "making an event");
+    for (CUevent& event : events_) driver->check((*driver)->create_event(&event, CU_EVENT_DEFAULT), "making an event");
     facts_ = describe(*driver, device, count);
     driver_ = std::move(driver);
   }
@@ -212,9 +210,8 @@ class DeviceChild {
       inputs_.push_back({std::move(input), std::move(memory)});
     }
     for (sandbox::OutputView& output : view.outputs) {
-      DeviceMemory memory(
-          *driver_, output.name,
-          static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
+      DeviceMemory memory(*driver_, output.name,
+                          static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
       outputs_.push_back({std::move(output), std::move(memory)});
     }
   }
@@ -239,8 +236,7 @@ class DeviceChild {
   void reject_unfit(const CodeView& code) const {
     if (!runs_on(code.architecture, code.format, facts_.major, facts_.minor)) {
       throw Rejected(Fault::DeviceCompileError, "code for " + code.architecture + " does not run on '" +
-                                                    facts_.name.data() + "'; compile for " +
-                                                    facts_.architecture());
+                                                    facts_.name.data() + "'; compile for " + facts_.architecture());
     }
     const Target target = target_of(facts_);
     for (const CodeView::Launch& entry : code.launches) {
@@ -274,8 +270,7 @@ class DeviceChild {
     const loops::Buffer& layout = buffer.layout;
     switch (layout.role) {
       case loops::BufferRole::Temporary:
-        bound.workspace.push_back(
-            std::make_unique<DeviceMemory>(*driver_, "workspace " + layout.name, buffer.bytes()));
+        bound.workspace.push_back(std::make_unique<DeviceMemory>(*driver_, "workspace " + layout.name, buffer.bytes()));
         return bound.workspace.back()->data();
       case loops::BufferRole::Output:
         for (const Output& output : outputs_) {
@@ -292,15 +287,13 @@ class DeviceChild {
         }
         break;
     }
-    throw Rejected(Fault::InvalidSchedule, "the task has no tensor " + std::to_string(layout.tensor) +
-                                               " for buffer '" + layout.name + "'");
+    throw Rejected(Fault::InvalidSchedule,
+                   "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" + layout.name + "'");
   }
 
-  [[nodiscard]] std::unique_ptr<Packed> packed(const Input& input,
-                                               const codegen::KernelBuffer& buffer) const {
-    auto made =
-        std::make_unique<Packed>(Packed{DeviceMemory(*driver_, "packed " + input.view.name, buffer.bytes()),
-                                        std::vector<char>(buffer.bytes())});
+  [[nodiscard]] std::unique_ptr<Packed> packed(const Input& input, const codegen::KernelBuffer& buffer) const {
+    auto made = std::make_unique<Packed>(
+        Packed{DeviceMemory(*driver_, "packed " + input.view.name, buffer.bytes()), std::vector<char>(buffer.bytes())});
     const auto copy = [&]<class T>(T) {
       codegen::pack(buffer.layout, input.view.shape, reinterpret_cast<const T*>(input.view.bytes.data()),
                     reinterpret_cast<T*>(made->contents.data()));
@@ -321,10 +314,10 @@ class DeviceChild {
       std::vector<void*> arguments;
       arguments.reserve(launch.values.size());
       for (CUdeviceptr& value : launch.values) arguments.push_back(&value);
-      driver_->check((*driver_)->launch(launch.function, launch.grid[0], launch.grid[1], launch.grid[2],
-                                        launch.block[0], launch.block[1], launch.block[2],
-                                        launch.shared_bytes, nullptr, arguments.data(), nullptr),
-                     "launching the kernel");
+      driver_->check(
+          (*driver_)->launch(launch.function, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0],
+                             launch.block[1], launch.block[2], launch.shared_bytes, nullptr, arguments.data(), nullptr),
+          "launching the kernel");
     }
   }
 
@@ -334,8 +327,7 @@ class DeviceChild {
     driver_->check((*driver_)->record_event(events_[1], nullptr), "recording the end");
     driver_->check((*driver_)->wait_for_event(events_[1]), "running the kernel");
     float milliseconds = 0;
-    driver_->check((*driver_)->elapsed_milliseconds(&milliseconds, events_[0], events_[1]),
-                   "reading the time");
+    driver_->check((*driver_)->elapsed_milliseconds(&milliseconds, events_[0], events_[1]), "reading the time");
     return static_cast<double>(milliseconds) * 1e-3;
   }
 
@@ -371,8 +363,7 @@ class DeviceChild {
   void flush(const Protocol& protocol) {
     if (!protocol.flush_cache) return;
     if (!flushed_) {
-      const std::int64_t bytes =
-          facts_.l2_bytes > 0 ? std::int64_t{2} * facts_.l2_bytes : std::int64_t{64} << 20;
+      const std::int64_t bytes = facts_.l2_bytes > 0 ? std::int64_t{2} * facts_.l2_bytes : std::int64_t{64} << 20;
       flushed_.emplace(*driver_, "cache flush", static_cast<std::size_t>(bytes));
     }
     flushed_->poison();

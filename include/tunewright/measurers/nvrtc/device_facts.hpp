@@ -34,9 +34,7 @@ struct DeviceFacts {
   std::int32_t memory_bus_bits = 0;
   std::uint64_t memory_bytes = 0;
 
-  [[nodiscard]] std::string architecture() const {
-    return architecture_of(static_cast<unsigned>(major * 10 + minor));
-  }
+  [[nodiscard]] std::string architecture() const { return architecture_of(static_cast<unsigned>(major * 10 + minor)); }
   /// E.g. "NVIDIA H200, sm_90a, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
   [[nodiscard]] std::string identity() const {
     char text[256];

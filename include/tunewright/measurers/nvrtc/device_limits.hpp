@@ -17,8 +17,8 @@ namespace tunewright::measurers::nvrtc {
 [[nodiscard]] inline std::string exceeded_limit(const codegen::DeviceLaunch& launch, const Target& target) {
   const auto exceeds = [&](const char* what, std::int64_t value, std::int64_t limit) {
     if (limit <= 0 || value <= limit) return std::string();
-    return "kernel '" + launch.symbol + "' " + what + " " + std::to_string(value) +
-           "; the device has at most " + std::to_string(limit);
+    return "kernel '" + launch.symbol + "' " + what + " " + std::to_string(value) + "; the device has at most " +
+           std::to_string(limit);
   };
   std::string found = exceeds("has threads a block:", launch.threads(), target.max_threads_per_block);
   if (found.empty())
@@ -38,15 +38,14 @@ namespace tunewright::measurers::nvrtc {
 }
 
 /// Registers that a block of `threads` threads takes: whole warps, in units of 256.
-[[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers,
-                                                        std::int64_t threads) noexcept {
+[[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers, std::int64_t threads) noexcept {
   const std::int64_t a_warp = (registers * 32 + 255) / 256 * 256;
   return a_warp * ((threads + 31) / 32);
 }
 
 /// The same for what only the compiler's report tells: `registers` of a thread, not positive if not known.
-[[nodiscard]] inline std::string exceeded_registers(const codegen::DeviceLaunch& launch,
-                                                    std::int64_t registers, const Target& target) {
+[[nodiscard]] inline std::string exceeded_registers(const codegen::DeviceLaunch& launch, std::int64_t registers,
+                                                    const Target& target) {
   const std::int64_t needed = registers_of_block(registers, launch.threads());
   if (registers <= 0 || target.registers_per_block == 0 || needed <= target.registers_per_block) return {};
   return "kernel '" + launch.symbol + "' needs registers a block: " + std::to_string(needed) +
@@ -55,8 +54,7 @@ namespace tunewright::measurers::nvrtc {
 
 /// Whether code for `architecture` runs on a device of compute capability `major`.`minor`: PTX on its own version
 /// and newer ones, a cubin within its major version on its minor one and above; "sm_90a" only on 9.0.
-[[nodiscard]] inline bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major,
-                                  int minor) {
+[[nodiscard]] inline bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major, int minor) {
   if (architecture.size() < 5 || architecture.compare(0, 3, "sm_") != 0) return false;
   const bool specific = architecture.back() == 'a';
   const bool family = architecture.back() == 'f';

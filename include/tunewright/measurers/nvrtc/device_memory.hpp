@@ -43,8 +43,7 @@ class DeviceMemory {
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
   void write(const void* from) const {
-    if (bytes_ != 0)
-      driver_->check((*driver_)->copy_to_device(data(), from, bytes_), "filling '" + name_ + "'");
+    if (bytes_ != 0) driver_->check((*driver_)->copy_to_device(data(), from, bytes_), "filling '" + name_ + "'");
   }
   [[nodiscard]] std::vector<char> read() const {
     std::vector<char> contents(bytes_);
@@ -66,17 +65,15 @@ class DeviceMemory {
     std::vector<char> before(zone);
     std::vector<char> after(padded() - bytes_ + zone);
     driver_->check((*driver_)->copy_to_host(before.data(), base_, before.size()), "reading '" + name_ + "'");
-    driver_->check((*driver_)->copy_to_host(after.data(), data() + bytes_, after.size()),
-                   "reading '" + name_ + "'");
+    driver_->check((*driver_)->copy_to_host(after.data(), data() + bytes_, after.size()), "reading '" + name_ + "'");
     const auto untouched = [](char c) { return static_cast<unsigned char>(c) == zone_pattern; };
     const auto past = std::find_if_not(after.begin(), after.end(), untouched);
     if (past != after.end())
-      return "wrote " + std::to_string(past - after.begin()) + " bytes after the end of buffer '" + name_ +
-             "'";
+      return "wrote " + std::to_string(past - after.begin()) + " bytes after the end of buffer '" + name_ + "'";
     const auto ahead = std::find_if_not(before.rbegin(), before.rend(), untouched);
     if (ahead != before.rend())
-      return "wrote " + std::to_string(ahead - before.rbegin() + 1) + " bytes before the start of buffer '" +
-             name_ + "'";
+      return "wrote " + std::to_string(ahead - before.rbegin() + 1) + " bytes before the start of buffer '" + name_ +
+             "'";
     return std::nullopt;
   }
 

@@ -39,13 +39,12 @@ struct Introduction {
 
 /// Tells a worker at the other end of `socket` which device and driver it is for, and with which environment. Throws
 /// `std::invalid_argument` for a path of the driver that is too long.
-inline void introduce(int socket, int device, const std::string& library,
-                      const std::vector<std::string>& environment) {
+inline void introduce(int socket, int device, const std::string& library, const std::vector<std::string>& environment) {
   Introduction introduction;
   introduction.device = device;
   if (library.size() >= introduction.library.size())
-    throw std::invalid_argument("measurers::Nvrtc: the path of `driver` has " +
-                                std::to_string(library.size()) + " letters; give one of at most 1023");
+    throw std::invalid_argument("measurers::Nvrtc: the path of `driver` has " + std::to_string(library.size()) +
+                                " letters; give one of at most 1023");
   library.copy(introduction.library.data(), library.size());
   sandbox::Writer writer;
   writer.put(environment.size());
@@ -68,17 +67,17 @@ inline void serve_device(int socket) {
     for (auto left = reader.get<std::size_t>(); left-- > 0;) {
       const std::string text = reader.get_text();
       const std::size_t equals = text.find('=');
-      if (equals != std::string::npos)
-        ::setenv(text.substr(0, equals).c_str(), text.substr(equals + 1).c_str(), 1);
+      if (equals != std::string::npos) ::setenv(text.substr(0, equals).c_str(), text.substr(equals + 1).c_str(), 1);
     }
   }
   DeviceChild(socket, introduction.library.data(), introduction.device).serve();
 }
 
-/// The zygote of all devices' workers of this process, forked when it is first asked for and kept until the process ends.
+/// The zygote of all devices' workers of this process, forked when it is first asked for and kept until the process
+/// ends.
 ///
-/// One for all measurers, since a process that has started the driver can fork none that uses it: NVRTC starts it, where
-/// there is one, with the first program that it compiles, and measurers are made after others have run.
+/// One for all measurers, since a process that has started the driver can fork none that uses it: NVRTC starts it,
+/// where there is one, with the first program that it compiles, and measurers are made after others have run.
 [[nodiscard]] inline std::shared_ptr<sandbox::Zygote> device_zygote() {
   struct Kept {
     std::mutex mutex;

@@ -46,16 +46,15 @@ struct DriverFunctions {
                           void** values) = nullptr;
   CUresult (*unload_module)(CUmodule module) = nullptr;
   CUresult (*get_function)(CUfunction* function, CUmodule module, const char* name) = nullptr;
-  CUresult (*set_function_attribute)(CUfunction function, CUfunction_attribute attribute,
-                                     int value) = nullptr;
+  CUresult (*set_function_attribute)(CUfunction function, CUfunction_attribute attribute, int value) = nullptr;
   CUresult (*allocate)(CUdeviceptr* pointer, std::size_t bytes) = nullptr;
   CUresult (*release)(CUdeviceptr pointer) = nullptr;
   CUresult (*copy_to_device)(CUdeviceptr to, const void* from, std::size_t bytes) = nullptr;
   CUresult (*copy_to_host)(void* to, CUdeviceptr from, std::size_t bytes) = nullptr;
   CUresult (*fill)(CUdeviceptr to, unsigned char value, std::size_t bytes) = nullptr;
   CUresult (*launch)(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
-                     void** arguments, void** extra) = nullptr;
+                     unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** arguments,
+                     void** extra) = nullptr;
   CUresult (*create_event)(CUevent* event, unsigned flags) = nullptr;
   CUresult (*record_event)(CUevent event, CUstream stream) = nullptr;
   CUresult (*wait_for_event)(CUevent event) = nullptr;
@@ -105,12 +104,11 @@ class Driver {
     load(functions_.error_name, "cuGetErrorName");
     load(functions_.error_text, "cuGetErrorString");
     if (const CUresult result = functions_.init(0); result != CUDA_SUCCESS) {
-      throw NoDevice(
-          "the CUDA driver does not start: " + text(result) +
-          (result == CUDA_ERROR_NO_DEVICE
-               ? "; is a GPU there, and is it visible (CUDA_VISIBLE_DEVICES)?"
-               : "; does nvidia-smi work here? A process that used CUDA before it made its first measurer "
-                 "of devices gives this, too; NVRTC uses it to compile"));
+      throw NoDevice("the CUDA driver does not start: " + text(result) +
+                     (result == CUDA_ERROR_NO_DEVICE
+                          ? "; is a GPU there, and is it visible (CUDA_VISIBLE_DEVICES)?"
+                          : "; does nvidia-smi work here? A process that used CUDA before it made its first measurer "
+                            "of devices gives this, too; NVRTC uses it to compile"));
     }
   }
 

@@ -24,9 +24,8 @@ class Workers {
   Workers(std::vector<int> devices, const std::string& library) : devices_(std::move(devices)) {
     for (const int device : devices_) {
       sandboxes_.push_back(std::make_unique<Sandbox>(
-          device_zygote(), [device, library, variables = environment()](int socket) {
-            introduce(socket, device, library, variables);
-          }));
+          device_zygote(),
+          [device, library, variables = environment()](int socket) { introduce(socket, device, library, variables); }));
     }
     facts_.resize(devices_.size());
   }
@@ -52,9 +51,9 @@ class Workers {
     const DeviceFacts& first = facts(0);
     for (std::size_t other = 1; other < size(); ++other) {
       if (facts(other).identity() == first.identity()) continue;
-      throw std::invalid_argument("devices " + std::to_string(devices_[0]) + " (" + first.identity() +
-                                  ") and " + std::to_string(devices_[other]) + " (" +
-                                  facts(other).identity() + ") differ; measure with devices of one kind");
+      throw std::invalid_argument("devices " + std::to_string(devices_[0]) + " (" + first.identity() + ") and " +
+                                  std::to_string(devices_[other]) + " (" + facts(other).identity() +
+                                  ") differ; measure with devices of one kind");
     }
     return first;
   }

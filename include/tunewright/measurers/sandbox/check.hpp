@@ -75,12 +75,11 @@ template <class Expected, class Computed>
   }
   if (wrong == 0) return std::nullopt;
   char line[256];
-  std::snprintf(
-      line, sizeof line,
-      "': element %zu is %.9g where %.9g was expected (within %.3g); %zu of %zu checked elements differ",
-      first, first_got, first_want,
-      expected.absolute_tolerance + expected.relative_tolerance * std::abs(first_want), wrong,
-      expected.values.size());
+  std::snprintf(line, sizeof line,
+                "': element %zu is %.9g where %.9g was expected (within %.3g); %zu of %zu checked elements differ",
+                first, first_got, first_want,
+                expected.absolute_tolerance + expected.relative_tolerance * std::abs(first_want), wrong,
+                expected.values.size());
   return "output '" + expected.name + line;
 }
 
@@ -89,8 +88,8 @@ template <class Expected, class Computed>
 [[nodiscard]] inline std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
   const auto count = static_cast<std::size_t>(element_count(expected.shape));
   if (const auto hole = first_unwritten(expected.type, data, count)) {
-    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " +
-           std::to_string(count) + " was never written, or computed from one that was not";
+    return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " + std::to_string(count) +
+           " was never written, or computed from one that was not";
   }
   return difference(expected, [&](std::size_t at) { return element(expected.type, data, at); });
 }

@@ -112,8 +112,7 @@ class Child {
         keep_to_first_processor();
         std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
         report(one_turn(
-                   request.protocol, request.calls, [&] { call(bound); },
-                   [&] { flush(request.protocol, bound); }),
+                   request.protocol, request.calls, [&] { call(bound); }, [&] { flush(request.protocol, bound); }),
                reply);
         break;
       }
@@ -153,8 +152,8 @@ class Child {
       inputs_.emplace_back(std::move(input), std::move(memory));
     }
     for (OutputView& output : view.outputs) {
-      GuardedBuffer memory(output.name, static_cast<std::size_t>(element_count(output.shape)) *
-                                            program::size_in_bytes(output.type));
+      GuardedBuffer memory(output.name,
+                           static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
       outputs_.push_back({std::move(output), std::move(memory)});
     }
   }
@@ -177,8 +176,7 @@ class Child {
     if (kernel.native != nullptr) {
       bound.code.entry = kernel.native;
     } else {
-      if (!parts_.load)
-        throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
+      if (!parts_.load) throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
       try {
         bound.code = parts_.load(kernel.object, kernel.symbol);
       } catch (const std::exception& error) {
@@ -188,8 +186,7 @@ class Child {
         throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
       }
     }
-    for (const codegen::KernelBuffer& buffer : kernel.buffers)
-      bound.arguments.push_back(address(buffer, bound));
+    for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
     bound.native = kernel.native != nullptr;
     keep_to_first_processor();
     bound.runtime = runtime();
@@ -215,13 +212,12 @@ class Child {
         }
         break;
     }
-    throw Rejected(Fault::InvalidSchedule, "the task has no tensor " + std::to_string(layout.tensor) +
-                                               " for buffer '" + layout.name + "'");
+    throw Rejected(Fault::InvalidSchedule,
+                   "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" + layout.name + "'");
   }
 
   /// Constants in the order a kernel wants, remembered because neighbours in a search often agree on it.
-  [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input,
-                                                            const GuardedBuffer& row_major,
+  [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input, const GuardedBuffer& row_major,
                                                             const codegen::KernelBuffer& buffer) {
     const loops::Buffer& layout = buffer.layout;
     for (const Packed& known : packed_) {
@@ -287,8 +283,7 @@ class Child {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-    if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH)
-      throw_system_error("sched_setaffinity");
+    if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH) throw_system_error("sched_setaffinity");
   }
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
@@ -314,8 +309,8 @@ class Child {
       const bool before = *damage < 0;
       const auto distance = before ? -*damage : *damage - static_cast<std::ptrdiff_t>(memory.bytes());
       throw Rejected(Fault::OutOfBounds, "wrote " + std::to_string(distance) + " bytes " +
-                                             (before ? "before the start" : "after the end") +
-                                             " of buffer '" + name + "'");
+                                             (before ? "before the start" : "after the end") + " of buffer '" + name +
+                                             "'");
     };
     for (const Output& output : outputs_) look(output.expected.name, output.memory);
     for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);

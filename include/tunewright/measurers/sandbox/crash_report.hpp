@@ -82,7 +82,7 @@ inline void install(int report_socket) {
   stack.ss_sp = alternate;
   stack.ss_size = sizeof alternate;
   if (::sigaltstack(&stack, nullptr) != 0) throw_system_error("sigaltstack");
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   ::sigemptyset(&action.sa_mask);
@@ -103,25 +103,24 @@ inline void install(int report_socket) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
   }
   const char* abbreviation = ::sigabbrev_np(reply.signal);
-  const std::string name =
-      abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
+  const std::string name = abbreviation != nullptr ? "SIG" + std::string(abbreviation) : std::to_string(reply.signal);
   const std::string verb = reply.writes != 0 ? "wrote" : "read";
   if (reply.data_begin != 0) {
     const std::string buffer = "'" + std::string(reply.buffer.data()) + "'";
     if (reply.address >= reply.data_end) {
-      return {Fault::OutOfBounds, verb + " " + std::to_string(reply.address - reply.data_end) +
-                                      " bytes after the end of buffer " + buffer};
+      return {Fault::OutOfBounds,
+              verb + " " + std::to_string(reply.address - reply.data_end) + " bytes after the end of buffer " + buffer};
     }
     if (reply.address < reply.data_begin) {
       return {Fault::OutOfBounds, verb + " " + std::to_string(reply.data_begin - reply.address) +
                                       " bytes before the start of buffer " + buffer};
     }
-    return {Fault::OutOfBounds, verb + " to read-only buffer " + buffer + " at byte " +
-                                    std::to_string(reply.address - reply.data_begin)};
+    return {Fault::OutOfBounds,
+            verb + " to read-only buffer " + buffer + " at byte " + std::to_string(reply.address - reply.data_begin)};
   }
   if (reply.signal == SIGSEGV || reply.signal == SIGBUS) {
-    const std::uintptr_t distance = reply.address > reply.stack_pointer ? reply.address - reply.stack_pointer
-                                                                        : reply.stack_pointer - reply.address;
+    const std::uintptr_t distance =
+        reply.address > reply.stack_pointer ? reply.address - reply.stack_pointer : reply.stack_pointer - reply.address;
     char at[32];
     std::snprintf(at, sizeof at, "%#zx", static_cast<std::size_t>(reply.address));
     // Growing the stack touches it next to the stack pointer.

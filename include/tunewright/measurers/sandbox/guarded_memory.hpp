@@ -55,8 +55,7 @@ class GuardedBuffer {
     if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
     base_ = static_cast<char*>(base);
     const std::size_t boundary = accessible_ >= huge_page ? huge_page : page;
-    const std::uintptr_t end =
-        round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
+    const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
     begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
     data_ = begin_ + (accessible_ - padded);
     if (::mprotect(begin_, accessible_, PROT_READ | PROT_WRITE) != 0) {
@@ -95,8 +94,7 @@ class GuardedBuffer {
   /// pattern but does not make it, so an element that still holds it was not written.
   void poison(std::uint32_t pattern) const noexcept {
     std::size_t at = 0;
-    for (; at + sizeof pattern <= bytes_; at += sizeof pattern)
-      std::memcpy(data_ + at, &pattern, sizeof pattern);
+    for (; at + sizeof pattern <= bytes_; at += sizeof pattern) std::memcpy(data_ + at, &pattern, sizeof pattern);
     std::memcpy(data_ + at, &pattern, bytes_ - at);
   }
   static constexpr std::uint32_t unwritten_output = 0xFFFFFFFF;

@@ -20,11 +20,11 @@ namespace tunewright::measurers::sandbox {
 /// What a worker is asked to do. The descriptor that comes along holds a task or a kernel.
 struct Request {
   enum class Kind : std::uint32_t {
-    SetTask,  ///< replaces buffers and expected values, drops all kernels
-    Measure,  ///< loads, checks and times a kernel, then drops it
-    Keep,     ///< loads and checks a kernel and keeps it as the next number, starting at 0
-    Repeat,  ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after one that is not timed
-    Drop,    ///< forgets the kept kernels
+    SetTask,   ///< replaces buffers and expected values, drops all kernels
+    Measure,   ///< loads, checks and times a kernel, then drops it
+    Keep,      ///< loads and checks a kernel and keeps it as the next number, starting at 0
+    Repeat,    ///< one repeat of kept kernel `kernel`: `calls` calls (0: calibrate) after one that is not timed
+    Drop,      ///< forgets the kept kernels
     Describe,  ///< writes what the kernels run on into `Reply::detail`; answered by workers of devices
   };
   Kind kind = Kind::Measure;
@@ -71,9 +71,8 @@ struct Reply {
 struct ZygoteRequest {
   enum class Kind : std::uint32_t { Spawn, End };
   Kind kind = Kind::Spawn;
-  pid_t worker = 0;  ///< of `End`
-  double grace_seconds =
-      0;  ///< of `End`: how long the worker may take to end by itself before its group is killed
+  pid_t worker = 0;          ///< of `End`
+  double grace_seconds = 0;  ///< of `End`: how long the worker may take to end by itself before its group is killed
 };
 struct ZygoteReply {
   pid_t worker = 0;

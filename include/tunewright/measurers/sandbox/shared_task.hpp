@@ -23,8 +23,7 @@ class SharedTask {
     sandbox::put(writer, data);
     bytes_ = writer.bytes().size();
     memory_ = sandbox::share(writer.bytes());
-    for (const TensorContents& input : data.inputs)
-      tensors_.push_back({input.tensor, input.type, input.shape, false});
+    for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
     for (const ExpectedOutput& output : data.outputs) {
       tensors_.push_back({output.tensor, output.type, output.shape, true});
     }
@@ -52,8 +51,7 @@ class SharedTask {
       if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
         return which + " is packed, which only constants may be";
       }
-      if (layout.packing.empty() && layout.shape != known->shape)
-        return which + " does not have the tensor's shape";
+      if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
       outputs += output ? 1 : 0;
     }
     const auto wanted = static_cast<std::size_t>(

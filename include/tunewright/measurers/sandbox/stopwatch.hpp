@@ -49,10 +49,10 @@ struct Series {
   }
 };
 
-/// Whether all `repeats`, which took `total` seconds, are far slower than the best and there have been enough of them. A
-/// repeat during which other programs had the processor for a time slice of some milliseconds is far slower, too.
-[[nodiscard]] inline bool is_far_slower(const Protocol& protocol, double best_seconds,
-                                        std::span<const double> repeats, double total) {
+/// Whether all `repeats`, which took `total` seconds, are far slower than the best and there have been enough of them.
+/// A repeat during which other programs had the processor for a time slice of some milliseconds is far slower, too.
+[[nodiscard]] inline bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
+                                        double total) {
   const std::size_t enough = std::min(Protocol::far_slower_repeats, protocol.repeats_min);
   if (repeats.size() < enough && total < protocol.budget_seconds / Protocol::far_slower_repeats) return false;
   return *std::min_element(repeats.begin(), repeats.end()) > protocol.far_slower_factor * best_seconds;
@@ -60,8 +60,8 @@ struct Series {
 
 /// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
 template <class Call, class Flush>
-[[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate,
-                                const Call& call, const Flush& flush) {
+[[nodiscard]] Series one_series(const Protocol& protocol, double best_seconds, double estimate, const Call& call,
+                                const Flush& flush) {
   Series series;
   if (!protocol.flush_cache) series.calls = calls_filling(protocol.min_repeat_seconds, estimate);
   double total = 0;
@@ -72,8 +72,7 @@ template <class Call, class Flush>
     const double each = elapsed / series.calls;
     if (!protocol.flush_cache && series.repeats.empty() && elapsed < 0.8 * protocol.min_repeat_seconds &&
         series.calls < 1'000'000) {
-      series.calls =
-          std::max(calls_filling(protocol.min_repeat_seconds, each), series.calls + series.calls / 2 + 1);
+      series.calls = std::max(calls_filling(protocol.min_repeat_seconds, each), series.calls + series.calls / 2 + 1);
       continue;
     }
     series.repeats.push_back(each);
@@ -118,8 +117,7 @@ template <class Call, class Flush>
 /// asks for. Calls before it bring the clock and the caches back to where repeated calls have them: weights of some
 /// megabytes come from memory more than once before they stay.
 template <class Call, class Flush>
-[[nodiscard]] Series one_turn(const Protocol& protocol, unsigned calls, const Call& call,
-                              const Flush& flush) {
+[[nodiscard]] Series one_turn(const Protocol& protocol, unsigned calls, const Call& call, const Flush& flush) {
   constexpr double warm_up_repeats = 2;  // as long as so many repeats, at least one call
   double estimate = 0;
   double spent = 0;
@@ -129,8 +127,7 @@ template <class Call, class Flush>
   } while (spent < warm_up_repeats * protocol.min_repeat_seconds);
   Series series;
   series.calls = calls;
-  if (calls == 0)
-    series.calls = protocol.flush_cache ? 1 : calls_filling(protocol.min_repeat_seconds, estimate);
+  if (calls == 0) series.calls = protocol.flush_cache ? 1 : calls_filling(protocol.min_repeat_seconds, estimate);
   flush();
   series.repeats.push_back(seconds_of(series.calls, call) / series.calls);
   return series;

@@ -67,9 +67,8 @@ struct TaskData {
 /// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in
 /// {0, .., 7}, integers of 8 bits over all their values, truth values even. Determinism: a function of the generator
 /// only.
-[[nodiscard]] inline std::vector<char> random_contents(program::ScalarType type,
-                                                       const std::vector<std::int64_t>& shape, Rng rng,
-                                                       double low = -1, double high = 1) {
+[[nodiscard]] inline std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
+                                                       Rng rng, double low = -1, double high = 1) {
   const auto count = static_cast<std::size_t>(element_count(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
   const auto fill = [&](auto draw) {
@@ -87,9 +86,7 @@ struct TaskData {
     case program::ScalarType::Int32: fill([&] { return static_cast<std::int32_t>(rng.below(8)); }); break;
     case program::ScalarType::Int64: fill([&] { return static_cast<std::int64_t>(rng.below(8)); }); break;
     case program::ScalarType::Bool: fill([&] { return static_cast<std::uint8_t>(rng.below(2)); }); break;
-    case program::ScalarType::Float16:
-      fill([&] { return program::Half(low + (high - low) * rng.uniform()); });
-      break;
+    case program::ScalarType::Float16: fill([&] { return program::Half(low + (high - low) * rng.uniform()); }); break;
     case program::ScalarType::BFloat16:
       fill([&] { return program::BFloat(low + (high - low) * rng.uniform()); });
       break;

@@ -75,9 +75,7 @@ class Mapping {
   ~Mapping() {
     if (base_ != nullptr) ::munmap(base_, bytes_);
   }
-  [[nodiscard]] std::span<const char> bytes() const noexcept {
-    return {static_cast<const char*>(base_), bytes_};
-  }
+  [[nodiscard]] std::span<const char> bytes() const noexcept { return {static_cast<const char*>(base_), bytes_}; }
 
  private:
   void* base_ = nullptr;
@@ -102,13 +100,13 @@ class Mapping {
 class Writer {
  public:
   template <class T>
-  requires std::is_trivially_copyable_v<T>
+    requires std::is_trivially_copyable_v<T>
   void put(const T& value) {
     const auto* from = reinterpret_cast<const char*>(&value);
     bytes_.insert(bytes_.end(), from, from + sizeof value);
   }
   template <class T>
-  requires std::is_trivially_copyable_v<T>
+    requires std::is_trivially_copyable_v<T>
   void put_all(std::span<const T> values) {
     put(values.size());
     bytes_.resize((bytes_.size() + 63) / 64 * 64);  // so that a reader may use the values in place
@@ -126,7 +124,7 @@ class Reader {
  public:
   explicit Reader(std::span<const char> bytes) noexcept : bytes_(bytes) {}
   template <class T>
-  requires std::is_trivially_copyable_v<T>
+    requires std::is_trivially_copyable_v<T>
   [[nodiscard]] T get() {
     T value;
     std::memcpy(&value, take(sizeof value), sizeof value);
@@ -134,7 +132,7 @@ class Reader {
   }
   /// View into the bytes read from.
   template <class T>
-  requires std::is_trivially_copyable_v<T>
+    requires std::is_trivially_copyable_v<T>
   [[nodiscard]] std::span<const T> get_all() {
     const auto count = get<std::size_t>();
     at_ = (at_ + 63) / 64 * 64;
@@ -147,8 +145,7 @@ class Reader {
 
  private:
   const char* take(std::size_t count) {
-    if (at_ > bytes_.size() || count > bytes_.size() - at_)
-      throw std::logic_error("shared memory ends too early");
+    if (at_ > bytes_.size() || count > bytes_.size() - at_) throw std::logic_error("shared memory ends too early");
     return bytes_.data() + std::exchange(at_, at_ + count);
   }
   std::span<const char> bytes_;
@@ -159,7 +156,7 @@ enum class Received { Message, Closed, TimedOut };
 
 /// Sends one record, with a descriptor if `fd` is not negative. False when the other end is gone.
 template <class Record>
-requires std::is_trivially_copyable_v<Record>
+  requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] bool send_record(int socket, const Record& record, int fd = -1) noexcept {
   iovec part{const_cast<Record*>(&record), sizeof record};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -185,7 +182,7 @@ requires std::is_trivially_copyable_v<Record>
 /// Waits up to `timeout` for one record; a negative timeout waits for ever. A record of another size counts
 /// as the end: what is on the other side no longer follows the protocol.
 template <class Record>
-requires std::is_trivially_copyable_v<Record>
+  requires std::is_trivially_copyable_v<Record>
 [[nodiscard]] Received receive_record(
     int socket, Record& record, Descriptor* fd = nullptr,
     std::chrono::duration<double> timeout = std::chrono::duration<double>(-1)) noexcept {

@@ -30,11 +30,10 @@ struct HostRuntime {
 using RuntimeFactory = std::function<HostRuntime(unsigned threads, std::span<const int> processors)>;
 
 /// Runs parallel loops on the calling thread.
-[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1,
-                                                std::span<const int> /*processors*/ = {}) {
+[[nodiscard]] inline HostRuntime serial_runtime(unsigned /*threads*/ = 1, std::span<const int> /*processors*/ = {}) {
   static const codegen::tunewright_runtime serial{
-      [](const codegen::tunewright_runtime*, std::int64_t count,
-         void (*body)(void*, std::int64_t, std::int64_t), void* context) { body(context, 0, count); },
+      [](const codegen::tunewright_runtime*, std::int64_t count, void (*body)(void*, std::int64_t, std::int64_t),
+         void* context) { body(context, 0, count); },
       nullptr};
   return {&serial, nullptr};
 }

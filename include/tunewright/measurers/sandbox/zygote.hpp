@@ -74,32 +74,28 @@ class Zygote {
   [[nodiscard]] Worker spawn() {
     auto [ours, theirs] = socket_pair();
     const ZygoteReply reply = ask({.kind = ZygoteRequest::Kind::Spawn}, theirs.get());
-    if (reply.worker <= 0)
-      throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
+    if (reply.worker <= 0) throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
     return {reply.worker, std::move(ours)};
   }
 
   /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from
   /// `waitpid`.
   int end(pid_t worker, std::chrono::duration<double> grace) {
-    return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()})
-        .wait_status;
+    return ask({.kind = ZygoteRequest::Kind::End, .worker = worker, .grace_seconds = grace.count()}).wait_status;
   }
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Whether it has not ended, whatever ended it.
   [[nodiscard]] bool alive() const noexcept {
     siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == 0;
+    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
   }
 
  private:
   ZygoteReply ask(const ZygoteRequest& request, int fd = -1) {
     const std::lock_guard lock(mutex_);
     ZygoteReply reply;
-    if (!send_record(socket_.get(), request, fd) ||
-        receive_record(socket_.get(), reply) != Received::Message) {
+    if (!send_record(socket_.get(), request, fd) || receive_record(socket_.get(), reply) != Received::Message) {
       throw std::runtime_error("the measuring process " + std::to_string(pid_) +
                                " is gone; was it killed, or the machine short of memory?");
     }
@@ -140,8 +136,7 @@ class Zygote {
         // Here as well as in the worker: whoever is first.
         if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
         if (reply.worker > 0) workers.push_back(reply.worker);
-      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker);
-                 known != workers.end()) {
+      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
         reply.worker = request.worker;
         reply.wait_status = end_worker(request.worker, std::chrono::duration<double>(request.grace_seconds));
         workers.erase(known);
@@ -156,8 +151,7 @@ class Zygote {
     siginfo_t info{};
     // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to
     // another process.
-    while (grace.count() > 0 &&
-           ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
            info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
       ::usleep(500);
     }

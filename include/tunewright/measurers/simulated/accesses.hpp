@@ -52,8 +52,7 @@ struct Access {
   program::visit(s.op->body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
     std::vector<program::IndexExpr> coordinates;
-    for (const program::IndexExpr& index : node.indices)
-      coordinates.push_back(loops::over_loops(nest, s, index));
+    for (const program::IndexExpr& index : node.indices) coordinates.push_back(loops::over_loops(nest, s, index));
     loads.push_back(access(nest, nest.buffer_of[node.tensor], std::move(coordinates)));
   });
   return loads;

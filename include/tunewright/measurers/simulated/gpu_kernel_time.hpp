@@ -31,17 +31,15 @@ struct KernelWork {
   Ticks ahead = 0;                      ///< of its fetches that run ahead of that, a tile's share of each
   std::vector<std::int64_t> requested;  ///< by buffer: bytes that all blocks together ask for
 
-  [[nodiscard]] std::int64_t block_threads() const {
-    return threads[0].extent * threads[1].extent * threads[2].extent;
-  }
+  [[nodiscard]] std::int64_t block_threads() const { return threads[0].extent * threads[1].extent * threads[2].extent; }
   [[nodiscard]] std::int64_t warps() const { return program::ceil_div(block_threads(), warp_size); }
 };
 
-/// From the work of a kernel to the time it takes on a device, whose multiprocessors run as many blocks at a time as fit.
+/// From the work of a kernel to the time it takes on a device, whose multiprocessors run as many blocks at a time as
+/// fit.
 class GpuKernelTime {
  public:
-  GpuKernelTime(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices,
-                const KernelWork& kernel)
+  GpuKernelTime(const loops::LoopNest& nest, const Target& target, const GpuPrices& prices, const KernelWork& kernel)
       : nest_(nest), target_(target), prices_(prices), kernel_(kernel) {}
 
   /// The time of a kernel that does not fit the device.
@@ -53,12 +51,9 @@ class GpuKernelTime {
     const std::int64_t resident = resident_blocks();
     if (resident < 1) return never;
     const std::int64_t spilled = std::max<std::int64_t>(wanted_registers() - registers_of_thread(), 0);
-    const auto with_spills = [&](Ticks ticks) {
-      return ticks + times(ticks, 4 * spilled) / registers_of_thread();
-    };
+    const auto with_spills = [&](Ticks ticks) { return ticks + times(ticks, 4 * spilled) / registers_of_thread(); };
     const std::array<Ticks, 4> pipes{kernel_.issue, kernel_.arithmetic, kernel_.banks, kernel_.transfers};
-    const Ticks block = with_spills(overlapped(pipes)),
-                alone = with_spills(std::max(kernel_.latency, kernel_.ahead));
+    const Ticks block = with_spills(overlapped(pipes)), alone = with_spills(std::max(kernel_.latency, kernel_.ahead));
     const auto wave = [&](std::int64_t blocks) { return std::max(times(blocks, block), alone); };
     const auto width = std::max<std::int64_t>(target_.multiprocessors, 1);
     const std::int64_t full = kernel_.blocks / (width * resident), rest = kernel_.blocks % (width * resident);
@@ -81,8 +76,8 @@ class GpuKernelTime {
   }
 
  private:
-  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit. Leaves out the 1 KiB of shared memory that
-  /// CUDA keeps of each from compute capability 8.0 on (Ampere Tuning Guide).
+  /// Blocks that one multiprocessor runs at a time; 0 where a block does not fit. Leaves out the 1 KiB of shared memory
+  /// that CUDA keeps of each from compute capability 8.0 on (Ampere Tuning Guide).
   [[nodiscard]] std::int64_t resident_blocks() const {
     const std::int64_t threads = kernel_.warps() * warp_size;
     std::int64_t blocks = target_.max_blocks_per_multiprocessor;
@@ -90,8 +85,7 @@ class GpuKernelTime {
       if (used > 0) blocks = std::min(blocks, static_cast<std::int64_t>(available) / used);
     };
     at_most(target_.max_threads_per_multiprocessor, threads);
-    at_most(target_.registers_per_multiprocessor,
-            threads * std::min(wanted_registers(), registers_of_thread()));
+    at_most(target_.registers_per_multiprocessor, threads * std::min(wanted_registers(), registers_of_thread()));
     at_most(target_.shared_memory_per_multiprocessor_bytes, kernel_.shared_bytes);
     return blocks;
   }
@@ -102,8 +96,8 @@ class GpuKernelTime {
   [[nodiscard]] std::int64_t registers_of_thread() const {
     std::int64_t most = target_.max_registers_per_thread;
     if (target_.registers_per_multiprocessor > 0) {
-      most = std::min(most, static_cast<std::int64_t>(target_.registers_per_multiprocessor) /
-                                (kernel_.warps() * warp_size));
+      most = std::min(most,
+                      static_cast<std::int64_t>(target_.registers_per_multiprocessor) / (kernel_.warps() * warp_size));
     }
     return std::max<std::int64_t>(most, 1);
   }

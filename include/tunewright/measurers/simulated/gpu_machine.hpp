@@ -75,8 +75,8 @@ class GpuMachine {
     const std::int64_t extent = nest_.variables[loop->var].extent;
     if (is_block(loop->kind)) kernel_.blocks = times(kernel_.blocks, extent);
     if (is_thread(loop->kind)) {
-      ThreadLoop& own = kernel_.threads[static_cast<std::size_t>(loop->kind) -
-                                        static_cast<std::size_t>(loops::LoopKind::ThreadX)];
+      ThreadLoop& own =
+          kernel_.threads[static_cast<std::size_t>(loop->kind) - static_cast<std::size_t>(loops::LoopKind::ThreadX)];
       if (extent > own.extent) own = {loop->var, extent};
     }
     for (const loops::Node& inner : loop->body) find_threads(inner);
@@ -86,8 +86,7 @@ class GpuMachine {
     bool fetches = false, ahead = false;
     for (const loops::Node& node : body) {
       if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        open_.push_back(
-            {loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, loop->intrinsic});
+        open_.push_back({loop->var, nest_.variables[loop->var].extent, loop->kind, loop->reduction, loop->intrinsic});
         visit(loop->body, std::max(unroll_limit, loop->unroll_limit));
         open_.pop_back();
       } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
@@ -103,8 +102,8 @@ class GpuMachine {
         if (shared) kernel_.shared_bytes += buffer.bytes();
         const std::int64_t holders =
             buffer.scope == loops::Scope::Accumulator ? kernel_.instructions.threads_together() : 1;
-        kernel_.accumulators += shared ? registers_of_fetch(buffer)
-                                       : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
+        kernel_.accumulators +=
+            shared ? registers_of_fetch(buffer) : times(product(true), program::ceil_div(buffer.bytes(), 4 * holders));
       }
     }
     // Before and after fetching, or once for what was fetched ahead.
@@ -149,8 +148,7 @@ class GpuMachine {
     }
     const bool sums_in_registers =
         s.kind == loops::Statement::Kind::Update && nest_.buffers[s.target].scope == loops::Scope::Local;
-    const std::int64_t limit =
-        std::max(unroll_limit, sums_in_registers ? prices_.unrolled_sums : prices_.unrolled);
+    const std::int64_t limit = std::max(unroll_limit, sums_in_registers ? prices_.unrolled_sums : prices_.unrolled);
     of.tile = of.loops.size();
     while (of.tile > 0) {
       const OpenLoop& next = of.loops[of.tile - 1];
@@ -163,8 +161,9 @@ class GpuMachine {
     return of;
   }
 
-  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves: of a vectorized loop, and
-  /// of shared memory also of an unrolled one where rows begin at whole vectors, which a compiler loads as such.
+  /// Elements of `a` that one run of the tile reaches, and how many of them one instruction moves: of a vectorized
+  /// loop, and of shared memory also of an unrolled one where rows begin at whole vectors, which a compiler loads as
+  /// such.
   struct InTile {
     std::int64_t elements = 1, together = 1;
   };
@@ -213,8 +212,8 @@ class GpuMachine {
 
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out through shared memory. A warp does one
   /// at a time; factors are loaded once for all unrolled loops that they do not depend on. Where warp groups run
-  /// instructions, `warps` are warp groups and a product is one of their instructions, which reads each factor from shared
-  /// memory once.
+  /// instructions, `warps` are warp groups and a product is one of their instructions, which reads each factor from
+  /// shared memory once.
   void add_fragments(const loops::Statement& s) {
     const Access target = store_of(nest_, s);
     constexpr std::int64_t elements = 16 * 16, registers = 8, words_of_bank_step = 32;
@@ -223,8 +222,7 @@ class GpuMachine {
       if (!is_bound(loop.kind)) points = times(points, loop.extent);
       if (loop.kind == loops::LoopKind::Unrolled) tile = times(tile, loop.extent);
     }
-    const std::int64_t warps =
-        program::ceil_div(kernel_.block_threads(), kernel_.instructions.threads_together());
+    const std::int64_t warps = program::ceil_div(kernel_.block_threads(), kernel_.instructions.threads_together());
     const auto banks = [&](std::int64_t bytes) {
       kernel_.banks += times(program::ceil_div(bytes, 4 * words_of_bank_step), prices_.bank_step);
     };
@@ -245,12 +243,11 @@ class GpuMachine {
       return;
     }
     // Rows are the outermost of the loops that one instruction does.
-    const auto rows = std::find_if(open_.begin(), open_.end(),
-                                   [](const OpenLoop& loop) { return loop.instruction != nullptr; });
+    const auto rows =
+        std::find_if(open_.begin(), open_.end(), [](const OpenLoop& loop) { return loop.instruction != nullptr; });
     const schedule::TensorIntrinsic* of_group =
         rows != open_.end() && rows->instruction->by_warp_group() ? rows->instruction : nullptr;
-    const std::int64_t product_points =
-        of_group == nullptr ? elements * 16 : of_group->m * of_group->n * of_group->k;
+    const std::int64_t product_points = of_group == nullptr ? elements * 16 : of_group->m * of_group->n * of_group->k;
     const std::int64_t products = points / product_points;
     std::int64_t operands = 0, size = 1;
     for (const Access& load : loads_of(nest_, s)) {
@@ -278,8 +275,8 @@ class GpuMachine {
     const Ticks product = times(product_points / (elements * 16), tensor_ticks(size, of_group != nullptr));
     kernel_.arithmetic += times(times(warps, products), product);
     kernel_.operands = std::max(kernel_.operands, operands);
-    kernel_.latency += times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) +
-                       times(products, product);
+    kernel_.latency +=
+        times(products / tile, prices_.shared_latency + 8 * prices_.arithmetic_latency) + times(products, product);
   }
 
   /// Elements from one row of a buffer to the next, padding included.
@@ -291,8 +288,7 @@ class GpuMachine {
   /// units where it has none.
   [[nodiscard]] Ticks tensor_ticks(std::int64_t element_bytes, bool of_groups) const {
     constexpr std::int64_t terms = 16 * 16 * 16;
-    const double reached =
-        target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
+    const double reached = target_.peak_tensor_gflops * (of_groups ? 1.0 : target_.tensor_peak_share_of_warps());
     const double peak = std::max(reached * (element_bytes < 2 ? 2 : 1), target_.peak_fp32_gflops);
     const double per_cycle = peak * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
     return std::max<Ticks>(terms * prices_.cycle / std::max<std::int64_t>(std::llround(per_cycle), 1), 1);
@@ -311,8 +307,7 @@ class GpuMachine {
                                 prices_.division * static_cast<std::int64_t>(operations.divisions);
     const std::int64_t instructions = times(times(warps, of.all()), simple + functions);
     kernel_.issue += times(instructions, prices_.issue);
-    kernel_.arithmetic +=
-        times(times(warps, of.all()), simple * arithmetic_ticks() + functions * prices_.function);
+    kernel_.arithmetic += times(times(warps, of.all()), simple * arithmetic_ticks() + functions * prices_.function);
     std::int64_t steps = 0, around = 1;
     for (std::size_t l = 0; l < of.tile; ++l) steps += around = times(around, of.loops[l].extent);
     kernel_.issue += times(times(warps, steps), prices_.loop_step);
@@ -362,8 +357,7 @@ class GpuMachine {
     const auto [elements, together] = in_tile(of, a);
     const std::int64_t active = std::min(kernel_.block_threads(), warp_size);
     const std::vector<std::int64_t> words = words_of_warp(nest_, a, kernel_.threads, active, together);
-    const std::int64_t times_moved =
-        times(kernel_.warps(), times(of.entered, program::ceil_div(elements, together)));
+    const std::int64_t times_moved = times(kernel_.warps(), times(of.entered, program::ceil_div(elements, together)));
     kernel_.issue += times(times_moved, prices_.issue);
     if (nest_.buffers[a.buffer].scope == loops::Scope::Shared) {
       kernel_.banks += times(times_moved, bank_steps(words) * prices_.bank_step);
@@ -377,8 +371,7 @@ class GpuMachine {
 
   /// Of one multiply-add of a warp.
   [[nodiscard]] Ticks arithmetic_ticks() const {
-    const double per_cycle =
-        target_.peak_fp32_gflops * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
+    const double per_cycle = target_.peak_fp32_gflops * 1e9 / (2.0 * target_.multiprocessors * prices_.frequency_hz);
     const auto lanes = std::max<std::int64_t>(std::llround(per_cycle), 1);
     return std::max<Ticks>(warp_size * prices_.cycle / lanes, 1);
   }

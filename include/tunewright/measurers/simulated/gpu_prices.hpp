@@ -22,11 +22,11 @@ struct GpuPrices {
   Ticks arithmetic_latency = 16 * 4;
   Ticks shared_latency = 16 * 25;
   Ticks global_latency = 16 * 450;
-  Ticks launch = 16 * 4500;          ///< of a kernel
-  std::int64_t cache_speed = 3;      ///< bandwidth of the second cache, in bandwidths of device memory
-  std::int64_t unrolled = 64;        ///< instances of innermost loops that a compiler unrolls unasked
-  std::int64_t unrolled_sums = 512;  ///< of those that add to registers: `codegen::cuda` writes them out
-  std::int64_t terms_at_a_time = 2;  ///< of unrolled sums, whose operands wait in registers
+  Ticks launch = 16 * 4500;                   ///< of a kernel
+  std::int64_t cache_speed = 3;               ///< bandwidth of the second cache, in bandwidths of device memory
+  std::int64_t unrolled = 64;                 ///< instances of innermost loops that a compiler unrolls unasked
+  std::int64_t unrolled_sums = 512;           ///< of those that add to registers: `codegen::cuda` writes them out
+  std::int64_t terms_at_a_time = 2;           ///< of unrolled sums, whose operands wait in registers
   std::int64_t registers_for_addresses = 24;  ///< a thread, besides accumulators and operands
 };
 

@@ -80,8 +80,8 @@ class Machine {
     }
     open_.push_back(open);
     const bool around_in_instruction = in_instruction_;
-    in_instruction_ = in_instruction_ || std::any_of(tensors_.begin(), tensors_.end(),
-                                                     [&](const auto& t) { return t.loop == &loop; });
+    in_instruction_ = in_instruction_ ||
+                      std::any_of(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.loop == &loop; });
     if (!in_tile(open) && open.extent > unroll_limit && !in_instruction_)
       add(times(runs(open_.size()), prices_.loop_step));
     visit(loop.body, unroll_limit);
@@ -110,9 +110,7 @@ class Machine {
     share_ = around;
   }
 
-  void add(Ticks ticks) {
-    total_ = std::min(total_, std::numeric_limits<Ticks>::max() / 2) + part(ticks, share_);
-  }
+  void add(Ticks ticks) { total_ = std::min(total_, std::numeric_limits<Ticks>::max() / 2) + part(ticks, share_); }
 
   [[nodiscard]] static bool in_tile(const OpenLoop& loop) {
     return loop.kind == loops::LoopKind::Unrolled || loop.kind == loops::LoopKind::Vectorized;
@@ -136,8 +134,7 @@ class Machine {
       if (!a.moved_by(open_[l].var)) continue;
       const bool contiguous =
           open_[l].kind == loops::LoopKind::Vectorized && a.physical.back().coefficient(open_[l].var) == 1;
-      vectors =
-          times(vectors, contiguous ? program::ceil_div(open_[l].extent, lanes(a.buffer)) : open_[l].extent);
+      vectors = times(vectors, contiguous ? program::ceil_div(open_[l].extent, lanes(a.buffer)) : open_[l].extent);
     }
     return vectors;
   }
@@ -150,9 +147,9 @@ class Machine {
            static_cast<Ticks>(count.functions) * prices_.function;
   }
 
-  /// One statement in all its loops: registers and pipes or tensor instructions, branches, or the slowest level of memory, whichever is
-  /// longest, plus a part of the others, since they overlap imperfectly. A program is run again and again: a cache that holds
-  /// all buffers fetches nothing.
+  /// One statement in all its loops: registers and pipes or tensor instructions, branches, or the slowest level of
+  /// memory, whichever is longest, plus a part of the others, since they overlap imperfectly. A program is run again
+  /// and again: a cache that holds all buffers fetches nothing.
   [[nodiscard]] Ticks cost(const loops::Statement& s) const {
     std::size_t tile = open_.size();
     while (tile > 0 && in_tile(open_[tile - 1])) --tile;
@@ -160,9 +157,8 @@ class Machine {
     std::vector<Access> loads = loads_of(nest_, s);
     const auto tensor =
         std::find_if(tensors_.begin(), tensors_.end(), [&](const auto& t) { return t.statement == &s; });
-    const Ticks computing = tensor == tensors_.end()
-                                ? times(runs(tile), in_registers(s, target, loads, tile))
-                                : tensor_time(*tensor, work_of(*tensor), arithmetic(s), prices_);
+    const Ticks computing = tensor == tensors_.end() ? times(runs(tile), in_registers(s, target, loads, tile))
+                                                     : tensor_time(*tensor, work_of(*tensor), arithmetic(s), prices_);
     const Ticks pipes = part(computing, terms(s)), branches = conditions(s);
     Ticks longest = std::max(pipes, branches), all = pipes + branches;
     loads.push_back(target);
@@ -201,8 +197,8 @@ class Machine {
     return std::clamp<Share>(share_where(nest_, guards) - interior_, 0, share_) * whole_share / share_;
   }
 
-  /// Ticks of asking for terms that are left out, as soon as the loops that decide it are entered; what straight-line code
-  /// decides alone is never asked.
+  /// Ticks of asking for terms that are left out, as soon as the loops that decide it are entered; what straight-line
+  /// code decides alone is never asked.
   [[nodiscard]] Ticks conditions(const loops::Statement& s) const {
     const std::vector<loops::Guard> guards = guards_of_terms(s);
     if (guards.empty()) return 0;
@@ -234,15 +230,14 @@ class Machine {
       const std::int64_t copies = open_[l].kind == loops::LoopKind::Vectorized
                                       ? program::ceil_div(open_[l].extent, lanes(s.target))
                                       : open_[l].extent;
-      const bool decides =
-          open_[l].reduction && std::any_of(guards.begin(), guards.end(), [&](const auto& g) {
-            if (!g.value.uses(open_[l].var)) return false;
-            for (std::size_t inner = l + 1; inner < open_.size(); ++inner) {
-              if (straight[inner] != 0 && open_[inner].extent > 1 && g.value.uses(open_[inner].var))
-                return true;
-            }
-            return false;
-          });
+      const bool decides = open_[l].reduction && std::any_of(guards.begin(), guards.end(), [&](const auto& g) {
+                             if (!g.value.uses(open_[l].var)) return false;
+                             for (std::size_t inner = l + 1; inner < open_.size(); ++inner) {
+                               if (straight[inner] != 0 && open_[inner].extent > 1 && g.value.uses(open_[inner].var))
+                                 return true;
+                             }
+                             return false;
+                           });
       const bool few = times(instances, copies) <= codegen::PlanOptions{}.max_guarded_instances;
       straight[l] = open_[l].extent == 1 || in_tile(open_[l]) || (decides && few) ? 1 : 0;
       if (straight[l] != 0) instances = times(instances, copies);
@@ -256,14 +251,13 @@ class Machine {
   }
 
   /// Ticks of one run of the tile of loops from `tile` inwards.
-  [[nodiscard]] Ticks in_registers(const loops::Statement& s, const Access& target,
-                                   std::span<const Access> loads, std::size_t tile) const {
+  [[nodiscard]] Ticks in_registers(const loops::Statement& s, const Access& target, std::span<const Access> loads,
+                                   std::size_t tile) const {
     std::int64_t copies = 1;   // vector operations in the tile
     std::int64_t chained = 1;  // of them into one accumulator
     for (std::size_t l = tile; l < open_.size(); ++l) {
       const bool vector = open_[l].kind == loops::LoopKind::Vectorized;
-      const std::int64_t steps =
-          vector ? program::ceil_div(open_[l].extent, lanes(s.target)) : open_[l].extent;
+      const std::int64_t steps = vector ? program::ceil_div(open_[l].extent, lanes(s.target)) : open_[l].extent;
       copies = times(copies, steps);
       if (!target.moved_by(open_[l].var)) chained = times(chained, steps);
     }

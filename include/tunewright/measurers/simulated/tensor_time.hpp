@@ -8,28 +8,27 @@
 
 namespace tunewright::measurers::simulated {
 
-/// Time of one thread in a statement that a tensor instruction computes, where all that it reads is at hand. `body`: of one
-/// evaluation of what a copy stores, for a vector.
-[[nodiscard]] inline Ticks tensor_time(const loops::TensorStatement& tensor, const loops::TensorWork& work,
-                                       Ticks body, const Prices& prices) {
+/// Time of one thread in a statement that a tensor instruction computes, where all that it reads is at hand. `body`: of
+/// one evaluation of what a copy stores, for a vector.
+[[nodiscard]] inline Ticks tensor_time(const loops::TensorStatement& tensor, const loops::TensorWork& work, Ticks body,
+                                       const Prices& prices) {
   const auto ticks = [](double count, Ticks price) {
     constexpr double most = 1LL << 53;  // below, counts are exact
     return times(static_cast<Ticks>(std::min(count, most)), price);
   };
   if (tensor.kind == loops::TensorStatement::Kind::Interleaving)
-    return ticks(work.bodies, body) + ticks(work.shuffles, prices.shuffle) +
-           ticks(work.vectors_loaded, prices.load) + ticks(work.vectors_stored, prices.store);
+    return ticks(work.bodies, body) + ticks(work.shuffles, prices.shuffle) + ticks(work.vectors_loaded, prices.load) +
+           ticks(work.vectors_stored, prices.store);
   if (tensor.intrinsic->m > 1) {
     const Ticks products =
         std::max(ticks(work.products, tensor.m * prices.tile_row), ticks(work.chained, prices.tile_latency));
     const Ticks loads = ticks(work.lines_loaded, prices.line_load);
-    return std::max(products, loads) + std::min(products, loads) / 4 +
-           ticks(work.sums_loaded, prices.line_load) + ticks(work.sums_stored, prices.line_store);
+    return std::max(products, loads) + std::min(products, loads) / 4 + ticks(work.sums_loaded, prices.line_load) +
+           ticks(work.sums_stored, prices.line_store);
   }
   const Ticks product = tensor.intrinsic->k == 4 ? prices.byte_product : prices.bf16_product;
   const Ticks computing = ticks(work.products + work.sign_products, product) +
-                          ticks(work.sign_operations, prices.arithmetic) +
-                          ticks(work.shuffles, prices.shuffle);
+                          ticks(work.sign_operations, prices.arithmetic) + ticks(work.shuffles, prices.shuffle);
   const Ticks loading = ticks(work.vectors_loaded, prices.load);
   const Ticks pipes = std::max(computing, loading) + std::min(computing, loading) / 4 +
                       ticks(work.sums_loaded, prices.load) + ticks(work.sums_stored, prices.store);

@@ -43,18 +43,16 @@ struct Column {
 ///
 /// Both layouts are kept: lists by row to fill histograms, bytes by column to part the rows at a split.
 struct BinnedRows {
-  std::vector<Column> columns;            ///< [F]
-  std::uint32_t bins = 0;                 ///< B
-  std::size_t rows = 0;                   ///< U
-  std::vector<std::uint8_t> by_column;    ///< (F, U) bin within the column
-  std::vector<std::size_t> list_offsets;  ///< [U + 1]
-  std::vector<std::uint16_t> lists;  ///< bins over all columns, ascending within a row; used when B <= 65536
+  std::vector<Column> columns;             ///< [F]
+  std::uint32_t bins = 0;                  ///< B
+  std::size_t rows = 0;                    ///< U
+  std::vector<std::uint8_t> by_column;     ///< (F, U) bin within the column
+  std::vector<std::size_t> list_offsets;   ///< [U + 1]
+  std::vector<std::uint16_t> lists;        ///< bins over all columns, ascending within a row; used when B <= 65536
   std::vector<std::uint32_t> long_lists;   ///< the same for larger B
   std::vector<std::uint32_t> distinct_of;  ///< [R] the distinct row of each row
 
-  [[nodiscard]] const std::uint8_t* column_bins(std::size_t f) const noexcept {
-    return by_column.data() + f * rows;
-  }
+  [[nodiscard]] const std::uint8_t* column_bins(std::size_t f) const noexcept { return by_column.data() + f * rows; }
 };
 
 namespace binned_rows_detail {
@@ -74,9 +72,9 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
   for (std::size_t r = 0; r < rows; ++r, source += x.columns()) {
     for (std::size_t c = 0; c < columns; ++c) {
       if (source[c] != source[c]) {
-        throw std::invalid_argument(
-            "models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " + std::to_string(r) +
-            " is not a number; leave a program that cannot be described without rows");
+        throw std::invalid_argument("models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " +
+                                    std::to_string(r) +
+                                    " is not a number; leave a program that cannot be described without rows");
       }
       scratch[c * rows + r] = source[c];
     }
@@ -85,8 +83,7 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
   std::vector<std::uint8_t> bins(rows);
   for (std::size_t c = 0; c < columns; ++c) {
     const std::span<const float> values = std::span(scratch).subspan(c * rows, rows);
-    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; }))
-      continue;
+    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; })) continue;
     ColumnBins cut = binner.cut(values, max_bins, bins);
     if (cut.thresholds.empty()) continue;
     Column column;
@@ -95,8 +92,7 @@ inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max
     column.thresholds = std::move(cut.thresholds);
     std::array<std::uint32_t, ColumnBinner::most_bins> counts{};
     for (const std::uint8_t bin : bins) ++counts[bin];
-    column.common_bin =
-        static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    column.common_bin = static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
     block.columns.push_back(std::move(column));
     block.bins.push_back(bins);
   }
@@ -125,9 +121,8 @@ inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length,
   std::vector<std::uint32_t> table(slots, none), representative(n);
   for (std::size_t i = 0; i < n; ++i) {
     std::size_t slot = hashes[i] & (slots - 1);
-    while (table[slot] != none &&
-           (hashes[table[slot]] != hashes[i] ||
-            (length > 0 && std::memcmp(bytes_of(table[slot]), bytes_of(i), length) != 0))) {
+    while (table[slot] != none && (hashes[table[slot]] != hashes[i] ||
+                                   (length > 0 && std::memcmp(bytes_of(table[slot]), bytes_of(i), length) != 0))) {
       slot = (slot + 1) & (slots - 1);
     }
     if (table[slot] == none) table[slot] = static_cast<std::uint32_t>(i);
@@ -137,8 +132,8 @@ inline std::vector<std::uint32_t> first_equal(std::size_t n, std::size_t length,
 }
 
 template <class Id>
-void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row,
-                const std::vector<std::uint32_t>& kept, std::vector<Id>& lists, ThreadTeam& team) {
+void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const std::vector<std::uint32_t>& kept,
+                std::vector<Id>& lists, ThreadTeam& team) {
   const std::size_t width = out.columns.size();
   constexpr std::size_t chunk = 1024;
   const std::size_t chunks = (out.rows + chunk - 1) / chunk;
@@ -204,10 +199,8 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row,
       std::move(block.bins.begin(), block.bins.end(), std::back_inserter(bins));
     }
     std::vector<std::uint64_t> hashes(bins.size());
-    team.for_each(bins.size(),
-                  [&](std::size_t c, unsigned) { hashes[c] = detail::hash_bytes(bins[c].data(), rows); });
-    const auto first = detail::first_equal(
-        bins.size(), rows, [&](std::size_t c) { return bins[c].data(); }, hashes);
+    team.for_each(bins.size(), [&](std::size_t c, unsigned) { hashes[c] = detail::hash_bytes(bins[c].data(), rows); });
+    const auto first = detail::first_equal(bins.size(), rows, [&](std::size_t c) { return bins[c].data(); }, hashes);
     for (std::size_t c = 0; c < bins.size(); ++c) {
       if (first[c] != c) continue;
       candidates[c].first_bin = out.bins;
@@ -227,11 +220,9 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row,
     for (std::size_t f = 0; f < width; ++f) {
       for (std::size_t r = begin; r < end; ++r) by_row[r * width + f] = columns[f][r];
     }
-    for (std::size_t r = begin; r < end; ++r)
-      hashes[r] = detail::hash_bytes(by_row.data() + r * width, width);
+    for (std::size_t r = begin; r < end; ++r) hashes[r] = detail::hash_bytes(by_row.data() + r * width, width);
   });
-  const auto first = detail::first_equal(
-      rows, width, [&](std::size_t r) { return by_row.data() + r * width; }, hashes);
+  const auto first = detail::first_equal(rows, width, [&](std::size_t r) { return by_row.data() + r * width; }, hashes);
   std::vector<std::uint32_t> kept;  // [U] row of the batch
   for (std::size_t r = 0; r < rows; ++r) {
     if (first[r] == r) {

@@ -93,21 +93,18 @@ class ColumnBinner {
     for (std::size_t rank = 0; rank < order_.size(); ++rank) {
       bin_of_[order_[rank]] = static_cast<std::uint8_t>(rank);
       if (rank > 0) {
-        column.thresholds.push_back(
-            between(to_float(distinct_[order_[rank - 1]]), to_float(distinct_[order_[rank]])));
+        column.thresholds.push_back(between(to_float(distinct_[order_[rank - 1]]), to_float(distinct_[order_[rank]])));
       }
     }
     if (column.thresholds.empty()) {
       std::fill(bins.begin(), bins.end(), std::uint8_t{0});
       return column;
     }
-    for (std::size_t row = 0; row < values.size(); ++row)
-      bins[row] = bin_of_[table_[slot_of(to_key(values[row]))]];
+    for (std::size_t row = 0; row < values.size(); ++row) bins[row] = bin_of_[table_[slot_of(to_key(values[row]))]];
     return column;
   }
 
-  ColumnBins cut_by_quantile(std::span<const float> values, std::size_t max_bins,
-                             std::span<std::uint8_t> bins) {
+  ColumnBins cut_by_quantile(std::span<const float> values, std::size_t max_bins, std::span<std::uint8_t> bins) {
     const std::size_t wanted = std::min(values.size(), sorted_rows);
     keys_.resize(wanted);
     for (std::size_t i = 0; i < wanted; ++i) keys_[i] = to_key(values[i * values.size() / wanted]);
@@ -120,8 +117,7 @@ class ColumnBinner {
       while (end < wanted && keys_[end] == keys_[begin]) ++end;
       filled += end - begin;
       std::size_t next_end = end;  // of the run after this one, looked at only as far as it matters
-      while (next_end < wanted && keys_[next_end] == keys_[end] && (next_end - end) * bins_left < rows_left)
-        ++next_end;
+      while (next_end < wanted && keys_[next_end] == keys_[end] && (next_end - end) * bins_left < rows_left) ++next_end;
       const bool next_is_heavy = (next_end - end) * bins_left >= rows_left;
       if (end < wanted && (filled * bins_left >= rows_left || next_is_heavy)) {
         column.thresholds.push_back(between(to_float(keys_[begin]), to_float(keys_[end])));
@@ -138,8 +134,7 @@ class ColumnBinner {
     std::copy(column.thresholds.begin(), column.thresholds.end(), table.begin());
     for (std::size_t row = 0; row < values.size(); ++row) {
       std::size_t bin = 0;
-      for (std::size_t step = most_bins / 2; step > 0; step /= 2)
-        bin += table[bin + step - 1] < values[row] ? step : 0;
+      for (std::size_t step = most_bins / 2; step > 0; step /= 2) bin += table[bin + step - 1] < values[row] ? step : 0;
       bins[row] = static_cast<std::uint8_t>(bin);
     }
     return column;

@@ -76,10 +76,9 @@ inline void bound_steps(float learning_rate, std::span<const std::uint32_t> offs
 
 /// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
 /// `columns` = D. Bit-identical at any number of threads.
-[[nodiscard]] inline Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets,
-                                    std::size_t columns, std::span<const float> y,
-                                    std::span<const std::uint32_t> group, const BoostingRules& rules,
-                                    const Rng& rng, ThreadTeam& team) {
+[[nodiscard]] inline Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
+                                    std::span<const float> y, std::span<const std::uint32_t> group,
+                                    const BoostingRules& rules, const Rng& rng, ThreadTeam& team) {
   const std::size_t programs = y.size();
   const auto groups = RankingGroups::of(programs, group);
   std::vector<float> score(programs, 0.0F), row_value(data.rows);
@@ -98,8 +97,7 @@ inline void bound_steps(float learning_rate, std::span<const std::uint32_t> offs
     const Quanta quanta = pack_slopes(slope, offsets, of_program);
     std::fill(of_row.begin(), of_row.end(), PackedSum{0});
     for (std::size_t p = 0; p < programs; ++p) {
-      for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r)
-        of_row[data.distinct_of[r]] += of_program[p];
+      for (std::uint32_t r = offsets[p]; r < offsets[p + 1]; ++r) of_row[data.distinct_of[r]] += of_program[p];
     }
     builder.add(grower.grow(of_row, quanta, sample.columns(of_round.split(0xc01)), row_value));
     for (std::size_t p = 0; p < programs; ++p) {

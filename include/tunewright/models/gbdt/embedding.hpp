@@ -37,8 +37,8 @@ struct LeafSlot {
 /// compare how often they reach each leaf.
 ///
 /// x (R, D) of P programs; result [P, width], zeros where nothing is known. O(R T depth).
-[[nodiscard]] inline FeatureBatch embed_leaves(const Ensemble& ensemble, const FeatureBatch& x,
-                                               std::size_t width, unsigned threads) {
+[[nodiscard]] inline FeatureBatch embed_leaves(const Ensemble& ensemble, const FeatureBatch& x, std::size_t width,
+                                               unsigned threads) {
   const std::size_t trees = ensemble.trees.size(), programs = x.programs();
   std::vector<float> values(programs * width, 0.0F);  // (P, width)
   if (trees != 0) {

@@ -53,18 +53,15 @@ struct Ensemble {
   void predict(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<float> score) const;
 
   /// The leaves that rows [first, last) of `x` reach: positions in `nodes`, leaves (last - first, trees).
-  void reach(const FeatureBatch& x, std::size_t first, std::size_t last,
-             std::span<std::uint32_t> leaves) const;
+  void reach(const FeatureBatch& x, std::size_t first, std::size_t last, std::span<std::uint32_t> leaves) const;
 };
 
 /// Collects grown trees. Thresholds come from the bins, nodes are numbered level by level.
 class EnsembleBuilder {
  public:
-  explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns)
-      : data_(&data), column_of_(data.bins) {
+  explicit EnsembleBuilder(const BinnedRows& data, std::size_t columns) : data_(&data), column_of_(data.bins) {
     for (std::size_t f = 0; f < data.columns.size(); ++f) {
-      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins,
-                  static_cast<std::uint32_t>(f));
+      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins, static_cast<std::uint32_t>(f));
     }
     ensemble_.columns = columns;
   }
@@ -109,8 +106,7 @@ class EnsembleBuilder {
       ensemble_.used_columns.push_back(data_->columns[f].source);
     }
     const auto none = static_cast<std::uint16_t>(ensemble_.used_columns.size());
-    for (Ensemble::Node& node : ensemble_.nodes)
-      node.feature = node.feature == leaf ? none : place[node.feature];
+    for (Ensemble::Node& node : ensemble_.nodes) node.feature = node.feature == leaf ? none : place[node.feature];
     return std::move(ensemble_);
   }
 
@@ -127,14 +123,12 @@ inline constexpr std::size_t lanes = 8;
 
 // The leaves that eight rows, which lie `stride` apart, end in.
 template <std::size_t... Lane>
-inline std::array<std::uint32_t, lanes> walk(const Ensemble::Node* nodes, std::uint32_t depth,
-                                             const float* rows, std::size_t stride,
-                                             std::index_sequence<Lane...>) {
+inline std::array<std::uint32_t, lanes> walk(const Ensemble::Node* nodes, std::uint32_t depth, const float* rows,
+                                             std::size_t stride, std::index_sequence<Lane...>) {
   std::array<std::uint32_t, lanes> at{};
   for (; depth != 0; --depth) {
-    ((at[Lane] =
-          nodes[at[Lane]].left + static_cast<std::uint32_t>(rows[Lane * stride + nodes[at[Lane]].feature] >
-                                                            nodes[at[Lane]].threshold)),
+    ((at[Lane] = nodes[at[Lane]].left +
+                 static_cast<std::uint32_t>(rows[Lane * stride + nodes[at[Lane]].feature] > nodes[at[Lane]].threshold)),
      ...);
   }
   return at;
@@ -160,9 +154,8 @@ class RowBlock {
   }
   // Leaves of eight rows from `first` on, counted within the tree.
   std::array<std::uint32_t, lanes> walk(const Ensemble::Tree& tree, std::size_t first) const {
-    return ensemble_detail::walk(ensemble_->nodes.data() + tree.first, tree.depth,
-                                 values_.data() + first * stride_, stride_,
-                                 std::make_index_sequence<lanes>{});
+    return ensemble_detail::walk(ensemble_->nodes.data() + tree.first, tree.depth, values_.data() + first * stride_,
+                                 stride_, std::make_index_sequence<lanes>{});
   }
 
  private:

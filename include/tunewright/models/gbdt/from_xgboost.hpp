@@ -53,14 +53,14 @@ namespace tunewright::models::gbdt {
       depth = std::max(depth, level[i]);
       if (depth > Ensemble::most_depth) refuse("tree " + std::to_string(t) + " is deeper than 15");
       if (node.leaf()) {
-        out.nodes.push_back({t == 0 ? node.threshold + model.base_margin : node.threshold, leaf,
-                             static_cast<std::uint16_t>(i)});
+        out.nodes.push_back(
+            {t == 0 ? node.threshold + model.base_margin : node.threshold, leaf, static_cast<std::uint16_t>(i)});
         continue;
       }
       level[node.left] = level[node.right] = level[i] + 1;
       // Ours sends x right when it is above the threshold, theirs when it is not below.
-      out.nodes.push_back({std::nextafter(node.threshold, -std::numeric_limits<float>::infinity()),
-                           place[node.feature], static_cast<std::uint16_t>(node.left)});
+      out.nodes.push_back({std::nextafter(node.threshold, -std::numeric_limits<float>::infinity()), place[node.feature],
+                           static_cast<std::uint16_t>(node.left)});
     }
     out.trees.push_back({first, depth});
   }

@@ -68,8 +68,7 @@ struct RankingGroups {
       std::sort(out.members.begin(), out.members.end(),
                 [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
       for (std::size_t i = 1; i < programs; ++i) {
-        if (group[out.members[i]] != group[out.members[i - 1]])
-          out.offsets.push_back(static_cast<std::uint32_t>(i));
+        if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
       }
     }
     if (programs > 0) out.offsets.push_back(static_cast<std::uint32_t>(programs));
@@ -181,14 +180,13 @@ inline void slopes(const ObjectiveRules& rules, std::span<const float> score, st
   team.for_each(groups.offsets.size() - 1, [&](std::size_t g, unsigned) {
     const auto members =
         std::span(groups.members).subspan(groups.offsets[g], groups.offsets[g + 1] - groups.offsets[g]);
-    ranking_slopes(members, score, y, rules.objective == Objective::LambdaRank, rules.pairs_per_program,
-                   rng.split(g), out);
+    ranking_slopes(members, score, y, rules.objective == Objective::LambdaRank, rules.pairs_per_program, rng.split(g),
+                   out);
   });
 }
 
 /// What an objective that looks at one program at a time lowers, summed over the programs.
-[[nodiscard]] inline double loss(const ObjectiveRules& rules, std::span<const float> score,
-                                 std::span<const float> y) {
+[[nodiscard]] inline double loss(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y) {
   double sum = 0;
   for (std::size_t p = 0; p < y.size(); ++p) {
     const double s = static_cast<double>(score[p]), label = static_cast<double>(y[p]), off = s - label;

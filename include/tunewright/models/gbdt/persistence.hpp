@@ -30,14 +30,13 @@ inline void save(const Ensemble& ensemble, std::ostream& out, std::uint64_t feat
     feature.push_back(node.feature);
     left.push_back(node.left);
   }
-  const std::vector<data::Tensor> tensors{
-      data::Tensor::of("columns", std::vector<std::uint64_t>{ensemble.columns}),
-      data::Tensor::of("used_columns", ensemble.used_columns),
-      data::Tensor::of("tree_first", first),
-      data::Tensor::of("tree_depth", depth),
-      data::Tensor::of("threshold", threshold),
-      data::Tensor::of("feature", feature),
-      data::Tensor::of("left", left)};
+  const std::vector<data::Tensor> tensors{data::Tensor::of("columns", std::vector<std::uint64_t>{ensemble.columns}),
+                                          data::Tensor::of("used_columns", ensemble.used_columns),
+                                          data::Tensor::of("tree_first", first),
+                                          data::Tensor::of("tree_depth", depth),
+                                          data::Tensor::of("threshold", threshold),
+                                          data::Tensor::of("feature", feature),
+                                          data::Tensor::of("left", left)};
   save_tensors("models::Gbdt", out, feature_schema, tensors);
 }
 
@@ -47,16 +46,14 @@ namespace persistence_detail {
 
 // Every walk must end in a leaf within `depth` steps, whatever the file says: predict does not look.
 inline void check(const Ensemble& ensemble) {
-  if (ensemble.used_columns.size() >= Ensemble::most_columns)
-    refuse("there are more than 65534 used columns");
+  if (ensemble.used_columns.size() >= Ensemble::most_columns) refuse("there are more than 65534 used columns");
   const auto leaf = static_cast<std::uint16_t>(ensemble.used_columns.size());
   for (const std::uint32_t column : ensemble.used_columns) {
     if (column >= ensemble.columns) refuse("column " + std::to_string(column) + " is beyond the last");
   }
   for (std::size_t t = 0; t < ensemble.trees.size(); ++t) {
     const std::size_t first = ensemble.trees[t].first;
-    const std::size_t end =
-        t + 1 < ensemble.trees.size() ? ensemble.trees[t + 1].first : ensemble.nodes.size();
+    const std::size_t end = t + 1 < ensemble.trees.size() ? ensemble.trees[t + 1].first : ensemble.nodes.size();
     if ((t == 0 && first != 0) || end <= first || end > ensemble.nodes.size() ||
         ensemble.trees[t].depth > Ensemble::most_depth) {
       refuse("tree " + std::to_string(t) + " has no sound extent");

@@ -92,8 +92,7 @@ class SplitFinder {
  public:
   explicit SplitFinder(const BinnedRows& data) : data_(&data), column_of_(data.bins) {
     for (std::size_t f = 0; f < data.columns.size(); ++f) {
-      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins,
-                  static_cast<std::uint32_t>(f));
+      std::fill_n(column_of_.begin() + data.columns[f].first_bin, data.columns[f].bins, static_cast<std::uint32_t>(f));
     }
     sums_.resize(data.bins + 4);
     ids_.resize(data.bins + 4);
@@ -126,8 +125,7 @@ class SplitFinder {
       const Column& column = data_->columns[f];
       histogram[column.common_bin] = 0;
       PackedSum listed = 0;
-      for (std::uint32_t id = column.first_bin; id < column.first_bin + column.bins; ++id)
-        listed += histogram[id];
+      for (std::uint32_t id = column.first_bin; id < column.first_bin + column.bins; ++id) listed += histogram[id];
       histogram[column.common_bin] = total - listed;
       PackedSum left = 0;
       for (std::uint32_t id = column.first_bin; id + 1 < column.first_bin + column.bins; ++id) {
@@ -245,8 +243,7 @@ class SplitFinder {
       const Int4 evens = __builtin_shufflevector(low, high, 0, 2, 4, 6),
                  odds = __builtin_shufflevector(low, high, 1, 3, 5, 7);
       const Int4 g = little ? odds : evens, h = little ? evens : odds;
-      const Float4 g_left = __builtin_convertvector(g, Float4),
-                   g_right = __builtin_convertvector(gradient - g, Float4);
+      const Float4 g_left = __builtin_convertvector(g, Float4), g_right = __builtin_convertvector(gradient - g, Float4);
       const Float4 h_left = __builtin_convertvector(h, Float4) + lambda;
       const Float4 h_right = __builtin_convertvector(hessian - h, Float4) + lambda;
       const Float4 gain = (g_left * g_left * h_right + g_right * g_right * h_left) / (h_left * h_right);

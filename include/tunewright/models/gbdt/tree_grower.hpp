@@ -52,8 +52,7 @@ class TreeGrower {
         rows_(data.rows),
         spare_(data.rows) {
     const std::size_t listed = data.rows == 0 ? 0 : data.list_offsets[data.rows];
-    bins_a_row_ =
-        data.rows == 0 ? 1.0 : std::max(1.0, static_cast<double>(listed) / static_cast<double>(data.rows));
+    bins_a_row_ = data.rows == 0 ? 1.0 : std::max(1.0, static_cast<double>(listed) / static_cast<double>(data.rows));
   }
 
   /// Grows a tree. packed [U]: sums of each distinct row; allowed [F]: columns that may be split on, empty for
@@ -138,8 +137,7 @@ class TreeGrower {
   bool worth_histogram(const Work& work) const { return listed_bins(work) > data_->bins; }
   // Below, waking the team costs more than it saves.
   bool worth_sharing(const Work& work) const {
-    return worth_histogram(work) && listed_bins(work) > 65536 &&
-           work.size() > data_->rows / (4 * team_->threads());
+    return worth_histogram(work) && listed_bins(work) > 65536 && work.size() > data_->rows / (4 * team_->threads());
   }
 
   // The split of a node if it is worth taking.
@@ -206,9 +204,9 @@ class TreeGrower {
       Work work = std::move(worker.stack.back());
       worker.stack.pop_back();
       if (!work.scanned && may_split(work)) {
-        work.split = work.histogram ? worker.finder.scan_histogram(work.histogram.get(), work.total, 0,
-                                                                   data_->columns.size())
-                                    : worker.finder.scan_rows(rows_of(work), packed_, work.total);
+        work.split = work.histogram
+                         ? worker.finder.scan_histogram(work.histogram.get(), work.total, 0, data_->columns.size())
+                         : worker.finder.scan_rows(rows_of(work), packed_, work.total);
       }
       if (!accepts(work)) {
         worker.give_back(std::move(work.histogram));
@@ -235,8 +233,7 @@ class TreeGrower {
     return tree;
   }
 
-  static void append_subtree(std::vector<GrownNode>& tree, std::uint32_t at,
-                             const std::vector<GrownNode>& subtree) {
+  static void append_subtree(std::vector<GrownNode>& tree, std::uint32_t at, const std::vector<GrownNode>& subtree) {
     // Node 0 of the subtree takes the place kept for it; the others are moved behind the tree.
     const auto shift = static_cast<std::uint32_t>(tree.size()) - 1;
     const auto moved = [shift](GrownNode node) {
@@ -259,9 +256,8 @@ class TreeGrower {
       while (f_at < data_->columns.size() && data_->columns[f_at].first_bin < bin) ++f_at;
       return part == parts ? data_->columns.size() : f_at;
     };
-    team_->for_each(parts, [&](std::size_t part, unsigned worker) {
-      f(part, boundary(part), boundary(part + 1), worker);
-    });
+    team_->for_each(parts,
+                    [&](std::size_t part, unsigned worker) { f(part, boundary(part), boundary(part + 1), worker); });
   }
 
   // Histograms of equal parts of the rows, still to be added up.
@@ -270,8 +266,7 @@ class TreeGrower {
     for (Histogram& part : parts) part = workers_[0].take_histogram(data_->bins);
     team_->for_each(parts.size(), [&](std::size_t i, unsigned) {
       const std::size_t begin = i * work.size() / parts.size(), end = (i + 1) * work.size() / parts.size();
-      workers_[i].finder.template add_rows<1>(rows_of(work).subspan(begin, end - begin), packed_,
-                                              parts[i].get());
+      workers_[i].finder.template add_rows<1>(rows_of(work).subspan(begin, end - begin), packed_, parts[i].get());
     });
     return parts;
   }
@@ -290,8 +285,7 @@ class TreeGrower {
         if (large != nullptr) large->histogram[bin] -= sum;
       }
       SplitFinder& finder = workers_[worker].finder;
-      if (may_split(small))
-        found[part].first = finder.scan_histogram(parts[0].get(), small.total, first, last);
+      if (may_split(small)) found[part].first = finder.scan_histogram(parts[0].get(), small.total, first, last);
       if (large != nullptr && may_split(*large)) {
         found[part].second = finder.scan_histogram(large->histogram.get(), large->total, first, last);
       }

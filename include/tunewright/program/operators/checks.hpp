@@ -30,8 +30,8 @@ class PerDimension {
   /// Throws `std::invalid_argument` unless there are 1 or D numbers.
   PerDimension(std::initializer_list<std::int64_t> values) {
     if (values.size() != 1 && values.size() != D) {
-      throw std::invalid_argument(std::to_string(values.size()) + " numbers were given for " +
-                                  std::to_string(D) + " window dimensions; give one for all or one for each");
+      throw std::invalid_argument(std::to_string(values.size()) + " numbers were given for " + std::to_string(D) +
+                                  " window dimensions; give one for all or one for each");
     }
     for (std::size_t d = 0; d < D; ++d) values_[d] = values.begin()[values.size() == 1 ? 0 : d];
   }
@@ -57,22 +57,20 @@ namespace detail {
 inline void require_rank(std::string_view who, std::string_view operand, const Tensor& t, std::size_t rank,
                          std::string_view expected) {
   if (t.shape.size() == rank) return;
-  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " +
-                  std::to_string(rank) + ", " + std::string(expected));
+  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " + std::to_string(rank) +
+                  ", " + std::string(expected));
 }
 
-inline void require_extent(std::string_view who, std::string_view what, std::int64_t actual,
-                           std::int64_t expected, std::string_view remedy) {
+inline void require_extent(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t expected,
+                           std::string_view remedy) {
   if (actual == expected) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " +
-                  std::to_string(expected) + "; " + std::string(remedy));
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " + std::to_string(expected) + "; " +
+                  std::string(remedy));
 }
 
-inline void require_at_least(std::string_view who, std::string_view what, std::int64_t actual,
-                             std::int64_t least) {
+inline void require_at_least(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least) {
   if (actual >= least) return;
-  refuse(who,
-         std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
 }
 
 inline void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
@@ -81,8 +79,8 @@ inline void require_same_type(std::string_view who, const Tensor& a, const Tenso
                   "; cast one of them first");
 }
 
-/// Throws unless `t` holds floating-point numbers, for operators whose formula has fractions: a plain number in it takes
-/// the type of the tensor, so that among integers a half would be 0.
+/// Throws unless `t` holds floating-point numbers, for operators whose formula has fractions: a plain number in it
+/// takes the type of the tensor, so that among integers a half would be 0.
 inline void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t) {
   if (is_float(t.type)) return;
   refuse(who, std::string(operand) + " holds " + std::string(name(t.type)) +
@@ -106,17 +104,14 @@ inline void require_number_of(std::string_view who, std::string_view what, doubl
 /// the accumulator holds all their values.
 [[nodiscard]] inline ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
                                                 std::optional<ScalarType> wanted) {
-  const auto is_byte = [](const Tensor& t) {
-    return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8;
-  };
+  const auto is_byte = [](const Tensor& t) { return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8; };
   if (!is_byte(a) || !is_byte(b)) require_same_type(who, a, b);
   const ScalarType operands = common_type(a.type, b.type);
   const ScalarType accumulator = wanted.value_or(accumulator_type(operands));
   if (common_type(operands, accumulator) != accumulator) {
     refuse(who, "products of " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
-                    " cannot be summed in " + std::string(name(accumulator)) +
-                    ", which does not hold their values; " + "ask for " +
-                    std::string(name(accumulator_type(operands))));
+                    " cannot be summed in " + std::string(name(accumulator)) + ", which does not hold their values; " +
+                    "ask for " + std::string(name(accumulator_type(operands))));
   }
   return accumulator;
 }
@@ -130,9 +125,8 @@ inline void require_number_of(std::string_view who, std::string_view what, doubl
 [[nodiscard]] inline std::size_t dimension(std::string_view who, int wanted, std::size_t rank) {
   const int count = static_cast<int>(rank);
   if (wanted < -count || wanted >= count) {
-    refuse(who, "dimension " + std::to_string(wanted) + " does not exist in a tensor of rank " +
-                    std::to_string(rank) + "; give one from " + std::to_string(-count) + " to " +
-                    std::to_string(count - 1));
+    refuse(who, "dimension " + std::to_string(wanted) + " does not exist in a tensor of rank " + std::to_string(rank) +
+                    "; give one from " + std::to_string(-count) + " to " + std::to_string(count - 1));
   }
   return static_cast<std::size_t>(wanted < 0 ? wanted + count : wanted);
 }

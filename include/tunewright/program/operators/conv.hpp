@@ -19,8 +19,7 @@ struct ConvOptions {
   std::int64_t groups = 1;  ///< input and output channels are cut into as many independent parts
   Layout layout = Layout::ChannelsLast;
   std::string name = D == 1 ? "conv1d" : D == 2 ? "conv2d" : "conv3d";
-  std::optional<ScalarType>
-      accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
+  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// Convolution (without flipping the kernel) over D image dimensions. For D = 2, channels last:
@@ -38,16 +37,14 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
   const detail::ImageDimensions<D> dims{options.layout};
   const bool last = options.layout == Layout::ChannelsLast;
   detail::require_rank(options.name, "input", x, D + 2, dims.text());
-  detail::require_rank(options.name, "weight", weight, D + 2,
-                       last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
+  detail::require_rank(options.name, "weight", weight, D + 2, last ? "[k.., ci/groups, co]" : "[co, ci/groups, k..]");
   const ScalarType accumulator = detail::accumulator_for(options.name, x, weight, options.accumulator);
   detail::require_at_least(options.name, "groups", options.groups, 1);
   const std::int64_t ci = x.shape[dims.channel()];
   const std::int64_t co = weight.shape[last ? D + 1 : 0];
   if (ci % options.groups != 0 || co % options.groups != 0) {
-    detail::refuse(options.name, std::to_string(options.groups) + " groups do not divide " +
-                                     std::to_string(ci) + " input and " + std::to_string(co) +
-                                     " output channels; choose a common divisor");
+    detail::refuse(options.name, std::to_string(options.groups) + " groups do not divide " + std::to_string(ci) +
+                                     " input and " + std::to_string(co) + " output channels; choose a common divisor");
   }
   const std::int64_t ci_group = ci / options.groups;
   detail::require_extent(options.name, "input channels of weight", weight.shape[last ? D : 1], ci_group,
@@ -71,11 +68,7 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
     const IndexExpr& c = i[dims.channel()];
     IndexExpr channel = r[rc];
     if (options.groups > 1) {
-      channel += IndexExpr::quotient(c, co / options.groups,
-                                     [&](Var) {
-                                       return Range{0, co - 1};
-                                     }) *
-                 ci_group;
+      channel += IndexExpr::quotient(c, co / options.groups, [&](Var) { return Range{0, co - 1}; }) * ci_group;
     }
     std::vector<IndexExpr> positions;
     std::vector<IndexExpr> weight_index;
@@ -86,8 +79,7 @@ Tensor conv(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Co
       weight_index.push_back(tap);
     }
     if (last) weight_index.insert(weight_index.end(), {r[rc], c});
-    return detail::product_in(accumulator,
-                              padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)),
+    return detail::product_in(accumulator, padded.at(dims.template arrange<IndexExpr>(i[0], positions, channel)),
                               weight.at(std::move(weight_index)));
   });
 }
@@ -97,18 +89,15 @@ using Conv2dOptions = ConvOptions<2>;
 using Conv3dOptions = ConvOptions<3>;
 
 /// Convolution over [n, w, c] or [n, c, w]; see `conv`.
-inline Tensor conv1d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
-                     const Conv1dOptions& options = {}) {
+inline Tensor conv1d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv1dOptions& options = {}) {
   return conv<1>(graph, x, weight, options);
 }
 /// Convolution over [n, h, w, c] or [n, c, h, w]; see `conv`.
-inline Tensor conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
-                     const Conv2dOptions& options = {}) {
+inline Tensor conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv2dOptions& options = {}) {
   return conv<2>(graph, x, weight, options);
 }
 /// Convolution over [n, d, h, w, c] or [n, c, d, h, w]; see `conv`.
-inline Tensor conv3d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
-                     const Conv3dOptions& options = {}) {
+inline Tensor conv3d(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Conv3dOptions& options = {}) {
   return conv<3>(graph, x, weight, options);
 }
 
@@ -138,11 +127,11 @@ struct Conv2dShape {
   using Shape = std::vector<std::int64_t>;
   const Tensor x =
       graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.in_channels), s.type);
-  const Tensor weight = graph->constant("weight",
-                                        s.layout == Layout::ChannelsLast
-                                            ? Shape{s.kernel[0], s.kernel[1], ci_group, s.out_channels}
-                                            : Shape{s.out_channels, ci_group, s.kernel[0], s.kernel[1]},
-                                        s.weight_type.value_or(s.type));
+  const Tensor weight =
+      graph->constant("weight",
+                      s.layout == Layout::ChannelsLast ? Shape{s.kernel[0], s.kernel[1], ci_group, s.out_channels}
+                                                       : Shape{s.out_channels, ci_group, s.kernel[0], s.kernel[1]},
+                      s.weight_type.value_or(s.type));
   conv2d(*graph, x, weight,
          {.stride = s.stride,
           .padding = s.padding,

@@ -38,8 +38,7 @@ inline Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tenso
   const std::int64_t co = weight.shape[last ? 2 : 0];
   if (co % ci != 0) {
     detail::refuse(options.name, "weight has " + std::to_string(co) + " channels, not a multiple of the " +
-                                     std::to_string(ci) +
-                                     " input channels; give each input channel as many filters");
+                                     std::to_string(ci) + " input channels; give each input channel as many filters");
   }
   const std::vector<std::string> names = detail::image_names<2>();
   std::array<detail::Window, 2> windows;
@@ -79,19 +78,16 @@ struct DepthwiseConv2dShape {
 };
 
 /// One depthwise convolution as a whole graph with input "data" and constant "weight".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(
-    const DepthwiseConv2dShape& s) {
+[[nodiscard]] inline std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t co = s.channels * s.multiplier;
   using Shape = std::vector<std::int64_t>;
-  const Tensor x =
-      graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.channels), s.type);
-  const Tensor weight =
-      graph->constant("weight",
-                      s.layout == Layout::ChannelsLast ? Shape{s.kernel[0], s.kernel[1], co}
-                                                       : Shape{co, s.kernel[0], s.kernel[1]},
-                      s.type);
+  const Tensor x = graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.channels), s.type);
+  const Tensor weight = graph->constant(
+      "weight",
+      s.layout == Layout::ChannelsLast ? Shape{s.kernel[0], s.kernel[1], co} : Shape{co, s.kernel[0], s.kernel[1]},
+      s.type);
   depthwise_conv2d(*graph, x, weight,
                    {.stride = s.stride, .padding = s.padding, .dilation = s.dilation, .layout = s.layout});
   return graph;

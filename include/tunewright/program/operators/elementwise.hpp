@@ -13,9 +13,8 @@ namespace tunewright::program::operators {
 /// out[i..] = f(x[i..]) for a function of one scalar expression.
 template <class F>
 Tensor map(ComputeGraph& graph, const Tensor& x, std::string name, const F& f) {
-  return graph.compute(std::move(name), detail::axes_over(x.shape), [&](auto i) {
-    return f(x.at({i.begin(), i.end()}));
-  });
+  return graph.compute(std::move(name), detail::axes_over(x.shape),
+                       [&](auto i) { return f(x.at({i.begin(), i.end()})); });
 }
 
 /// out[i..] = f(a[i..], b[i..]), where dimensions of extent 1, and missing leading dimensions, are stretched
@@ -43,8 +42,7 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
     }
     return operand.at(std::move(indices));
   };
-  return graph.compute(std::move(name), detail::axes_over(shape),
-                       [&](auto i) { return f(read(a, i), read(b, i)); });
+  return graph.compute(std::move(name), detail::axes_over(shape), [&](auto i) { return f(read(a, i), read(b, i)); });
 }
 
 /// max(x, 0)
@@ -64,8 +62,8 @@ inline Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high
   detail::require_number_of(name, "the upper bound", high, x);
   return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });
 }
-// Of the following functions, those that have fractions in between throw `std::invalid_argument` for a tensor that does not
-// hold floating-point numbers.
+// Of the following functions, those that have fractions in between throw `std::invalid_argument` for a tensor that does
+// not hold floating-point numbers.
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 inline Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu") {
@@ -135,11 +133,9 @@ inline Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias,
                        std::string name = "bias_add") {
   const std::size_t channel = detail::dimension(name, axis, x.shape.size());
   detail::require_rank(name, "bias", bias, 1, "[channels]");
-  detail::require_extent(name, "length of the bias", bias.shape[0], x.shape[channel],
-                         "give one number a channel");
-  return graph.compute(std::move(name), detail::axes_over(x.shape), [&](auto i) {
-    return x.at({i.begin(), i.end()}) + bias(i[channel]);
-  });
+  detail::require_extent(name, "length of the bias", bias.shape[0], x.shape[channel], "give one number a channel");
+  return graph.compute(std::move(name), detail::axes_over(x.shape),
+                       [&](auto i) { return x.at({i.begin(), i.end()}) + bias(i[channel]); });
 }
 
 }  // namespace tunewright::program::operators

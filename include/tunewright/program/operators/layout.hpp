@@ -19,8 +19,7 @@ inline Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<
   for (std::size_t d = 0; d < (order.empty() ? rank : order.size()); ++d) {
     source.push_back(order.empty() ? rank - 1 - d : detail::dimension(name, order[d], rank));
     if (used[source.back()]) {
-      detail::refuse(name,
-                     "dimension " + std::to_string(source.back()) + " is given twice; give a permutation");
+      detail::refuse(name, "dimension " + std::to_string(source.back()) + " is given twice; give a permutation");
     }
     used[source.back()] = true;
   }
@@ -46,9 +45,8 @@ inline Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<st
   for (const std::int64_t extent : x.shape) before *= extent;
   for (const std::int64_t extent : shape) after *= extent;
   if (before != after) {
-    detail::refuse(name, "shape " + detail::shape_text(x.shape) + " has " + std::to_string(before) +
-                             " elements but " + detail::shape_text(shape) + " has " + std::to_string(after) +
-                             "; keep their number");
+    detail::refuse(name, "shape " + detail::shape_text(x.shape) + " has " + std::to_string(before) + " elements but " +
+                             detail::shape_text(shape) + " has " + std::to_string(after) + "; keep their number");
   }
   return graph.compute(name, detail::axes_over(shape), [&](auto i) {
     const detail::AxisRanges range_of{shape};
@@ -80,8 +78,7 @@ inline Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int 
     if (parts[p].shape != expected) {
       detail::refuse(name, "part " + std::to_string(p) + " has shape " + detail::shape_text(parts[p].shape) +
                                ", the first one " + detail::shape_text(parts[0].shape) +
-                               "; make all extents but that of dimension " + std::to_string(along) +
-                               " equal");
+                               "; make all extents but that of dimension " + std::to_string(along) + " equal");
     }
     shape[along] += parts[p].shape[along];
   }
@@ -94,8 +91,7 @@ inline Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int 
     std::int64_t begin = shape[along] - parts.back().shape[along];
     Expr value = read(parts.size() - 1, begin);
     for (std::size_t p = parts.size() - 1; p-- > 0;) {
-      value =
-          select(index_value(i[along]) < index_value(begin), read(p, begin - parts[p].shape[along]), value);
+      value = select(index_value(i[along]) < index_value(begin), read(p, begin - parts[p].shape[along]), value);
       begin -= parts[p].shape[along];
     }
     return value;

@@ -14,8 +14,7 @@ struct MatmulOptions {
   bool transpose_a = false;  ///< `a` is stored [k, m]
   bool transpose_b = false;  ///< `b` is stored [n, k]
   std::string name = "matmul";
-  std::optional<ScalarType>
-      accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
+  std::optional<ScalarType> accumulator{};  ///< of products, sums and the result; by default `accumulator_type`
 };
 
 /// out[i, j] = sum over k of a[i, k] * b[k, j], in the accumulator's type.
@@ -23,8 +22,7 @@ struct MatmulOptions {
 /// Shapes: a [m, k] or, transposed, [k, m]; b [k, n] or [n, k]; result [m, n]. The operands have one type, or are int8
 /// and uint8. Throws `std::invalid_argument` for other ranks or types, different k, or an accumulator that does not
 /// hold the operands' values.
-inline Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b,
-                     const MatmulOptions& options = {}) {
+inline Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options = {}) {
   detail::require_rank(options.name, "operand a", a, 2, options.transpose_a ? "[k, m]" : "[m, k]");
   detail::require_rank(options.name, "operand b", b, 2, options.transpose_b ? "[n, k]" : "[k, n]");
   const ScalarType accumulator = detail::accumulator_for(options.name, a, b, options.accumulator);
@@ -60,8 +58,7 @@ struct MatmulShape {
   const Tensor a = graph->input("A", shape_a, s.type);
   const ScalarType type_b = s.type_b.value_or(s.type);
   const Tensor b = s.constant_b ? graph->constant("B", shape_b, type_b) : graph->input("B", shape_b, type_b);
-  matmul(*graph, a, b,
-         {.transpose_a = s.transpose_a, .transpose_b = s.transpose_b, .accumulator = s.accumulator});
+  matmul(*graph, a, b, {.transpose_a = s.transpose_a, .transpose_b = s.transpose_b, .accumulator = s.accumulator});
   return graph;
 }
 

@@ -18,8 +18,8 @@ struct LayerNormOptions {
 /// cancel.
 ///
 /// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x.
-/// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension, and for a tensor that
-/// does not hold floating-point numbers.
+/// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension, and for a tensor
+/// that does not hold floating-point numbers.
 inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
                          const LayerNormOptions& options = {}) {
   const std::size_t along = detail::dimension(options.name, -1, x.shape.size());
@@ -51,8 +51,7 @@ inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gam
       });
   return graph.compute(options.name, full, [&](auto i) {
     const Expr deviation = element(i, i[along]) - sum.at(row(i)) * per_element;
-    return deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon) * gamma(i[along]) +
-           beta(i[along]);
+    return deviation / sqrt(squares.at(row(i)) * per_element + options.epsilon) * gamma(i[along]) + beta(i[along]);
   });
 }
 
@@ -74,22 +73,21 @@ struct BatchNormOptions {
 /// epsilon) * gamma + beta. One elementwise operator.
 ///
 /// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
-/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not hold
-/// floating-point numbers.
+/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not
+/// hold floating-point numbers.
 inline Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
                          const BatchNormOptions& options = {}) {
   const std::size_t channel = detail::dimension(options.name, options.axis, x.shape.size());
   detail::require_floating_point(options.name, "the input", x);
-  for (const Tensor* parameter :
-       {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
+  for (const Tensor* parameter : {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
     detail::require_rank(options.name, "parameter", *parameter, 1, "[channels]");
     detail::require_extent(options.name, "length of a parameter", parameter->shape[0], x.shape[channel],
                            "give one number a channel");
   }
   return graph.compute(options.name, detail::axes_over(x.shape), [&](auto i) {
     const IndexExpr& c = i[channel];
-    return (x.at({i.begin(), i.end()}) - parameters.mean(c)) /
-               sqrt(parameters.variance(c) + options.epsilon) * parameters.gamma(c) +
+    return (x.at({i.begin(), i.end()}) - parameters.mean(c)) / sqrt(parameters.variance(c) + options.epsilon) *
+               parameters.gamma(c) +
            parameters.beta(c);
   });
 }

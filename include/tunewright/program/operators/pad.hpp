@@ -42,23 +42,19 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
   const std::size_t rank = x.shape.size();
   if (options.before.size() != rank || options.after.size() != rank) {
     detail::refuse(options.name, std::to_string(options.before.size()) + " amounts before and " +
-                                     std::to_string(options.after.size()) +
-                                     " after were given for a tensor of shape " +
+                                     std::to_string(options.after.size()) + " after were given for a tensor of shape " +
                                      detail::shape_text(x.shape) + "; give one a dimension");
   }
   std::vector<Axis> axes = detail::axes_over(x.shape);
   bool unchanged = true;
   for (std::size_t d = 0; d < rank; ++d) {
-    detail::require_at_least(options.name, "padding before dimension " + std::to_string(d), options.before[d],
-                             0);
-    detail::require_at_least(options.name, "padding after dimension " + std::to_string(d), options.after[d],
-                             0);
+    detail::require_at_least(options.name, "padding before dimension " + std::to_string(d), options.before[d], 0);
+    detail::require_at_least(options.name, "padding after dimension " + std::to_string(d), options.after[d], 0);
     axes[d].extent += options.before[d] + options.after[d];
     unchanged = unchanged && axes[d].extent == x.shape[d];
   }
   if (unchanged) return x;
-  const double value =
-      std::isinf(options.value) ? detail::within_range_of(options.value, x.type) : options.value;
+  const double value = std::isinf(options.value) ? detail::within_range_of(options.value, x.type) : options.value;
   detail::require_number_of(options.name, "the padding value", value, x);
   const std::vector<Axis> padded = axes;
   return graph.compute(options.name, std::move(axes), [&](auto i) {

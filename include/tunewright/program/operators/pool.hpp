@@ -77,9 +77,8 @@ inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, 0.0, options.name);
   const std::vector<Axis> spatial = plan.spatial;
-  const Tensor sum =
-      graph.reduce(options.name + "_sum", std::move(plan.spatial), std::move(plan.taps), Combiner::Sum,
-                   [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
+  const Tensor sum = graph.reduce(options.name + "_sum", std::move(plan.spatial), std::move(plan.taps), Combiner::Sum,
+                                  [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
   return graph.compute(options.name, spatial, [&](auto i) {
     Expr count;
     std::int64_t whole = 1;
@@ -101,8 +100,8 @@ inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
 
 /// Mean over the whole image of each channel, as two operators: sum and scale.
 ///
-/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a tensor
-/// that does not hold floating-point numbers.
+/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a
+/// tensor that does not hold floating-point numbers.
 inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
                                 const std::string& name = "global_avg_pool2d") {
   const detail::ImageDimensions<2> dims{layout};
@@ -111,12 +110,10 @@ inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
   const std::int64_t h = x.shape[dims.image(0)];
   const std::int64_t w = x.shape[dims.image(1)];
   const std::vector<Axis> spatial{{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}};
-  const Tensor sum =
-      graph.reduce(name + "_sum", spatial, {{"rh", h}, {"rw", w}}, Combiner::Sum, [&](auto i, auto r) {
-        return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
-      });
-  return graph.compute(name, spatial,
-                       [&](auto i) { return sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)); });
+  const Tensor sum = graph.reduce(name + "_sum", spatial, {{"rh", h}, {"rw", w}}, Combiner::Sum, [&](auto i, auto r) {
+    return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
+  });
+  return graph.compute(name, spatial, [&](auto i) { return sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)); });
 }
 
 /// Largest element of each channel. Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
@@ -126,9 +123,7 @@ inline Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
   detail::require_rank(name, "input", x, 4, dims.text());
   return graph.reduce(name, {{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}},
                       {{"rh", x.shape[dims.image(0)]}, {"rw", x.shape[dims.image(1)]}}, Combiner::Max,
-                      [&](auto i, auto r) {
-                        return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1]));
-                      });
+                      [&](auto i, auto r) { return x.at(dims.arrange<IndexExpr>(i[0], {r[0], r[1]}, i[1])); });
 }
 
 }  // namespace tunewright::program::operators

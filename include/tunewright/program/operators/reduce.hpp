@@ -64,8 +64,8 @@ inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& 
                   const std::string& name = "min") {
   return detail::reduce_over(graph, x, over, Combiner::Min, name, [](const Expr& v) { return v; });
 }
-/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Throws `std::invalid_argument` for a tensor
-/// that does not hold floating-point numbers, too.
+/// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Throws `std::invalid_argument` for a
+/// tensor that does not hold floating-point numbers, too.
 inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                    const std::string& name = "mean") {
   detail::require_floating_point(name, "the input", x);
@@ -76,8 +76,8 @@ inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>&
 inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
                    const std::string& name = "norm") {
   detail::require_floating_point(name, "the input", x);
-  const Tensor squares = detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares",
-                                             [](const Expr& v) { return v * v; });
+  const Tensor squares =
+      detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares", [](const Expr& v) { return v * v; });
   return sqrt(graph, squares, name);
 }
 

@@ -37,14 +37,12 @@ inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions
   const Axis reduced{"k", x.shape[along]};
   const Tensor largest = graph.reduce(options.name + "_max", outer, {reduced}, Combiner::Max,
                                       [&](auto i, auto r) { return x.at(inserted(i, r[0])); });
-  const Tensor powers = graph.compute(options.name + "_exp", full, [&](auto i) {
-    return exp(x.at({i.begin(), i.end()}) - largest.at(outer_of(i)));
-  });
+  const Tensor powers = graph.compute(
+      options.name + "_exp", full, [&](auto i) { return exp(x.at({i.begin(), i.end()}) - largest.at(outer_of(i))); });
   const Tensor sum = graph.reduce(options.name + "_sum", outer, {reduced}, Combiner::Sum,
                                   [&](auto i, auto r) { return powers.at(inserted(i, r[0])); });
-  return graph.compute(options.name, full, [&](auto i) {
-    return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i));
-  });
+  return graph.compute(options.name, full,
+                       [&](auto i) { return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)); });
 }
 
 struct SoftmaxShape {

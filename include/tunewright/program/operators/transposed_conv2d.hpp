@@ -68,9 +68,7 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
       options.name + "_spread", dims.arrange<Axis>({"n", x.shape[0]}, spread_image, {"c", ci}), [&](auto i) {
         Expr inside;
         std::vector<IndexExpr> source;
-        const auto require = [&](const Expr& condition) {
-          inside = inside ? inside && condition : condition;
-        };
+        const auto require = [&](const Expr& condition) { inside = inside ? inside && condition : condition; };
         for (std::size_t d = 0; d < 2; ++d) {
           const IndexExpr offset = i[dims.image(d)] - before[d];
           const Range range{-before[d], spread_axes[d].extent - 1 - before[d]};
@@ -78,8 +76,7 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
           const std::int64_t most = (x.shape[dims.image(d)] - 1) * stride;
           const auto range_of = [&](Var) { return Range{0, spread_axes[d].extent - 1}; };
           if (const Expr here = detail::guard(offset, range, 0, most)) require(here);
-          if (stride > 1)
-            require(equal(index_value(IndexExpr::remainder(offset, stride, range_of)), index_value(0)));
+          if (stride > 1) require(equal(index_value(IndexExpr::remainder(offset, stride, range_of)), index_value(0)));
           source.push_back(IndexExpr::quotient(offset, stride, range_of));
         }
         const Expr value = x.at(dims.arrange<IndexExpr>(i[0], source, i[dims.channel()]));
@@ -91,10 +88,9 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
         const IndexExpr& c = i[dims.channel()];
         const auto tap = [&](std::size_t d) -> const IndexExpr& { return r[last ? d : d + 1]; };
         const auto flipped = [&](std::size_t d) { return weight.shape[last ? d : d + 2] - 1 - tap(d); };
-        const Expr value = spread.at(
-            dims.arrange<IndexExpr>(i[0], {i[dims.image(0)] + tap(0), i[dims.image(1)] + tap(1)}, r[rc]));
-        return value *
-               (last ? weight(flipped(0), flipped(1), r[rc], c) : weight(r[rc], c, flipped(0), flipped(1)));
+        const Expr value =
+            spread.at(dims.arrange<IndexExpr>(i[0], {i[dims.image(0)] + tap(0), i[dims.image(1)] + tap(1)}, r[rc]));
+        return value * (last ? weight(flipped(0), flipped(1), r[rc], c) : weight(r[rc], c, flipped(0), flipped(1)));
       });
 }
 

@@ -23,9 +23,7 @@ template <std::size_t D>
 struct ImageDimensions {
   Layout layout;
   [[nodiscard]] std::size_t channel() const noexcept { return layout == Layout::ChannelsLast ? D + 1 : 1; }
-  [[nodiscard]] std::size_t image(std::size_t d) const noexcept {
-    return d + (layout == Layout::ChannelsLast ? 1 : 2);
-  }
+  [[nodiscard]] std::size_t image(std::size_t d) const noexcept { return d + (layout == Layout::ChannelsLast ? 1 : 2); }
   [[nodiscard]] std::string text() const {
     std::string text = layout == Layout::ChannelsLast ? "[n" : "[n, c";
     for (const std::string& name : image_names<D>()) text += ", " + name;
@@ -52,8 +50,7 @@ struct Window {
 
   [[nodiscard]] std::int64_t span() const noexcept { return dilation * (kernel - 1) + 1; }
   /// Positions of the window over `extent` elements. Throws `std::invalid_argument` when it fits nowhere.
-  [[nodiscard]] std::int64_t positions(std::string_view who, std::string_view dimension,
-                                       std::int64_t extent) const {
+  [[nodiscard]] std::int64_t positions(std::string_view who, std::string_view dimension, std::int64_t extent) const {
     const std::string where = " of dimension " + std::string(dimension);
     require_at_least(who, "kernel" + where, kernel, 1);
     require_at_least(who, "stride" + where, stride, 1);
@@ -74,8 +71,7 @@ Tensor pad_image(ComputeGraph& graph, const Tensor& x, const ImageDimensions<D>&
                  const std::array<Window, D>& windows, double value, std::string_view name) {
   std::vector<std::int64_t> amount(x.shape.size(), 0);
   for (std::size_t d = 0; d < D; ++d) amount[dims.image(d)] = windows[d].padding;
-  return pad(graph, x,
-             {.before = amount, .after = amount, .value = value, .name = std::string(name) + "_pad"});
+  return pad(graph, x, {.before = amount, .after = amount, .value = value, .name = std::string(name) + "_pad"});
 }
 
 }  // namespace tunewright::program::operators::detail

@@ -18,12 +18,10 @@ namespace tunewright::schedule::detail {
 inline void apply_step(State& state, const Split& s) { split(state, s.stage, s.iter, s.factors); }
 
 inline Factors followed_factors(const State& state, const FollowSplit& s) {
-  if (s.source >= state.factors_end.size() || s.parts < 1 ||
-      s.parts > state.factors_of_step(s.source).size()) {
-    throw ScheduleError(ScheduleFault::BadFactor,
-                        "a split cannot follow step " + std::to_string(s.source) + " with " +
-                            std::to_string(s.parts) +
-                            " inner parts; follow an earlier split and make at most as many");
+  if (s.source >= state.factors_end.size() || s.parts < 1 || s.parts > state.factors_of_step(s.source).size()) {
+    throw ScheduleError(ScheduleFault::BadFactor, "a split cannot follow step " + std::to_string(s.source) + " with " +
+                                                      std::to_string(s.parts) +
+                                                      " inner parts; follow an earlier split and make at most as many");
   }
   const std::span<const std::int64_t> source = state.factors_of_step(s.source);
   Factors factors(source.begin(), source.begin() + (s.parts - 1));
@@ -46,11 +44,10 @@ inline void apply_step(State& state, const FollowFusedSplit& s) {
     const bool known = source < state.factors_end.size() && s.level < state.factors_of_step(source).size();
     const std::int64_t factor = known ? state.factors_of_step(source)[s.level] : 0;
     if (!known || factor > max_split / product) {
-      throw ScheduleError(ScheduleFault::BadFactor,
-                          "a fused split cannot follow factor " + std::to_string(s.level) + " of step " +
-                              std::to_string(source) +
-                              (known ? "; the product is more than 2^31"
-                                     : "; follow earlier splits that have as many factors"));
+      throw ScheduleError(
+          ScheduleFault::BadFactor,
+          "a fused split cannot follow factor " + std::to_string(s.level) + " of step " + std::to_string(source) +
+              (known ? "; the product is more than 2^31" : "; follow earlier splits that have as many factors"));
     }
     product *= factor;
   }
@@ -61,20 +58,20 @@ inline void apply_step(State& state, const Fuse& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.count < 1 || s.count > s.iters.size()) {
     throw ScheduleError(ScheduleFault::BadChoice, "cannot fuse " + std::to_string(s.count) + " of " +
-                                                      std::to_string(s.iters.size()) +
-                                                      " iterators of stage '" + stage.op->name + "'");
+                                                      std::to_string(s.iters.size()) + " iterators of stage '" +
+                                                      stage.op->name + "'");
   }
   const std::size_t first = live_position(stage, s.iters[0]);
   Relation relation;
   for (std::size_t i = 0; i < s.count; ++i) {
     if (live_position(stage, s.iters[i]) != first + i) {
-      throw ScheduleError(ScheduleFault::NotAdjacent,
-                          describe_iterator(stage, s.iters[i]) +
-                              " does not directly follow the one it is fused with; reorder first");
+      throw ScheduleError(
+          ScheduleFault::NotAdjacent,
+          describe_iterator(stage, s.iters[i]) + " does not directly follow the one it is fused with; reorder first");
     }
     if (stage.iterators[s.iters[i]].kind != stage.iterators[s.iters[0]].kind) {
-      throw ScheduleError(ScheduleFault::MixedKinds, describe_iterator(stage, s.iters[i]) +
-                                                         ": spatial and reduction iterators cannot be fused");
+      throw ScheduleError(ScheduleFault::MixedKinds,
+                          describe_iterator(stage, s.iters[i]) + ": spatial and reduction iterators cannot be fused");
     }
     relation.parents.push_back(s.iters[i]);
   }
@@ -106,9 +103,9 @@ inline void apply_step(State& state, const Annotate& s) {
   const bool may_carry_reduction = s.kind == LoopKind::Serial || s.kind == LoopKind::Unrolled ||
                                    s.kind == LoopKind::Vectorized || schedule::is_thread_index(s.kind);
   if (iterator.kind == AxisKind::Reduction && !may_carry_reduction) {
-    throw ScheduleError(ScheduleFault::BadAnnotation,
-                        describe_iterator(stage, s.iter) + " carries a reduction and cannot run " +
-                            std::string(schedule::name(s.kind)) + "; use rfactor first");
+    throw ScheduleError(ScheduleFault::BadAnnotation, describe_iterator(stage, s.iter) +
+                                                          " carries a reduction and cannot run " +
+                                                          std::string(schedule::name(s.kind)) + "; use rfactor first");
   }
   iterator.annotation = s.kind;
 }
@@ -116,9 +113,8 @@ inline void apply_step(State& state, const Annotate& s) {
 inline void apply_step(State& state, const UnrollLimit& s) {
   Stage& stage = computed_stage(state, s.stage);
   if (s.selected >= s.choices.size() || s.choices[s.selected] < 0) {
-    throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) +
-                                                      " of stage '" + stage.op->name +
-                                                      "' is not one of its choices");
+    throw ScheduleError(ScheduleFault::BadChoice, "unroll limit " + std::to_string(s.selected) + " of stage '" +
+                                                      stage.op->name + "' is not one of its choices");
   }
   stage.unroll_limit = s.choices[s.selected];
 }

@@ -23,20 +23,17 @@ inline void apply_step(State& state, const ComputeLocation& s) {
   const Location& location = s.choices[s.selected];
   const bool is_output = s.stage < state.graph->size() && !state.graph->is_read(s.stage);
   if (location.kind != Location::Kind::Root && is_output) {
-    throw ScheduleError(ScheduleFault::BadLocation,
-                        "'" + stage.op->name + "' is an output and must stay at the root");
+    throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' is an output and must stay at the root");
   }
   if (location.kind == Location::Kind::Inline && stage.op->has_reduction()) {
-    throw ScheduleError(ScheduleFault::NotInlineable,
-                        "'" + stage.op->name + "' reduces and cannot be inlined");
+    throw ScheduleError(ScheduleFault::NotInlineable, "'" + stage.op->name + "' reduces and cannot be inlined");
   }
   if (location.kind == Location::Kind::At) {
     live_position(computed_stage(state, location.stage), location.iter);
     TensorId up = location.stage;  // following attachments from the target must not lead back here
     for (std::size_t hops = 0; hops <= state.stages.size(); ++hops) {
       if (up == s.stage) {
-        throw ScheduleError(ScheduleFault::BadLocation,
-                            "'" + stage.op->name + "' cannot be computed inside itself");
+        throw ScheduleError(ScheduleFault::BadLocation, "'" + stage.op->name + "' cannot be computed inside itself");
       }
       if (state.stages[up].location.kind != Location::Kind::At) break;
       up = state.stages[up].location.stage;
@@ -47,8 +44,8 @@ inline void apply_step(State& state, const ComputeLocation& s) {
 
 inline void require_untouched(const Stage& stage, std::string_view what) {
   if (!stage.is_untouched()) {
-    throw ScheduleError(ScheduleFault::AlreadyScheduled, std::string(what) + " of '" + stage.op->name +
-                                                             "' must come before other steps on that stage");
+    throw ScheduleError(ScheduleFault::AlreadyScheduled,
+                        std::string(what) + " of '" + stage.op->name + "' must come before other steps on that stage");
   }
 }
 
@@ -58,8 +55,7 @@ inline void apply_step(State& state, const CacheWrite& s) {
   Operator cached = *stage.op;
   cached.name += "." + std::string(schedule::name(s.scope));
   const std::shared_ptr<const Operator> original = stage.op;
-  const TensorId cache =
-      add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
+  const TensorId cache = add_stage(state, std::make_shared<const Operator>(std::move(cached)), s.scope, s.stage);
   Stage& copy = state.stages[s.stage];  // add_stage may have moved the stages
   copy.op = std::make_shared<const Operator>(copy_operator(original->name, *original, cache));
   reset_iterators(copy);
@@ -77,12 +73,11 @@ inline void apply_step(State& state, const CacheRead& s) {
     return program::load(cache, node->type, node->indices);
   });
   if (!reads) {
-    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" +
-                                                         source.op->name + "', so there is nothing to cache");
+    throw ScheduleError(ScheduleFault::UnknownStage, "'" + consumer.op->name + "' does not read '" + source.op->name +
+                                                         "', so there is nothing to cache");
   }
   consumer.op = std::make_shared<const Operator>(std::move(redirected));
-  Operator copy =
-      copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
+  Operator copy = copy_operator(source.op->name + "." + std::string(schedule::name(s.scope)), *source.op, s.tensor);
   add_stage(state, std::make_shared<const Operator>(std::move(copy)), s.scope, s.consumer);
 }
 
@@ -118,8 +113,7 @@ inline void apply_step(State& state, const Rfactor& s) {
   }
   add_axis(s.iter, AxisKind::Spatial);
   for (const IterId iter : stage.order) {
-    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter)
-      add_axis(iter, AxisKind::Reduction);
+    if (stage.iterators[iter].kind == AxisKind::Reduction && iter != s.iter) add_axis(iter, AxisKind::Reduction);
   }
   const auto range_of = [&](program::Var v) { return program::Range{0, partial.axes[v].extent - 1}; };
   propagate_values(stage, extent, value, range_of);
@@ -138,8 +132,7 @@ inline void apply_step(State& state, const Rfactor& s) {
   Operator final_op = *op;
   final_op.axes.resize(rank);
   final_op.axes.push_back({iterator_name(stage, s.iter), extent[s.iter], AxisKind::Reduction});
-  const TensorId rf =
-      add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
+  const TensorId rf = add_stage(state, std::make_shared<const Operator>(std::move(partial)), Scope::Local, s.stage);
   final_op.body = program::load(rf, op->type, identity_indices(rank + 1));
   Stage& reduced = state.stages[s.stage];
   reduced.op = std::make_shared<const Operator>(std::move(final_op));

@@ -39,8 +39,7 @@ inline void apply_step(State& state, const Arrange& s) {
   bool all = sorted.size() == stage.op->rank();
   for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
   if (!all) {
-    throw ScheduleError(ScheduleFault::BadOrder, "an arrangement of '" + stage.op->name +
-                                                     "' must name each of its " +
+    throw ScheduleError(ScheduleFault::BadOrder, "an arrangement of '" + stage.op->name + "' must name each of its " +
                                                      std::to_string(stage.op->rank()) + " dimensions once");
   }
   state.arrangements.push_back(s);
@@ -55,11 +54,10 @@ inline void apply_step(State& state, const Pipeline& s) {
   }
   const Pipelining& chosen = s.choices[s.selected];
   if (chosen.depth < 1 || chosen.depth > max_pipeline_depth || (chosen.asynchronous && chosen.depth == 1)) {
-    throw ScheduleError(
-        ScheduleFault::BadChoice,
-        "copies in stage '" + stage.op->name + "' cannot be pipelined " + std::to_string(chosen.depth) +
-            (chosen.asynchronous ? " deep and asynchronous" : " deep") + "; give 1 to " +
-            std::to_string(max_pipeline_depth) + " tiles, at least 2 for asynchronous copies");
+    throw ScheduleError(ScheduleFault::BadChoice,
+                        "copies in stage '" + stage.op->name + "' cannot be pipelined " + std::to_string(chosen.depth) +
+                            (chosen.asynchronous ? " deep and asynchronous" : " deep") + "; give 1 to " +
+                            std::to_string(max_pipeline_depth) + " tiles, at least 2 for asynchronous copies");
   }
   state.pipelines.push_back(s);
 }

@@ -45,8 +45,7 @@ inline void apply_step(State& state, const Pad& s) {
   if (!product || is_output || product->first->tensor == product->second->tensor) {
     throw ScheduleError(
         ScheduleFault::Unsupported,
-        "'" + op->name +
-            "' is no sum of products of two tensors that others read; pad what cache_write made");
+        "'" + op->name + "' is no sum of products of two tensors that others read; pad what cache_write made");
   }
   Operator padded = *op;
   bool legal = s.multiples.size() == padded.axes.size();
@@ -66,8 +65,7 @@ inline void apply_step(State& state, const Pad& s) {
     }
   }
   if (!legal) {
-    throw ScheduleError(ScheduleFault::BadFactor, "padding of '" + op->name +
-                                                      "' must name a multiple of 1 to " +
+    throw ScheduleError(ScheduleFault::BadFactor, "padding of '" + op->name + "' must name a multiple of 1 to " +
                                                       std::to_string(max_padding) + " for each of its " +
                                                       std::to_string(padded.axes.size()) + " axes");
   }
@@ -84,8 +82,7 @@ inline void apply_step(State& state, const Tensorize& s) {
   const TensorIntrinsic* intrinsic = find_intrinsic(s.intrinsic);
   if (intrinsic == nullptr) {
     std::string known;
-    for (const TensorIntrinsic& one : tensor_intrinsics)
-      known += (known.empty() ? "" : ", ") + std::string(one.name);
+    for (const TensorIntrinsic& one : tensor_intrinsics) known += (known.empty() ? "" : ", ") + std::string(one.name);
     throw ScheduleError(ScheduleFault::Unsupported,
                         "no tensor instruction is named '" + s.intrinsic + "'; there are " + known);
   }

@@ -77,9 +77,7 @@ struct BlockTile {
   return tile;
 }
 
-[[nodiscard]] inline std::int64_t warp_of(const Target& target) {
-  return std::max<std::int64_t>(target.warp_size, 1);
-}
+[[nodiscard]] inline std::int64_t warp_of(const Target& target) { return std::max<std::int64_t>(target.warp_size, 1); }
 
 /// Elements a thread may accumulate when its block has so many threads: three quarters of its registers, the
 /// rest being for operands and addresses. Limits that the target does not state are those of recent devices.
@@ -112,9 +110,8 @@ struct BlockTile {
     const std::int64_t columns = product_of(axis->factors);
     rows_and_columns = std::min(rows_and_columns, columns + all / columns);
   }
-  return std::max<std::int64_t>(static_cast<std::int64_t>(target.shared_memory_per_block_bytes) /
-                                    (4 * rows_and_columns * tile.tiles_kept),
-                                1);
+  return std::max<std::int64_t>(
+      static_cast<std::int64_t>(target.shared_memory_per_block_bytes) / (4 * rows_and_columns * tile.tiles_kept), 1);
 }
 
 /// Draws the number of threads of a block and shares them out among the axes, the last one (whose neighbours
@@ -189,8 +186,8 @@ inline void draw_block_tile(const BlockTile& tile, const Target& target, Rng& rn
 }
 
 /// Draws how far copies run ahead, and then all open splits of a schedule for a GPU: the tiles share the memory. What
-/// feeds tensor units is mostly copied in wide vectors: narrower ones take as many more instructions, and below 4 bytes no
-/// copy goes on by itself.
+/// feeds tensor units is mostly copied in wide vectors: narrower ones take as many more instructions, and below 4 bytes
+/// no copy goes on by itself.
 inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   draw_pipelining(steps, rng);
   const bool feeds_tensor_cores = has_tensor_core_stage(steps);
@@ -216,8 +213,7 @@ inline void draw_block_tiles(std::vector<Step>& steps, const Target& target, Rng
 /// Redraws one axis of a tile within what the others leave it.
 inline void redraw_axis(Split& axis, const BlockTile& tile, const Target& target, Rng& rng) {
   axis.factors.assign(block_parts, 1);
-  const std::int64_t threads =
-      target.max_threads_per_block / std::max<std::int64_t>(tile.product(Threads), 1);
+  const std::int64_t threads = target.max_threads_per_block / std::max<std::int64_t>(tile.product(Threads), 1);
   axis.factors[Threads] = pick(tile_sizes(axis.extent, std::max<std::int64_t>(threads, 1), false), rng);
   std::int64_t registers = max_accumulators(target, tile.product(Threads)) / tile.accumulators();
   std::int64_t vthreads = target.max_vthread_extent / tile.product(VirtualThreads);

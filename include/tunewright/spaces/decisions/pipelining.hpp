@@ -32,13 +32,11 @@ inline void draw_pipelining(std::vector<schedule::Step>& steps, Rng& rng) {
 }
 
 /// Tiles of an operand of `stage` that are in shared memory at a time.
-[[nodiscard]] inline std::int64_t tiles_kept(const std::vector<schedule::Step>& steps,
-                                             program::TensorId stage) {
+[[nodiscard]] inline std::int64_t tiles_kept(const std::vector<schedule::Step>& steps, program::TensorId stage) {
   std::int64_t most = 1;
   for (const schedule::Step& step : steps) {
     const auto* pipeline = std::get_if<schedule::Pipeline>(&step);
-    if (pipeline == nullptr || pipeline->stage != stage || pipeline->selected >= pipeline->choices.size())
-      continue;
+    if (pipeline == nullptr || pipeline->stage != stage || pipeline->selected >= pipeline->choices.size()) continue;
     most = std::max<std::int64_t>(most, pipeline->choices[pipeline->selected].depth);
   }
   return most;

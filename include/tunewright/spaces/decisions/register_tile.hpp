@@ -37,8 +37,8 @@ struct RegisterTile {
   [[nodiscard]] std::int64_t registers() const { return accumulators() + vectors + 1; }
 };
 
-/// Vectors are parts of the vectorized axis, or, where an instruction takes that, columns of instructions: the last axis
-/// in registers.
+/// Vectors are parts of the vectorized axis, or, where an instruction takes that, columns of instructions: the last
+/// axis in registers.
 [[nodiscard]] inline RegisterTile register_tile(const std::vector<Step>& steps, program::TensorId stage,
                                                 const Target& target) {
   RegisterTile tile;
@@ -66,11 +66,10 @@ struct RegisterTile {
 ///
 ///   A D / (max(A, 1.5 L, 8) D + 2 A) * used
 ///
-/// D steps add to A sums what L loads bring. As many loads as multiply-adds are possible at a time, fewer where they miss;
-/// a sum takes part in every eighth multiply-add at most, two units with a latency of four cycles. Each visit of the tile
-/// sets its sums and stores them. `used` is the share of points within the extents, and of lanes.
-[[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage,
-                                       const Target& target) {
+/// D steps add to A sums what L loads bring. As many loads as multiply-adds are possible at a time, fewer where they
+/// miss; a sum takes part in every eighth multiply-add at most, two units with a latency of four cycles. Each visit of
+/// the tile sets its sums and stores them. `used` is the share of points within the extents, and of lanes.
+[[nodiscard]] inline double busy_share(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
   const RegisterTile tile = register_tile(steps, stage, target);
   double depth = 1;
   double used = 1;
@@ -90,10 +89,10 @@ struct RegisterTile {
   return sums * depth / (step * depth + 2 * sums) * used;
 }
 
-/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a vector
-/// costs as much as a whole one.
-[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent,
-                                                     std::int64_t cap, std::int64_t width, Rng& rng) {
+/// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a
+/// vector costs as much as a whole one.
+[[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
+                                                     std::int64_t width, Rng& rng) {
   constexpr double imperfect_share = 0.4;  // six or fourteen rows can be worth an idle rest
   if (width > 1 && rng.uniform() < 0.95) {
     std::vector<std::int64_t> whole;
@@ -103,12 +102,11 @@ struct RegisterTile {
     }
     if (!whole.empty()) return pick(whole, rng);
   }
-  return pick_large(
-      tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
+  return pick_large(tile_sizes(extent, cap, split.inner == LoopKind::Unrolled && rng.uniform() < imperfect_share), rng);
 }
 
-/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if it
-/// belongs to a register tile.
+/// Draws the factors of one split, innermost first. `most` is how many vectors, or rows, the innermost part may have if
+/// it belongs to a register tile.
 inline void draw_tile(Split& split, const Target& target, std::int64_t most, Rng& rng) {
   std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
   for (std::size_t part = split.factors.size(); part-- > 0;) {
@@ -156,8 +154,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
     auto* split = std::get_if<Split>(&step);
     if (split == nullptr || !is_open_split(*split)) continue;
     splits.push_back(split);
-    if (split->inner != LoopKind::Serial &&
-        std::find(stages.begin(), stages.end(), split->stage) == stages.end()) {
+    if (split->inner != LoopKind::Serial && std::find(stages.begin(), stages.end(), split->stage) == stages.end()) {
       stages.push_back(split->stage);
     }
   }
@@ -176,8 +173,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
     }
     const bool in_one_go = rng.uniform() < in_one_go_share;
     for (Split* split : splits) {
-      if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 &&
-          split->max_innermost == 0) {
+      if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 && split->max_innermost == 0) {
         split->factors[0] = std::max<std::int64_t>(split->extent, 1);
       }
     }

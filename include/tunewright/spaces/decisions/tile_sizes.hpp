@@ -35,8 +35,7 @@ namespace tunewright::spaces::decisions {
 
 /// Candidate sizes of one tile part: divisors of `extent` up to `cap`; where these are few, or `imperfect` is
 /// asked for, also sizes up to 64 that leave at most an eighth of the last tile idle.
-[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap,
-                                                          bool imperfect) {
+[[nodiscard]] inline std::vector<std::int64_t> tile_sizes(std::int64_t extent, std::int64_t cap, bool imperfect) {
   constexpr double max_waste = 0.125;      // a tile that idles more hardly ever wins
   constexpr std::size_t few_divisors = 3;  // primes have two
   std::vector<std::int64_t> sizes = divisors_up_to(extent, cap);
@@ -103,8 +102,7 @@ inline void move_factor(schedule::Split& split, Rng& rng) {
     const std::size_t to = places[(i + 1) % places.size()];
     std::vector<std::int64_t> divisors;
     for (std::int64_t d = 2; d <= lengths[from]; ++d) {
-      const bool capped =
-          to + 1 == lengths.size() && split.max_innermost > 0 && lengths[to] * d > split.max_innermost;
+      const bool capped = to + 1 == lengths.size() && split.max_innermost > 0 && lengths[to] * d > split.max_innermost;
       if (lengths[from] % d == 0 && !capped) divisors.push_back(d);
     }
     if (divisors.empty()) continue;
@@ -131,8 +129,7 @@ inline void draw_reduction(schedule::Split& axis, std::int64_t& depth, Rng& rng)
   for (std::size_t part = axis.factors.size(); part-- > 0;) {
     const bool capped = part + 1 == axis.factors.size() && axis.max_innermost > 0;
     depth = std::max<std::int64_t>(depth, 1);
-    axis.factors[part] =
-        pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
+    axis.factors[part] = pick(tile_sizes(rest, capped ? std::min(depth, axis.max_innermost) : depth, false), rng);
     rest = program::ceil_div(rest, axis.factors[part]);
     depth /= axis.factors[part];
   }

@@ -14,9 +14,9 @@
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/decisions/tile_sizes.hpp"
 
-/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions where
-/// these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in shared
-/// memory at a time]. Where instructions are of warp groups, warps below are warp groups.
+/// Sizes of products by tensor units of GPUs. Splits of one stage make up a tile: its axes, counted in instructions
+/// where these run along them, are split [block | warps | fragments of a warp], its reductions [steps | what is in
+/// shared memory at a time]. Where instructions are of warp groups, warps below are warp groups.
 namespace tunewright::spaces::decisions {
 
 using schedule::Split;
@@ -41,8 +41,7 @@ struct WarpTile {
 };
 
 [[nodiscard]] inline bool is_warp_axis(const Split& split) {
-  return is_open_split(split) && split.factors.size() == warp_parts &&
-         split.inner == schedule::LoopKind::ThreadY;
+  return is_open_split(split) && split.factors.size() == warp_parts && split.inner == schedule::LoopKind::ThreadY;
 }
 
 [[nodiscard]] inline WarpTile warp_tile_of(std::vector<Step>& steps, program::TensorId stage) {
@@ -65,31 +64,28 @@ struct WarpTile {
 [[nodiscard]] inline bool has_tensor_core_stage(const std::vector<Step>& steps) {
   return std::any_of(steps.begin(), steps.end(), [](const Step& step) {
     const auto* by = std::get_if<schedule::Tensorize>(&step);
-    const schedule::TensorIntrinsic* named =
-        by == nullptr ? nullptr : schedule::find_intrinsic(by->intrinsic);
+    const schedule::TensorIntrinsic* named = by == nullptr ? nullptr : schedule::find_intrinsic(by->intrinsic);
     return named != nullptr && is_tensor_core(named->unit);
   });
 }
 
-/// Fragments of sums that five eighths of the registers of a warp have room for, in a block of so many warps; its threads
-/// hold a share of each. Limits that the target does not state are those of recent devices.
+/// Fragments of sums that five eighths of the registers of a warp have room for, in a block of so many warps; its
+/// threads hold a share of each. Limits that the target does not state are those of recent devices.
 [[nodiscard]] inline std::int64_t fragments_in_registers(const schedule::TensorIntrinsic& intrinsic,
                                                          const Target& target, std::int64_t warps) {
   const std::int64_t a_block = target.registers_per_block == 0 ? 65536 : target.registers_per_block;
   const std::int64_t a_thread = target.max_registers_per_thread == 0 ? 255 : target.max_registers_per_thread;
-  const std::int64_t registers =
-      std::min(a_thread, a_block / (intrinsic.threads * std::max<std::int64_t>(warps, 1)));
+  const std::int64_t registers = std::min(a_thread, a_block / (intrinsic.threads * std::max<std::int64_t>(warps, 1)));
   return registers * 5 / 8 / intrinsic.sums_of_thread();
 }
 /// Fragments of sums that a warp may have in a block of so many.
-[[nodiscard]] inline std::int64_t max_fragments(const schedule::TensorIntrinsic& intrinsic,
-                                                const Target& target, std::int64_t warps) {
+[[nodiscard]] inline std::int64_t max_fragments(const schedule::TensorIntrinsic& intrinsic, const Target& target,
+                                                std::int64_t warps) {
   return std::max<std::int64_t>(fragments_in_registers(intrinsic, target, warps), 1);
 }
-/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads. No more than have registers for
-/// one fragment each.
-[[nodiscard]] inline std::int64_t max_warps(const schedule::TensorIntrinsic& intrinsic,
-                                            const Target& target) {
+/// Warps of a block: more than 16 leave none of them registers for a tile worth its loads. No more than have registers
+/// for one fragment each.
+[[nodiscard]] inline std::int64_t max_warps(const schedule::TensorIntrinsic& intrinsic, const Target& target) {
   constexpr std::int64_t most_threads = 16 * 32;
   std::int64_t warps = std::min<std::int64_t>(target.max_threads_per_block, most_threads) / intrinsic.threads;
   while (warps > 1 && fragments_in_registers(intrinsic, target, warps) == 0) --warps;
@@ -125,8 +121,9 @@ struct WarpTile {
   return powers;
 }
 
-/// Draws the parts of one axis within what may still be multiplied by; all of it, as far as the axis goes, where it is the
-/// `last` to be drawn. Else of two draws the one whose tile is nearer to a square, which loads less for as many products.
+/// Draws the parts of one axis within what may still be multiplied by; all of it, as far as the axis goes, where it is
+/// the `last` to be drawn. Else of two draws the one whose tile is nearer to a square, which loads less for as many
+/// products.
 inline void draw_warp_axis(Split& axis, std::int64_t& warps, std::int64_t& fragments, bool last, Rng& rng) {
   const auto part = [&](std::int64_t extent, std::int64_t most) {
     most = std::max<std::int64_t>(most, 1);
@@ -149,9 +146,9 @@ inline void draw_depth(const WarpTile& tile, const Target& target, Rng& rng) {
   for (Split* axis : reductions) draw_reduction(*axis, depth, rng);
 }
 
-/// Draws a whole tile: the number of warps and that of fragments first, then what the axes have of them. More fragments are
-/// drawn more often: products share the factors that are loaded for them, and a tile that leaves multiprocessors idle is
-/// drawn again.
+/// Draws a whole tile: the number of warps and that of fragments first, then what the axes have of them. More fragments
+/// are drawn more often: products share the factors that are loaded for them, and a tile that leaves multiprocessors
+/// idle is drawn again.
 inline void draw_warp_tile(const WarpTile& tile, const Target& target, Rng& rng) {
   constexpr unsigned tries = 8;
   for (unsigned attempt = 0; attempt < tries; ++attempt) {
@@ -178,8 +175,7 @@ inline bool mutate_warp_split(const WarpTile& tile, Split& split, const Target& 
     } else if (is_warp_axis(split)) {
       split.factors.assign(warp_parts, 1);
       std::int64_t warps = max_warps(*tile.intrinsic, target) / tile.product(Warps);
-      std::int64_t fragments =
-          max_fragments(*tile.intrinsic, target, tile.product(Warps)) / tile.product(Fragments);
+      std::int64_t fragments = max_fragments(*tile.intrinsic, target, tile.product(Warps)) / tile.product(Fragments);
       draw_warp_axis(split, warps, fragments, false, rng);
     } else {
       std::fill(split.factors.begin(), split.factors.end(), 1);

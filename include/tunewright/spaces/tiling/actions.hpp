@@ -26,8 +26,8 @@ struct Tiled {
 inline constexpr std::size_t spatial_levels = 4;
 inline constexpr std::size_t reduction_levels = 2;
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3, where S2 runs over the last axis first. The innermost spatial tile is meant for registers: its last axis
-/// is vectorized, the others are unrolled.
+/// Splits and reorders: S0 S1 R0 S2 R1 S3, where S2 runs over the last axis first. The innermost spatial tile is meant
+/// for registers: its last axis is vectorized, the others are unrolled.
 inline Tiled tile(ScheduleBuilder& s, TensorId id) {
   const std::size_t rank = s.state().stages[id].op->rank();
   const std::size_t axes = s.state().stages[id].op->axes.size();
@@ -76,8 +76,7 @@ inline void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id
   const auto last = static_cast<IterId>(s.state().stages[copy].op->rank() - 1);
   const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
   if (access.back().as_variable() == std::optional<program::Var>(vectorized_axis)) {
-    s.vectorize(copy,
-                s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
+    s.vectorize(copy, s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
     s.pack(copy, id);
   } else {
     s.vectorize(copy, s.split(copy, last, {static_cast<std::int64_t>(target.vector_bytes() / 4)})[1]);
@@ -108,8 +107,8 @@ inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
   }
 }
 
-/// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside the first `levels` of
-/// its tile loops.
+/// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside
+/// the first `levels` of its tile loops.
 inline void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader,
                             const std::vector<std::vector<IterId>>& parts, std::size_t levels) {
   if (levels == 1) {

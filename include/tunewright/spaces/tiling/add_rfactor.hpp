@@ -27,8 +27,7 @@ struct AddRfactor {
     if (program::needs_multi_level_tiling(*stage.op)) {
       return space > reduction || space > 16.0 * target.threads ? Answer::Skip : Answer::Apply;
     }
-    return reduction > target.threads && reduction >= 8 && !vectorizes_well(*stage.op) ? Answer::Apply
-                                                                                       : Answer::Skip;
+    return reduction > target.threads && reduction >= 8 && !vectorizes_well(*stage.op) ? Answer::Apply : Answer::Skip;
   }
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     out.push_back(factored(d, id, target, false));

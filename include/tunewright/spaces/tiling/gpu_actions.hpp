@@ -20,9 +20,8 @@ namespace tunewright::spaces::tiling::gpu {
 
 inline constexpr std::size_t spatial_levels = 5;    ///< of SSSRRSRS
 inline constexpr std::size_t reduction_levels = 3;  ///< of SSSRRSRS
-inline constexpr std::uint32_t thread_factor =
-    1;  ///< of the factors of a spatial split: [vthread, thread, ..]
-inline constexpr std::int64_t max_innermost = 64;  ///< as Ansor
+inline constexpr std::uint32_t thread_factor = 1;   ///< of the factors of a spatial split: [vthread, thread, ..]
+inline constexpr std::int64_t max_innermost = 64;   ///< as Ansor
 inline constexpr std::int64_t max_vector_bytes = 16;
 
 [[nodiscard]] inline std::vector<std::int64_t> unroll_limits() { return {0, 16, 64, 512, 1024}; }
@@ -47,8 +46,7 @@ inline constexpr std::int64_t max_vector_bytes = 16;
 }
 
 [[nodiscard]] inline const BoundStage* bound_stage(const Derivation& d, TensorId id) {
-  const auto found =
-      std::find_if(d.bound.begin(), d.bound.end(), [&](const BoundStage& b) { return b.stage == id; });
+  const auto found = std::find_if(d.bound.begin(), d.bound.end(), [&](const BoundStage& b) { return b.stage == id; });
   return found == d.bound.end() ? nullptr : &*found;
 }
 
@@ -65,8 +63,7 @@ inline BoundStage bind_points(Derivation& d, TensorId id, const Target& target) 
     outer.back() = parts[0];
   }
   const IterId all = fuse_all(s, id, std::move(outer));
-  const std::vector<IterId> parts =
-      s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
+  const std::vector<IterId> parts = s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
   s.bind(id, parts[0], LoopKind::BlockX);
   s.bind(id, parts[1], LoopKind::ThreadX);
   d.bound.push_back({id, parts[1]});
@@ -83,8 +80,7 @@ inline BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, co
   if (row_axes < rank) {
     const IterId row = fuse_all(s, id, axes_between(row_axes, rank));
     bound.thread_split = s.next_step();
-    const std::vector<IterId> parts =
-        s.choose_tile(id, row, 1, target.max_threads_per_block, LoopKind::ThreadX);
+    const std::vector<IterId> parts = s.choose_tile(id, row, 1, target.max_threads_per_block, LoopKind::ThreadX);
     s.reorder(id, {parts[1], parts[0]});
     s.bind(id, parts[1], LoopKind::ThreadX);
   }
@@ -98,9 +94,9 @@ inline void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional
                             const Target& target) {
   const program::Operator& op = *s.state().stages[id].op;
   const IterId all = fuse_all(s, id, axes_between(op.rank(), op.axes.size()));
-  const std::vector<IterId> parts =
-      thread_split ? s.follow_split(id, all, *thread_split, 1)
-                   : s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
+  const std::vector<IterId> parts = thread_split
+                                        ? s.follow_split(id, all, *thread_split, 1)
+                                        : s.choose_tile(id, all, 1, target.max_threads_per_block, LoopKind::ThreadX);
   s.reorder(id, {parts[1], parts[0]});
   s.bind(id, parts[1], LoopKind::ThreadX);
   s.choose_unroll_limit(id, unroll_limits());
@@ -116,9 +112,8 @@ inline Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from) {
   for (IterId axis = 0; axis < axes; ++axis) {
     if (axis < rank) {
       tiled.split_steps.push_back(s.next_step());
-      tiled.spatial.push_back(axis < whole_from
-                                  ? s.choose_tile(id, axis, spatial_levels - 1, max_innermost)
-                                  : s.split(id, axis, std::vector<std::int64_t>(spatial_levels - 1, 1)));
+      tiled.spatial.push_back(axis < whole_from ? s.choose_tile(id, axis, spatial_levels - 1, max_innermost)
+                                                : s.split(id, axis, std::vector<std::int64_t>(spatial_levels - 1, 1)));
     } else {
       tiled.reduction.push_back(s.choose_tile(id, axis, reduction_levels - 1, max_innermost));
     }
@@ -168,8 +163,7 @@ inline void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Opera
   std::vector<std::uint32_t> plain, reduced, kept;
   for (std::uint32_t d = 0; d < op.rank(); ++d) {
     bool spatial = false;
-    program::for_each_variable(access[d],
-                               [&](program::Var axis) { spatial = spatial || axis < reader.rank(); });
+    program::for_each_variable(access[d], [&](program::Var axis) { spatial = spatial || axis < reader.rank(); });
     plain.push_back(d);
     (spatial ? kept : reduced).push_back(d);
   }
@@ -200,8 +194,7 @@ inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
     if (reads.accesses.size() != 1 || access.empty() || !affine || !is_reused(op, access)) continue;
     const program::Operator& operand = *s.state().stages[reads.tensor].op;
     const std::size_t rank = operand.rank();
-    const std::int64_t width =
-        max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(operand.type));
+    const std::int64_t width = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(operand.type));
     const TensorId copy = s.cache_read(reads.tensor, id, Scope::Shared);
     s.compute_at(copy, id, step);
     fetches = true;

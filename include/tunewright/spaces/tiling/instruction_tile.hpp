@@ -26,13 +26,12 @@ struct InstructionTile {
 };
 
 /// How many tiles an axis that counts rows makes.
-[[nodiscard]] inline std::int64_t tiles_down(const program::Operator& op, const ProductAxes& axes,
-                                             IterId axis) {
+[[nodiscard]] inline std::int64_t tiles_down(const program::Operator& op, const ProductAxes& axes, IterId axis) {
   return program::ceil_div(op.axes[axis].extent, axis == axes.row ? axes.m : 1);
 }
 
-/// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis these
-/// run along, and of the axes around it what that has too few, but for axes along which other columns are read.
+/// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis
+/// these run along, and of the axes around it what that has too few, but for axes along which other columns are read.
 [[nodiscard]] inline std::vector<std::int64_t> parts_in_registers(const program::Operator& op,
                                                                   const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
@@ -55,7 +54,8 @@ struct InstructionTile {
   return iters;
 }
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place of the loops inside.
+/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place
+/// of the loops inside.
 inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
@@ -83,16 +83,13 @@ inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile&
   for (IterId axis = 0; axis < count; ++axis) {
     if (axis < rank) {
       tiled.split_steps.push_back(s.next_step());
-      tiled.spatial.push_back(
-          s.choose_tile(id, left[axis], spatial_levels - 1, most[axis], LoopKind::Unrolled));
+      tiled.spatial.push_back(s.choose_tile(id, left[axis], spatial_levels - 1, most[axis], LoopKind::Unrolled));
     } else {
       tiled.reduction.push_back(s.choose_tile(id, left[axis], reduction_levels - 1, 0));
     }
   }
   std::vector<IterId> order;
-  const auto add = [&](const std::vector<IterId>& iters) {
-    order.insert(order.end(), iters.begin(), iters.end());
-  };
+  const auto add = [&](const std::vector<IterId>& iters) { order.insert(order.end(), iters.begin(), iters.end()); };
   // Columns first: what the instruction reads of them is the larger part, and stays in the innermost cache while rows
   // advance. A copy of them is made once for all rows that follow, and threads that share out the columns share the
   // copying, where no reader of the sums is followed, whose own loops decide then.
@@ -118,16 +115,13 @@ inline void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader
   std::vector<IterId> inner;
   for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
     IterId followed = axis;
-    const std::int64_t taken = axis == axes.column              ? tile.intrinsic->n
-                               : axes.m > 1 && axis == axes.row ? axes.m
-                                                                : 1;
+    const std::int64_t taken = axis == axes.column ? tile.intrinsic->n : axes.m > 1 && axis == axes.row ? axes.m : 1;
     if (taken > 1) {
       const std::vector<IterId> parts = s.split(reader, axis, {taken});
       followed = parts[0];
       inner.push_back(parts[1]);
     }
-    copy.push_back(
-        s.follow_split(reader, followed, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
+    copy.push_back(s.follow_split(reader, followed, tiled.split_steps[axis], static_cast<std::uint32_t>(fuse_level)));
   }
   std::vector<IterId> order;
   for (std::size_t l = 0; l <= fuse_level; ++l) {

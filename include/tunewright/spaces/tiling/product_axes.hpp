@@ -113,8 +113,7 @@ enum class LeftOver {
     if (axes.m == 1) return std::nullopt;
   }
   axes.column_dimension = dimension_of(columns->indices, column);
-  axes.columns_are_neighbours =
-      axes.column_dimension && *axes.column_dimension + 1 == columns->indices.size();
+  axes.columns_are_neighbours = axes.column_dimension && *axes.column_dimension + 1 == columns->indices.size();
   for (auto depth = static_cast<program::Var>(op.rank()); depth < op.axes.size(); ++depth) {
     const program::IndexExpr& last = rows->indices.back();
     const bool alone = std::none_of(rows->indices.begin(), rows->indices.end() - 1,
@@ -129,8 +128,8 @@ enum class LeftOver {
     if (!padded) return axes;
     // Zeros beyond the terms that there are need a dimension of their own in both factors.
     const std::vector<std::int64_t> multiples = padded_multiples(op, intrinsic, axes);
-    const bool zeros = extent % multiples[depth] == 0 ||
-                       (axes.depth_dimension && dimension_of(rows->indices, depth).has_value());
+    const bool zeros =
+        extent % multiples[depth] == 0 || (axes.depth_dimension && dimension_of(rows->indices, depth).has_value());
     if (zeros && share_not_padded(op, multiples) >= least_used) return axes;
   }
   return std::nullopt;

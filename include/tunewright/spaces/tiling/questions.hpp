@@ -31,10 +31,9 @@ using schedule::State;
 /// A root stage whose loops run on the blocks and threads of a GPU, and which others may be computed in.
 struct BoundStage {
   TensorId stage = 0;
-  IterId attach = 0;  ///< the loop that others are computed at: of threads, or of blocks if by rows
-  std::size_t row_axes =
-      0;  ///< leading axes that name the row a block computes; 0: each thread has points of
-          ///< its own
+  IterId attach = 0;         ///< the loop that others are computed at: of threads, or of blocks if by rows
+  std::size_t row_axes = 0;  ///< leading axes that name the row a block computes; 0: each thread has points of
+                             ///< its own
   std::optional<std::uint32_t> thread_split{};  ///< the step that says how many threads share a row
 };
 
@@ -55,8 +54,7 @@ enum class Answer : std::uint8_t {
 
 /// Place of a stage in the topological order: also how many stages are left to visit once it is done.
 [[nodiscard]] inline std::size_t place_of(const State& state, TensorId id) {
-  return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) -
-                                  state.order.begin());
+  return static_cast<std::size_t>(std::find(state.order.begin(), state.order.end(), id) - state.order.begin());
 }
 
 /// Stages that read `id`, looking through inlined ones, in topological order.
@@ -105,8 +103,7 @@ enum class Answer : std::uint8_t {
         if (reads.tensor == at) next = other;
       }
     }
-    if (next == at || !program::reads_elementwise(*state.stages[next].op, *state.stages[at].op, at))
-      return id;
+    if (next == at || !program::reads_elementwise(*state.stages[next].op, *state.stages[at].op, at)) return id;
     at = next;
   }
   return all[0];
@@ -127,13 +124,11 @@ enum class Answer : std::uint8_t {
     return node.op == program::Op::Load && node.tensor == id;
   };
   const program::Expr& body = op.body;
-  return is_read(body) ||
-         (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
+  return is_read(body) || (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
 }
 
 /// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
-[[nodiscard]] inline bool is_reused(const program::Operator& op,
-                                    const std::vector<program::IndexExpr>& access) {
+[[nodiscard]] inline bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access) {
   const program::AccessPattern pattern = program::access_pattern(op, access);
   return !pattern.simple || pattern.axis_missing;
 }
@@ -148,8 +143,7 @@ enum class Answer : std::uint8_t {
     const TensorId reader = state.order[place];
     const program::Operator& op = *state.stages[reader].op;
     const std::vector<program::Reads> all = program::reads_of(op);
-    if (std::none_of(all.begin(), all.end(), [&](const auto& reads) { return reads.tensor == first; }))
-      continue;
+    if (std::none_of(all.begin(), all.end(), [&](const auto& reads) { return reads.tensor == first; })) continue;
     const std::size_t rest = common_outer_axes(state, reader, last);
     if (rest == 0) continue;  // leads elsewhere
     const std::size_t here = std::min(rest, program::num_common_outer_axes(op, producer, first));
@@ -172,8 +166,7 @@ enum class Answer : std::uint8_t {
     return found;
   };
   for (TensorId tiled = 0; tiled < state.stages.size(); ++tiled) {
-    if (state.stages[tiled].is_source() || !program::needs_multi_level_tiling(*state.stages[tiled].op))
-      continue;
+    if (state.stages[tiled].is_source() || !program::needs_multi_level_tiling(*state.stages[tiled].op)) continue;
     for (TensorId at = tiled;;) {
       const std::vector<TensorId> next = direct_readers(at);
       if (next.size() != 1 || state.stages[next[0]].op->has_reduction() ||
@@ -199,8 +192,7 @@ enum class Answer : std::uint8_t {
     if (iterator.annotation == LoopKind::Vectorized || iterator.annotation == LoopKind::Unrolled) break;
     const bool reduction = iterator.kind == AxisKind::Reduction;
     if (in_reduction && !reduction) break;
-    if (reduction && in_reduction)
-      points.pop_back();  // the innermost of neighbouring reductions stands for them
+    if (reduction && in_reduction) points.pop_back();  // the innermost of neighbouring reductions stands for them
     in_reduction = reduction;
     points.push_back({Location::Kind::At, consumer, iter});
   }
@@ -247,8 +239,7 @@ enum class Answer : std::uint8_t {
 }
 
 /// The dimension that `axis` alone counts.
-[[nodiscard]] inline std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access,
-                                                        program::Var axis) {
+[[nodiscard]] inline std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis) {
   for (std::size_t d = 0; d < access.size(); ++d) {
     if (access[d].as_variable() == std::optional(axis)) return static_cast<IterId>(d);
   }
@@ -256,13 +247,11 @@ enum class Answer : std::uint8_t {
 }
 
 /// Share of the work that is not padding where each axis is rounded up to its multiple.
-[[nodiscard]] inline double share_not_padded(const program::Operator& op,
-                                             std::span<const std::int64_t> multiples) {
+[[nodiscard]] inline double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples) {
   double share = 1;
   for (std::size_t a = 0; a < multiples.size(); ++a) {
     const std::int64_t extent = op.axes[a].extent;
-    share *= static_cast<double>(extent) /
-             static_cast<double>(program::ceil_div(extent, multiples[a]) * multiples[a]);
+    share *= static_cast<double>(extent) / static_cast<double>(program::ceil_div(extent, multiples[a]) * multiples[a]);
   }
   return share;
 }

@@ -48,8 +48,7 @@ namespace detail {
 }
 
 /// The dimension of `read` that alone follows `axis`, and each step of it by one; nothing if there are several or none.
-[[nodiscard]] inline std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read,
-                                                                       IterId axis) {
+[[nodiscard]] inline std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read, IterId axis) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t d = 0; d < read.indices.size(); ++d) {
     if (!read.indices[d].uses(axis)) continue;
@@ -67,8 +66,7 @@ namespace detail {
 }
 
 /// What each axis is rounded up to a multiple of.
-[[nodiscard]] inline std::vector<std::int64_t> multiples_of(const program::Operator& op,
-                                                            const CoreProduct& product) {
+[[nodiscard]] inline std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product) {
   std::vector<std::int64_t> multiples(op.axes.size(), 1);
   multiples[product.row] = product.intrinsic->m;
   multiples[product.column] = product.intrinsic->n;
@@ -78,9 +76,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the instruction's
-/// work is not padding. Columns run along the last axis that one factor alone depends on; rows along the axis of the
-/// other that leaves the least idle.
+/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the
+/// instruction's work is not padding. Columns run along the last axis that one factor alone depends on; rows along the
+/// axis of the other that leaves the least idle.
 [[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op,
                                                              const schedule::TensorIntrinsic& intrinsic) {
   constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
@@ -118,8 +116,7 @@ namespace detail {
 }
 
 /// How the target's tensor instructions compute `op`, if any does: one for each.
-[[nodiscard]] inline std::vector<CoreProduct> core_products(const program::Operator& op,
-                                                            const Target& target) {
+[[nodiscard]] inline std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target) {
   std::vector<CoreProduct> found;
   for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
     if (!schedule::is_on(intrinsic, target)) continue;
@@ -129,9 +126,9 @@ namespace detail {
 }
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
-/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay in
-/// fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not divide are
-/// padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
+/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay
+/// in fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not
+/// divide are padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
     return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
@@ -171,8 +168,7 @@ struct TensorizeProducts {
     const program::Operator& op = *s.state().stages[sums].op;
     std::vector<std::int64_t> multiples = detail::multiples_of(op, product);
     bool divides = true;
-    for (std::size_t a = 0; a < multiples.size(); ++a)
-      divides = divides && op.axes[a].extent % multiples[a] == 0;
+    for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
     if (!divides) s.pad(sums, std::move(multiples));
   }
 
@@ -222,8 +218,7 @@ struct TensorizeProducts {
       IterId iter = axis;
       if (axis == product.row || axis == product.column) {
         const bool row = axis == product.row;
-        const std::vector<IterId> inside =
-            s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
+        const std::vector<IterId> inside = s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
         iter = inside[0];
         fragment[row ? 0 : 1] = inside[1];
       }
@@ -242,17 +237,16 @@ struct TensorizeProducts {
     return warps;
   }
 
-  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time, whose
-  /// width is a choice, and so is how far rows are apart.
-  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product,
-                    const Tile& tiled) {
+  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time,
+  /// whose width is a choice, and so is how far rows are apart.
+  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product, const Tile& tiled) {
     const program::Operator& op = *s.state().stages[copy].op;
     const auto rank = static_cast<std::uint32_t>(op.rank());
     const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
     s.compute_at(copy, sums, tiled.reduction.back()[0]);
     std::vector<std::uint32_t> order = order_of(s, sums, copy, product);
-    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart; so
-    // do, of core matrices, pieces of one row that are stored.
+    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
+    // so do, of core matrices, pieces of one row that are stored.
     const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
     s.choose_arrangement(copy, {std::move(order)}, {0, padding});
     std::vector<IterId> iters = axes_between(0, rank);
@@ -267,8 +261,8 @@ struct TensorizeProducts {
     s.bind(copy, of_warp[1], LoopKind::ThreadX);
     s.vectorize(copy, vector[1]);
   }
-  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary fastest.
-  /// Core matrices have both their dimensions last.
+  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary
+  /// fastest. Core matrices have both their dimensions last.
   static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
                                              const CoreProduct& product) {
     const program::Operator& op = *s.state().stages[copy].op;
@@ -279,23 +273,22 @@ struct TensorizeProducts {
       std::swap(order[dimension_along(s, sums, copy, product.depth)], order.back());
     if (!product.intrinsic->by_warp_group()) return order;
     const std::uint32_t terms = dimension_along(s, sums, copy, product.depth),
-                        lines =
-                            dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
+                        lines = dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
     const std::uint32_t other = order.back() == terms ? lines : terms;
     order.erase(std::find(order.begin(), order.end(), other));
     order.insert(order.end() - 1, other);
     return order;
   }
-  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is one:
-  /// `core_product` has seen to it.
+  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is
+  /// one: `core_product` has seen to it.
   static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis) {
     const std::vector<program::Reads> all = program::reads_of(*s.state().stages[sums].op);
-    const auto of_copy = std::find_if(all.begin(), all.end(),
-                                      [&](const program::Reads& reads) { return reads.tensor == copy; });
+    const auto of_copy =
+        std::find_if(all.begin(), all.end(), [&](const program::Reads& reads) { return reads.tensor == copy; });
     const auto& indices = of_copy->accesses.front();
     if (const std::optional<IterId> alone = dimension_of(indices, axis)) return *alone;
-    const auto along = std::find_if(indices.begin(), indices.end(),
-                                    [&](const program::IndexExpr& index) { return index.uses(axis); });
+    const auto along =
+        std::find_if(indices.begin(), indices.end(), [&](const program::IndexExpr& index) { return index.uses(axis); });
     return static_cast<std::uint32_t>(along - indices.begin());
   }
 };

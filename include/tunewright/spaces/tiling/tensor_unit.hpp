@@ -20,14 +20,14 @@
 namespace tunewright::spaces::tiling {
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 S2 R1 S3 around one instruction, where S3 counts
-/// instructions in registers: of four accumulators that are tiles, two by two, in convolutions also four by one, and one by
-/// four where tiles do not pair. Constants are packed ahead of time in the order in which it reads them, other operands are
-/// copied into that order, which instructions for one row can do without; elementwise producers are computed into copies,
-/// elementwise readers follow the tiling.
+/// instructions in registers: of four accumulators that are tiles, two by two, in convolutions also four by one, and
+/// one by four where tiles do not pair. Constants are packed ahead of time in the order in which it reads them, other
+/// operands are copied into that order, which instructions for one row can do without; elementwise producers are
+/// computed into copies, elementwise readers follow the tiling.
 ///
 /// Where an instruction divides the product no other tiling is tried. Instructions for several rows come first. What
-/// these leave over is run by loops, or padded: both operands are copied then, with zeros beyond what there is, and sums
-/// leave through a tile of their own.
+/// these leave over is run by loops, or padded: both operands are copied then, with zeros beyond what there is, and
+/// sums leave through a tile of their own.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
     const program::Operator& op = *d.builder.state().stages[id].op;
@@ -71,11 +71,10 @@ struct TensorizeProducts {
     std::int64_t across = 1;
   };
   [[nodiscard]] static std::vector<Block> blocks(const program::Operator& op,
-                                                 const schedule::TensorIntrinsic& intrinsic,
-                                                 const ProductAxes& axes) {
+                                                 const schedule::TensorIntrinsic& intrinsic, const ProductAxes& axes) {
     if (intrinsic.m == 1) return {{64, 64}};
-    // Two by two read least for what they multiply. Four down read the columns least often, which are most of what is read
-    // where windows of the rows overlap, as in a convolution.
+    // Two by two read least for what they multiply. Four down read the columns least often, which are most of what is
+    // read where windows of the rows overlap, as in a convolution.
     std::vector<Block> found{{2, 2}};
     const bool pairs_across = op.axes[axes.column].extent % (2 * intrinsic.n) == 0;
     if (fills(op, {&intrinsic, axes, 4, 1}) && (reduces_twice(op) || !pairs_across)) {
@@ -133,8 +132,7 @@ struct TensorizeProducts {
   }
 
   /// `reader` is `id` where nobody else takes the sums.
-  static Derivation padded(Derivation d, TensorId id, InstructionTile tile, TensorId reader,
-                           std::size_t fuse_level) {
+  static Derivation padded(Derivation d, TensorId id, InstructionTile tile, TensorId reader, std::size_t fuse_level) {
     ScheduleBuilder& s = d.builder;
     ProductAxes& axes = tile.axes;
     const TensorId sums = reader == id ? s.cache_write(id, Scope::Local) : id;
@@ -158,8 +156,7 @@ struct TensorizeProducts {
     }
     for (const TensorId copy : copies) {
       // An instruction for several rows reads no other layout than that of the copy.
-      const bool may_stay =
-          axes.m == 1 && copy == axes.columns && axes.columns_are_neighbours && is_plain(s, copy);
+      const bool may_stay = axes.m == 1 && copy == axes.columns && axes.columns_are_neighbours && is_plain(s, copy);
       std::vector<Location> choices;
       if (may_stay) choices.push_back({Location::Kind::Inline, 0, 0});
       for (const Location& point : attach_points(s.state(), id)) {

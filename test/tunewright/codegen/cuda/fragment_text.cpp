@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What CUDA programs do by tensor units, run on the host: their inline PTX is interpreted as the instruction set has it.
+// What CUDA programs do by tensor units, run on the host: their inline PTX is interpreted as the instruction set has
+// it.
 #include "tunewright/codegen/cuda/fragment_text.hpp"
 
 #include <doctest/doctest.h>
@@ -40,9 +41,7 @@ Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose
                             .transpose_b = transpose_b,
                             .type = type});
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 struct Instruction {
   const char* name;
@@ -67,8 +66,7 @@ TEST_CASE("products of odd shapes by every instruction, stored by rows and by co
   Comparison comparison(80);
   const auto add_all = [&](const auto& instructions) {
     for (const Instruction& i : instructions) {
-      for (const auto& [a, b] :
-           std::array<std::pair<bool, bool>, 3>{{{false, false}, {true, false}, {false, true}}}) {
+      for (const auto& [a, b] : std::array<std::pair<bool, bool>, 3>{{{false, false}, {true, false}, {false, true}}}) {
         const Graph graph = product({40, 19, 75}, i.type, a, b);
         const auto s = test::tensorized_matmul(graph, i.name, {{2, 1}, {1, 2}, 1});
         CHECK(contains(comparison.add(graph, loops::lower(s.schedule())).source, i.ptx));
@@ -85,8 +83,7 @@ TEST_CASE("padding keeps vectors of a copy together where they lie on one side o
   const auto text = [&](std::array<std::int64_t, 3> m_n_k, bool asynchronous) {
     const Graph graph = product(m_n_k, ScalarType::Float16, false, false);
     auto s = test::tensorized_matmul(graph, "mma_fp16", {{2, 1}, {1, 2}, 1});
-    s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter,
-               {2, asynchronous});
+    s.pipeline(s.stage("matmul.accumulator"), s.state().stages[s.stage("A.shared")].location.iter, {2, asynchronous});
     return comparison.add(graph, loops::lower(s.schedule())).source;
   };
   // Rows of 40 and 72 numbers end between vectors of 8; those of 44 and 76 between vectors of 4.
@@ -104,8 +101,8 @@ TEST_CASE("compute capability 7.5 has smaller instructions that do the same") {
   for (const Instruction& i : mma) {
     if (i.type == ScalarType::BFloat16) continue;
     const Graph graph = product({33, 48, 64}, i.type, false, i.type == ScalarType::UInt8);
-    const DeviceProgram& program = comparison.add(
-        graph, loops::lower(test::tensorized_matmul(graph, i.name, {{1, 3}, {3, 1}, 2}).schedule()));
+    const DeviceProgram& program =
+        comparison.add(graph, loops::lower(test::tensorized_matmul(graph, i.name, {{1, 3}, {3, 1}, 2}).schedule()));
     CHECK(program.min_compute_capability == 75);
     CHECK(contains(program.source, "m16n8k8.row.col.f32") == (i.type == ScalarType::Float16));
     CHECK(contains(program.source, "m8n8k16.row.col.s32") == (i.type != ScalarType::Float16));
@@ -116,8 +113,7 @@ TEST_CASE("compute capability 7.5 has smaller instructions that do the same") {
 TEST_CASE("sums leave fragments of known layout from registers, two at a time where rows are even") {
   const auto text = [](std::int64_t columns, const char* instruction) {
     const Graph graph = product({32, columns, 32}, ScalarType::Float16, false, false);
-    return codegen::to_cuda(
-               loops::lower(test::tensorized_matmul(graph, instruction, {{1, 1}, {2, 2}, 1}).schedule()))
+    return codegen::to_cuda(loops::lower(test::tensorized_matmul(graph, instruction, {{1, 1}, {2, 2}, 1}).schedule()))
         .source;
   };
   const std::string even = text(48, "mma_fp16"), odd = text(35, "mma_fp16"), staged = text(48, "wmma_fp16");
@@ -131,8 +127,7 @@ TEST_CASE("sums leave fragments of known layout from registers, two at a time wh
   CHECK(contains(staged, "staged[element]"));
 }
 
-TEST_CASE(
-    "wrong texts are found: matrices, registers and elements in another order, rows instead of columns") {
+TEST_CASE("wrong texts are found: matrices, registers and elements in another order, rows instead of columns") {
   struct Mutant {
     const char* instruction;
     const char *from, *to;
@@ -149,8 +144,7 @@ TEST_CASE(
            Mutant{"wmma_fp16", "wmma.mma.sync.aligned.row.row", "wmma.mma.sync.aligned.row.col"},
        }) {
     comparison.add_mutant(
-        graph,
-        loops::lower(test::tensorized_matmul(graph, mutant.instruction, {{1, 2}, {2, 1}, 1}).schedule()),
+        graph, loops::lower(test::tensorized_matmul(graph, mutant.instruction, {{1, 2}, {2, 1}, 1}).schedule()),
         mutant.from, mutant.to);
   }
   comparison.check_all_wrong();
@@ -171,8 +165,7 @@ TEST_CASE("random schedules of products, batches and convolutions of odd shapes 
     ScalarType type;
     std::size_t by_wmma_too;  // number of a workload
   };
-  for (const Case& c :
-       {Case{ScalarType::Float16, 0}, Case{ScalarType::BFloat16, 1}, Case{ScalarType::Int8, 2}}) {
+  for (const Case& c : {Case{ScalarType::Float16, 0}, Case{ScalarType::BFloat16, 1}, Case{ScalarType::Int8, 2}}) {
     for (std::size_t number = 0; number < 3; ++number) {
       const Graph graph = workload(number, c.type, rng);
       const Task task = program::make_task("product", graph, gpu_target("A100"));

@@ -28,8 +28,7 @@ using Graph = std::shared_ptr<const program::ComputeGraph>;
 
 constexpr unsigned sm_90 = 90;
 
-Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose_a = false,
-              bool transpose_b = false) {
+Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose_a = false, bool transpose_b = false) {
   return program::operators::matmul_graph({.m = m_n_k[0],
                                            .n = m_n_k[1],
                                            .k = m_n_k[2],
@@ -37,12 +36,10 @@ Graph product(std::array<std::int64_t, 3> m_n_k, ScalarType type, bool transpose
                                            .transpose_b = transpose_b,
                                            .type = type});
 }
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// A product of 64 x 16 and 16 x 64 numbers that owes nothing to the code generator. Matrices lie in the canonical layouts
-/// without swizzling of the PTX ISA, section 9.7.15.5.1.2.1.3, where eight numbers of 16 bits (T) are 16 bytes,
+/// A product of 64 x 16 and 16 x 64 numbers that owes nothing to the code generator. Matrices lie in the canonical
+/// layouts without swizzling of the PTX ISA, section 9.7.15.5.1.2.1.3, where eight numbers of 16 bits (T) are 16 bytes,
 ///
 ///   terms as neighbours   ((8,m),(T,2k)):((T,SBO),(1,LBO))
 ///   lines as neighbours   ((T,1,m),(8,k)):((1,T,SBO),(T,LBO)),
@@ -125,8 +122,7 @@ TEST_CASE("instructions are interpreted as the manuals have them: layouts, descr
   }
   std::vector<double> product(4096);
   for (std::size_t p = 0; p < product.size(); ++p) {
-    for (std::size_t k = 0; k < 16; ++k)
-      product[p] += arguments[0][p / 64 * 16 + k] * arguments[1][64 * k + p % 64];
+    for (std::size_t k = 0; k < 16; ++k) product[p] += arguments[0][p / 64 * 16 + k] * arguments[1][64 * k + p % 64];
   }
   for (const codegen::DeviceProgram& program : programs) {
     CAPTURE(program.name);
@@ -151,8 +147,7 @@ TEST_CASE("products of odd shapes by every instruction, stored by rows and by co
   };
   Comparison comparison(sm_90);
   for (const Instruction& i : {
-           Instruction{"wgmma_fp16_n64", ScalarType::Float16, "m64n64k16.f32.f16.f16 {%0",
-                       "%33, adds, 1, 1, "},
+           Instruction{"wgmma_fp16_n64", ScalarType::Float16, "m64n64k16.f32.f16.f16 {%0", "%33, adds, 1, 1, "},
            {"wgmma_fp16_n128", ScalarType::Float16, "m64n128k16.f32.f16.f16 {%0", "%65, adds, 1, 1, "},
            {"wgmma_fp16_n256", ScalarType::Float16, "m64n256k16.f32.f16.f16 {%0", "%129, adds, 1, 1, "},
            {"wgmma_bf16_n64", ScalarType::BFloat16, "m64n64k16.f32.bf16.bf16 {%0", "%33, adds, 1, 1, "},
@@ -243,16 +238,14 @@ TEST_CASE(
     CHECK(contains(source, shown));
     CHECK(source.find(shown) == source.rfind(shown));
   }
-  CHECK(contains(right.add(graph, nest(2, false)).source,
-                 "wait_for_products_but_1();\n    __syncthreads();\n"));
+  CHECK(contains(right.add(graph, nest(2, false)).source, "wait_for_products_but_1();\n    __syncthreads();\n"));
   right.check();
   const std::string but_one = "wgmma.wait_group.sync.aligned 1;";
   wrong.add_mutant(graph, nest(2, true), but_one, "wgmma.wait_group.sync.aligned 2;");
   wrong.add_mutant(graph, nest(2, false), but_one, "wgmma.wait_group.sync.aligned 2;");
   wrong.add_mutant(graph, nest(2, false), "but_1();\n    __syncthreads();", "but_1();");
   wrong.add_mutant(graph, nest(2, true), "  wait_for_products();\n", "\n");
-  wrong.add_mutant(graph, nest(3, true), "wgmma.wait_group.sync.aligned 0;",
-                   "wgmma.wait_group.sync.aligned 1;");
+  wrong.add_mutant(graph, nest(3, true), "wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 1;");
   wrong.check_all_wrong();
 }
 

@@ -45,18 +45,16 @@ loops::LoopNest read_nest(std::int64_t rows, std::int64_t width, std::vector<std
 }
 
 TEST_CASE("a transposed read touches a line an iteration") {
-  const auto block = read_block(read_nest(16, 32, {32, 16}, [](auto i, auto j) {
-    return std::vector<IndexExpr>{j, i};
-  }));
+  const auto block =
+      read_block(read_nest(16, 32, {32, 16}, [](auto i, auto j) { return std::vector<IndexExpr>{j, i}; }));
   CHECK(block[Stride] == logarithm(16));
   CHECK(block[Lines] == logarithm(512));
   CHECK(block[UniqueLines] == logarithm(32));  // all of it lies together
 }
 
 TEST_CASE("part of every row: lines of the region are those of short runs") {
-  const auto block = read_block(read_nest(16, 4, {16, 100}, [](auto i, auto j) {
-    return std::vector<IndexExpr>{i, j};
-  }));
+  const auto block =
+      read_block(read_nest(16, 4, {16, 100}, [](auto i, auto j) { return std::vector<IndexExpr>{i, j}; }));
   CHECK(block[UniqueBytes] == logarithm(256));
   CHECK(block[UniqueLines] == logarithm(256.0 / 16));
 }
@@ -64,8 +62,7 @@ TEST_CASE("part of every row: lines of the region are those of short runs") {
 TEST_CASE("several reads of a buffer join: a stencil") {
   program::ComputeGraph graph;
   const auto x = graph.input("X", {18});
-  graph.compute("out", {{"i", 16}},
-                [&](auto i) { return x(i[0]) + x(i[0] + IndexExpr(1)) + x(i[0] + IndexExpr(2)); });
+  graph.compute("out", {{"i", 16}}, [&](auto i) { return x(i[0]) + x(i[0] + IndexExpr(1)) + x(i[0] + IndexExpr(2)); });
   const auto block = read_block(test::plain_nest(graph));
   CHECK(block[UniqueBytes] == logarithm(18 * 4));
   CHECK(block[Bytes] == logarithm(16 * 4));
@@ -73,9 +70,8 @@ TEST_CASE("several reads of a buffer join: a stencil") {
 }
 
 TEST_CASE("a region is cut to its buffer") {
-  const auto block = read_block(read_nest(6, 8, {6, 4}, [](auto i, auto j) {
-    return std::vector<IndexExpr>{i, j - IndexExpr(2)};
-  }));
+  const auto block =
+      read_block(read_nest(6, 8, {6, 4}, [](auto i, auto j) { return std::vector<IndexExpr>{i, j - IndexExpr(2)}; }));
   CHECK(block[UniqueBytes] == logarithm(6 * 4 * 4));
 }
 
@@ -83,9 +79,8 @@ TEST_CASE("fused loops: contiguous when in order, strided when transposed") {
   const auto fused_nest = [](bool transposed) {
     program::ComputeGraph graph;
     const auto x = transposed ? graph.input("X", {16, 8}) : graph.input("X", {8, 16});
-    const auto out = graph.compute("out", {{"i", 8}, {"j", 16}}, [&](auto i) {
-      return (transposed ? x(i[1], i[0]) : x(i[0], i[1])) * 2.0;
-    });
+    const auto out = graph.compute("out", {{"i", 8}, {"j", 16}},
+                                   [&](auto i) { return (transposed ? x(i[1], i[0]) : x(i[0], i[1])) * 2.0; });
     NestBuilder built(graph);
     const loops::Var f = built.var("f", 128);
     const auto range = [](loops::Var) { return program::Range{0, 127}; };
@@ -114,16 +109,14 @@ TEST_CASE("a packed buffer is described as it lies in memory") {
   const loops::Var tile = built.var("jo", 4);
   const loops::Var lane = built.var("ji", 16);
   const loops::Var k = built.var("k", 8);
-  const std::vector<IndexExpr> at{IndexExpr::variable(tile) * 16 + IndexExpr::variable(lane),
-                                  IndexExpr::variable(k)};
+  const std::vector<IndexExpr> at{IndexExpr::variable(tile) * 16 + IndexExpr::variable(lane), IndexExpr::variable(k)};
   Body body{built.statement(Statement::Kind::Update, out.id, at)};
   Body lanes{NestBuilder::loop(k, LoopKind::Serial, std::move(body), true)};
   Body tiles{NestBuilder::loop(lane, LoopKind::Serial, std::move(lanes))};
   built.nest.body.push_back(NestBuilder::loop(tile, LoopKind::Serial, std::move(tiles)));
 
   CHECK(read_block(built.nest)[Stride] == logarithm(64));
-  built.nest.buffers[built.nest.buffer_of[b.id]].packing = {
-      {1, 16, 4}, {0, 1, 8}, {1, 1, 16}};  // [jo, k, ji]
+  built.nest.buffers[built.nest.buffer_of[b.id]].packing = {{1, 16, 4}, {0, 1, 8}, {1, 1, 16}};  // [jo, k, ji]
   const auto packed = read_block(built.nest);
   CHECK(packed[Stride] == logarithm(16));
   CHECK(packed[Lines] == logarithm(512));

@@ -31,15 +31,13 @@ struct Fixture {
     forms.for_each_range(form, [&](std::size_t l, Range range) { found[l] = range; });
     return found;
   }
-  static Range wide(Var) {
-    return {-1000, 1000};
-  }  // so that nothing is simplified before it reaches the forms
+  static Range wide(Var) { return {-1000, 1000}; }  // so that nothing is simplified before it reaches the forms
 };
 
 TEST_CASE("ranges widen from the innermost loop outwards") {
   Fixture f;
-  const auto form = f.over_loops(IndexExpr::variable(0) * 10 - IndexExpr::variable(1) * 2 +
-                                 IndexExpr::variable(2) + IndexExpr(7));
+  const auto form =
+      f.over_loops(IndexExpr::variable(0) * 10 - IndexExpr::variable(1) * 2 + IndexExpr::variable(2) + IndexExpr(7));
   CHECK(f.ranges(form) == std::vector<Range>{{1, 61}, {1, 11}, {7, 11}});
   CHECK(f.forms.step(form, 0) == 10.0);
   CHECK(f.forms.step(form, 1) == -2.0);

@@ -67,8 +67,8 @@ TEST_CASE("loads and positions in the order of evaluation") {
   const Expr second = program::load(1, ScalarType::Float32, {});
   const Expr position = program::index_value(program::IndexExpr::variable(0));
   OperationTable table;
-  const Operations& found = table.of(
-      with_body(program::select(position < program::index_value(program::IndexExpr(4)), first, second)));
+  const Operations& found =
+      table.of(with_body(program::select(position < program::index_value(program::IndexExpr(4)), first, second)));
   REQUIRE(found.loads.size() == 2);
   CHECK(found.loads[0]->tensor == 3);
   CHECK(found.loads[1]->tensor == 1);

@@ -83,12 +83,12 @@ TEST_CASE("what is not in core matrices") {
   const IndexExpr l = IndexExpr::variable(line), t = IndexExpr::variable(term);
   CHECK_FALSE(core_matrices(nest, l * 16 + t, line, term, 8));       // whole rows of 16 terms
   CHECK_FALSE(core_matrices(nest, l * 8 + t * 512, line, term, 8));  // terms apart
-  CHECK_FALSE(core_matrices(nest, quotient(nest, term, 8) * 516 + remainder(nest, term, 8) + l * 8, line,
-                            term, 8));  // parts begin between multiples of 16 bytes
-  CHECK_FALSE(core_matrices(nest, quotient(nest, term, 8) * 512 + remainder(nest, term, 8) + l * 16, line,
-                            term, 8));  // every other row
+  CHECK_FALSE(core_matrices(nest, quotient(nest, term, 8) * 516 + remainder(nest, term, 8) + l * 8, line, term,
+                            8));  // parts begin between multiples of 16 bytes
+  CHECK_FALSE(core_matrices(nest, quotient(nest, term, 8) * 512 + remainder(nest, term, 8) + l * 16, line, term,
+                            8));  // every other row
   // Lines in groups of 8 for a while, then elsewhere.
   CHECK_FALSE(core_matrices(
-      nest, quotient(nest, term, 8) * 1024 + remainder(nest, term, 8) + l * 8 + quotient(nest, line, 40) * 64,
-      line, term, 8));
+      nest, quotient(nest, term, 8) * 1024 + remainder(nest, term, 8) + l * 8 + quotient(nest, line, 40) * 64, line,
+      term, 8));
 }

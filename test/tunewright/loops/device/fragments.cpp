@@ -31,9 +31,8 @@ using program::ScalarType;
 using schedule::ScheduleBuilder;
 using schedule::Scope;
 
-std::shared_ptr<const program::ComputeGraph> product(std::int64_t m, std::int64_t n, std::int64_t k,
-                                                     ScalarType type, bool transpose_a = false,
-                                                     bool transpose_b = false) {
+std::shared_ptr<const program::ComputeGraph> product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type,
+                                                     bool transpose_a = false, bool transpose_b = false) {
   return program::operators::matmul_graph(
       {.m = m, .n = n, .k = k, .transpose_a = transpose_a, .transpose_b = transpose_b, .type = type});
 }
@@ -93,23 +92,22 @@ TEST_CASE("descriptors as PTX has them: 16 x 16 x 16, of bytes by mma 32 terms, 
     CHECK(intrinsic->k == known.terms);
     CHECK(intrinsic->unit == known.unit);
     CHECK(intrinsic->accumulator == Scope::Accumulator);
-    const LoopNest nest = loops::lower(
-        test::tensorized_matmul(product(64, 64, 64,
-                                        known.unit == TensorUnit::TensorCoreInt8   ? ScalarType::Int8
-                                        : known.unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16
-                                                                                   : ScalarType::Float16),
-                                known.name, {})
-            .schedule());
+    const LoopNest nest =
+        loops::lower(test::tensorized_matmul(product(64, 64, 64,
+                                                     known.unit == TensorUnit::TensorCoreInt8   ? ScalarType::Int8
+                                                     : known.unit == TensorUnit::TensorCoreBf16 ? ScalarType::BFloat16
+                                                                                                : ScalarType::Float16),
+                                             known.name, {})
+                         .schedule());
     CHECK(loops::exceeded_limit(nest, gpu_target(known.first)).empty());
-    CHECK(loops::exceeded_limit(nest, gpu_target(known.last_without)) ==
-          "tensor instruction the device lacks");
+    CHECK(loops::exceeded_limit(nest, gpu_target(known.last_without)) == "tensor instruction the device lacks");
   }
   CHECK(!gpu_target("GTX 1650").has(TensorUnit::TensorCoreFp16));  // 7.5, but without the units
 }
 
 TEST_CASE("warps do what touches fragments, once, and each fragment is 256 elements of one buffer") {
-  const LoopNest nest = device(
-      test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), "wmma_fp16", {{2, 1}, {1, 2}, 2}));
+  const LoopNest nest =
+      device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), "wmma_fp16", {{2, 1}, {1, 2}, 2}));
   using Kind = loops::Statement::Kind;
   CHECK(marked(nest) == std::vector<Kind>{Kind::Initialise, Kind::Update, Kind::Assign});
   const loops::DeviceKernel kernel = loops::device_kernels(nest).at(0);
@@ -122,13 +120,11 @@ TEST_CASE("warps do what touches fragments, once, and each fragment is 256 eleme
 }
 
 TEST_CASE("products of odd shapes, stored by rows and by columns, compute what plain loops do") {
-  for (const auto& [a, b] :
-       std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
+  for (const auto& [a, b] : std::vector<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
     const auto graph = product(40, 35, 37, ScalarType::Float16, a, b);
     const auto expected = outputs(loops::lower(schedule::Schedule{graph, {}}), plain);
-    for (const test::WarpTiles& tiles :
-         {test::WarpTiles{{1, 1}, {1, 1}, 1}, test::WarpTiles{{2, 1}, {1, 2}, 2},
-          test::WarpTiles{{1, 3}, {3, 1}, 3}, test::WarpTiles{{2, 2}, {2, 2}, 2}}) {
+    for (const test::WarpTiles& tiles : {test::WarpTiles{{1, 1}, {1, 1}, 1}, test::WarpTiles{{2, 1}, {1, 2}, 2},
+                                         test::WarpTiles{{1, 3}, {3, 1}, 3}, test::WarpTiles{{2, 2}, {2, 2}, 2}}) {
       CHECK(outputs(device(test::tensorized_matmul(graph, "wmma_fp16", tiles)), simt) == expected);
     }
   }
@@ -205,8 +201,8 @@ TEST_CASE("descriptors of warp groups: 64 rows, 32 bytes of terms, for compute c
 }
 
 TEST_CASE("warp groups hold fragments, and operands lie in matrices of 8 x 16 bytes") {
-  const LoopNest nest = device(test::tensorized_matmul(product(128, 128, 64, ScalarType::Float16),
-                                                       "wgmma_fp16_n64", {{2, 1}, {1, 2}, 2, 8}));
+  const LoopNest nest = device(
+      test::tensorized_matmul(product(128, 128, 64, ScalarType::Float16), "wgmma_fp16_n64", {{2, 1}, {1, 2}, 2, 8}));
   const loops::DeviceKernel kernel = loops::device_kernels(nest).at(0);
   CHECK(kernel.block == std::array<std::int64_t, 3>{128, 2, 1});
   CHECK(kernel.staging_bytes == 0);
@@ -259,8 +255,7 @@ TEST_CASE("a missing barrier is found, also within one warp; who read or wrote i
         Missing{"wgmma_fp16_n64", 0, "writes element 0 of 'A.shared' which warp group 0 has read"},
         Missing{"wgmma_fp16_n64", 1, "reads element 0 of 'B.shared' which thread 0 has written"}}) {
     CAPTURE(missing.message);
-    LoopNest nest =
-        device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), missing.instruction, {}));
+    LoopNest nest = device(test::tensorized_matmul(product(64, 64, 64, ScalarType::Float16), missing.instruction, {}));
     CHECK_NOTHROW((void)outputs(nest, simt));
     int before = missing.barrier;
     const std::function<void(loops::Body&)> drop = [&](loops::Body& body) {
@@ -272,15 +267,13 @@ TEST_CASE("a missing barrier is found, also within one warp; who read or wrote i
       });
     };
     drop(nest.body);
-    CHECK_THROWS_WITH_AS((void)outputs(nest, simt), doctest::Contains(missing.message),
-                         loops::InterpretError);
+    CHECK_THROWS_WITH_AS((void)outputs(nest, simt), doctest::Contains(missing.message), loops::InterpretError);
   }
 }
 
 TEST_CASE("limits count what a thread holds of fragments, and what they are taken out through") {
   const loops::LoopNest nest = loops::lower(
-      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "wmma_fp16", {{2, 2}, {2, 2}, 1})
-          .schedule());
+      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "wmma_fp16", {{2, 2}, {2, 2}, 1}).schedule());
   const auto exceeded = [&](auto member, std::int64_t limit) {
     loops::GpuLimits limits;
     limits.*member = limit;
@@ -296,17 +289,14 @@ TEST_CASE("limits count what a thread holds of fragments, and what they are take
   loops::GpuLimits limits;
   limits.max_shared_bytes = shared - 4 * 1024;
   const loops::LoopNest known = loops::lower(
-      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "mma_fp16", {{2, 2}, {2, 2}, 1})
-          .schedule());
+      test::tensorized_matmul(product(256, 256, 64, ScalarType::Float16), "mma_fp16", {{2, 2}, {2, 2}, 1}).schedule());
   CHECK(loops::exceeded_limit(known, limits).empty());
   CHECK(loops::device_kernels(loops::to_device(known)).at(0).staging_bytes == 0);
 }
 
 TEST_CASE("bad input") {
   const auto graph = product(32, 32, 32, ScalarType::Float16);
-  const auto contains = [](const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
-  };
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
   // Rows that the device cannot load, since they begin anywhere.
   CHECK(contains(refusal(test::tensorized_matmul(graph, "mma_fp16", {{1, 1}, {1, 1}, 1, 3})),
                  "'A.shared', whose fragments and their rows do not begin at every 8th element"));
@@ -324,8 +314,7 @@ TEST_CASE("bad input") {
                        loops::DeviceFormError);
   // What warp groups read has rows and terms last, terms of bytes as neighbours.
   const auto arranged = [&](ScalarType type, const char* instruction) {
-    schedule::Schedule swapped =
-        test::tensorized_matmul(product(64, 64, 64, type), instruction, {}).schedule();
+    schedule::Schedule swapped = test::tensorized_matmul(product(64, 64, 64, type), instruction, {}).schedule();
     for (schedule::Step& step : swapped.steps) {
       if (auto* arrange = std::get_if<schedule::Arrange>(&step)) arrange->orders = {{0, 1}};
     }
@@ -351,8 +340,7 @@ TEST_CASE("bad input") {
   const LoopNest mixed = changed([](LoopNest&, loops::Loop& loop) {
     if (loop.kind == loops::LoopKind::Vectorized) loop.intrinsic = schedule::find_intrinsic("wgmma_fp16_n64");
   });
-  CHECK_THROWS_WITH_AS((void)loops::to_device(mixed),
-                       doctest::Contains("has instructions of warps and of warp groups"),
+  CHECK_THROWS_WITH_AS((void)loops::to_device(mixed), doctest::Contains("has instructions of warps and of warp groups"),
                        loops::DeviceFormError);
   const LoopNest wide = changed([](LoopNest& nest, loops::Loop& loop) {
     if (loop.kind == loops::LoopKind::ThreadX) nest.variables[loop.var].extent = 64;
@@ -380,8 +368,7 @@ TEST_CASE("bad input") {
   loops::device::visit_nodes<loops::Statement>(apart.body, [](loops::Statement& s) {
     if (s.kind == loops::Statement::Kind::Update) s.axis_values[2] = 2 * s.axis_values[2];  // terms
   });
-  CHECK_THROWS_WITH_AS((void)marked(apart),
-                       doctest::Contains("'A.shared', whose rows and columns are both apart"),
+  CHECK_THROWS_WITH_AS((void)marked(apart), doctest::Contains("'A.shared', whose rows and columns are both apart"),
                        loops::DeviceFormError);
   // A loop that is marked but combines its products otherwise.
   LoopNest largest = device(test::tensorized_matmul(graph, "wmma_fp16", {}));

@@ -110,9 +110,8 @@ TEST_CASE("the loops of a reduction run as one, with padding in the copy") {
       {.batch = 1, .height = 5, .width = 6, .in_channels = 3, .out_channels = 5, .kernel = 3, .padding = 1});
   for (const Pipelining how : {Pipelining{2, false}, {2, true}, {3, true}}) {
     // Kernel rows, kernel columns, channels; the copies are computed in the innermost loop of the three.
-    ScheduleBuilder s =
-        test::tiled_on_gpu(graph, "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
-                           {{1, 1}, {1, 1}, {1, 2}}, {});
+    ScheduleBuilder s = test::tiled_on_gpu(graph, "conv2d", {{1, 1, 1, 1}, {1, 2, 1, 1}, {2, 1, 1, 3}, {1, 4, 1, 1}},
+                                           {{1, 1}, {1, 1}, {1, 2}}, {});
     const schedule::TensorId tiled = s.stage("conv2d.local");
     const schedule::IterId innermost = s.loops(tiled)[14];
     REQUIRE(schedule::iterator_name(s.state().stages[tiled], innermost).find(".0") != std::string::npos);
@@ -129,22 +128,19 @@ TEST_CASE("the loops of a reduction run as one, with padding in the copy") {
     CHECK(loops::to_string(nest).find("@") != std::string::npos);
     std::int64_t longest = 0;
     loops::device::visit_nodes<loops::Loop>(nest.body, [&](const loops::Loop& loop) {
-      if (loop.reduction && count<Barrier>(loop.body) > 0)
-        longest = std::max(longest, nest.variables[loop.var].extent);
+      if (loop.reduction && count<Barrier>(loop.body) > 0) longest = std::max(longest, nest.variables[loop.var].extent);
     });
     CHECK(longest == 18);  // 3 * 3 * 2
   }
 }
 
 TEST_CASE("a loop inside one that fetches ahead may do so itself") {
-  for (const auto& [outer, inner] : std::vector<std::pair<Pipelining, Pipelining>>{{{2, false}, {2, false}},
-                                                                                   {{3, true}, {2, true}},
-                                                                                   {{2, true}, {3, true}},
-                                                                                   {{3, true}, {2, false}}}) {
+  for (const auto& [outer, inner] : std::vector<std::pair<Pipelining, Pipelining>>{
+           {{2, false}, {2, false}}, {{3, true}, {2, true}}, {{2, true}, {3, true}}, {{3, true}, {2, false}}}) {
     for (const std::int64_t k : {9, 17, 30}) {  // from two tiles on
       CAPTURE(k);
-      ScheduleBuilder s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 13, .n = 11, .k = k}),
-                                             "matmul", {{2, 4, 1, 2}, {1, 4, 1, 2}}, {{4, 2}}, {"A"}, 2);
+      ScheduleBuilder s = test::tiled_on_gpu(program::operators::matmul_graph({.m = 13, .n = 11, .k = k}), "matmul",
+                                             {{2, 4, 1, 2}, {1, 4, 1, 2}}, {{4, 2}}, {"A"}, 2);
       const schedule::TensorId tiled = s.stage("matmul.local");
       const schedule::IterId k_0 = s.loops(tiled)[6], k_1 = s.loops(tiled)[7];
       const schedule::TensorId copy = s.cache_read(s.stage("B"), tiled, schedule::Scope::Shared);
@@ -156,8 +152,7 @@ TEST_CASE("a loop inside one that fetches ahead may do so itself") {
       check(s);
       // One wait in each loop that copies asynchronously, and registers where threads copy.
       const LoopNest nest = device(s);
-      CHECK(count<WaitForCopies>(nest.body) ==
-            (outer.asynchronous ? 1U : 0U) + (inner.asynchronous ? 1U : 0U));
+      CHECK(count<WaitForCopies>(nest.body) == (outer.asynchronous ? 1U : 0U) + (inner.asynchronous ? 1U : 0U));
       if (!inner.asynchronous) CHECK(loops::to_string(nest).find("B.shared.next") != std::string::npos);
     }
   }
@@ -173,8 +168,8 @@ TEST_CASE("one barrier an iteration, and a wait that leaves what is fetched furt
   CHECK(count<Barrier>(thrice.body) == 1);
   CHECK(count<CommitCopies>(thrice.body) == 2);  // ahead of the loop and in it
   std::vector<std::uint32_t> under_way;
-  loops::device::visit_nodes<WaitForCopies>(
-      thrice.body, [&](const WaitForCopies& wait) { under_way.push_back(wait.under_way); });
+  loops::device::visit_nodes<WaitForCopies>(thrice.body,
+                                            [&](const WaitForCopies& wait) { under_way.push_back(wait.under_way); });
   CHECK(under_way == std::vector<std::uint32_t>{1});
   // Through registers: as many loads as stores, the latter after what is computed.
   const std::string text = loops::to_string(twice);
@@ -254,8 +249,7 @@ TEST_CASE("a missing wait or barrier is found") {
   };
   for (const std::uint32_t depth : {2U, 3U}) {
     const LoopNest nest = device(matmul(30, {depth, true}));
-    CHECK(fault_without(nest, drop<WaitForCopies>).find("is copying; wait for its copies first") !=
-          std::string::npos);
+    CHECK(fault_without(nest, drop<WaitForCopies>).find("is copying; wait for its copies first") != std::string::npos);
     // Thread 0 comes first and finds what others have not copied yet.
     CHECK(fault_without(nest, drop<Barrier>).find("before it is written") != std::string::npos);
     // Waiting for one group less than it takes.
@@ -267,8 +261,7 @@ TEST_CASE("a missing wait or barrier is found") {
     // Copies that belong to no group are never waited for.
     CHECK(fault_without(nest, drop<CommitCopies>).find("is copying") != std::string::npos);
   }
-  CHECK(fault_without(device(matmul(30, {2, false})), drop<Barrier>).find("before it is written") !=
-        std::string::npos);
+  CHECK(fault_without(device(matmul(30, {2, false})), drop<Barrier>).find("before it is written") != std::string::npos);
 }
 
 TEST_CASE("an asynchronous copy is there for its own thread after the wait, for others after a barrier too") {
@@ -315,10 +308,9 @@ TEST_CASE("loops that cannot run ahead are refused") {
   const schedule::IterId inner = factored.split(2, 2, {4})[1];
   factored.pipeline(2, inner, {2, false});
   factored.rfactor(2, inner);  // and the stage has fewer iterators
-  CHECK_THROWS_WITH_AS(
-      (void)loops::lower(factored.schedule()),
-      doctest::Contains("cannot run ahead in iterator 4 of stage 'matmul', which is no serial loop"),
-      schedule::ScheduleError);
+  CHECK_THROWS_WITH_AS((void)loops::lower(factored.schedule()),
+                       doctest::Contains("cannot run ahead in iterator 4 of stage 'matmul', which is no serial loop"),
+                       schedule::ScheduleError);
 
   LoopNest nest = loops::lower(matmul(30, {2, false}).schedule());
   loops::device::visit_nodes<loops::Loop>(nest.body, [](loops::Loop& loop) {

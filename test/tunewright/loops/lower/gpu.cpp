@@ -21,10 +21,10 @@ using schedule::ScheduleBuilder;
 using schedule::Scope;
 using Shape = std::vector<std::int64_t>;
 
-ScheduleBuilder tiled(std::int64_t m, std::int64_t n, std::int64_t k, const test::Tile& rows,
-                      const test::Tile& columns, const test::Tile& reduction, std::int64_t vector = 1) {
-  return test::tiled_on_gpu(program::operators::matmul_graph({.m = m, .n = n, .k = k}), "matmul",
-                            {rows, columns}, {reduction}, {"A", "B"}, vector);
+ScheduleBuilder tiled(std::int64_t m, std::int64_t n, std::int64_t k, const test::Tile& rows, const test::Tile& columns,
+                      const test::Tile& reduction, std::int64_t vector = 1) {
+  return test::tiled_on_gpu(program::operators::matmul_graph({.m = m, .n = n, .k = k}), "matmul", {rows, columns},
+                            {reduction}, {"A", "B"}, vector);
 }
 
 const loops::Buffer& buffer(const LoopNest& nest, const std::string& name) {
@@ -44,8 +44,7 @@ void bound_paths(const loops::Body& body, const std::string& around, std::vector
       if (bound) paths.push_back(here += " " + std::string(loops::name(loop->kind)));
       bound_paths(loop->body, here, paths);
     }
-    if (const auto* branch = std::get_if<loops::Branch>(&node.content))
-      bound_paths(branch->then, around, paths);
+    if (const auto* branch = std::get_if<loops::Branch>(&node.content)) bound_paths(branch->then, around, paths);
   }
 }
 std::vector<std::string> bound_paths(const LoopNest& nest) {
@@ -57,8 +56,7 @@ std::vector<std::string> bound_paths(const LoopNest& nest) {
 TEST_CASE("a copy for all threads runs on the threads around it") {
   // Rows: 4 blocks x 2 virtual threads x 4 threads x 2; columns: 4 blocks x 4 threads x 4; 4 steps of k = 8.
   const LoopNest nest = loops::lower(tiled(64, 64, 32, {2, 4, 1, 2}, {1, 4, 2, 2}, {2, 4}, 2).schedule());
-  CHECK(bound_paths(nest) ==
-        std::vector<std::string>{" block_x", " block_x vthread", " block_x vthread thread_x"});
+  CHECK(bound_paths(nest) == std::vector<std::string>{" block_x", " block_x vthread", " block_x vthread thread_x"});
   // A block computes 16 x 16 and reads 16 x 8 of A at a time, 128 elements: 4 rounds of 16 threads with 2 each.
   CHECK(buffer(nest, "A.shared").shape == Shape{16, 8});
   CHECK(buffer(nest, "B.shared").shape == Shape{8, 16});
@@ -82,8 +80,7 @@ TEST_CASE("threads without work in a small copy are idle") {
 TEST_CASE("a copy of one element is one thread's") {
   const LoopNest nest = loops::lower(tiled(4, 8, 3, {1, 1, 1, 1}, {1, 4, 1, 1}, {1, 1}).schedule());
   CHECK(buffer(nest, "A.shared").shape == Shape{1, 1});
-  CHECK(loops::to_string(nest).find("        if i.2@j.2 < 1:\n          A.shared[0, 0] = A[") !=
-        std::string::npos);
+  CHECK(loops::to_string(nest).find("        if i.2@j.2 < 1:\n          A.shared[0, 0] = A[") != std::string::npos);
 }
 
 TEST_CASE("all threads fill shared memory where some lie beyond the tensor") {

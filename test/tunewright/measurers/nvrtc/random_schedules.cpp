@@ -28,8 +28,7 @@ struct Tally {
   std::size_t right = 0, too_large = 0, wrong = 0;
   std::map<std::string, std::size_t> by_instruction;  ///< of the right ones
 
-  void count(const Task& task, const std::vector<schedule::Schedule>& schedules,
-             const std::vector<Outcome>& outcomes) {
+  void count(const Task& task, const std::vector<schedule::Schedule>& schedules, const std::vector<Outcome>& outcomes) {
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
       std::string instruction = "no tensor instruction";
       for (const schedule::Step& step : schedules[i].steps) {
@@ -52,8 +51,8 @@ struct Tally {
   }
 };
 
-std::vector<schedule::Schedule> drawn(const spaces::MultiLevelTiling& space, const Task& task,
-                                      std::size_t count, Rng& rng) {
+std::vector<schedule::Schedule> drawn(const spaces::MultiLevelTiling& space, const Task& task, std::size_t count,
+                                      Rng& rng) {
   std::vector<schedule::Schedule> schedules;
   for (std::size_t draw = 0; draw < 4 * count && schedules.size() < count; ++draw) {
     if (auto schedule = space.sample(task, rng)) schedules.push_back(std::move(*schedule));
@@ -61,8 +60,7 @@ std::vector<schedule::Schedule> drawn(const spaces::MultiLevelTiling& space, con
   return schedules;
 }
 
-void measure(measurers::Nvrtc& gpu, const Task& task, const std::vector<schedule::Schedule>& schedules,
-             Tally& tally) {
+void measure(measurers::Nvrtc& gpu, const Task& task, const std::vector<schedule::Schedule>& schedules, Tally& tally) {
   std::vector<loops::LoopNest> nests;
   for (const schedule::Schedule& each : schedules) nests.push_back(loops::lower(each));
   tally.count(task, schedules, gpu.measure(task, nests));
@@ -110,25 +108,20 @@ TEST_SUITE("gpu") {
     const spaces::MultiLevelTiling space;
     const Target target = gpu.target();
     Tally tally;
-    for (const ScalarType type :
-         {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}) {
+    for (const ScalarType type : {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8}) {
       for (const bool transposed : {false, true}) {
         for (const auto& [m, n, k] : {std::array{256, 256, 128}, std::array{200, 264, 72}}) {
-          const Task task = program::make_task("product of " + std::string(program::name(type)),
-                                               program::operators::matmul_graph({.m = m,
-                                                                                 .n = n,
-                                                                                 .k = k,
-                                                                                 .transpose_a = transposed,
-                                                                                 .transpose_b = transposed,
-                                                                                 .type = type}),
-                                               target);
+          const Task task = program::make_task(
+              "product of " + std::string(program::name(type)),
+              program::operators::matmul_graph(
+                  {.m = m, .n = n, .k = k, .transpose_a = transposed, .transpose_b = transposed, .type = type}),
+              target);
           Rng rng(1);
           measure(gpu, task, drawn(space, task, 24, rng), tally);
         }
       }
     }
-    for (const auto& [instruction, count] : tally.by_instruction)
-      MESSAGE(instruction << ": " << count << " right");
+    for (const auto& [instruction, count] : tally.by_instruction) MESSAGE(instruction << ": " << count << " right");
     MESSAGE(tally.too_large << " too large, " << tally.wrong << " wrong");
     CHECK(tally.wrong == 0);
     CHECK(tally.by_instruction.size() > (target.tensor_units == 0 ? 0U : 1U));

@@ -13,9 +13,8 @@ using namespace tunewright::measurers::sandbox;
 namespace {
 
 std::size_t registered() {
-  return static_cast<std::size_t>(
-      std::count_if(guarded_regions().begin(), guarded_regions().end(),
-                    [](const GuardedRegion& region) { return region.reserve_begin != 0; }));
+  return static_cast<std::size_t>(std::count_if(guarded_regions().begin(), guarded_regions().end(),
+                                                [](const GuardedRegion& region) { return region.reserve_begin != 0; }));
 }
 
 }  // namespace
@@ -57,8 +56,7 @@ TEST_CASE("addresses are known while a buffer lives, also when it moves") {
     many.push_back(std::move(moved));
     CHECK(registered() == before + 1);
     CHECK(std::any_of(guarded_regions().begin(), guarded_regions().end(), [&](const GuardedRegion& region) {
-      return region.covers(address + 4096) && region.data_begin == address &&
-             std::string_view(region.name) == "name";
+      return region.covers(address + 4096) && region.data_begin == address && std::string_view(region.name) == "name";
     }));
   }
   CHECK(registered() == before);

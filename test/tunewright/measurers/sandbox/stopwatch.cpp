@@ -36,8 +36,7 @@ TEST_CASE("a repeat lasts as long as asked for, even when the estimate was far o
   protocol.repeats_min = protocol.repeats_max = 3;
   protocol.budget_seconds = 10;
   for (const double estimate : {20e-6, 50e-6, 1.0}) {
-    const Series series = one_series(
-        protocol, 0, estimate, [] { wait_us(50); }, [] {});
+    const Series series = one_series(protocol, 0, estimate, [] { wait_us(50); }, [] {});
     CHECK(series.repeats.size() == 3);
     CHECK(series.calls * series.repeats[0] >= 0.79e-3);
     for (const double seconds : series.repeats) CHECK(seconds >= 49e-6);
@@ -52,8 +51,7 @@ TEST_CASE("a noisy series is taken again, once") {
   protocol.repeats_max = 4;
   protocol.wanted_spread = protocol.noisy_spread = 0;  // never satisfied
   int calls = 0;
-  const Series series = time_kernel(
-      protocol, 0, 1e-6, [&] { wait_us(10 * (1 + ++calls % 3)); }, [] {});
+  const Series series = time_kernel(protocol, 0, 1e-6, [&] { wait_us(10 * (1 + ++calls % 3)); }, [] {});
   CHECK(calls == 8);
   CHECK(series.repeats.size() == 4);
   CHECK(series.stopped == StopReason::Budget);
@@ -92,8 +90,7 @@ TEST_CASE("a kernel that is hopelessly slow is called no second time") {
   CHECK(calls > 0);
 }
 
-TEST_CASE(
-    "repeats that other programs disturb do not make a kernel far slower, as many as are asked for do") {
+TEST_CASE("repeats that other programs disturb do not make a kernel far slower, as many as are asked for do") {
   struct Disturbed {
     int disturbed = 0;     ///< repeats
     double longer = 8e-3;  ///< seconds a call
@@ -112,7 +109,7 @@ TEST_CASE(
   CHECK(timed(3, 8e-3).stopped == StopReason::FarSlower);
   CHECK(timed(100, 8e-3).repeats.size() == 3);
   CHECK(timed(100, 3e-3).stopped == StopReason::Precise);  // slower, not far slower
-  CHECK(timed(100, 60e-3).repeats.size() == 1);  // two calls of 60 ms are more than a third of 150 ms
+  CHECK(timed(100, 60e-3).repeats.size() == 1);            // two calls of 60 ms are more than a third of 150 ms
   CHECK(timed(1, 60e-3).stopped == StopReason::FarSlower);
   // Where fewer than three repeats are asked for, so many decide.
   CHECK(timed(2, 8e-3, {.repeats_min = 2}).stopped == StopReason::FarSlower);

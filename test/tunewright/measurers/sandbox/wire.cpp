@@ -45,8 +45,7 @@ TEST_CASE("records arrive with their descriptor, late or never") {
   CHECK(std::string(mapping.bytes().begin(), mapping.bytes().end()) == text);
 
   const auto start = std::chrono::steady_clock::now();
-  CHECK(receive_record(theirs.get(), record, nullptr, std::chrono::duration<double>(0.02)) ==
-        Received::TimedOut);
+  CHECK(receive_record(theirs.get(), record, nullptr, std::chrono::duration<double>(0.02)) == Received::TimedOut);
   CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(20));
 
   CHECK(send_record(ours.get(), char{1}));  // another size than is waited for

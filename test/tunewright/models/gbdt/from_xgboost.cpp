@@ -12,8 +12,7 @@ using data::XgboostEnsemble;
 
 TEST_CASE("trees of XGBoost, by hand") {
   // x1 < 0.5 ? 1 : 10, and -1; base 0.25. A program's score is the sum over its rows.
-  XgboostEnsemble model{
-      .columns = 2, .base_margin = 0.25F, .trees = {{{0.5F, 1, 1, 2, false}, {1}, {10}}, {{-1}}}};
+  XgboostEnsemble model{.columns = 2, .base_margin = 0.25F, .trees = {{{0.5F, 1, 1, 2, false}, {1}, {10}}, {{-1}}}};
   const models::gbdt::Ensemble trees = models::gbdt::from_xgboost(model);
   FeatureBatch x(2);
   x.append_program(std::vector<float>{9, 0.25F});
@@ -32,8 +31,8 @@ TEST_CASE("trees of XGBoost, by hand") {
     deep.trees[0].push_back({0, 0, 0, 0, false});
   }
   deep.trees[0].push_back({0, 0, 0, 0, false});
-  CHECK_THROWS_WITH_AS((void)models::gbdt::from_xgboost(deep),
-                       "models::gbdt::from_xgboost: tree 0 is deeper than 15", std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)models::gbdt::from_xgboost(deep), "models::gbdt::from_xgboost: tree 0 is deeper than 15",
+                       std::invalid_argument);
   CHECK_THROWS_AS((void)models::gbdt::from_xgboost(XgboostEnsemble{.columns = 70000, .trees = {{{1}}}}),
                   std::invalid_argument);
 }

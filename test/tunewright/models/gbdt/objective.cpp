@@ -15,9 +15,9 @@ using models::gbdt::Slope;
 
 namespace {
 
-std::vector<Slope> slopes_of(const ObjectiveRules& rules, const std::vector<float>& score,
-                             const std::vector<float>& y, const std::vector<std::uint32_t>& group = {},
-                             std::uint64_t seed = 1, unsigned threads = 1) {
+std::vector<Slope> slopes_of(const ObjectiveRules& rules, const std::vector<float>& score, const std::vector<float>& y,
+                             const std::vector<std::uint32_t>& group = {}, std::uint64_t seed = 1,
+                             unsigned threads = 1) {
   std::vector<Slope> out(y.size(), Slope{99, 99});
   ThreadTeam team(threads);
   models::gbdt::slopes(rules, score, y, RankingGroups::of(y.size(), group), Rng(seed), team, out);

@@ -26,8 +26,7 @@ struct OneColumn {
 
   explicit OneColumn(const std::vector<Slope>& slopes) {
     FeatureBatch x(1);
-    for (std::size_t i = 0; i < slopes.size(); ++i)
-      x.append_program(std::vector<float>{static_cast<float>(i + 1)});
+    for (std::size_t i = 0; i < slopes.size(); ++i) x.append_program(std::vector<float>{static_cast<float>(i + 1)});
     ThreadTeam team(1);
     data = bin_rows(x, 256, team);
     packed.resize(slopes.size());

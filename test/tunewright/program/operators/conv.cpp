@@ -37,8 +37,7 @@ double convolved(const Case& c, const X& x, const W& weight, std::int64_t n, std
       const std::int64_t y = h * c.sh + i * c.dh - c.ph;
       const std::int64_t z = w * c.sw + j * c.dw - c.pw;
       if (y < 0 || z < 0 || y >= c.h || z >= c.w) continue;
-      for (std::int64_t k = 0; k < ci_group; ++k)
-        sum += double{x(n, y, z, first + k)} * double{weight(i, j, k, co)};
+      for (std::int64_t k = 0; k < ci_group; ++k) sum += double{x(n, y, z, first + k)} * double{weight(i, j, k, co)};
     }
   }
   return sum;
@@ -49,8 +48,8 @@ void check_conv2d(const Case& c) {
   CAPTURE(c.groups);
   const bool last = c.layout == Layout::ChannelsLast;
   ComputeGraph g;
-  const Tensor x = g.input("x", last ? std::vector<std::int64_t>{c.n, c.h, c.w, c.ci}
-                                     : std::vector<std::int64_t>{c.n, c.ci, c.h, c.w});
+  const Tensor x = g.input(
+      "x", last ? std::vector<std::int64_t>{c.n, c.h, c.w, c.ci} : std::vector<std::int64_t>{c.n, c.ci, c.h, c.w});
   const Tensor weight = g.constant("w", last ? std::vector<std::int64_t>{c.kh, c.kw, c.ci / c.groups, c.co}
                                              : std::vector<std::int64_t>{c.co, c.ci / c.groups, c.kh, c.kw});
   const Tensor y = op::conv2d(g, x, weight,
@@ -74,8 +73,8 @@ void check_conv2d(const Case& c) {
         for (std::int64_t co = 0; co < c.co; ++co) {
           const double expected = convolved(
               c, [&](auto b, auto i, auto j, auto k) { return last ? in(b, i, j, k) : in(b, k, i, j); },
-              [&](auto i, auto j, auto k, auto o) { return last ? kernel(i, j, k, o) : kernel(o, k, i, j); },
-              n, h, w, co);
+              [&](auto i, auto j, auto k, auto o) { return last ? kernel(i, j, k, o) : kernel(o, k, i, j); }, n, h, w,
+              co);
           worst = std::max(worst, std::abs(expected - double{last ? out(n, h, w, co) : out(n, co, h, w)}));
         }
       }
@@ -155,16 +154,14 @@ TEST_CASE("transposed conv2d scatters scaled kernels") {
     const int stride = 2;
     const int padding = 1;
     ComputeGraph g;
-    const Tensor x =
-        g.input("x", last ? std::vector<std::int64_t>{1, 3, 4, 2} : std::vector<std::int64_t>{1, 2, 3, 4});
+    const Tensor x = g.input("x", last ? std::vector<std::int64_t>{1, 3, 4, 2} : std::vector<std::int64_t>{1, 2, 3, 4});
     const Tensor weight =
         g.constant("w", last ? std::vector<std::int64_t>{3, 3, 2, 5} : std::vector<std::int64_t>{2, 5, 3, 3});
     const Tensor y = op::transposed_conv2d(
         g, x, weight, {.stride = stride, .padding = padding, .output_padding = {1, 0}, .layout = layout});
     const int oh = 2 * stride - 2 * padding + 3 + 1;
     const int ow = 3 * stride - 2 * padding + 3;
-    CHECK(y.shape ==
-          (last ? std::vector<std::int64_t>{1, oh, ow, 5} : std::vector<std::int64_t>{1, 5, oh, ow}));
+    CHECK(y.shape == (last ? std::vector<std::int64_t>{1, oh, ow, 5} : std::vector<std::int64_t>{1, 5, oh, ow}));
     const Evaluated e(g);
     std::vector<double> expected(static_cast<std::size_t>(oh * ow * 5), 0.0);
     for (int h = 0; h < 3; ++h)
@@ -186,8 +183,7 @@ TEST_CASE("transposed conv2d scatters scaled kernels") {
       for (int b = 0; b < ow; ++b)
         for (int co = 0; co < 5; ++co) {
           const float actual = last ? e[y](0, a, b, co) : e[y](0, co, a, b);
-          worst = std::max(
-              worst, std::abs(double{actual} - expected[static_cast<std::size_t>((a * ow + b) * 5 + co)]));
+          worst = std::max(worst, std::abs(double{actual} - expected[static_cast<std::size_t>((a * ow + b) * 5 + co)]));
         }
     CHECK(worst < 1e-6);
   }
@@ -196,24 +192,19 @@ TEST_CASE("transposed conv2d scatters scaled kernels") {
 TEST_CASE("convolutions that do not fit are refused") {
   ComputeGraph g;
   const Tensor x = g.input("x", {1, 4, 4, 6});
-  const auto weight = [&](std::int64_t k, std::int64_t ci, std::int64_t co) {
-    return g.constant("w", {k, k, ci, co});
-  };
+  const auto weight = [&](std::int64_t k, std::int64_t ci, std::int64_t co) { return g.constant("w", {k, k, ci, co}); };
   CHECK_REFUSES("input channels of weight is 5 but must be 6", op::conv2d(g, x, weight(3, 5, 8)));
   CHECK_REFUSES("4 groups do not divide 6 input", op::conv2d(g, x, weight(3, 6, 8), {.groups = 4}));
   CHECK_REFUSES("groups is 0; give at least 1", op::conv2d(g, x, weight(3, 6, 8), {.groups = 0}));
   CHECK_REFUSES("stride of dimension h is 0", op::conv2d(g, x, weight(3, 6, 8), {.stride = 0}));
   CHECK_REFUSES("padding of dimension w is -1", op::conv2d(g, x, weight(3, 6, 8), {.padding = {0, -1}}));
-  CHECK_REFUSES("a window spanning 5 elements does not fit into the 4 + 2*0",
-                op::conv2d(g, x, weight(5, 6, 8)));
+  CHECK_REFUSES("a window spanning 5 elements does not fit into the 4 + 2*0", op::conv2d(g, x, weight(5, 6, 8)));
   CHECK_REFUSES("3 numbers were given for 2 window dimensions",
                 op::conv2d(g, x, weight(3, 6, 8), {.stride = {1, 2, 3}}));
   CHECK_REFUSES("give it rank 3, [n, w, c]", op::conv1d(g, x, weight(3, 6, 8)));
-  CHECK_REFUSES("not a multiple of the 6 input channels",
-                op::depthwise_conv2d(g, x, g.constant("w", {3, 3, 8})));
+  CHECK_REFUSES("not a multiple of the 6 input channels", op::depthwise_conv2d(g, x, g.constant("w", {3, 3, 8})));
   CHECK_REFUSES("kernel minus padding of dimension h is 0",
                 op::transposed_conv2d(g, x, weight(3, 6, 8), {.padding = 3}));
-  CHECK_REFUSES("stride minus output padding",
-                op::transposed_conv2d(g, x, weight(3, 6, 8), {.output_padding = 1}));
+  CHECK_REFUSES("stride minus output padding", op::transposed_conv2d(g, x, weight(3, 6, 8), {.output_padding = 1}));
   CHECK_REFUSES("extent 0", (void)op::conv2d_graph({.height = 0}));
 }

@@ -36,8 +36,7 @@ TEST_CASE("activation functions at known points") {
   CHECK(mapped({-2, 5}, [](auto& g, auto t) { op::scale(g, t, 0.5); }) == Values{-1, 2.5F});
   CHECK(mapped(0, [](auto& g, auto t) { op::sigmoid(g, t); }) == 0.5);
   CHECK(mapped(std::log(3.0), [](auto& g, auto t) { op::sigmoid(g, t); }) == doctest::Approx(0.75));
-  CHECK(mapped(std::log(3.0), [](auto& g, auto t) { op::silu(g, t); }) ==
-        doctest::Approx(0.75 * std::log(3.0)));
+  CHECK(mapped(std::log(3.0), [](auto& g, auto t) { op::silu(g, t); }) == doctest::Approx(0.75 * std::log(3.0)));
   CHECK(mapped(0.5, [](auto& g, auto t) { op::tanh(g, t); }) == doctest::Approx(0.46211716));
   CHECK(mapped(1, [](auto& g, auto t) { op::exp(g, t); }) == doctest::Approx(2.71828183));
   CHECK(mapped(9, [](auto& g, auto t) { op::sqrt(g, t); }) == 3);
@@ -47,8 +46,8 @@ TEST_CASE("activation functions at known points") {
 }
 
 TEST_CASE("binary operators broadcast from the last dimension") {
-  const auto combined = [](std::vector<std::int64_t> a, std::vector<std::int64_t> b, const Values& x,
-                           const Values& y, auto f) {
+  const auto combined = [](std::vector<std::int64_t> a, std::vector<std::int64_t> b, const Values& x, const Values& y,
+                           auto f) {
     ComputeGraph g;
     const Tensor first = g.input("a", a);
     f(g, first, g.input("b", b));
@@ -58,16 +57,12 @@ TEST_CASE("binary operators broadcast from the last dimension") {
   CHECK(combined({2, 2}, {2}, {1, 2, 3, 4}, {10, 20}, add) == Values{11, 22, 13, 24});
   CHECK(combined({2, 1}, {1, 3}, {1, 2}, {10, 20, 30}, add) == Values{11, 21, 31, 12, 22, 32});
   CHECK(combined({}, {2}, {5}, {1, 2}, add) == Values{6, 7});
-  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::subtract(g, a, b); }) ==
-        Values{-3, 3});
-  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::multiply(g, a, b); }) ==
-        Values{4, 10});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::subtract(g, a, b); }) == Values{-3, 3});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::multiply(g, a, b); }) == Values{4, 10});
   CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::divide(g, a, b); }) ==
         Values{0.25F, 2.5F});
-  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::maximum(g, a, b); }) ==
-        Values{4, 5});
-  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::minimum(g, a, b); }) ==
-        Values{1, 2});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::maximum(g, a, b); }) == Values{4, 5});
+  CHECK(combined({2}, {2}, {1, 5}, {4, 2}, [](auto& g, auto a, auto b) { op::minimum(g, a, b); }) == Values{1, 2});
 }
 
 TEST_CASE("a bias is added along its channels") {
@@ -100,8 +95,7 @@ TEST_CASE("transpose, reshape and concat move elements") {
   const Tensor y = op::transpose(p, p.input("x", {1, 2, 3}), {-1, 0, 1});
   CHECK(y.shape == std::vector<std::int64_t>{3, 1, 2});
   CHECK(evaluated(p, {six}) == Values{1, 4, 2, 5, 3, 6});
-  for (const std::vector<std::int64_t>& shape :
-       std::vector<std::vector<std::int64_t>>{{6}, {3, 2}, {1, 2, 1, 3}}) {
+  for (const std::vector<std::int64_t>& shape : std::vector<std::vector<std::int64_t>>{{6}, {3, 2}, {1, 2, 1, 3}}) {
     ComputeGraph r;
     op::reshape(r, r.input("x", {2, 3}), shape);
     CHECK(evaluated(r, {six}) == six);
@@ -163,8 +157,7 @@ TEST_CASE("whole numbers that a type does not hold are refused; bounds beyond it
   const Tensor u = g.input("u", {2}, ScalarType::UInt8);
   CHECK_REFUSES("the factor is 300.000000, no int8", op::scale(g, x, 300));
   CHECK_REFUSES("the factor is -1.000000, no uint8", op::scale(g, u, -1));
-  CHECK_REFUSES("the padding value is -1.000000, no uint8",
-                op::pad(g, u, {.before = {1}, .after = {0}, .value = -1}));
+  CHECK_REFUSES("the padding value is -1.000000, no uint8", op::pad(g, u, {.before = {1}, .after = {0}, .value = -1}));
   CHECK(g.size() == 2);
   op::scale(g, x, -128);
   op::pad(g, u, {.before = {1}, .after = {0}, .value = 255});

@@ -58,8 +58,7 @@ TEST_CASE("dense adds its bias as an operator of its own") {
 }
 
 TEST_CASE("products have the accumulator's type, whatever the elements have") {
-  const auto type = [](ScalarType a, std::optional<ScalarType> b,
-                       std::optional<ScalarType> accumulator = {}) {
+  const auto type = [](ScalarType a, std::optional<ScalarType> b, std::optional<ScalarType> accumulator = {}) {
     return op::matmul_graph({.type = a, .type_b = b, .accumulator = accumulator})->op(2).type;
   };
   CHECK(type(ScalarType::Float16, {}) == ScalarType::Float32);
@@ -98,6 +97,5 @@ TEST_CASE("matrices that do not fit are refused") {
   CHECK_REFUSES("extent -1", (void)op::batch_matmul_graph({.batch = -1}));
   CHECK_REFUSES("k of b is 3 but must be 4", op::batch_matmul(g, batch, batch));
   CHECK_REFUSES("batch of b is 3", op::batch_matmul(g, batch, g.input("Y", {3, 4, 1})));
-  CHECK_REFUSES("length of the bias is 2 but must be 5",
-                op::dense(g, b, g.input("W", {5, 5}), g.input("b", {2})));
+  CHECK_REFUSES("length of the bias is 2 but must be 5", op::dense(g, b, g.input("W", {5, 5}), g.input("b", {2})));
 }

@@ -41,8 +41,7 @@ TEST_CASE("average pooling divides by the elements there are, or by the whole wi
                  {.kernel = 2, .stride = 2, .padding = 1, .count_padding = true});
   CHECK(evaluated(whole, {nine}) == Values{0.25F, 1.25F, 2.75F, 7});
   ComputeGraph one_side;
-  op::avg_pool2d(one_side, one_side.input("x", {1, 3, 3, 1}),
-                 {.kernel = {3, 2}, .stride = {1, 2}, .padding = {0, 1}});
+  op::avg_pool2d(one_side, one_side.input("x", {1, 3, 3, 1}), {.kernel = {3, 2}, .stride = {1, 2}, .padding = {0, 1}});
   CHECK(evaluated(one_side, {nine}) == Values{4, 5.5F});
 }
 
@@ -121,8 +120,7 @@ TEST_CASE("windows and parameters that do not fit are refused") {
   ComputeGraph g;
   const Tensor x = g.input("x", {1, 4, 4, 6});
   const Tensor short_one = g.constant("p", {5});
-  CHECK_REFUSES("kernel minus padding of dimension h is 0",
-                op::max_pool2d(g, x, {.kernel = 2, .padding = 2}));
+  CHECK_REFUSES("kernel minus padding of dimension h is 0", op::max_pool2d(g, x, {.kernel = 2, .padding = 2}));
   CHECK_REFUSES("does not fit", op::avg_pool2d(g, x, {.kernel = 5}));
   CHECK_REFUSES("dimension 4 does not exist in a tensor of rank 4; give one from -4 to 3",
                 op::softmax(g, x, {.axis = 4}));
@@ -140,8 +138,7 @@ TEST_CASE("padding of whole numbers is the least there is, not an infinity that 
   CHECK(g.op(1).body->args[2]->type == ScalarType::Int8);
 
   ComputeGraph truth;
-  op::max_pool2d(truth, truth.input("x", {1, 2, 2, 1}, ScalarType::Bool),
-                 {.kernel = 2, .stride = 2, .padding = 1});
+  op::max_pool2d(truth, truth.input("x", {1, 2, 2, 1}, ScalarType::Bool), {.kernel = 2, .stride = 2, .padding = 1});
   CHECK(truth.op(1).body->args[2]->value == 0);
   ComputeGraph real;
   op::max_pool2d(real, real.input("x", {1, 2, 2, 1}), {.kernel = 2, .stride = 2, .padding = 1});
