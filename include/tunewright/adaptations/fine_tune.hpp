@@ -10,32 +10,20 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/nn/parameters.hpp"
 #include "tunewright/nn/training.hpp"
 
 namespace tunewright::adaptations {
 
 /// Ten steps of stochastic gradient descent, as TenSet fine-tunes.
-[[nodiscard]] inline nn::Training tenset_fine_tuning() {
-  nn::Training how;
-  how.optimiser = nn::Optimiser::Sgd;
-  how.learning_rate = 4e-2F;
-  how.epochs = 1;
-  how.least_steps = 10;
-  how.weight_decay = 0;
-  return how;
-}
+[[nodiscard]] nn::Training tenset_fine_tuning();
 
 /// Ten epochs of stochastic gradient descent, as Pruner fine-tunes.
-[[nodiscard]] inline nn::Training pruner_fine_tuning() {
-  nn::Training how;
-  how.optimiser = nn::Optimiser::Sgd;
-  how.learning_rate = 7e-4F;
-  how.epochs = 10;
-  how.least_steps = 0;
-  return how;
-}
+[[nodiscard]] nn::Training pruner_fine_tuning();
 
 /// Trains a network that was trained elsewhere on one's own measurements, the whole of it or some layers.
 ///
@@ -87,29 +75,59 @@ struct FineTune {
   }
 
  private:
-  [[nodiscard]] std::vector<std::string> frozen_layers(std::span<const nn::ParameterBlock> blocks) const {
-    if (trained.empty()) return frozen;
-    if (!frozen.empty()) {
-      throw std::invalid_argument("adaptations::FineTune: both 'frozen' ('" + frozen.front() +
-                                  "', ...) and 'trained' ('" + trained.front() +
-                                  "', ...) are given; name the smaller set");
-    }
-    for (const std::string& prefix : trained) {
-      if (std::any_of(blocks.begin(), blocks.end(), [&](const auto& b) { return b.name.starts_with(prefix); }))
-        continue;
-      std::string names;
-      for (const nn::ParameterBlock& block : blocks) names += (names.empty() ? "" : ", ") + block.name;
-      throw std::invalid_argument("adaptations::FineTune: no layer is called '" + prefix + "...'; the model has " +
-                                  names);
-    }
-    std::vector<std::string> others;
-    for (const nn::ParameterBlock& block : blocks) {
-      if (std::none_of(trained.begin(), trained.end(),
-                       [&](const std::string& prefix) { return block.name.starts_with(prefix); }))
-        others.push_back(block.name);
-    }
-    return others;
-  }
+  [[nodiscard]] std::vector<std::string> frozen_layers(std::span<const nn::ParameterBlock> blocks) const;
 };
 
 }  // namespace tunewright::adaptations
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/adaptations/concept.hpp"
+
+namespace tunewright::adaptations {
+
+TUNEWRIGHT_INLINE nn::Training tenset_fine_tuning() {
+  nn::Training how;
+  how.optimiser = nn::Optimiser::Sgd;
+  how.learning_rate = 4e-2F;
+  how.epochs = 1;
+  how.least_steps = 10;
+  how.weight_decay = 0;
+  return how;
+}
+
+TUNEWRIGHT_INLINE nn::Training pruner_fine_tuning() {
+  nn::Training how;
+  how.optimiser = nn::Optimiser::Sgd;
+  how.learning_rate = 7e-4F;
+  how.epochs = 10;
+  how.least_steps = 0;
+  return how;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::string> FineTune::frozen_layers(std::span<const nn::ParameterBlock> blocks) const {
+  if (trained.empty()) return frozen;
+  if (!frozen.empty()) {
+    throw std::invalid_argument("adaptations::FineTune: both 'frozen' ('" + frozen.front() +
+                                "', ...) and 'trained' ('" + trained.front() +
+                                "', ...) are given; name the smaller set");
+  }
+  for (const std::string& prefix : trained) {
+    if (std::any_of(blocks.begin(), blocks.end(), [&](const auto& b) { return b.name.starts_with(prefix); })) continue;
+    std::string names;
+    for (const nn::ParameterBlock& block : blocks) names += (names.empty() ? "" : ", ") + block.name;
+    throw std::invalid_argument("adaptations::FineTune: no layer is called '" + prefix + "...'; the model has " +
+                                names);
+  }
+  std::vector<std::string> others;
+  for (const nn::ParameterBlock& block : blocks) {
+    if (std::none_of(trained.begin(), trained.end(),
+                     [&](const std::string& prefix) { return block.name.starts_with(prefix); }))
+      others.push_back(block.name);
+  }
+  return others;
+}
+
+}  // namespace tunewright::adaptations
+
+#endif

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/hash.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::adaptations {
 
@@ -23,42 +23,58 @@ struct LabelledPrograms {
   [[nodiscard]] std::size_t size() const noexcept { return y.size(); }
 
   /// Throws `std::invalid_argument` unless there is a program, and one label and group number each.
-  void check(const char* who) const {
-    if (x.programs() > 0 && y.size() == x.programs() && (group.empty() || group.size() == y.size())) return;
-    throw std::invalid_argument(std::string(who) + ": the source has " + std::to_string(x.programs()) + " programs, " +
-                                std::to_string(y.size()) + " labels and " + std::to_string(group.size()) +
-                                " group numbers; give at least one program, with one label and one group "
-                                "number each (or no group numbers)");
-  }
+  void check(const char* who) const;
 
   /// Appends programs that were measured elsewhere: their group numbers follow those that are there, so that
   /// no two of both are compared.
-  void append_apart(const FeatureBatch& programs, std::span<const float> labels,
-                    std::span<const std::uint32_t> groups) {
-    group.resize(y.size(), 0);
-    const std::uint32_t first = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;
-    x.append(programs);
-    y.insert(y.end(), labels.begin(), labels.end());
-    for (std::size_t p = 0; p < labels.size(); ++p) group.push_back(first + (groups.empty() ? 0 : groups[p]));
-  }
+  void append_apart(const FeatureBatch& programs, std::span<const float> labels, std::span<const std::uint32_t> groups);
 
-  [[nodiscard]] LabelledPrograms subset(std::span<const std::size_t> programs) const {
-    LabelledPrograms part{FeatureBatch(x.columns()), {}, {}};
-    for (const std::size_t p : programs) {
-      if (x.program(p).empty())
-        part.x.close_program();
-      else
-        part.x.append_program(x.program(p));
-      part.y.push_back(y[p]);
-      if (!group.empty()) part.group.push_back(group[p]);
-    }
-    return part;
-  }
+  [[nodiscard]] LabelledPrograms subset(std::span<const std::size_t> programs) const;
 };
 
 /// At most `most` of the positions below `n`, ascending: the first of one fixed random order, so that a larger
 /// share contains a smaller one.
-[[nodiscard]] inline std::vector<std::size_t> fixed_share(std::size_t n, std::size_t most) {
+[[nodiscard]] std::vector<std::size_t> fixed_share(std::size_t n, std::size_t most);
+
+}  // namespace tunewright::adaptations
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::adaptations {
+
+TUNEWRIGHT_INLINE void LabelledPrograms::check(const char* who) const {
+  if (x.programs() > 0 && y.size() == x.programs() && (group.empty() || group.size() == y.size())) return;
+  throw std::invalid_argument(std::string(who) + ": the source has " + std::to_string(x.programs()) + " programs, " +
+                              std::to_string(y.size()) + " labels and " + std::to_string(group.size()) +
+                              " group numbers; give at least one program, with one label and one group "
+                              "number each (or no group numbers)");
+}
+
+TUNEWRIGHT_INLINE void LabelledPrograms::append_apart(const FeatureBatch& programs, std::span<const float> labels,
+                                                      std::span<const std::uint32_t> groups) {
+  group.resize(y.size(), 0);
+  const std::uint32_t first = group.empty() ? 0 : *std::max_element(group.begin(), group.end()) + 1;
+  x.append(programs);
+  y.insert(y.end(), labels.begin(), labels.end());
+  for (std::size_t p = 0; p < labels.size(); ++p) group.push_back(first + (groups.empty() ? 0 : groups[p]));
+}
+
+TUNEWRIGHT_INLINE LabelledPrograms LabelledPrograms::subset(std::span<const std::size_t> programs) const {
+  LabelledPrograms part{FeatureBatch(x.columns()), {}, {}};
+  for (const std::size_t p : programs) {
+    if (x.program(p).empty())
+      part.x.close_program();
+    else
+      part.x.append_program(x.program(p));
+    part.y.push_back(y[p]);
+    if (!group.empty()) part.group.push_back(group[p]);
+  }
+  return part;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> fixed_share(std::size_t n, std::size_t most) {
   std::vector<std::size_t> all(n);
   for (std::size_t p = 0; p < n; ++p) all[p] = p;
   if (most >= n) return all;
@@ -70,3 +86,5 @@ struct LabelledPrograms {
 }
 
 }  // namespace tunewright::adaptations
+
+#endif

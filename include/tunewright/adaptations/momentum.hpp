@@ -9,8 +9,10 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/nn/training.hpp"
 
 namespace tunewright::adaptations {
@@ -63,13 +65,25 @@ struct Momentum {
   }
 
  private:
-  void follow(std::span<const float> net) {
-    for (std::size_t i = 0; i < slow.size(); ++i) {
-      const auto old = static_cast<double>(slow[i]), now = static_cast<double>(net[i]);
-      const double towards = form == Form::Released ? now : now - old;
-      slow[i] = static_cast<float>(momentum * old + (1 - momentum) * towards);
-    }
-  }
+  void follow(std::span<const float> net);
 };
 
 }  // namespace tunewright::adaptations
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/adaptations/concept.hpp"
+
+namespace tunewright::adaptations {
+
+TUNEWRIGHT_INLINE void Momentum::follow(std::span<const float> net) {
+  for (std::size_t i = 0; i < slow.size(); ++i) {
+    const auto old = static_cast<double>(slow[i]), now = static_cast<double>(net[i]);
+    const double towards = form == Form::Released ? now : now - old;
+    slow[i] = static_cast<float>(momentum * old + (1 - momentum) * towards);
+  }
+}
+
+}  // namespace tunewright::adaptations
+
+#endif

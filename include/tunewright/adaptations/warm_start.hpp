@@ -8,9 +8,9 @@
 #include <span>
 #include <vector>
 
-#include "tunewright/adaptations/concept.hpp"
 #include "tunewright/adaptations/transferred.hpp"
 #include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::adaptations {
 
@@ -48,10 +48,7 @@ struct WarmStart {
   std::size_t fitted_candidates = 0;  ///< run-time state: own programs of the last fit
 
   /// w for n own programs.
-  [[nodiscard]] double share(std::size_t n) const {
-    const double w = std::exp2(-static_cast<double>(n) / half_life_programs);
-    return w < least_share ? 0 : w;
-  }
+  [[nodiscard]] double share(std::size_t n) const;
 
   template <CostModel S, CostModel O>
   void update(Transferred<S, O>& model, const FeatureBatch& x, std::span<const float> y,
@@ -85,29 +82,9 @@ struct WarmStart {
   };
 
   /// Of the programs that have a finite score.
-  static Moments moments(std::span<const float> score, std::span<const float> y) {
-    Moments m;
-    for (std::size_t p = 0; p < y.size(); ++p) {
-      if (!std::isfinite(score[p])) continue;
-      const double s = static_cast<double>(score[p]) - m.score, l = static_cast<double>(y[p]) - m.label;
-      ++m.n;
-      m.score += s / m.n;
-      m.label += l / m.n;
-      const double s_after = static_cast<double>(score[p]) - m.score;
-      m.score2 += s * s_after;
-      m.product += l * s_after;
-      m.label2 += l * (static_cast<double>(y[p]) - m.label);
-    }
-    return m;
-  }
-  static Line same_spread(const Moments& m) {
-    const double slope = m.score2 > 0 ? std::sqrt(m.label2 / m.score2) : 0;
-    return {m.label - slope * m.score, slope};
-  }
-  static Line least_squares(const Moments& m) {
-    const double slope = m.score2 > 0 ? std::max(0.0, m.product / m.score2) : 0;
-    return {m.label - slope * m.score, slope};
-  }
+  static Moments moments(std::span<const float> score, std::span<const float> y);
+  static Line same_spread(const Moments& m);
+  static Line least_squares(const Moments& m);
 
   template <class Model>
   static void blend(Model& model, double w, const FeatureBatch& x, std::span<const float> y,
@@ -143,3 +120,44 @@ struct WarmStart {
 };
 
 }  // namespace tunewright::adaptations
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/adaptations/concept.hpp"
+
+namespace tunewright::adaptations {
+
+TUNEWRIGHT_INLINE double WarmStart::share(std::size_t n) const {
+  const double w = std::exp2(-static_cast<double>(n) / half_life_programs);
+  return w < least_share ? 0 : w;
+}
+
+TUNEWRIGHT_INLINE WarmStart::Moments WarmStart::moments(std::span<const float> score, std::span<const float> y) {
+  Moments m;
+  for (std::size_t p = 0; p < y.size(); ++p) {
+    if (!std::isfinite(score[p])) continue;
+    const double s = static_cast<double>(score[p]) - m.score, l = static_cast<double>(y[p]) - m.label;
+    ++m.n;
+    m.score += s / m.n;
+    m.label += l / m.n;
+    const double s_after = static_cast<double>(score[p]) - m.score;
+    m.score2 += s * s_after;
+    m.product += l * s_after;
+    m.label2 += l * (static_cast<double>(y[p]) - m.label);
+  }
+  return m;
+}
+
+TUNEWRIGHT_INLINE WarmStart::Line WarmStart::same_spread(const Moments& m) {
+  const double slope = m.score2 > 0 ? std::sqrt(m.label2 / m.score2) : 0;
+  return {m.label - slope * m.score, slope};
+}
+
+TUNEWRIGHT_INLINE WarmStart::Line WarmStart::least_squares(const Moments& m) {
+  const double slope = m.score2 > 0 ? std::max(0.0, m.product / m.score2) : 0;
+  return {m.label - slope * m.score, slope};
+}
+
+}  // namespace tunewright::adaptations
+
+#endif

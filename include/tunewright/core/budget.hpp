@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -39,7 +40,19 @@ enum class Stop : std::uint8_t { Trials, Time, Patience, Exhausted, Requested };
 }
 
 /// Throws `std::invalid_argument` for a budget that allows nothing.
-inline void check(const Budget& budget) {
+void check(const Budget& budget);
+
+/// Why a run that has come so far must stop before the next round, if it must.
+[[nodiscard]] std::optional<Stop> exhausted(const Budget& budget, std::size_t trials, std::size_t trials_since_best,
+                                            Seconds elapsed);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void check(const Budget& budget) {
   if (budget.trials == 0) throw std::invalid_argument("budget: 0 trials allow no measurement; give at least 1");
   if (budget.batch == 0)
     throw std::invalid_argument("budget: a batch of 0 measures nothing; give at least 1 (64 is usual)");
@@ -49,9 +62,8 @@ inline void check(const Budget& budget) {
   }
 }
 
-/// Why a run that has come so far must stop before the next round, if it must.
-[[nodiscard]] inline std::optional<Stop> exhausted(const Budget& budget, std::size_t trials,
-                                                   std::size_t trials_since_best, Seconds elapsed) {
+TUNEWRIGHT_INLINE std::optional<Stop> exhausted(const Budget& budget, std::size_t trials, std::size_t trials_since_best,
+                                                Seconds elapsed) {
   if (trials >= budget.trials) return Stop::Trials;
   if (elapsed >= budget.time) return Stop::Time;
   if (budget.patience_trials != 0 && trials_since_best >= budget.patience_trials) return Stop::Patience;
@@ -59,3 +71,5 @@ inline void check(const Budget& budget) {
 }
 
 }  // namespace tunewright
+
+#endif

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 /// Ragged rows of P programs: program p owns rows `offsets[p] .. offsets[p + 1]`, each of `columns` floats, row-major.
@@ -52,27 +54,10 @@ class FeatureBatch {
 
   /// Appends one whole program; `rows` holds a multiple of `columns()` floats.
   /// Throws `std::invalid_argument` when it does not.
-  void append_program(std::span<const float> rows) {
-    if (columns_ == 0 || rows.size() % columns_ != 0) {
-      throw std::invalid_argument("FeatureBatch::append_program: " + std::to_string(rows.size()) +
-                                  " values are not whole rows of " + std::to_string(columns_) + " columns");
-    }
-    values_.insert(values_.end(), rows.begin(), rows.end());
-    close_program();
-  }
+  void append_program(std::span<const float> rows);
 
   /// Appends every program of `other`. Throws `std::invalid_argument` when the widths differ.
-  void append(const FeatureBatch& other) {
-    if (other.programs() == 0) return;
-    if (columns_ == 0) columns_ = other.columns_;
-    if (other.columns_ != columns_) {
-      throw std::invalid_argument("FeatureBatch::append: a batch of " + std::to_string(other.columns_) +
-                                  " columns cannot join one of " + std::to_string(columns_));
-    }
-    const std::uint32_t base = offsets_.back();
-    values_.insert(values_.end(), other.values_.begin(), other.values_.end());
-    for (std::size_t p = 1; p < other.offsets_.size(); ++p) offsets_.push_back(base + other.offsets_[p]);
-  }
+  void append(const FeatureBatch& other);
 
  private:
   std::size_t columns_ = 0;
@@ -81,3 +66,32 @@ class FeatureBatch {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void FeatureBatch::append_program(std::span<const float> rows) {
+  if (columns_ == 0 || rows.size() % columns_ != 0) {
+    throw std::invalid_argument("FeatureBatch::append_program: " + std::to_string(rows.size()) +
+                                " values are not whole rows of " + std::to_string(columns_) + " columns");
+  }
+  values_.insert(values_.end(), rows.begin(), rows.end());
+  close_program();
+}
+
+TUNEWRIGHT_INLINE void FeatureBatch::append(const FeatureBatch& other) {
+  if (other.programs() == 0) return;
+  if (columns_ == 0) columns_ = other.columns_;
+  if (other.columns_ != columns_) {
+    throw std::invalid_argument("FeatureBatch::append: a batch of " + std::to_string(other.columns_) +
+                                " columns cannot join one of " + std::to_string(columns_));
+  }
+  const std::uint32_t base = offsets_.back();
+  values_.insert(values_.end(), other.values_.begin(), other.values_.end());
+  for (std::size_t p = 1; p < other.offsets_.size(); ++p) offsets_.push_back(base + other.offsets_[p]);
+}
+
+}  // namespace tunewright
+
+#endif

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// NVIDIA GPUs by name, for tuning without the device at hand: simulation, generation of code for another
 /// machine, records made elsewhere.
@@ -100,11 +101,7 @@ template <class Table, class Matches>
 
 /// What code for devices of a compute capability, times ten, is compiled for: where devices have instructions that
 /// newer ones do not keep, the architecture that has them too.
-[[nodiscard]] inline std::string architecture_of(unsigned compute_capability) {
-  std::string plain = "sm_" + std::to_string(compute_capability);
-  const std::string_view special = Target::warp_group_architecture;
-  return special.substr(0, special.size() - 1) == plain ? std::string(special) : plain;
-}
+[[nodiscard]] std::string architecture_of(unsigned compute_capability);
 
 /// The model of that name; null if there is none.
 [[nodiscard]] constexpr const GpuModel* find_gpu_model(std::string_view name) noexcept {
@@ -118,7 +115,21 @@ template <class Table, class Matches>
 }
 
 /// A listed GPU as a target. Throws `std::invalid_argument` naming all there are.
-[[nodiscard]] inline Target gpu_target(std::string_view name) {
+[[nodiscard]] Target gpu_target(std::string_view name);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::string architecture_of(unsigned compute_capability) {
+  std::string plain = "sm_" + std::to_string(compute_capability);
+  const std::string_view special = Target::warp_group_architecture;
+  return special.substr(0, special.size() - 1) == plain ? std::string(special) : plain;
+}
+
+TUNEWRIGHT_INLINE Target gpu_target(std::string_view name) {
   const GpuModel* model = find_gpu_model(name);
   if (model == nullptr) {
     std::string message = "no data of a GPU '" + std::string(name) + "'; known are";
@@ -154,3 +165,5 @@ template <class Table, class Matches>
 }
 
 }  // namespace tunewright
+
+#endif

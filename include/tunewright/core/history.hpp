@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -18,10 +18,7 @@ namespace tunewright {
 using KeySet = std::unordered_set<std::uint64_t>;
 
 /// Seconds of one run; infinite for a failed candidate.
-[[nodiscard]] inline double cost_s(const Outcome& outcome) noexcept {
-  const Timing* timing = outcome.timing();
-  return timing == nullptr ? std::numeric_limits<double>::infinity() : timing->median.count();
-}
+[[nodiscard]] double cost_s(const Outcome& outcome) noexcept;
 
 /// A configuration with its place in the search: what is to be measured.
 template <class Config>
@@ -107,3 +104,18 @@ class History {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/order.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE double cost_s(const Outcome& outcome) noexcept {
+  const Timing* timing = outcome.timing();
+  return timing == nullptr ? std::numeric_limits<double>::infinity() : timing->median.count();
+}
+
+}  // namespace tunewright
+
+#endif

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 /// Observer that turns Ctrl-C into an orderly end: the first one lets the batch finish and the run return
@@ -17,31 +19,15 @@ namespace tunewright {
 class Interrupt {
  public:
   /// Throws `std::logic_error` while another one lives.
-  Interrupt() {
-    if (active_ != 0) throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
-    active_ = 1;
-    requested_ = 0;
-    struct sigaction action{};
-    action.sa_handler = &Interrupt::handle;
-    action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
-    ::sigemptyset(&action.sa_mask);
-    ::sigaction(SIGINT, &action, &previous_);
-  }
+  Interrupt();
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
-  ~Interrupt() {
-    ::sigaction(SIGINT, &previous_, nullptr);
-    active_ = 0;
-  }
+  ~Interrupt();
 
   [[nodiscard]] bool should_stop() const noexcept { return requested_ != 0; }
 
  private:
-  static void handle(int) {
-    requested_ = 1;
-    constexpr char message[] = "\nstopping after this batch; Ctrl-C again to stop at once\n";
-    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, sizeof message - 1);
-  }
+  static void handle(int);
 
   // A signal handler can reach nothing but static storage.
   static inline volatile std::sig_atomic_t requested_ = 0;
@@ -50,3 +36,33 @@ class Interrupt {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE Interrupt::Interrupt() {
+  if (active_ != 0) throw std::logic_error("two Interrupt objects at a time; one serves every run of the process");
+  active_ = 1;
+  requested_ = 0;
+  struct sigaction action{};
+  action.sa_handler = &Interrupt::handle;
+  action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;  // the second signal meets the default action
+  ::sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, &previous_);
+}
+
+TUNEWRIGHT_INLINE Interrupt::~Interrupt() {
+  ::sigaction(SIGINT, &previous_, nullptr);
+  active_ = 0;
+}
+
+TUNEWRIGHT_INLINE void Interrupt::handle(int) {
+  requested_ = 1;
+  constexpr char message[] = "\nstopping after this batch; Ctrl-C again to stop at once\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message, sizeof message - 1);
+}
+
+}  // namespace tunewright
+
+#endif

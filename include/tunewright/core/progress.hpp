@@ -12,6 +12,7 @@
 #include <string>
 
 #include "tunewright/core/observer.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -31,90 +32,113 @@ struct Progress {
   std::optional<Seconds> shown_at{};  ///< run-time state
   std::size_t shown_columns = 0;      ///< run-time state
 
-  void on_start(const RunStatus& status) {
-    shown_at.reset();
-    shown_columns = 0;
-    if (status.recalled > 0)
-      say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
-    for (const auto& [reason, count] : status.unusable) {
-      say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
-    }
-  }
+  void on_start(const RunStatus& status);
   void on_record(const Record&, const RunStatus& status) { show_if_due(status); }
   void on_round(const RunStatus& status) { show_if_due(status); }
-  void on_stop(const RunStatus& status, Stop stop) {
-    if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
-    say(line(status, false) + " | " + std::string(name(stop)));
-  }
+  void on_stop(const RunStatus& status, Stop stop);
 
   /// The line, with an estimate of the time left if asked for.
-  [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true) {
-    std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" +
-                       std::to_string(status.budget.trials) + " trials | ";
-    if (status.best) {
-      text += "best " + duration(*status.best);
-      if (status.task.flops > 0) {
-        text += ", " + decimal(status.task.flops / status.best->count() * 1e-9) + " GFLOP/s";
-      }
-    } else {
-      text += "nothing valid yet";
-    }
-    if (const std::size_t failed = status.failed(); failed > 0) {
-      text += " | " + std::to_string(failed) + " failed: ";
-      bool first = true;
-      for (std::size_t i = 0; i < status.faults.size(); ++i) {
-        if (status.faults[i] == 0) continue;
-        text += (first ? "" : ", ") + std::to_string(status.faults[i]) + " " + std::string(fault_names[i]);
-        first = false;
-      }
-    }
-    text += " | " + duration(status.elapsed);
-    if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
-    return text;
-  }
+  [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true);
 
   /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the
   /// first trial.
-  [[nodiscard]] static std::optional<Seconds> time_left(const RunStatus& status) {
-    const std::size_t measured = status.trials - status.recalled;
-    if (measured == 0 || status.trials > status.budget.trials) return std::nullopt;
-    const auto pace = status.elapsed / static_cast<double>(measured);
-    const Seconds by_trials = pace * static_cast<double>(status.budget.trials - status.trials);
-    return std::max(Seconds(0), std::min(by_trials, status.budget.time - status.elapsed));
-  }
+  [[nodiscard]] static std::optional<Seconds> time_left(const RunStatus& status);
 
  private:
-  void show_if_due(const RunStatus& status) {
-    if (shown_at && status.elapsed - *shown_at < (in_place ? in_place_every : log_every)) return;
-    shown_at = status.elapsed;
-    if (!in_place) return say(line(status));
-    const std::string text = line(status).substr(0, columns);
-    *out << '\r' << text << std::string(shown_columns > text.size() ? shown_columns - text.size() : 0, ' ')
-         << std::flush;
-    shown_columns = text.size();
-  }
+  void show_if_due(const RunStatus& status);
 
   void say(const std::string& text) const { *out << text << '\n' << std::flush; }
 
   /// Three significant digits with the unit that suits.
-  static std::string duration(Seconds time) {
-    const double s = time.count();
-    if (s >= 5400) return significant(s / 3600) + " h";
-    if (s >= 90) return significant(s / 60) + " min";
-    if (s >= 1 || s == 0) return significant(s) + " s";
-    if (s >= 1e-3) return significant(s * 1e3) + " ms";
-    return significant(s * 1e6) + " us";
-  }
-  static std::string significant(double value) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.3g", value);
-    return buffer;
-  }
-  static std::string decimal(double value) {
-    char buffer[32];
-    std::snprintf(buffer, sizeof buffer, "%.1f", value);
-    return buffer;
-  }
+  static std::string duration(Seconds time);
+  static std::string significant(double value);
+  static std::string decimal(double value);
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
+  shown_at.reset();
+  shown_columns = 0;
+  if (status.recalled > 0)
+    say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
+  for (const auto& [reason, count] : status.unusable) {
+    say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
+  }
+}
+
+TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
+  if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
+  say(line(status, false) + " | " + std::string(name(stop)));
+}
+
+TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_time_left) {
+  std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" +
+                     std::to_string(status.budget.trials) + " trials | ";
+  if (status.best) {
+    text += "best " + duration(*status.best);
+    if (status.task.flops > 0) {
+      text += ", " + decimal(status.task.flops / status.best->count() * 1e-9) + " GFLOP/s";
+    }
+  } else {
+    text += "nothing valid yet";
+  }
+  if (const std::size_t failed = status.failed(); failed > 0) {
+    text += " | " + std::to_string(failed) + " failed: ";
+    bool first = true;
+    for (std::size_t i = 0; i < status.faults.size(); ++i) {
+      if (status.faults[i] == 0) continue;
+      text += (first ? "" : ", ") + std::to_string(status.faults[i]) + " " + std::string(fault_names[i]);
+      first = false;
+    }
+  }
+  text += " | " + duration(status.elapsed);
+  if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
+  return text;
+}
+
+TUNEWRIGHT_INLINE std::optional<Seconds> Progress::time_left(const RunStatus& status) {
+  const std::size_t measured = status.trials - status.recalled;
+  if (measured == 0 || status.trials > status.budget.trials) return std::nullopt;
+  const auto pace = status.elapsed / static_cast<double>(measured);
+  const Seconds by_trials = pace * static_cast<double>(status.budget.trials - status.trials);
+  return std::max(Seconds(0), std::min(by_trials, status.budget.time - status.elapsed));
+}
+
+TUNEWRIGHT_INLINE void Progress::show_if_due(const RunStatus& status) {
+  if (shown_at && status.elapsed - *shown_at < (in_place ? in_place_every : log_every)) return;
+  shown_at = status.elapsed;
+  if (!in_place) return say(line(status));
+  const std::string text = line(status).substr(0, columns);
+  *out << '\r' << text << std::string(shown_columns > text.size() ? shown_columns - text.size() : 0, ' ') << std::flush;
+  shown_columns = text.size();
+}
+
+TUNEWRIGHT_INLINE std::string Progress::duration(Seconds time) {
+  const double s = time.count();
+  if (s >= 5400) return significant(s / 3600) + " h";
+  if (s >= 90) return significant(s / 60) + " min";
+  if (s >= 1 || s == 0) return significant(s) + " s";
+  if (s >= 1e-3) return significant(s * 1e3) + " ms";
+  return significant(s * 1e6) + " us";
+}
+
+TUNEWRIGHT_INLINE std::string Progress::significant(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.3g", value);
+  return buffer;
+}
+
+TUNEWRIGHT_INLINE std::string Progress::decimal(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%.1f", value);
+  return buffer;
+}
+
+}  // namespace tunewright
+
+#endif

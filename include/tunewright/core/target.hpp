@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "tunewright/core/hash.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -90,23 +90,11 @@ struct Target {
     return (tensor_units & static_cast<std::uint32_t>(unit)) != 0;
   }
   /// This target with one unit more, such as to generate code for a machine that is not at hand.
-  [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const {
-    Target extended = *this;
-    extended.tensor_units |= static_cast<std::uint32_t>(unit);
-    return extended;
-  }
+  [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const;
 
   /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 where the architecture is not of that form.
   [[nodiscard]] unsigned compute_capability() const noexcept { return compute_capability(architecture); }
-  [[nodiscard]] static unsigned compute_capability(std::string_view architecture) noexcept {
-    if (!architecture.starts_with("sm_")) return 0;
-    unsigned number = 0;
-    for (const char c : architecture.substr(3)) {
-      if (c < '0' || c > '9') break;
-      number = 10 * number + static_cast<unsigned>(c - '0');
-    }
-    return number;
-  }
+  [[nodiscard]] static unsigned compute_capability(std::string_view architecture) noexcept;
   /// Compute capability, times ten, from which on devices copy to shared memory while threads compute.
   static constexpr unsigned asynchronous_copies_since = 80;
   [[nodiscard]] bool copies_asynchronously() const noexcept {
@@ -137,29 +125,59 @@ struct Target {
 
   /// The same machine with older instructions, without the tensor units that came with newer ones. Throws
   /// `std::invalid_argument` when this target lacks `wanted`.
-  [[nodiscard]] Target with_isa(Isa wanted) const {
-    if (kind != DeviceKind::Cpu || wanted > isa) {
-      throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +
-                                  "; ask for at most " + std::string(tunewright::name(isa)));
-    }
-    Target restricted = *this;
-    restricted.isa = wanted;
-    if (wanted != Isa::Avx512) restricted.tensor_units = 0;
-    return restricted;
-  }
+  [[nodiscard]] Target with_isa(Isa wanted) const;
   /// The same machine with `count` threads. Throws `std::invalid_argument` for zero.
-  [[nodiscard]] Target with_threads(unsigned count) const {
-    if (count == 0) throw std::invalid_argument("a target needs at least 1 thread, 0 were asked for");
-    Target restricted = *this;
-    restricted.threads = count;
-    return restricted;
-  }
+  [[nodiscard]] Target with_threads(unsigned count) const;
 
   bool operator==(const Target&) const = default;
 };
 
 /// Key of a target in journals: everything that changes generated code or its speed; the name is not part of it.
-[[nodiscard]] inline std::uint64_t stable_hash(const Target& t) {
+[[nodiscard]] std::uint64_t stable_hash(const Target& t);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE Target Target::with_tensor_unit(TensorUnit unit) const {
+  Target extended = *this;
+  extended.tensor_units |= static_cast<std::uint32_t>(unit);
+  return extended;
+}
+
+TUNEWRIGHT_INLINE unsigned Target::compute_capability(std::string_view architecture) noexcept {
+  if (!architecture.starts_with("sm_")) return 0;
+  unsigned number = 0;
+  for (const char c : architecture.substr(3)) {
+    if (c < '0' || c > '9') break;
+    number = 10 * number + static_cast<unsigned>(c - '0');
+  }
+  return number;
+}
+
+TUNEWRIGHT_INLINE Target Target::with_isa(Isa wanted) const {
+  if (kind != DeviceKind::Cpu || wanted > isa) {
+    throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +
+                                "; ask for at most " + std::string(tunewright::name(isa)));
+  }
+  Target restricted = *this;
+  restricted.isa = wanted;
+  if (wanted != Isa::Avx512) restricted.tensor_units = 0;
+  return restricted;
+}
+
+TUNEWRIGHT_INLINE Target Target::with_threads(unsigned count) const {
+  if (count == 0) throw std::invalid_argument("a target needs at least 1 thread, 0 were asked for");
+  Target restricted = *this;
+  restricted.threads = count;
+  return restricted;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const Target& t) {
   StableHash hash;
   hash.add(static_cast<unsigned>(t.kind))
       .add(t.threads)
@@ -191,3 +209,5 @@ struct Target {
 }
 
 }  // namespace tunewright
+
+#endif

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -40,38 +41,12 @@ class TrainingSet {
   };
 
   /// Appends candidates of `task` with their seconds, infinite if failed.
-  void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice) {
-    const auto fits = [&](std::size_t entries) { return entries == 0 || entries == cost_s.size(); };
-    if (!fits(choice.round.size()) || !fits(choice.predicted.size())) {
-      throw std::invalid_argument("TrainingSet::add: " + std::to_string(cost_s.size()) + " costs but " +
-                                  std::to_string(choice.round.size()) + " rounds and " +
-                                  std::to_string(choice.predicted.size()) + " predictions; give one a cost, or none");
-    }
-    if (x.programs() != cost_s.size()) {
-      throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
-                                  std::to_string(cost_s.size()) + " costs; give one cost a program");
-    }
-    auto found = find(parts_, task);
-    if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}, {}, {}});
-    Part& part = *found;
-    part.x.append(x);
-    part.cost_s.insert(part.cost_s.end(), cost_s.begin(), cost_s.end());
-    part.round.insert(part.round.end(), choice.round.begin(), choice.round.end());
-    part.round.resize(part.cost_s.size());
-    part.predicted.insert(part.predicted.end(), choice.predicted.begin(), choice.predicted.end());
-    part.predicted.resize(part.cost_s.size(), std::numeric_limits<float>::quiet_NaN());
-    size_ += cost_s.size();
-  }
+  void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s, const Choice& choice);
   void add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s) {
     add(task, x, cost_s, Choice{});
   }
 
-  void forget(std::uint64_t task) {
-    const auto part = find(parts_, task);
-    if (part == parts_.end()) return;
-    size_ -= part->cost_s.size();
-    parts_.erase(part);
-  }
+  void forget(std::uint64_t task);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }  // N
 
@@ -80,22 +55,7 @@ class TrainingSet {
     return static_cast<std::uint32_t>(find(parts_, task) - parts_.begin());
   }
 
-  [[nodiscard]] Data assemble() const {
-    Data data;
-    std::uint32_t group = 0;
-    for (const Part& part : parts_) {
-      data.x.append(part.x);
-      double best = std::numeric_limits<double>::infinity();
-      for (const double cost : part.cost_s) best = std::min(best, cost);
-      for (const double cost : part.cost_s) {
-        data.y.push_back(std::isfinite(cost) ? static_cast<float>(best / cost) : 0.0F);
-      }
-      data.group.insert(data.group.end(), part.cost_s.size(), group++);
-      data.round.insert(data.round.end(), part.round.begin(), part.round.end());
-      data.predicted.insert(data.predicted.end(), part.predicted.begin(), part.predicted.end());
-    }
-    return data;
-  }
+  [[nodiscard]] Data assemble() const;
 
  private:
   struct Part {
@@ -114,3 +74,59 @@ class TrainingSet {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void TrainingSet::add(std::uint64_t task, const FeatureBatch& x, std::span<const double> cost_s,
+                                        const Choice& choice) {
+  const auto fits = [&](std::size_t entries) { return entries == 0 || entries == cost_s.size(); };
+  if (!fits(choice.round.size()) || !fits(choice.predicted.size())) {
+    throw std::invalid_argument("TrainingSet::add: " + std::to_string(cost_s.size()) + " costs but " +
+                                std::to_string(choice.round.size()) + " rounds and " +
+                                std::to_string(choice.predicted.size()) + " predictions; give one a cost, or none");
+  }
+  if (x.programs() != cost_s.size()) {
+    throw std::invalid_argument("TrainingSet::add: " + std::to_string(x.programs()) + " programs but " +
+                                std::to_string(cost_s.size()) + " costs; give one cost a program");
+  }
+  auto found = find(parts_, task);
+  if (found == parts_.end()) found = parts_.insert(found, Part{task, {}, {}, {}, {}});
+  Part& part = *found;
+  part.x.append(x);
+  part.cost_s.insert(part.cost_s.end(), cost_s.begin(), cost_s.end());
+  part.round.insert(part.round.end(), choice.round.begin(), choice.round.end());
+  part.round.resize(part.cost_s.size());
+  part.predicted.insert(part.predicted.end(), choice.predicted.begin(), choice.predicted.end());
+  part.predicted.resize(part.cost_s.size(), std::numeric_limits<float>::quiet_NaN());
+  size_ += cost_s.size();
+}
+
+TUNEWRIGHT_INLINE void TrainingSet::forget(std::uint64_t task) {
+  const auto part = find(parts_, task);
+  if (part == parts_.end()) return;
+  size_ -= part->cost_s.size();
+  parts_.erase(part);
+}
+
+TUNEWRIGHT_INLINE TrainingSet::Data TrainingSet::assemble() const {
+  Data data;
+  std::uint32_t group = 0;
+  for (const Part& part : parts_) {
+    data.x.append(part.x);
+    double best = std::numeric_limits<double>::infinity();
+    for (const double cost : part.cost_s) best = std::min(best, cost);
+    for (const double cost : part.cost_s) {
+      data.y.push_back(std::isfinite(cost) ? static_cast<float>(best / cost) : 0.0F);
+    }
+    data.group.insert(data.group.end(), part.cost_s.size(), group++);
+    data.round.insert(data.round.end(), part.round.begin(), part.round.end());
+    data.predicted.insert(data.predicted.end(), part.predicted.begin(), part.predicted.end());
+  }
+  return data;
+}
+
+}  // namespace tunewright
+
+#endif

@@ -13,12 +13,9 @@
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/auto_scheduler_log/record.hpp"
-#include "tunewright/data/auto_scheduler_log/replay.hpp"
-#include "tunewright/data/auto_scheduler_log/workloads.hpp"
 #include "tunewright/data/dataset.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/describer.hpp"
-#include "tunewright/loops/lower.hpp"
-#include "tunewright/program/task.hpp"
 
 namespace tunewright::data {
 
@@ -40,82 +37,28 @@ class AutoSchedulerPrograms {
   }
 
   /// The tuning task of a record; none when nobody knows what its workload computes.
-  [[nodiscard]] const Task* task(const AutoSchedulerRecord& record) {
-    if (record.task != last_info_) {
-      last_info_ = record.task;
-      last_task_ = find_task(*record.task);
-    }
-    return last_task_;
-  }
+  [[nodiscard]] const Task* task(const AutoSchedulerRecord& record);
 
   /// The loop nest; none for an unknown workload, or steps that do not replay or lower: `refusals` then
   /// counts the reason.
-  [[nodiscard]] std::optional<loops::LoopNest> lower(const AutoSchedulerRecord& record) {
-    const Task* known = task(record);
-    if (known == nullptr) {
-      ++refusals_["unknown workload"];
-      return std::nullopt;
-    }
-    try {
-      auto nest = loops::lower(ansor::to_schedule(known->graph, record.steps));
-      ++replayed_;
-      return nest;
-    } catch (const schedule::ScheduleError& error) {
-      ++refusals_[error.what()];
-      return std::nullopt;
-    }
-  }
+  [[nodiscard]] std::optional<loops::LoopNest> lower(const AutoSchedulerRecord& record);
 
   /// Appends the rows of features::PerStatement, 164 columns; a program without rows when it cannot be
   /// lowered.
-  void describe(const AutoSchedulerRecord& record, FeatureBatch& batch) {
-    if (const auto nest = lower(record)) {
-      describer_.describe(*nest, *task(record), batch);
-    } else {
-      batch.close_program();
-    }
-  }
+  void describe(const AutoSchedulerRecord& record, FeatureBatch& batch);
 
   /// Appends the record to a dataset, without its features. The task is called by its workload key and of the
   /// class of its function.
-  void append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
-    const Task* known = task(record);
-    const std::string& key = record.task->workload_key;
-    const std::uint32_t number = dataset.task_number({.name = key,
-                                                      .operator_class = ansor::parse_workload(key).name,
-                                                      .flops = known != nullptr ? known->flops : 0,
-                                                      .weight = 1});
-    dataset.add(number, dataset.target_number(device_), to_outcome(record.result));
-  }
+  void append_result(const AutoSchedulerRecord& record, Dataset& dataset);
   /// Appends the record with its statement rows.
-  void append(const AutoSchedulerRecord& record, Dataset& dataset) {
-    if (dataset.x.columns() == 0) dataset.x = FeatureBatch(features::per_statement::columns);
-    describe(record, dataset.x);
-    append_result(record, dataset);
-  }
+  void append(const AutoSchedulerRecord& record, Dataset& dataset);
 
   [[nodiscard]] std::size_t replayed() const noexcept { return replayed_; }
   /// Why programs could not be lowered, and how many.
   [[nodiscard]] const std::map<std::string, std::size_t>& refusals() const noexcept { return refusals_; }
 
  private:
-  const Task* find_task(const ansor::TaskInfo& info) {
-    const std::string key = info.workload_key + "\n" + info.target;
-    const auto known = tasks_.find(key);
-    if (known != tasks_.end()) return known->second ? &*known->second : nullptr;
-    std::optional<Task>& task = tasks_[key];
-    const auto given = graphs_.find(info.workload_key);
-    auto graph = given != graphs_.end() ? given->second : nullptr;
-    try {
-      if (!graph) graph = ansor::workload_graph(info.workload_key);
-      if (graph) task = program::make_task(info.workload_key, graph, ansor::to_target(info, device_));
-    } catch (const FormatError& error) {
-      ++refusals_[error.what()];
-    } catch (const std::invalid_argument& error) {  // shapes that do not fit together
-      ++refusals_[error.what()];
-    }
-    return task ? &*task : nullptr;
-  }
+  const Task* find_task(const ansor::TaskInfo& info);
 
   std::string device_;
   std::map<std::string, std::shared_ptr<const program::ComputeGraph>> graphs_;
@@ -128,3 +71,82 @@ class AutoSchedulerPrograms {
 };
 
 }  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(tuning_logs)
+
+#include "tunewright/data/auto_scheduler_log/replay.hpp"
+#include "tunewright/data/auto_scheduler_log/workloads.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/task.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::task(const AutoSchedulerRecord& record) {
+  if (record.task != last_info_) {
+    last_info_ = record.task;
+    last_task_ = find_task(*record.task);
+  }
+  return last_task_;
+}
+
+TUNEWRIGHT_INLINE std::optional<loops::LoopNest> AutoSchedulerPrograms::lower(const AutoSchedulerRecord& record) {
+  const Task* known = task(record);
+  if (known == nullptr) {
+    ++refusals_["unknown workload"];
+    return std::nullopt;
+  }
+  try {
+    auto nest = loops::lower(ansor::to_schedule(known->graph, record.steps));
+    ++replayed_;
+    return nest;
+  } catch (const schedule::ScheduleError& error) {
+    ++refusals_[error.what()];
+    return std::nullopt;
+  }
+}
+
+TUNEWRIGHT_INLINE void AutoSchedulerPrograms::describe(const AutoSchedulerRecord& record, FeatureBatch& batch) {
+  if (const auto nest = lower(record)) {
+    describer_.describe(*nest, *task(record), batch);
+  } else {
+    batch.close_program();
+  }
+}
+
+TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append_result(const AutoSchedulerRecord& record, Dataset& dataset) {
+  const Task* known = task(record);
+  const std::string& key = record.task->workload_key;
+  const std::uint32_t number = dataset.task_number({.name = key,
+                                                    .operator_class = ansor::parse_workload(key).name,
+                                                    .flops = known != nullptr ? known->flops : 0,
+                                                    .weight = 1});
+  dataset.add(number, dataset.target_number(device_), to_outcome(record.result));
+}
+
+TUNEWRIGHT_INLINE void AutoSchedulerPrograms::append(const AutoSchedulerRecord& record, Dataset& dataset) {
+  if (dataset.x.columns() == 0) dataset.x = FeatureBatch(features::per_statement::columns);
+  describe(record, dataset.x);
+  append_result(record, dataset);
+}
+
+TUNEWRIGHT_INLINE const Task* AutoSchedulerPrograms::find_task(const ansor::TaskInfo& info) {
+  const std::string key = info.workload_key + "\n" + info.target;
+  const auto known = tasks_.find(key);
+  if (known != tasks_.end()) return known->second ? &*known->second : nullptr;
+  std::optional<Task>& task = tasks_[key];
+  const auto given = graphs_.find(info.workload_key);
+  auto graph = given != graphs_.end() ? given->second : nullptr;
+  try {
+    if (!graph) graph = ansor::workload_graph(info.workload_key);
+    if (graph) task = program::make_task(info.workload_key, graph, ansor::to_target(info, device_));
+  } catch (const FormatError& error) {
+    ++refusals_[error.what()];
+  } catch (const std::invalid_argument& error) {  // shapes that do not fit together
+    ++refusals_[error.what()];
+  }
+  return task ? &*task : nullptr;
+}
+
+}  // namespace tunewright::data
+
+#endif

@@ -11,9 +11,9 @@
 
 #include "tunewright/data/log_reader.hpp"
 #include "tunewright/data/tvm_result.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/literal.hpp"
 #include "tunewright/json/scanner.hpp"
-#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 
@@ -69,113 +69,151 @@ namespace autotvm {
 /// Reads lines; text of the task that repeats from line to line is read once.
 class LineParser {
  public:
-  void parse(std::string_view line, AutoTvmRecord& record) {
-    json::Scanner in(line);
-    bool has_input = false, has_config = false, has_result = false;
-    record.version.clear();
-    record.tvm_version.clear();
-    in.object([&](std::string_view key) {
-      if (key == "input") {
-        read_input(in, line, record);
-        has_input = true;
-      } else if (key == "config") {
-        read_config(in, record);
-        has_config = true;
-      } else if (key == "result") {
-        data::detail::read_tvm_result(in, record.result, false);
-        has_result = true;
-      } else if (key == "version") {
-        record.version = in.skip_value();
-        if (record.version != "0.2") in.fail("expected format version 0.2, not " + record.version);
-      } else if (key == "tvm_version") {
-        in.string(record.tvm_version);
-      } else {
-        in.skip_value();
-      }
-    });
-    in.expect_end();
-    if (!has_input) in.fail("the record has no \"input\"");
-    if (!has_config) in.fail("the record has no \"config\"");
-    if (!has_result) in.fail("the record has no \"result\"");
-    if (record.version.empty()) in.fail("the record has no \"version\"");
-  }
+  void parse(std::string_view line, AutoTvmRecord& record);
 
  private:
-  void read_input(json::Scanner& in, std::string_view line, AutoTvmRecord& record) {
-    in.peek();
-    const char* from = in.position();
-    const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
-    if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
-      in.skip_to(from + task_text_.size());
-    } else {
-      TaskInfo task;
-      in.expect('[');
-      in.string(task.target);
-      in.expect(',');
-      in.string(task.name);
-      in.expect(',');
-      in.array([&] { task.arguments.push_back(json::read_literal(in)); });
-      if (in.accept(',')) task.keywords = in.skip_value();
-      in.expect(']');
-      task_ = std::make_shared<const TaskInfo>(std::move(task));
-      task_text_.assign(from, in.position());
-    }
-    record.task = task_;
-  }
+  void read_input(json::Scanner& in, std::string_view line, AutoTvmRecord& record);
 
-  static void read_config(json::Scanner& in, AutoTvmRecord& record) {
-    bool has_entity = false;
-    record.code_hash.clear();
-    in.object([&](std::string_view key) {
-      if (key == "index") {
-        record.index = in.integer();
-      } else if (key == "code_hash") {
-        in.peek() == 'n' ? in.null() : in.string(record.code_hash);
-      } else if (key == "entity") {
-        has_entity = true;
-        std::size_t count = 0;
-        in.array([&] {
-          if (count == record.knobs.size()) record.knobs.emplace_back();
-          read_knob(in, record.knobs[count++]);
-        });
-        record.knobs.resize(count);
-      } else {
-        in.skip_value();
-      }
-    });
-    if (!has_entity) in.fail("the configuration has no \"entity\"");
-  }
+  static void read_config(json::Scanner& in, AutoTvmRecord& record);
 
-  static void read_knob(json::Scanner& in, Knob& knob) {
-    knob.numbers.clear();
-    knob.words.clear();
-    knob.value = {};
-    in.expect('[');
-    in.string(knob.name);
-    in.expect(',');
-    in.peek();
-    const std::string_view kind = in.plain_string();
-    in.expect(',');
-    if (kind == "sp" || kind == "re") {
-      knob.kind = kind == "sp" ? KnobKind::Split : KnobKind::Reorder;
-      in.integers(knob.numbers);
-    } else if (kind == "an") {
-      knob.kind = KnobKind::Annotate;
-      in.array([&] { knob.words.push_back(in.string()); });
-    } else if (kind == "ot") {
-      knob.kind = KnobKind::Other;
-      knob.value = json::read_literal(in);
-    } else {
-      in.fail("unknown kind of knob '" + std::string(kind) + "'");
-    }
-    in.expect(']');
-  }
+  static void read_knob(json::Scanner& in, Knob& knob);
 
   std::string task_text_;
   std::shared_ptr<const TaskInfo> task_;
 };
 
-inline void write_knob(std::string& out, const Knob& knob) {
+void write_knob(std::string& out, const Knob& knob);
+
+[[nodiscard]] std::string write_line(const AutoTvmRecord& record);
+
+}  // namespace autotvm
+
+/// Reads AutoTVM logs of format 0.2, plain or gzip, record by record:
+///
+///   data::AutoTvmLog log("conv.log.gz");
+///   for (data::AutoTvmRecord record; log.next(record);) use(record);
+///   std::cout << summary(log.report());
+///
+/// A line that is no record is counted and listed with its reason, never thrown. Memory is bounded by the
+/// longest line. Units: seconds, as in the format.
+using AutoTvmLog = LogReader<AutoTvmRecord, autotvm::LineParser>;
+
+/// Parses one line. Throws `FormatError` naming the column and what was expected there.
+[[nodiscard]] AutoTvmRecord parse_autotvm_line(std::string_view line);
+
+/// The record as one line of a log, without the line end; reading it gives an equal record.
+[[nodiscard]] inline std::string to_line(const AutoTvmRecord& record) { return autotvm::write_line(record); }
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(gzip)
+
+#include "tunewright/json/writer.hpp"
+
+namespace tunewright::data::autotvm {
+
+TUNEWRIGHT_INLINE void LineParser::parse(std::string_view line, AutoTvmRecord& record) {
+  json::Scanner in(line);
+  bool has_input = false, has_config = false, has_result = false;
+  record.version.clear();
+  record.tvm_version.clear();
+  in.object([&](std::string_view key) {
+    if (key == "input") {
+      read_input(in, line, record);
+      has_input = true;
+    } else if (key == "config") {
+      read_config(in, record);
+      has_config = true;
+    } else if (key == "result") {
+      data::detail::read_tvm_result(in, record.result, false);
+      has_result = true;
+    } else if (key == "version") {
+      record.version = in.skip_value();
+      if (record.version != "0.2") in.fail("expected format version 0.2, not " + record.version);
+    } else if (key == "tvm_version") {
+      in.string(record.tvm_version);
+    } else {
+      in.skip_value();
+    }
+  });
+  in.expect_end();
+  if (!has_input) in.fail("the record has no \"input\"");
+  if (!has_config) in.fail("the record has no \"config\"");
+  if (!has_result) in.fail("the record has no \"result\"");
+  if (record.version.empty()) in.fail("the record has no \"version\"");
+}
+
+TUNEWRIGHT_INLINE void LineParser::read_input(json::Scanner& in, std::string_view line, AutoTvmRecord& record) {
+  in.peek();
+  const char* from = in.position();
+  const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
+  if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
+    in.skip_to(from + task_text_.size());
+  } else {
+    TaskInfo task;
+    in.expect('[');
+    in.string(task.target);
+    in.expect(',');
+    in.string(task.name);
+    in.expect(',');
+    in.array([&] { task.arguments.push_back(json::read_literal(in)); });
+    if (in.accept(',')) task.keywords = in.skip_value();
+    in.expect(']');
+    task_ = std::make_shared<const TaskInfo>(std::move(task));
+    task_text_.assign(from, in.position());
+  }
+  record.task = task_;
+}
+
+TUNEWRIGHT_INLINE void LineParser::read_config(json::Scanner& in, AutoTvmRecord& record) {
+  bool has_entity = false;
+  record.code_hash.clear();
+  in.object([&](std::string_view key) {
+    if (key == "index") {
+      record.index = in.integer();
+    } else if (key == "code_hash") {
+      in.peek() == 'n' ? in.null() : in.string(record.code_hash);
+    } else if (key == "entity") {
+      has_entity = true;
+      std::size_t count = 0;
+      in.array([&] {
+        if (count == record.knobs.size()) record.knobs.emplace_back();
+        read_knob(in, record.knobs[count++]);
+      });
+      record.knobs.resize(count);
+    } else {
+      in.skip_value();
+    }
+  });
+  if (!has_entity) in.fail("the configuration has no \"entity\"");
+}
+
+TUNEWRIGHT_INLINE void LineParser::read_knob(json::Scanner& in, Knob& knob) {
+  knob.numbers.clear();
+  knob.words.clear();
+  knob.value = {};
+  in.expect('[');
+  in.string(knob.name);
+  in.expect(',');
+  in.peek();
+  const std::string_view kind = in.plain_string();
+  in.expect(',');
+  if (kind == "sp" || kind == "re") {
+    knob.kind = kind == "sp" ? KnobKind::Split : KnobKind::Reorder;
+    in.integers(knob.numbers);
+  } else if (kind == "an") {
+    knob.kind = KnobKind::Annotate;
+    in.array([&] { knob.words.push_back(in.string()); });
+  } else if (kind == "ot") {
+    knob.kind = KnobKind::Other;
+    knob.value = json::read_literal(in);
+  } else {
+    in.fail("unknown kind of knob '" + std::string(kind) + "'");
+  }
+  in.expect(']');
+}
+
+TUNEWRIGHT_INLINE void write_knob(std::string& out, const Knob& knob) {
   constexpr std::string_view kinds[] = {"sp", "re", "an", "ot"};
   out += '[';
   json::write(out, knob.name);
@@ -190,7 +228,7 @@ inline void write_knob(std::string& out, const Knob& knob) {
   out += ']';
 }
 
-[[nodiscard]] inline std::string write_line(const AutoTvmRecord& record) {
+TUNEWRIGHT_INLINE std::string write_line(const AutoTvmRecord& record) {
   std::string out = "{\"input\": [";
   json::write(out, record.task->target);
   json::write(out += ", ", record.task->name);
@@ -208,26 +246,16 @@ inline void write_knob(std::string& out, const Knob& knob) {
   return out;
 }
 
-}  // namespace autotvm
+}  // namespace tunewright::data::autotvm
 
-/// Reads AutoTVM logs of format 0.2, plain or gzip, record by record:
-///
-///   data::AutoTvmLog log("conv.log.gz");
-///   for (data::AutoTvmRecord record; log.next(record);) use(record);
-///   std::cout << summary(log.report());
-///
-/// A line that is no record is counted and listed with its reason, never thrown. Memory is bounded by the
-/// longest line. Units: seconds, as in the format.
-using AutoTvmLog = LogReader<AutoTvmRecord, autotvm::LineParser>;
+namespace tunewright::data {
 
-/// Parses one line. Throws `FormatError` naming the column and what was expected there.
-[[nodiscard]] inline AutoTvmRecord parse_autotvm_line(std::string_view line) {
+TUNEWRIGHT_INLINE AutoTvmRecord parse_autotvm_line(std::string_view line) {
   AutoTvmRecord record;
   autotvm::LineParser().parse(line, record);
   return record;
 }
 
-/// The record as one line of a log, without the line end; reading it gives an equal record.
-[[nodiscard]] inline std::string to_line(const AutoTvmRecord& record) { return autotvm::write_line(record); }
-
 }  // namespace tunewright::data
+
+#endif

@@ -9,6 +9,7 @@
 
 #include "tunewright/data/autotvm_log.hpp"
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
@@ -57,7 +58,15 @@ void for_each_choice(const Knob& knob, const F& set) {
 /// than the first, and of a configuration that was recorded before, are listed as bad. Throws
 /// `std::runtime_error` when the file cannot be opened and `FormatError` when it holds no record or
 /// `source.device` is empty, as logs do not name the device.
-[[nodiscard]] inline ImportedTable read_autotvm_table(const std::string& path, TableSource source = {}) {
+[[nodiscard]] ImportedTable read_autotvm_table(const std::string& path, TableSource source = {});
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(gzip)
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ImportedTable read_autotvm_table(const std::string& path, TableSource source) {
   if (source.file.empty()) source.file = path;
   AutoTvmLog log(path);
   table_import::Builder builder;
@@ -95,3 +104,5 @@ void for_each_choice(const Knob& knob, const F& set) {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright::data {
 
 /// The bytes of a file, plain or gzip: which of the two is told by its first bytes, not by its name. A gzip
@@ -27,121 +29,32 @@ namespace tunewright::data {
 /// `damage()` then says what is wrong. Throws `std::runtime_error` when the file cannot be opened.
 class GzipReader {
  public:
-  explicit GzipReader(const std::string& path) : file_(std::fopen(path.c_str(), "rbe")) {
-    if (!file_) {
-      throw std::runtime_error("cannot read '" + path + "'; name a readable file, plain or gzip");
-    }
-    std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // whole chunks are read
-    if (at_member()) {
-      stream_ = std::make_unique<inflate_state>();
-      ::isal_inflate_init(stream_.get());
-      stream_->crc_flag = ISAL_GZIP;
-    }
-  }
+  explicit GzipReader(const std::string& path);
 
   /// Fills `into` with up to `capacity` bytes and returns how many; 0 at the end.
-  std::size_t read(char* into, std::size_t capacity) {
-    if (ended_ || capacity == 0) return 0;
-    const std::size_t got = stream_ ? inflate(into, capacity) : copy(into, capacity);
-    ended_ = ended_ || got == 0;
-    return got;
-  }
+  std::size_t read(char* into, std::size_t capacity);
 
   /// Empty as long as nothing is wrong.
   [[nodiscard]] const std::string& damage() const noexcept { return damage_; }
   /// About how many bytes there are in all, as far as the file says; 0 if it does not.
-  [[nodiscard]] std::size_t expected_bytes() {
-    const long at = std::ftell(file_.get());
-    unsigned char last[4] = {};
-    if (at < 0 || std::fseek(file_.get(), stream_ ? -4 : 0, SEEK_END) != 0) return 0;
-    std::size_t bytes = 0;
-    if (!stream_) {
-      bytes = static_cast<std::size_t>(std::max(0L, std::ftell(file_.get())));
-    } else if (std::fread(last, 1, sizeof last, file_.get()) == sizeof last) {  // a gzip file ends with it
-      for (const unsigned byte : {last[3], last[2], last[1], last[0]}) bytes = bytes << 8 | byte;
-      constexpr std::size_t highest_ratio = 1032;  // of the format
-      bytes = std::min(bytes, highest_ratio * static_cast<std::size_t>(std::ftell(file_.get())));
-    }
-    std::fseek(file_.get(), at, SEEK_SET);
-    return bytes;
-  }
+  [[nodiscard]] std::size_t expected_bytes();
 
  private:
   struct Close {
     void operator()(std::FILE* file) const noexcept { std::fclose(file); }
   };
 
-  std::size_t read_file(unsigned char* into, std::size_t capacity) {
-    const std::size_t got = std::fread(into, 1, capacity, file_.get());
-    if (got < capacity && std::ferror(file_.get()) != 0) {
-      end_with(std::string("cannot be read: ") + std::strerror(errno));
-    }
-    return got;
-  }
+  std::size_t read_file(unsigned char* into, std::size_t capacity);
   /// Whether `count` bytes of the file lie at `packed_at_`; fewer do at its end.
-  bool has(std::size_t count) {
-    if (packed_end_ - packed_at_ < count) {
-      std::memmove(packed_.data(), packed_.data() + packed_at_, packed_end_ - packed_at_);
-      packed_end_ -= std::exchange(packed_at_, 0);
-      packed_end_ += read_file(packed_.data() + packed_end_, packed_.size() - packed_end_);
-    }
-    return packed_end_ - packed_at_ >= count;
-  }
+  bool has(std::size_t count);
   bool at_member() { return has(2) && packed_[packed_at_] == 0x1f && packed_[packed_at_ + 1] == 0x8b; }
 
-  std::size_t copy(char* into, std::size_t capacity) {
-    const std::size_t kept = std::min(capacity, packed_end_ - packed_at_);
-    std::memcpy(into, packed_.data() + packed_at_, kept);
-    packed_at_ += kept;
-    return kept > 0 ? kept : read_file(reinterpret_cast<unsigned char*>(into), capacity);
-  }
+  std::size_t copy(char* into, std::size_t capacity);
 
-  std::size_t inflate(char* into, std::size_t capacity) {
-    constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-    stream_->next_out = reinterpret_cast<std::uint8_t*>(into);
-    stream_->avail_out = static_cast<std::uint32_t>(std::min(capacity, most));
-    while (stream_->avail_out > 0 && !ended_) {
-      const bool more = has(1);
-      const std::uint32_t room = stream_->avail_out;
-      stream_->next_in = packed_.data() + packed_at_;
-      stream_->avail_in = static_cast<std::uint32_t>(packed_end_ - packed_at_);
-      const int code = ::isal_inflate(stream_.get());
-      packed_at_ = packed_end_ - stream_->avail_in;
-      if (code < 0) {
-        end_with(std::string("the compressed stream is damaged (") + reason(code) + ")");
-      } else if (stream_->block_state == ISAL_BLOCK_FINISH) {
-        next_member();
-      } else if (!more && stream_->avail_out == room) {
-        end_with("the compressed stream ends early");
-      }
-    }
-    return static_cast<std::size_t>(stream_->next_out - reinterpret_cast<std::uint8_t*>(into));
-  }
-  void next_member() {
-    if (at_member()) {
-      ::isal_inflate_reset(stream_.get());
-      stream_->crc_flag = ISAL_GZIP;
-      return;
-    }
-    while (has(1) && packed_[packed_at_] == 0) ++packed_at_;
-    if (has(1)) end_with("the compressed stream is damaged (other bytes follow it)");
-    ended_ = true;
-  }
-  void end_with(std::string damage) {
-    if (damage_.empty()) damage_ = std::move(damage);
-    ended_ = true;
-  }
-  static const char* reason(int code) noexcept {
-    switch (code) {
-      case ISAL_INVALID_BLOCK: return "invalid block";
-      case ISAL_INVALID_SYMBOL: return "invalid code";
-      case ISAL_INVALID_LOOKBACK: return "invalid distance";
-      case ISAL_INVALID_WRAPPER: return "invalid header";
-      case ISAL_UNSUPPORTED_METHOD: return "unknown method of compression";
-      case ISAL_INCORRECT_CHECKSUM: return "wrong checksum";
-      default: return "unknown fault";
-    }
-  }
+  std::size_t inflate(char* into, std::size_t capacity);
+  void next_member();
+  void end_with(std::string damage);
+  static const char* reason(int code) noexcept;
 
   std::unique_ptr<std::FILE, Close> file_;
   std::unique_ptr<inflate_state> stream_;  // none for a plain file
@@ -155,7 +68,164 @@ class GzipReader {
 namespace detail {
 
 /// Asks for large pages: a fresh text is mostly waited for page by page otherwise. Only a hint.
-inline void advise_large_pages([[maybe_unused]] std::string& text) {
+void advise_large_pages([[maybe_unused]] std::string& text);
+
+}  // namespace detail
+
+/// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
+/// larger than `max_bytes` once decompressed.
+[[nodiscard]] std::string read_text(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30);
+
+/// The lines of a plain or gzip file, one at a time, in memory bounded by the longest line.
+///
+/// A line is a view that stays valid until the next call; "\n" and "\r\n" end it, and the last line needs
+/// neither. A line longer than `max_line_bytes` is given as empty with `too_long()` true.
+class GzipLines {
+ public:
+  explicit GzipLines(const std::string& path, std::size_t max_line_bytes = std::size_t{64} << 20)
+      : reader_(path), max_line_bytes_(max_line_bytes), buffer_(256 * 1024, '\0') {}
+
+  /// The next line; false at the end of the file.
+  bool next(std::string_view& line);
+
+  [[nodiscard]] std::size_t number() const noexcept { return number_; }  ///< of the last line given, from 1
+  [[nodiscard]] bool too_long() const noexcept { return too_long_; }
+  [[nodiscard]] const std::string& damage() const noexcept { return reader_.damage(); }
+
+ private:
+  bool give(std::string_view& line, std::size_t from, std::size_t to);
+  // Moves the unread part, which has no line end, to the front.
+  void make_room();
+
+  GzipReader reader_;
+  std::size_t max_line_bytes_;
+  std::string buffer_;
+  std::size_t begin_ = 0;  // of the unread part of `buffer_`
+  std::size_t end_ = 0;
+  std::size_t number_ = 0;
+  bool too_long_ = false;
+};
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(gzip)
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE GzipReader::GzipReader(const std::string& path) : file_(std::fopen(path.c_str(), "rbe")) {
+  if (!file_) {
+    throw std::runtime_error("cannot read '" + path + "'; name a readable file, plain or gzip");
+  }
+  std::setvbuf(file_.get(), nullptr, _IONBF, 0);  // whole chunks are read
+  if (at_member()) {
+    stream_ = std::make_unique<inflate_state>();
+    ::isal_inflate_init(stream_.get());
+    stream_->crc_flag = ISAL_GZIP;
+  }
+}
+
+TUNEWRIGHT_INLINE std::size_t GzipReader::read(char* into, std::size_t capacity) {
+  if (ended_ || capacity == 0) return 0;
+  const std::size_t got = stream_ ? inflate(into, capacity) : copy(into, capacity);
+  ended_ = ended_ || got == 0;
+  return got;
+}
+
+TUNEWRIGHT_INLINE std::size_t GzipReader::expected_bytes() {
+  const long at = std::ftell(file_.get());
+  unsigned char last[4] = {};
+  if (at < 0 || std::fseek(file_.get(), stream_ ? -4 : 0, SEEK_END) != 0) return 0;
+  std::size_t bytes = 0;
+  if (!stream_) {
+    bytes = static_cast<std::size_t>(std::max(0L, std::ftell(file_.get())));
+  } else if (std::fread(last, 1, sizeof last, file_.get()) == sizeof last) {  // a gzip file ends with it
+    for (const unsigned byte : {last[3], last[2], last[1], last[0]}) bytes = bytes << 8 | byte;
+    constexpr std::size_t highest_ratio = 1032;  // of the format
+    bytes = std::min(bytes, highest_ratio * static_cast<std::size_t>(std::ftell(file_.get())));
+  }
+  std::fseek(file_.get(), at, SEEK_SET);
+  return bytes;
+}
+
+TUNEWRIGHT_INLINE std::size_t GzipReader::read_file(unsigned char* into, std::size_t capacity) {
+  const std::size_t got = std::fread(into, 1, capacity, file_.get());
+  if (got < capacity && std::ferror(file_.get()) != 0) {
+    end_with(std::string("cannot be read: ") + std::strerror(errno));
+  }
+  return got;
+}
+
+TUNEWRIGHT_INLINE bool GzipReader::has(std::size_t count) {
+  if (packed_end_ - packed_at_ < count) {
+    std::memmove(packed_.data(), packed_.data() + packed_at_, packed_end_ - packed_at_);
+    packed_end_ -= std::exchange(packed_at_, 0);
+    packed_end_ += read_file(packed_.data() + packed_end_, packed_.size() - packed_end_);
+  }
+  return packed_end_ - packed_at_ >= count;
+}
+
+TUNEWRIGHT_INLINE std::size_t GzipReader::copy(char* into, std::size_t capacity) {
+  const std::size_t kept = std::min(capacity, packed_end_ - packed_at_);
+  std::memcpy(into, packed_.data() + packed_at_, kept);
+  packed_at_ += kept;
+  return kept > 0 ? kept : read_file(reinterpret_cast<unsigned char*>(into), capacity);
+}
+
+TUNEWRIGHT_INLINE std::size_t GzipReader::inflate(char* into, std::size_t capacity) {
+  constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
+  stream_->next_out = reinterpret_cast<std::uint8_t*>(into);
+  stream_->avail_out = static_cast<std::uint32_t>(std::min(capacity, most));
+  while (stream_->avail_out > 0 && !ended_) {
+    const bool more = has(1);
+    const std::uint32_t room = stream_->avail_out;
+    stream_->next_in = packed_.data() + packed_at_;
+    stream_->avail_in = static_cast<std::uint32_t>(packed_end_ - packed_at_);
+    const int code = ::isal_inflate(stream_.get());
+    packed_at_ = packed_end_ - stream_->avail_in;
+    if (code < 0) {
+      end_with(std::string("the compressed stream is damaged (") + reason(code) + ")");
+    } else if (stream_->block_state == ISAL_BLOCK_FINISH) {
+      next_member();
+    } else if (!more && stream_->avail_out == room) {
+      end_with("the compressed stream ends early");
+    }
+  }
+  return static_cast<std::size_t>(stream_->next_out - reinterpret_cast<std::uint8_t*>(into));
+}
+
+TUNEWRIGHT_INLINE void GzipReader::next_member() {
+  if (at_member()) {
+    ::isal_inflate_reset(stream_.get());
+    stream_->crc_flag = ISAL_GZIP;
+    return;
+  }
+  while (has(1) && packed_[packed_at_] == 0) ++packed_at_;
+  if (has(1)) end_with("the compressed stream is damaged (other bytes follow it)");
+  ended_ = true;
+}
+
+TUNEWRIGHT_INLINE void GzipReader::end_with(std::string damage) {
+  if (damage_.empty()) damage_ = std::move(damage);
+  ended_ = true;
+}
+
+TUNEWRIGHT_INLINE const char* GzipReader::reason(int code) noexcept {
+  switch (code) {
+    case ISAL_INVALID_BLOCK: return "invalid block";
+    case ISAL_INVALID_SYMBOL: return "invalid code";
+    case ISAL_INVALID_LOOKBACK: return "invalid distance";
+    case ISAL_INVALID_WRAPPER: return "invalid header";
+    case ISAL_UNSUPPORTED_METHOD: return "unknown method of compression";
+    case ISAL_INCORRECT_CHECKSUM: return "wrong checksum";
+    default: return "unknown fault";
+  }
+}
+
+}  // namespace tunewright::data
+
+namespace tunewright::data::detail {
+
+TUNEWRIGHT_INLINE void advise_large_pages([[maybe_unused]] std::string& text) {
 #ifdef MADV_HUGEPAGE
   constexpr std::uintptr_t large = std::uintptr_t{2} << 20;
   const auto from = reinterpret_cast<std::uintptr_t>(text.data()), to = from + text.capacity();
@@ -164,11 +234,11 @@ inline void advise_large_pages([[maybe_unused]] std::string& text) {
 #endif
 }
 
-}  // namespace detail
+}  // namespace tunewright::data::detail
 
-/// The whole of a plain or gzip file. Throws `std::runtime_error` when it cannot be opened, is damaged, or is
-/// larger than `max_bytes` once decompressed.
-[[nodiscard]] inline std::string read_text(const std::string& path, std::size_t max_bytes = std::size_t{1} << 30) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE std::string read_text(const std::string& path, std::size_t max_bytes) {
   GzipReader reader(path);
   std::string text;
   constexpr std::size_t chunk = 256 * 1024;
@@ -188,64 +258,42 @@ inline void advise_large_pages([[maybe_unused]] std::string& text) {
   return text;
 }
 
-/// The lines of a plain or gzip file, one at a time, in memory bounded by the longest line.
-///
-/// A line is a view that stays valid until the next call; "\n" and "\r\n" end it, and the last line needs
-/// neither. A line longer than `max_line_bytes` is given as empty with `too_long()` true.
-class GzipLines {
- public:
-  explicit GzipLines(const std::string& path, std::size_t max_line_bytes = std::size_t{64} << 20)
-      : reader_(path), max_line_bytes_(max_line_bytes), buffer_(256 * 1024, '\0') {}
-
-  /// The next line; false at the end of the file.
-  bool next(std::string_view& line) {
-    too_long_ = false;
-    for (std::size_t searched = begin_;;) {
-      const char* data = buffer_.data();
-      if (const void* found = std::memchr(data + searched, '\n', end_ - searched)) {
-        const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - data);
-        return give(line, std::exchange(begin_, at + 1), at);
-      }
-      make_room();
-      searched = end_;
-      const std::size_t got = reader_.read(buffer_.data() + end_, buffer_.size() - end_);
-      end_ += got;
-      if (got == 0) {
-        begin_ = end_;
-        return (end_ > 0 || too_long_) && give(line, 0, end_);
-      }
+TUNEWRIGHT_INLINE bool GzipLines::next(std::string_view& line) {
+  too_long_ = false;
+  for (std::size_t searched = begin_;;) {
+    const char* data = buffer_.data();
+    if (const void* found = std::memchr(data + searched, '\n', end_ - searched)) {
+      const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - data);
+      return give(line, std::exchange(begin_, at + 1), at);
+    }
+    make_room();
+    searched = end_;
+    const std::size_t got = reader_.read(buffer_.data() + end_, buffer_.size() - end_);
+    end_ += got;
+    if (got == 0) {
+      begin_ = end_;
+      return (end_ > 0 || too_long_) && give(line, 0, end_);
     }
   }
+}
 
-  [[nodiscard]] std::size_t number() const noexcept { return number_; }  ///< of the last line given, from 1
-  [[nodiscard]] bool too_long() const noexcept { return too_long_; }
-  [[nodiscard]] const std::string& damage() const noexcept { return reader_.damage(); }
+TUNEWRIGHT_INLINE bool GzipLines::give(std::string_view& line, std::size_t from, std::size_t to) {
+  ++number_;
+  if (to > from && buffer_[to - 1] == '\r') --to;
+  line = too_long_ ? std::string_view() : std::string_view(buffer_).substr(from, to - from);
+  return true;
+}
 
- private:
-  bool give(std::string_view& line, std::size_t from, std::size_t to) {
-    ++number_;
-    if (to > from && buffer_[to - 1] == '\r') --to;
-    line = too_long_ ? std::string_view() : std::string_view(buffer_).substr(from, to - from);
-    return true;
+TUNEWRIGHT_INLINE void GzipLines::make_room() {
+  std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+  end_ -= std::exchange(begin_, 0);
+  if (end_ > max_line_bytes_) {
+    too_long_ = true;
+    end_ = 0;
   }
-  // Moves the unread part, which has no line end, to the front.
-  void make_room() {
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= std::exchange(begin_, 0);
-    if (end_ > max_line_bytes_) {
-      too_long_ = true;
-      end_ = 0;
-    }
-    if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
-  }
-
-  GzipReader reader_;
-  std::size_t max_line_bytes_;
-  std::string buffer_;
-  std::size_t begin_ = 0;  // of the unread part of `buffer_`
-  std::size_t end_ = 0;
-  std::size_t number_ = 0;
-  bool too_long_ = false;
-};
+  if (end_ == buffer_.size()) buffer_.resize(2 * buffer_.size());
+}
 
 }  // namespace tunewright::data
+
+#endif

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/data/bad_line.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -26,32 +27,44 @@ struct ImportReport {
   /// True when every line was a record or blank and the file was whole.
   [[nodiscard]] bool complete() const noexcept { return bad == 0 && damage.empty(); }
 
-  void add_bad(std::size_t line, std::string reason) {
-    ++bad;
-    if (bad_lines.size() < max_listed) bad_lines.push_back({line, std::move(reason)});
-  }
+  void add_bad(std::size_t line, std::string reason);
   /// Adds the counts of another file; its bad lines are listed with its name.
-  ImportReport& operator+=(const ImportReport& other) {
-    lines += other.lines;
-    records += other.records;
-    failed += other.failed;
-    blank += other.blank;
-    bad += other.bad;
-    for (const BadLine& line : other.bad_lines) {
-      if (bad_lines.size() < max_listed) bad_lines.push_back({line.number, other.file + ": " + line.reason});
-    }
-    if (!other.damage.empty()) {
-      damage += damage.empty() ? "" : "; ";
-      damage += other.file;
-      damage += ": ";
-      damage += other.damage;
-    }
-    return *this;
-  }
+  ImportReport& operator+=(const ImportReport& other);
 };
 
 /// One line for people: "conv.log.gz: 1000 records (3 failed), 1 bad line; line 17: ...".
-[[nodiscard]] inline std::string summary(const ImportReport& report) {
+[[nodiscard]] std::string summary(const ImportReport& report);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE void ImportReport::add_bad(std::size_t line, std::string reason) {
+  ++bad;
+  if (bad_lines.size() < max_listed) bad_lines.push_back({line, std::move(reason)});
+}
+
+TUNEWRIGHT_INLINE ImportReport& ImportReport::operator+=(const ImportReport& other) {
+  lines += other.lines;
+  records += other.records;
+  failed += other.failed;
+  blank += other.blank;
+  bad += other.bad;
+  for (const BadLine& line : other.bad_lines) {
+    if (bad_lines.size() < max_listed) bad_lines.push_back({line.number, other.file + ": " + line.reason});
+  }
+  if (!other.damage.empty()) {
+    damage += damage.empty() ? "" : "; ";
+    damage += other.file;
+    damage += ": ";
+    damage += other.damage;
+  }
+  return *this;
+}
+
+TUNEWRIGHT_INLINE std::string summary(const ImportReport& report) {
   std::string text =
       report.file + ": " + std::to_string(report.records) + " records (" + std::to_string(report.failed) + " failed)";
   if (report.bad > 0) text += ", " + std::to_string(report.bad) + (report.bad == 1 ? " bad line" : " bad lines");
@@ -66,3 +79,5 @@ struct ImportReport {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -8,13 +8,38 @@
 #include <vector>
 
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
 namespace kernel_tuner_detail {
 
 /// The word that stands for the time of a configuration that failed.
-inline Failure failure(std::string word) {
+Failure failure(std::string word);
+
+/// One entry of the cache: parameters, times and prices, in milliseconds. `repeats` is room to work in.
+void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats, double& flops);
+
+}  // namespace kernel_tuner_detail
+
+/// Reads the text of a Kernel Tuner cache file: one kernel on one device, usually every configuration that
+/// its restrictions allow.
+///
+/// Latency is the median of `times`; the file's own `time` is their mean, warm-up included. Compiling takes
+/// `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds become seconds.
+///
+/// Errors: a record that does not parse is skipped and listed in the report, as is a text that ends early. A
+///         text that is no cache, holds no record or names no device throws `FormatError`.
+/// Cost:   some 200 MB a second on one core, no tree of the JSON in between.
+[[nodiscard]] ImportedTable parse_kernel_tuner(std::string_view text, const TableSource& source = {});
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::kernel_tuner_detail {
+
+TUNEWRIGHT_INLINE Failure failure(std::string word) {
   Fault fault = Fault::Unknown;
   if (word == "CompilationFailedConfig") fault = Fault::DeviceCompileError;
   if (word == "RuntimeFailedConfig") fault = Fault::RunError;
@@ -22,8 +47,8 @@ inline Failure failure(std::string word) {
   return {fault, std::move(word)};
 }
 
-/// One entry of the cache: parameters, times and prices, in milliseconds. `repeats` is room to work in.
-inline void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats, double& flops) {
+TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, std::vector<double>& repeats,
+                              double& flops) {
   constexpr double unit_s = 1e-3;
   constexpr double old_mark_of_failure = 1e20;
   std::string word;
@@ -65,18 +90,11 @@ inline void record(json::Scanner& in, table_import::Builder& builder, std::vecto
   builder.end_row(std::move(outcome));
 }
 
-}  // namespace kernel_tuner_detail
+}  // namespace tunewright::data::kernel_tuner_detail
 
-/// Reads the text of a Kernel Tuner cache file: one kernel on one device, usually every configuration that
-/// its restrictions allow.
-///
-/// Latency is the median of `times`; the file's own `time` is their mean, warm-up included. Compiling takes
-/// `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds become seconds.
-///
-/// Errors: a record that does not parse is skipped and listed in the report, as is a text that ends early. A
-///         text that is no cache, holds no record or names no device throws `FormatError`.
-/// Cost:   some 200 MB a second on one core, no tree of the JSON in between.
-[[nodiscard]] inline ImportedTable parse_kernel_tuner(std::string_view text, const TableSource& source = {}) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ImportedTable parse_kernel_tuner(std::string_view text, const TableSource& source) {
   ImportReport report;
   table_import::Builder builder;
   table_import::Records records(text, report);
@@ -141,3 +159,5 @@ inline void record(json::Scanner& in, table_import::Builder& builder, std::vecto
 }
 
 }  // namespace tunewright::data
+
+#endif

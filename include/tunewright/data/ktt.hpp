@@ -6,12 +6,34 @@
 #include <utility>
 
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
 namespace ktt_detail {
 
-inline Failure failure(std::string status) {
+Failure failure(std::string status);
+
+void record(json::Scanner& in, table_import::Builder& builder, double unit_s, std::string& kernel);
+
+}  // namespace ktt_detail
+
+/// Reads the text of a result file of the Kernel Tuning Toolkit: one kernel on one device.
+///
+/// Latency is `TotalDuration`, the one time the format keeps. Compiling is charged with the total overhead
+/// less that of data movement, search and validation, which go to running. Hardware counters are passed over.
+///
+/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is unknown, and when
+///         results come before the metadata that names it.
+[[nodiscard]] ImportedTable parse_ktt(std::string_view text, const TableSource& source = {});
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::ktt_detail {
+
+TUNEWRIGHT_INLINE Failure failure(std::string status) {
   Fault fault = Fault::Unknown;
   if (status == "CompilationFailed") fault = Fault::DeviceCompileError;
   if (status == "ComputationFailed") fault = Fault::RunError;
@@ -20,7 +42,7 @@ inline Failure failure(std::string status) {
   return {fault, std::move(status)};
 }
 
-inline void record(json::Scanner& in, table_import::Builder& builder, double unit_s, std::string& kernel) {
+TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, double unit_s, std::string& kernel) {
   std::string status;
   double duration = 0, total_overhead = 0, other_overhead = 0;
   builder.begin_row();
@@ -66,16 +88,11 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
   builder.end_row(std::move(outcome));
 }
 
-}  // namespace ktt_detail
+}  // namespace tunewright::data::ktt_detail
 
-/// Reads the text of a result file of the Kernel Tuning Toolkit: one kernel on one device.
-///
-/// Latency is `TotalDuration`, the one time the format keeps. Compiling is charged with the total overhead
-/// less that of data movement, search and validation, which go to running. Hardware counters are passed over.
-///
-/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is unknown, and when
-///         results come before the metadata that names it.
-[[nodiscard]] inline ImportedTable parse_ktt(std::string_view text, const TableSource& source = {}) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ImportedTable parse_ktt(std::string_view text, const TableSource& source) {
   ImportReport report;
   table_import::Builder builder;
   table_import::Records records(text, report);
@@ -110,3 +127,5 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
 }
 
 }  // namespace tunewright::data
+
+#endif

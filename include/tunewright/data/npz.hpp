@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tunewright/data/dataset.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -52,45 +53,10 @@ class NpzWriter {
   }
 
   /// An array of text, [n], which numpy shows as `str`. Bytes that are not UTF-8 become U+FFFD.
-  void add(std::string_view name, const std::vector<std::string>& texts) {
-    std::vector<std::u32string> decoded;
-    std::size_t longest = 1;
-    for (const std::string& text : texts) longest = std::max(longest, decoded.emplace_back(utf32(text)).size());
-    std::vector<char32_t> padded;
-    for (std::u32string& text : decoded) {
-      text.resize(longest);
-      padded.insert(padded.end(), text.begin(), text.end());
-    }
-    write(name, "<U" + std::to_string(longest), {texts.size()},
-          {reinterpret_cast<const char*>(padded.data()), padded.size() * sizeof(char32_t)});
-  }
+  void add(std::string_view name, const std::vector<std::string>& texts);
 
   /// Ends the archive; nothing can be added after. Throws `std::runtime_error` when the stream failed.
-  void finish() {
-    const std::uint64_t directory_at = written_;
-    for (const Member& member : members_) {
-      put(0x02014b50, 4);
-      put(20, 2);
-      put_common(member);
-      put(0, 2);  // comment
-      put(0, 2);  // disk
-      put(0, 2);
-      put(0, 4);
-      put(member.at, 4);
-      put(member.name);
-    }
-    const std::uint64_t directory_bytes = written_ - directory_at;
-    check_size(written_);
-    put(0x06054b50, 4);
-    put(0, 4);  // disks
-    put(members_.size(), 2);
-    put(members_.size(), 2);
-    put(directory_bytes, 4);
-    put(directory_at, 4);
-    put(0, 2);
-    out_.flush();
-    if (!out_) throw std::runtime_error("npz: writing failed; is there space on the disk?");
-  }
+  void finish();
 
  private:
   struct Member {
@@ -100,84 +66,19 @@ class NpzWriter {
   };
 
   void write(std::string_view name, const std::string& type, const std::vector<std::size_t>& shape,
-             std::string_view bytes) {
-    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
-    for (const std::size_t extent : shape) header += std::to_string(extent) + ",";
-    header += "), }";
-    constexpr std::size_t preamble = 10;  // magic, version, length of the header
-    header.append(63 - (preamble + header.size()) % 64, ' ');
-    header += '\n';
-    std::string npy("\x93NUMPY\x01\x00", 8);
-    npy += static_cast<char>(header.size() & 0xff);
-    npy += static_cast<char>(header.size() >> 8);
-    npy += header;
-
-    Member member{std::string(name) + ".npy", written_, npy.size() + bytes.size(), 0};
-    check_size(written_ + member.bytes + 1024);
-    member.checksum = ~crc32(bytes, crc32(npy, 0xffffffffU));
-    put(0x04034b50, 4);
-    put_common(member);
-    put(member.name);
-    put(npy);
-    put(bytes);
-    members_.push_back(std::move(member));
-  }
+             std::string_view bytes);
 
   // What the two headers of a member share.
-  void put_common(const Member& member) {
-    put(20, 2);     // version needed
-    put(0x800, 2);  // names are UTF-8
-    put(0, 2);      // stored
-    put(0, 2);      // time
-    put(0x21, 2);   // 1980-01-01
-    put(member.checksum, 4);
-    put(member.bytes, 4);
-    put(member.bytes, 4);
-    put(member.name.size(), 2);
-    put(0, 2);
-  }
+  void put_common(const Member& member);
   void put(std::uint64_t value, int bytes) {
     for (; bytes > 0; --bytes, value >>= 8, ++written_) out_.put(static_cast<char>(value & 0xff));
   }
-  void put(std::string_view bytes) {
-    out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    written_ += bytes.size();
-  }
-  static void check_size(std::uint64_t bytes) {
-    if (bytes > std::numeric_limits<std::uint32_t>::max()) {
-      throw std::invalid_argument("npz: the archive would have " + std::to_string(bytes) +
-                                  " bytes, 4 GiB is the most; write subsets of the dataset to several files");
-    }
-  }
+  void put(std::string_view bytes);
+  static void check_size(std::uint64_t bytes);
 
-  static std::uint32_t crc32(std::string_view bytes, std::uint32_t state) {
-    static const std::array<std::uint32_t, 256> table = [] {
-      std::array<std::uint32_t, 256> entries{};
-      for (std::uint32_t i = 0; i < 256; ++i) {
-        entries[i] = i;
-        for (int bit = 0; bit < 8; ++bit) entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1U) != 0 ? 0xedb88320U : 0U);
-      }
-      return entries;
-    }();
-    for (const char byte : bytes) state = (state >> 8) ^ table[(state ^ static_cast<std::uint8_t>(byte)) & 0xffU];
-    return state;
-  }
+  static std::uint32_t crc32(std::string_view bytes, std::uint32_t state);
 
-  static std::u32string utf32(std::string_view text) {
-    std::u32string result;
-    for (std::size_t i = 0; i < text.size();) {
-      const auto lead = static_cast<std::uint8_t>(text[i++]);
-      const std::size_t more = lead < 0x80 ? 0 : lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 4;
-      char32_t code = more == 0 ? lead : more == 4 ? 0 : lead & (0x3fU >> more);
-      std::size_t read = 0;
-      while (read < more && i < text.size() && (static_cast<std::uint8_t>(text[i]) & 0xc0U) == 0x80U) {
-        code = (code << 6) | (static_cast<std::uint8_t>(text[i++]) & 0x3fU);
-        ++read;
-      }
-      result += read == more ? code : U'\uFFFD';
-    }
-    return result;
-  }
+  static std::u32string utf32(std::string_view text);
 
   std::ostream& out_;
   std::uint64_t written_ = 0;
@@ -194,7 +95,133 @@ class NpzWriter {
 ///
 /// `feature_names` [D] are those of the featurizer's schema; without them the array is empty. Features are left
 /// out for a dataset that has none yet. Throws as NpzWriter, and for a number of names other than D.
-inline void write_npz(std::ostream& out, const Dataset& data, const std::vector<std::string>& feature_names = {}) {
+void write_npz(std::ostream& out, const Dataset& data, const std::vector<std::string>& feature_names = {});
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE void NpzWriter::add(std::string_view name, const std::vector<std::string>& texts) {
+  std::vector<std::u32string> decoded;
+  std::size_t longest = 1;
+  for (const std::string& text : texts) longest = std::max(longest, decoded.emplace_back(utf32(text)).size());
+  std::vector<char32_t> padded;
+  for (std::u32string& text : decoded) {
+    text.resize(longest);
+    padded.insert(padded.end(), text.begin(), text.end());
+  }
+  write(name, "<U" + std::to_string(longest), {texts.size()},
+        {reinterpret_cast<const char*>(padded.data()), padded.size() * sizeof(char32_t)});
+}
+
+TUNEWRIGHT_INLINE void NpzWriter::finish() {
+  const std::uint64_t directory_at = written_;
+  for (const Member& member : members_) {
+    put(0x02014b50, 4);
+    put(20, 2);
+    put_common(member);
+    put(0, 2);  // comment
+    put(0, 2);  // disk
+    put(0, 2);
+    put(0, 4);
+    put(member.at, 4);
+    put(member.name);
+  }
+  const std::uint64_t directory_bytes = written_ - directory_at;
+  check_size(written_);
+  put(0x06054b50, 4);
+  put(0, 4);  // disks
+  put(members_.size(), 2);
+  put(members_.size(), 2);
+  put(directory_bytes, 4);
+  put(directory_at, 4);
+  put(0, 2);
+  out_.flush();
+  if (!out_) throw std::runtime_error("npz: writing failed; is there space on the disk?");
+}
+
+TUNEWRIGHT_INLINE void NpzWriter::write(std::string_view name, const std::string& type,
+                                        const std::vector<std::size_t>& shape, std::string_view bytes) {
+  std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (";
+  for (const std::size_t extent : shape) header += std::to_string(extent) + ",";
+  header += "), }";
+  constexpr std::size_t preamble = 10;  // magic, version, length of the header
+  header.append(63 - (preamble + header.size()) % 64, ' ');
+  header += '\n';
+  std::string npy("\x93NUMPY\x01\x00", 8);
+  npy += static_cast<char>(header.size() & 0xff);
+  npy += static_cast<char>(header.size() >> 8);
+  npy += header;
+
+  Member member{std::string(name) + ".npy", written_, npy.size() + bytes.size(), 0};
+  check_size(written_ + member.bytes + 1024);
+  member.checksum = ~crc32(bytes, crc32(npy, 0xffffffffU));
+  put(0x04034b50, 4);
+  put_common(member);
+  put(member.name);
+  put(npy);
+  put(bytes);
+  members_.push_back(std::move(member));
+}
+
+TUNEWRIGHT_INLINE void NpzWriter::put_common(const Member& member) {
+  put(20, 2);     // version needed
+  put(0x800, 2);  // names are UTF-8
+  put(0, 2);      // stored
+  put(0, 2);      // time
+  put(0x21, 2);   // 1980-01-01
+  put(member.checksum, 4);
+  put(member.bytes, 4);
+  put(member.bytes, 4);
+  put(member.name.size(), 2);
+  put(0, 2);
+}
+
+TUNEWRIGHT_INLINE void NpzWriter::put(std::string_view bytes) {
+  out_.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  written_ += bytes.size();
+}
+
+TUNEWRIGHT_INLINE void NpzWriter::check_size(std::uint64_t bytes) {
+  if (bytes > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::invalid_argument("npz: the archive would have " + std::to_string(bytes) +
+                                " bytes, 4 GiB is the most; write subsets of the dataset to several files");
+  }
+}
+
+TUNEWRIGHT_INLINE std::uint32_t NpzWriter::crc32(std::string_view bytes, std::uint32_t state) {
+  static const std::array<std::uint32_t, 256> table = [] {
+    std::array<std::uint32_t, 256> entries{};
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      entries[i] = i;
+      for (int bit = 0; bit < 8; ++bit) entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1U) != 0 ? 0xedb88320U : 0U);
+    }
+    return entries;
+  }();
+  for (const char byte : bytes) state = (state >> 8) ^ table[(state ^ static_cast<std::uint8_t>(byte)) & 0xffU];
+  return state;
+}
+
+TUNEWRIGHT_INLINE std::u32string NpzWriter::utf32(std::string_view text) {
+  std::u32string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<std::uint8_t>(text[i++]);
+    const std::size_t more = lead < 0x80 ? 0 : lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : lead >= 0xc0 ? 1 : 4;
+    char32_t code = more == 0 ? lead : more == 4 ? 0 : lead & (0x3fU >> more);
+    std::size_t read = 0;
+    while (read < more && i < text.size() && (static_cast<std::uint8_t>(text[i]) & 0xc0U) == 0x80U) {
+      code = (code << 6) | (static_cast<std::uint8_t>(text[i++]) & 0x3fU);
+      ++read;
+    }
+    result += read == more ? code : U'\uFFFD';
+  }
+  return result;
+}
+
+TUNEWRIGHT_INLINE void write_npz(std::ostream& out, const Dataset& data,
+                                 const std::vector<std::string>& feature_names) {
   data.check();
   if (!feature_names.empty() && feature_names.size() != data.x.columns()) {
     throw std::invalid_argument("write_npz: " + std::to_string(feature_names.size()) + " feature names for " +
@@ -225,3 +252,5 @@ inline void write_npz(std::ostream& out, const Dataset& data, const std::vector<
 }
 
 }  // namespace tunewright::data
+
+#endif

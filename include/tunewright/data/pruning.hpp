@@ -13,10 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/dataset.hpp"
-#include "tunewright/stats/robust.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -62,7 +61,36 @@ struct Pruning {
 namespace pruning_detail {
 
 /// How much each task wants to be drawn, [tasks]; 0 for tasks without rows.
-inline std::vector<double> importance(const std::vector<DatasetTask>& tasks, const std::vector<std::size_t>& rows) {
+std::vector<double> importance(const std::vector<DatasetTask>& tasks, const std::vector<std::size_t>& rows);
+
+/// Tasks by weighted drawing without replacement (Efraimidis and Spirakis, 2006: the largest u^(1 / weight)
+/// first), until they have the wanted number of rows.
+std::vector<bool> draw_tasks(const std::vector<double>& weight, const std::vector<std::size_t>& rows,
+                             double wanted_rows, const Rng& rng);
+
+/// Sums of the rows of the programs `members`, each column at deviation 1 over them, [members, D].
+std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<std::size_t>& members);
+
+/// `wanted` of the programs `members`, farthest first from `members[first]`; of equals the one in front.
+std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<std::size_t>& members, std::size_t first,
+                                     std::size_t wanted);
+
+}  // namespace pruning_detail
+
+/// The records to keep, ascending. Throws `std::invalid_argument` for shares outside their range.
+[[nodiscard]] std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/stats/robust.hpp"
+
+namespace tunewright::data::pruning_detail {
+
+TUNEWRIGHT_INLINE std::vector<double> importance(const std::vector<DatasetTask>& tasks,
+                                                 const std::vector<std::size_t>& rows) {
   std::map<std::string, std::vector<std::size_t>> classes;
   double task_count = 0, total_flops = 0;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
@@ -89,10 +117,8 @@ inline std::vector<double> importance(const std::vector<DatasetTask>& tasks, con
   return weight;
 }
 
-/// Tasks by weighted drawing without replacement (Efraimidis and Spirakis, 2006: the largest u^(1 / weight)
-/// first), until they have the wanted number of rows.
-inline std::vector<bool> draw_tasks(const std::vector<double>& weight, const std::vector<std::size_t>& rows,
-                                    double wanted_rows, const Rng& rng) {
+TUNEWRIGHT_INLINE std::vector<bool> draw_tasks(const std::vector<double>& weight, const std::vector<std::size_t>& rows,
+                                               double wanted_rows, const Rng& rng) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t t = 0; t < weight.size(); ++t) {
     Rng own = rng.split(t);
@@ -109,8 +135,7 @@ inline std::vector<bool> draw_tasks(const std::vector<double>& weight, const std
   return kept;
 }
 
-/// Sums of the rows of the programs `members`, each column at deviation 1 over them, [members, D].
-inline std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<std::size_t>& members) {
+TUNEWRIGHT_INLINE std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<std::size_t>& members) {
   const std::size_t columns = x.columns();
   std::vector<float> sums(members.size() * columns, 0.0F);
   for (std::size_t m = 0; m < members.size(); ++m) {
@@ -129,9 +154,8 @@ inline std::vector<float> scaled_sums(const FeatureBatch& x, const std::vector<s
   return sums;
 }
 
-/// `wanted` of the programs `members`, farthest first from `members[first]`; of equals the one in front.
-inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<std::size_t>& members,
-                                            std::size_t first, std::size_t wanted) {
+TUNEWRIGHT_INLINE std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::vector<std::size_t>& members,
+                                                       std::size_t first, std::size_t wanted) {
   const std::vector<float> at = scaled_sums(x, members);
   const std::size_t columns = x.columns();
   constexpr float taken = -1;
@@ -156,10 +180,11 @@ inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::ve
   return kept;
 }
 
-}  // namespace pruning_detail
+}  // namespace tunewright::data::pruning_detail
 
-/// The records to keep, ascending. Throws `std::invalid_argument` for shares outside their range.
-[[nodiscard]] inline std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> prune(const Dataset& data, const Pruning& options, const Rng& rng) {
   require(options.task_rows > 0 && options.task_rows <= 1, "Pruning", "task_rows", options.task_rows,
           "a share of the rows above 0 and up to 1");
   require(options.floor >= 0 && options.floor <= 1, "Pruning", "floor", options.floor, "a quantile in [0, 1]");
@@ -210,3 +235,5 @@ inline std::vector<std::size_t> least_alike(const FeatureBatch& x, const std::ve
 }
 
 }  // namespace tunewright::data
+
+#endif

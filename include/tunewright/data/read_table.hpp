@@ -4,10 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "tunewright/data/gzip.hpp"
-#include "tunewright/data/kernel_tuner.hpp"
-#include "tunewright/data/ktt.hpp"
-#include "tunewright/data/t4.hpp"
+#include "tunewright/data/table_builder.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -18,7 +16,20 @@ namespace tunewright::data {
 ///
 /// Throws `std::runtime_error` for a file that cannot be read, is damaged as a gzip stream, or is none of the
 /// three; the errors of its format otherwise.
-[[nodiscard]] inline ImportedTable read_table(const std::string& path, TableSource source = {}) {
+[[nodiscard]] ImportedTable read_table(const std::string& path, TableSource source = {});
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(gzip)
+
+#include "tunewright/data/gzip.hpp"
+#include "tunewright/data/kernel_tuner.hpp"
+#include "tunewright/data/ktt.hpp"
+#include "tunewright/data/t4.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ImportedTable read_table(const std::string& path, TableSource source) {
   const std::string text = read_text(path);
   if (source.file.empty()) source.file = path;
   std::string_view first;
@@ -30,3 +41,5 @@ namespace tunewright::data {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -11,9 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/record.hpp"
-#include "tunewright/json/writer.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -29,7 +28,45 @@ inline constexpr int record_schema = 1;
 ///
 /// A failure has "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON
 /// readers of other languages round integers beyond 2^53.
-[[nodiscard]] inline std::string to_line(const Record& record) {
+[[nodiscard]] std::string to_line(const Record& record);
+
+namespace record_json {
+
+std::uint64_t from_hex(const nlohmann::json& json, const char* field);
+
+/// Whether a line may hold `time`. Latencies are above 0 as well.
+inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
+
+Seconds seconds(const nlohmann::json& json, const char* field);
+inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
+
+/// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
+[[nodiscard]] std::string refused_number(const Record& record);
+
+StopReason stop_reason(const std::string& text);
+
+Fault fault(const std::string& text);
+
+}  // namespace record_json
+
+/// Reads one line. Throws `std::exception` with a reason for people when it is not a whole, valid record.
+[[nodiscard]] Record from_line(std::string_view line);
+
+/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
+/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above
+/// 0, any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
+void write_journal(std::ostream& out, std::span<const Record> records);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/json/writer.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
   nlohmann::ordered_json json{{"schema", record_schema},
                               {"task", to_hex(record.task)},
                               {"task_name", record.task_name},
@@ -61,9 +98,11 @@ inline constexpr int record_schema = 1;
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-namespace record_json {
+}  // namespace tunewright::data
 
-inline std::uint64_t from_hex(const nlohmann::json& json, const char* field) {
+namespace tunewright::data::record_json {
+
+TUNEWRIGHT_INLINE std::uint64_t from_hex(const nlohmann::json& json, const char* field) {
   const auto& text = json.at(field).get_ref<const std::string&>();
   std::uint64_t value = 0;
   for (const char c : text) {
@@ -77,18 +116,13 @@ inline std::uint64_t from_hex(const nlohmann::json& json, const char* field) {
   return value;
 }
 
-/// Whether a line may hold `time`. Latencies are above 0 as well.
-inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
-
-inline Seconds seconds(const nlohmann::json& json, const char* field) {
+TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field) {
   const Seconds time(json.get<double>());
   if (!is_duration(time)) throw std::runtime_error(std::string("'") + field + "' is negative");
   return time;
 }
-inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
 
-/// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
-[[nodiscard]] inline std::string refused_number(const Record& record) {
+TUNEWRIGHT_INLINE std::string refused_number(const Record& record) {
   std::string found;
   const auto check = [&](const std::string& field, Seconds time, bool taken, const char* instead) {
     if (!found.empty() || taken) return;
@@ -112,24 +146,25 @@ inline Seconds seconds_at(const nlohmann::json& json, const char* field) { retur
   return found;
 }
 
-inline StopReason stop_reason(const std::string& text) {
+TUNEWRIGHT_INLINE StopReason stop_reason(const std::string& text) {
   if (text == "precise") return StopReason::Precise;
   if (text == "budget") return StopReason::Budget;
   if (text == "far_slower") return StopReason::FarSlower;
   throw std::runtime_error("'stopped' is '" + text + "'");
 }
 
-inline Fault fault(const std::string& text) {
+TUNEWRIGHT_INLINE Fault fault(const std::string& text) {
   for (std::size_t i = 0; i < fault_names.size(); ++i) {
     if (fault_names[i] == text) return static_cast<Fault>(i);
   }
   throw std::runtime_error("'fault' is '" + text + "'");
 }
 
-}  // namespace record_json
+}  // namespace tunewright::data::record_json
 
-/// Reads one line. Throws `std::exception` with a reason for people when it is not a whole, valid record.
-[[nodiscard]] inline Record from_line(std::string_view line) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   const nlohmann::json json = nlohmann::json::parse(line);
   if (const int schema = json.at("schema").get<int>(); schema < 1 || schema > record_schema) {
     throw std::runtime_error("schema " + std::to_string(schema) + " is unknown; this library reads up to " +
@@ -166,10 +201,7 @@ inline Fault fault(const std::string& text) {
   return record;
 }
 
-/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
-/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above
-/// 0, any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
-inline void write_journal(std::ostream& out, std::span<const Record> records) {
+TUNEWRIGHT_INLINE void write_journal(std::ostream& out, std::span<const Record> records) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (const std::string refused = record_json::refused_number(records[i]); !refused.empty()) {
       throw std::invalid_argument("write_journal: record " + std::to_string(i) + ", candidate " +
@@ -182,3 +214,5 @@ inline void write_journal(std::ostream& out, std::span<const Record> records) {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -13,6 +13,7 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/dataset.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -23,14 +24,67 @@ struct Split {
 
 namespace splits_detail {
 
-inline void check_share(const char* split, double test_share) {
+void check_share(const char* split, double test_share);
+
+/// Neither side may be empty: a score on training records is no score.
+Split checked(Split split, const char* name, const std::string& fix);
+
+/// Whole classes of `value` to the test side, in random order, until it has the share; one class at least
+/// stays on each side if there are two.
+Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng rng);
+
+}  // namespace splits_detail
+
+/// Holds back a share of every group (task on one target), drawn at random: how well does a model rank more
+/// programs of tasks it knows?
+///
+/// Throws `std::invalid_argument` when one side would be empty: a test on training records is refused.
+/// Deviates: TenSet does not shuffle, and its files are in the order of a search, so that its two sides
+///           differ in distribution.
+[[nodiscard]] Split within_task(const Dataset& data, double test_share, const Rng& rng);
+
+/// Holds back whole tasks, on all targets, until the share of the records is reached: how well does a model
+/// rank programs of tasks it has never seen?
+///
+/// Throws `std::invalid_argument` for fewer than two tasks.
+[[nodiscard]] Split by_task(const Dataset& data, double test_share, const Rng& rng);
+
+/// Holds back whole targets until the share of the records is reached: how well does a model rank programs on
+/// a device it has never seen?
+///
+/// Throws `std::invalid_argument` for fewer than two targets.
+/// Deviates: TenSet tests on the training records when there is one target only.
+[[nodiscard]] Split by_target(const Dataset& data, double test_share, const Rng& rng);
+
+/// The same with the test targets named. Throws `std::invalid_argument` for a name that is no target.
+[[nodiscard]] Split by_target(const Dataset& data, const std::vector<std::string>& held_out);
+
+/// The first `count` records of every group in the order they were measured. In logs of a guided search these
+/// were chosen before the search knew much.
+[[nodiscard]] std::vector<std::size_t> first_records(const Dataset& data, std::size_t count);
+
+/// The values at `indices`, for labels or groups of a whole dataset beside a subset of it.
+template <class T>
+[[nodiscard]] std::vector<T> pick(const std::vector<T>& values, std::span<const std::size_t> indices) {
+  std::vector<T> picked;
+  picked.reserve(indices.size());
+  for (const std::size_t i : indices) picked.push_back(values.at(i));
+  return picked;
+}
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::splits_detail {
+
+TUNEWRIGHT_INLINE void check_share(const char* split, double test_share) {
   if (test_share > 0 && test_share < 1) return;
   throw std::invalid_argument(std::string(split) + ": a test share of " + std::to_string(test_share) +
                               " was asked for; give one between 0 and 1");
 }
 
-/// Neither side may be empty: a score on training records is no score.
-inline Split checked(Split split, const char* name, const std::string& fix) {
+TUNEWRIGHT_INLINE Split checked(Split split, const char* name, const std::string& fix) {
   if (split.train.empty() || split.test.empty()) {
     throw std::invalid_argument(std::string(name) + ": the " + (split.test.empty() ? "test" : "training") +
                                 " side would be empty; " + fix);
@@ -40,9 +94,7 @@ inline Split checked(Split split, const char* name, const std::string& fix) {
   return split;
 }
 
-/// Whole classes of `value` to the test side, in random order, until it has the share; one class at least
-/// stays on each side if there are two.
-inline Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng rng) {
+TUNEWRIGHT_INLINE Split by_class(const std::vector<std::uint32_t>& value, double test_share, Rng rng) {
   std::vector<std::uint32_t> classes(value);
   std::sort(classes.begin(), classes.end());
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
@@ -59,15 +111,11 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
   return split;
 }
 
-}  // namespace splits_detail
+}  // namespace tunewright::data::splits_detail
 
-/// Holds back a share of every group (task on one target), drawn at random: how well does a model rank more
-/// programs of tasks it knows?
-///
-/// Throws `std::invalid_argument` when one side would be empty: a test on training records is refused.
-/// Deviates: TenSet does not shuffle, and its files are in the order of a search, so that its two sides
-///           differ in distribution.
-[[nodiscard]] inline Split within_task(const Dataset& data, double test_share, const Rng& rng) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE Split within_task(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("within_task", test_share);
   Split split;
   std::uint64_t stream = 0;
@@ -80,30 +128,20 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
                                 "the dataset has too few records a task for this test share");
 }
 
-/// Holds back whole tasks, on all targets, until the share of the records is reached: how well does a model
-/// rank programs of tasks it has never seen?
-///
-/// Throws `std::invalid_argument` for fewer than two tasks.
-[[nodiscard]] inline Split by_task(const Dataset& data, double test_share, const Rng& rng) {
+TUNEWRIGHT_INLINE Split by_task(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_task", test_share);
   return splits_detail::checked(splits_detail::by_class(data.task, test_share, rng), "by_task",
                                 "the dataset has fewer than two tasks: add tasks, or split within_task");
 }
 
-/// Holds back whole targets until the share of the records is reached: how well does a model rank programs on
-/// a device it has never seen?
-///
-/// Throws `std::invalid_argument` for fewer than two targets.
-/// Deviates: TenSet tests on the training records when there is one target only.
-[[nodiscard]] inline Split by_target(const Dataset& data, double test_share, const Rng& rng) {
+TUNEWRIGHT_INLINE Split by_target(const Dataset& data, double test_share, const Rng& rng) {
   splits_detail::check_share("by_target", test_share);
   return splits_detail::checked(splits_detail::by_class(data.target, test_share, rng), "by_target",
                                 "the dataset has fewer than two targets: add records of another device, or "
                                 "split by_task");
 }
 
-/// The same with the test targets named. Throws `std::invalid_argument` for a name that is no target.
-[[nodiscard]] inline Split by_target(const Dataset& data, const std::vector<std::string>& held_out) {
+TUNEWRIGHT_INLINE Split by_target(const Dataset& data, const std::vector<std::string>& held_out) {
   std::vector<bool> is_test(data.targets.size());
   for (const std::string& name : held_out) {
     const auto found = std::find(data.targets.begin(), data.targets.end(), name);
@@ -120,9 +158,7 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
                                 "hold out some of the targets that have records, and not all of them");
 }
 
-/// The first `count` records of every group in the order they were measured. In logs of a guided search these
-/// were chosen before the search knew much.
-[[nodiscard]] inline std::vector<std::size_t> first_records(const Dataset& data, std::size_t count) {
+TUNEWRIGHT_INLINE std::vector<std::size_t> first_records(const Dataset& data, std::size_t count) {
   std::vector<std::size_t> first;
   for (const std::vector<std::size_t>& members : data.by_group())
     first.insert(first.end(), members.begin(),
@@ -131,13 +167,6 @@ inline Split by_class(const std::vector<std::uint32_t>& value, double test_share
   return first;
 }
 
-/// The values at `indices`, for labels or groups of a whole dataset beside a subset of it.
-template <class T>
-[[nodiscard]] std::vector<T> pick(const std::vector<T>& values, std::span<const std::size_t> indices) {
-  std::vector<T> picked;
-  picked.reserve(indices.size());
-  for (const std::size_t i : indices) picked.push_back(values.at(i));
-  return picked;
-}
-
 }  // namespace tunewright::data
+
+#endif

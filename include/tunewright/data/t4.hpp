@@ -15,6 +15,7 @@
 
 #include "tunewright/core/record.hpp"
 #include "tunewright/data/table_builder.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
@@ -22,14 +23,7 @@ namespace tunewright::data {
 namespace t4_detail {
 
 /// Inverse of `t4_invalidity`, as far as it has one.
-inline Fault fault(std::string_view invalidity) {
-  if (invalidity == "constraints") return Fault::InvalidSchedule;
-  if (invalidity == "compile") return Fault::DeviceCompileError;
-  if (invalidity == "runtime") return Fault::RunError;
-  if (invalidity == "correctness") return Fault::WrongResult;
-  if (invalidity == "timeout") return Fault::RunTimeout;
-  return Fault::Unknown;
-}
+Fault fault(std::string_view invalidity);
 
 /// Times of one result in the unit of the file, and the time among its measurements, which may have its own.
 struct Result {
@@ -39,7 +33,77 @@ struct Result {
   std::string invalidity;
 };
 
-inline void read_times(json::Scanner& in, Result& result) {
+void read_times(json::Scanner& in, Result& result);
+
+void read_measurement(json::Scanner& in, Result& result);
+
+void record(json::Scanner& in, table_import::Builder& builder, double unit_s);
+
+std::string_view unit_name(std::string_view text);
+
+/// Everything of a result but its configuration, which `configuration` writes as a JSON object.
+template <class Configuration>
+void write_result(std::ostream& out, bool first, const Outcome& outcome, const Configuration& configuration) {
+  std::string line = first ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
+  configuration(line);
+  line += ", \"times\": {\"compilation\": ";
+  json::write(line, outcome.compile_time.count());
+  const Timing* timing = outcome.timing();
+  if (timing != nullptr) {
+    line += ", \"runtimes\": ";
+    json::write_array(line, timing->repeats, [&](Seconds repeat) { json::write(line, repeat.count()); });
+  }
+  line += "}, \"invalidity\": ";
+  const std::string_view invalidity = timing != nullptr ? "correct" : t4_invalidity(outcome.failure()->fault);
+  json::write(line, invalidity);
+  line += timing != nullptr ? ", \"correctness\": 1" : ", \"correctness\": 0";
+  line += ", \"measurements\": [{\"name\": \"time\", \"value\": ";
+  if (timing != nullptr) {
+    json::write(line, timing->median.count());
+  } else {
+    json::write(line, name(outcome.failure()->fault));
+  }
+  out << line << ", \"unit\": \"seconds\"}], \"objectives\": [\"time\"]}";
+}
+
+inline constexpr std::string_view head = "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
+
+void finish(std::ostream& out);
+
+}  // namespace t4_detail
+
+/// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
+/// names neither device nor kernel, so `source` must name the device.
+///
+/// Latency is the median of `times.runtimes`; running is charged with their sum, as the schema keeps nothing
+/// better. Times are in `metadata.timeunit`; a measurement may have a unit of its own.
+///
+/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is missing or unknown.
+[[nodiscard]] ImportedTable parse_t4(std::string_view text, const TableSource& source = {});
+
+/// Writes a table as T4, in seconds. Throws `std::runtime_error` when the stream refuses the data.
+void write_t4(std::ostream& out, const Table& table);
+
+/// Writes records of any space as T4, in seconds: the one parameter is the encoded configuration. T4 has no
+/// place for tasks, so the records should be of one. Throws `std::runtime_error` when the stream refuses the data.
+void write_t4(std::ostream& out, std::span<const Record> records);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::t4_detail {
+
+TUNEWRIGHT_INLINE Fault fault(std::string_view invalidity) {
+  if (invalidity == "constraints") return Fault::InvalidSchedule;
+  if (invalidity == "compile") return Fault::DeviceCompileError;
+  if (invalidity == "runtime") return Fault::RunError;
+  if (invalidity == "correctness") return Fault::WrongResult;
+  if (invalidity == "timeout") return Fault::RunTimeout;
+  return Fault::Unknown;
+}
+
+TUNEWRIGHT_INLINE void read_times(json::Scanner& in, Result& result) {
   in.object([&](std::string_view key) {
     if (key == "runtimes") {
       in.array([&] { result.runtimes.push_back(in.number()); });
@@ -51,7 +115,7 @@ inline void read_times(json::Scanner& in, Result& result) {
   });
 }
 
-inline void read_measurement(json::Scanner& in, Result& result) {
+TUNEWRIGHT_INLINE void read_measurement(json::Scanner& in, Result& result) {
   std::string name, unit;
   double value = std::nan("");
   in.object([&](std::string_view key) {
@@ -70,7 +134,7 @@ inline void read_measurement(json::Scanner& in, Result& result) {
   if (!unit.empty()) result.time_unit_s = table_import::seconds_in(unit);
 }
 
-inline void record(json::Scanner& in, table_import::Builder& builder, double unit_s) {
+TUNEWRIGHT_INLINE void record(json::Scanner& in, table_import::Builder& builder, double unit_s) {
   Result result;
   builder.begin_row();
   in.object([&](std::string_view key) {
@@ -105,7 +169,7 @@ inline void record(json::Scanner& in, table_import::Builder& builder, double uni
   builder.end_row(std::move(outcome));
 }
 
-inline std::string_view unit_name(std::string_view text) {  // "metadata" may follow the results
+TUNEWRIGHT_INLINE std::string_view unit_name(std::string_view text) {  // "metadata" may follow the results
   json::Scanner in(text);
   std::string_view unit;
   in.object([&](std::string_view key) {
@@ -121,49 +185,17 @@ inline std::string_view unit_name(std::string_view text) {  // "metadata" may fo
   return unit;
 }
 
-/// Everything of a result but its configuration, which `configuration` writes as a JSON object.
-template <class Configuration>
-void write_result(std::ostream& out, bool first, const Outcome& outcome, const Configuration& configuration) {
-  std::string line = first ? "\n{\"configuration\": " : ",\n{\"configuration\": ";
-  configuration(line);
-  line += ", \"times\": {\"compilation\": ";
-  json::write(line, outcome.compile_time.count());
-  const Timing* timing = outcome.timing();
-  if (timing != nullptr) {
-    line += ", \"runtimes\": ";
-    json::write_array(line, timing->repeats, [&](Seconds repeat) { json::write(line, repeat.count()); });
-  }
-  line += "}, \"invalidity\": ";
-  const std::string_view invalidity = timing != nullptr ? "correct" : t4_invalidity(outcome.failure()->fault);
-  json::write(line, invalidity);
-  line += timing != nullptr ? ", \"correctness\": 1" : ", \"correctness\": 0";
-  line += ", \"measurements\": [{\"name\": \"time\", \"value\": ";
-  if (timing != nullptr) {
-    json::write(line, timing->median.count());
-  } else {
-    json::write(line, name(outcome.failure()->fault));
-  }
-  out << line << ", \"unit\": \"seconds\"}], \"objectives\": [\"time\"]}";
-}
-
-inline constexpr std::string_view head = "{\"schema_version\": \"1.0.0\", \"metadata\": {\"timeunit\": \"seconds\"}, ";
-
-inline void finish(std::ostream& out) {
+TUNEWRIGHT_INLINE void finish(std::ostream& out) {
   out << "\n]}\n";
   out.flush();
   if (!out) throw std::runtime_error("writing T4 failed; is the file open, is there space on the disk?");
 }
 
-}  // namespace t4_detail
+}  // namespace tunewright::data::t4_detail
 
-/// Reads the text of a T4 file (results of an auto-tuner in the schema that several tuners share). The schema
-/// names neither device nor kernel, so `source` must name the device.
-///
-/// Latency is the median of `times.runtimes`; running is charged with their sum, as the schema keeps nothing
-/// better. Times are in `metadata.timeunit`; a measurement may have a unit of its own.
-///
-/// Errors: as parse_kernel_tuner. Also throws `FormatError` for a unit of time that is missing or unknown.
-[[nodiscard]] inline ImportedTable parse_t4(std::string_view text, const TableSource& source = {}) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ImportedTable parse_t4(std::string_view text, const TableSource& source) {
   ImportReport report;
   table_import::Builder builder;
   table_import::Records records(text, report);
@@ -192,8 +224,7 @@ inline void finish(std::ostream& out) {
   return table_import::finish(builder, std::move(report), source, {});
 }
 
-/// Writes a table as T4, in seconds. Throws `std::runtime_error` when the stream refuses the data.
-inline void write_t4(std::ostream& out, const Table& table) {
+TUNEWRIGHT_INLINE void write_t4(std::ostream& out, const Table& table) {
   out << t4_detail::head << "\"results\": [";
   std::vector<bool> words;
   for (const Parameter& parameter : table.parameters) words.push_back(!parameter.numeric());
@@ -215,9 +246,7 @@ inline void write_t4(std::ostream& out, const Table& table) {
   t4_detail::finish(out);
 }
 
-/// Writes records of any space as T4, in seconds: the one parameter is the encoded configuration. T4 has no
-/// place for tasks, so the records should be of one. Throws `std::runtime_error` when the stream refuses the data.
-inline void write_t4(std::ostream& out, std::span<const Record> records) {
+TUNEWRIGHT_INLINE void write_t4(std::ostream& out, std::span<const Record> records) {
   out << t4_detail::head << "\"results\": [";
   for (std::size_t i = 0; i < records.size(); ++i) {
     t4_detail::write_result(out, i == 0, records[i].outcome, [&](std::string& line) {
@@ -230,3 +259,5 @@ inline void write_t4(std::ostream& out, std::span<const Record> records) {
 }
 
 }  // namespace tunewright::data
+
+#endif

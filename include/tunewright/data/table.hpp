@@ -15,12 +15,12 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/knob.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/dataset.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -32,21 +32,9 @@ struct Parameter {
   bool operator==(const Parameter&) const = default;
 
   /// The value as a number; not a number for a word.
-  [[nodiscard]] double number(std::size_t choice) const {
-    const std::string& text = values.at(choice);
-    if (text == "true") return 1;
-    if (text == "false") return 0;
-    double value = 0;
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    const bool whole = error == std::errc() && stop == text.data() + text.size();
-    return whole ? value : std::numeric_limits<double>::quiet_NaN();
-  }
+  [[nodiscard]] double number(std::size_t choice) const;
   /// True when every value is a number.
-  [[nodiscard]] bool numeric() const {
-    for (std::size_t choice = 0; choice < values.size(); ++choice)
-      if (std::isnan(number(choice))) return false;
-    return true;
-  }
+  [[nodiscard]] bool numeric() const;
 };
 
 /// Measurements of one kernel on one device: N configurations of K parameters and what each gave. Failed
@@ -71,25 +59,76 @@ struct Table {
     return parameters[parameter].values[row(i)[parameter]];
   }
   /// Latency in seconds; infinite for a failure.
-  [[nodiscard]] double cost_s(std::size_t i) const {
-    const Timing* timing = outcomes[i].timing();
-    return timing != nullptr ? timing->median.count() : std::numeric_limits<double>::infinity();
-  }
+  [[nodiscard]] double cost_s(std::size_t i) const;
 
   /// The values of a row, separated by commas: the same for the same configuration on every device.
-  [[nodiscard]] std::string text(std::size_t i) const {
-    std::string line;
-    for (std::size_t k = 0; k < parameters.size(); ++k) {
-      if (k > 0) line += ',';
-      line += value(i, k);
-    }
-    return line;
-  }
+  [[nodiscard]] std::string text(std::size_t i) const;
 };
 
 /// The parameters as knobs for featurizers, each with the values that occur. Words are categories, numbered as
 /// they stand in `Parameter::values`; numbers get the scale that suits them.
-[[nodiscard]] inline std::vector<Knob> knobs_of(const Table& table) {
+[[nodiscard]] std::vector<Knob> knobs_of(const Table& table);
+
+/// The numbers of row `i` that `knobs_of` speaks of, [K].
+[[nodiscard]] std::vector<double> knob_values(const Table& table, std::size_t i);
+
+/// Canonical key of a configuration written as `Table::text` does.
+[[nodiscard]] std::uint64_t row_key(std::string_view text);
+
+/// The tuning task a table answers. All that is known of the device is its name, so the name stands in for
+/// the architecture, and tasks on different devices differ.
+[[nodiscard]] Task task_of(const Table& table);
+
+/// Row `i` as what journals hold. `task` is whose answer the row is said to be, usually `task_of(table)`.
+[[nodiscard]] Record record_of(const Table& table, std::size_t i, const Task& task);
+
+/// All rows, for `measurers::Replay::load` and journals.
+[[nodiscard]] std::vector<Record> records_of(const Table& table, const Task& task);
+
+/// Appends the rows of a table to a dataset, as records of the task `task_of(table).name` on the target
+/// `table.device`. Describing them is up to the caller, before or after. Throws `std::invalid_argument` for a
+/// table without a device, because records of devices nobody can tell apart must not mix.
+void append(Dataset& dataset, const Table& table);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE double Parameter::number(std::size_t choice) const {
+  const std::string& text = values.at(choice);
+  if (text == "true") return 1;
+  if (text == "false") return 0;
+  double value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && stop == text.data() + text.size();
+  return whole ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+TUNEWRIGHT_INLINE bool Parameter::numeric() const {
+  for (std::size_t choice = 0; choice < values.size(); ++choice)
+    if (std::isnan(number(choice))) return false;
+  return true;
+}
+
+TUNEWRIGHT_INLINE double Table::cost_s(std::size_t i) const {
+  const Timing* timing = outcomes[i].timing();
+  return timing != nullptr ? timing->median.count() : std::numeric_limits<double>::infinity();
+}
+
+TUNEWRIGHT_INLINE std::string Table::text(std::size_t i) const {
+  std::string line;
+  for (std::size_t k = 0; k < parameters.size(); ++k) {
+    if (k > 0) line += ',';
+    line += value(i, k);
+  }
+  return line;
+}
+
+TUNEWRIGHT_INLINE std::vector<Knob> knobs_of(const Table& table) {
   std::vector<Knob> knobs;
   for (std::size_t k = 0; k < table.parameters.size(); ++k) {
     const Parameter& parameter = table.parameters[k];
@@ -111,8 +150,7 @@ struct Table {
   return knobs;
 }
 
-/// The numbers of row `i` that `knobs_of` speaks of, [K].
-[[nodiscard]] inline std::vector<double> knob_values(const Table& table, std::size_t i) {
+TUNEWRIGHT_INLINE std::vector<double> knob_values(const Table& table, std::size_t i) {
   std::vector<double> values;
   for (std::size_t k = 0; k < table.parameters.size(); ++k) {
     const std::size_t choice = table.row(i)[k];
@@ -122,12 +160,9 @@ struct Table {
   return values;
 }
 
-/// Canonical key of a configuration written as `Table::text` does.
-[[nodiscard]] inline std::uint64_t row_key(std::string_view text) { return StableHash{}.add(text).value(); }
+TUNEWRIGHT_INLINE std::uint64_t row_key(std::string_view text) { return StableHash{}.add(text).value(); }
 
-/// The tuning task a table answers. All that is known of the device is its name, so the name stands in for
-/// the architecture, and tasks on different devices differ.
-[[nodiscard]] inline Task task_of(const Table& table) {
+TUNEWRIGHT_INLINE Task task_of(const Table& table) {
   Task task;
   task.name = table.kernel + (table.problem.empty() ? "" : " " + table.problem);
   StableHash workload;
@@ -139,8 +174,7 @@ struct Table {
   return task;
 }
 
-/// Row `i` as what journals hold. `task` is whose answer the row is said to be, usually `task_of(table)`.
-[[nodiscard]] inline Record record_of(const Table& table, std::size_t i, const Task& task) {
+TUNEWRIGHT_INLINE Record record_of(const Table& table, std::size_t i, const Task& task) {
   Record record;
   record.task = stable_hash(task);
   record.target = stable_hash(task.target);
@@ -152,18 +186,14 @@ struct Table {
   return record;
 }
 
-/// All rows, for `measurers::Replay::load` and journals.
-[[nodiscard]] inline std::vector<Record> records_of(const Table& table, const Task& task) {
+TUNEWRIGHT_INLINE std::vector<Record> records_of(const Table& table, const Task& task) {
   std::vector<Record> records;
   records.reserve(table.size());
   for (std::size_t i = 0; i < table.size(); ++i) records.push_back(record_of(table, i, task));
   return records;
 }
 
-/// Appends the rows of a table to a dataset, as records of the task `task_of(table).name` on the target
-/// `table.device`. Describing them is up to the caller, before or after. Throws `std::invalid_argument` for a
-/// table without a device, because records of devices nobody can tell apart must not mix.
-inline void append(Dataset& dataset, const Table& table) {
+TUNEWRIGHT_INLINE void append(Dataset& dataset, const Table& table) {
   if (table.device.empty()) {
     throw std::invalid_argument("table '" + table.kernel + "' names no device; set its member `device`");
   }
@@ -174,3 +204,5 @@ inline void append(Dataset& dataset, const Table& table) {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -15,8 +15,8 @@
 
 #include "tunewright/data/import_report.hpp"
 #include "tunewright/data/table.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
-#include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data {
 
@@ -38,162 +38,40 @@ namespace table_import {
 
 /// A value of a parameter as text: words without quotes, whole numbers without fraction or exponent, so that
 /// 16, 16.0 and "16" are one value.
-inline void canonical(std::string_view json, std::string& into) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (!json.empty() && json.front() != '0' && std::all_of(json.begin(), json.end(), is_digit)) {
-    into.assign(json);
-    return;
-  }
-  std::string word;
-  if (!json.empty() && json.front() == '"') {
-    json::Scanner(json).string(word);
-    json = word;
-  }
-  double value = 0;
-  const auto [stop, error] = std::from_chars(json.data(), json.data() + json.size(), value);
-  if (error != std::errc() || stop != json.data() + json.size()) {
-    into.assign(json);
-    return;
-  }
-  char digits[32];
-  const bool whole = value == std::trunc(value) && std::abs(value) < 1e15;
-  const auto written = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value))
-                             : std::to_chars(digits, digits + sizeof digits, value);
-  into.assign(digits, written.ptr);
-}
+void canonical(std::string_view json, std::string& into);
 
 /// Seconds in one unit of time by its name. Throws `FormatError` for a name it does not know.
-inline double seconds_in(std::string_view unit) {
-  std::string name(unit);
-  std::transform(name.begin(), name.end(), name.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-  if (name == "s" || name == "sec" || name == "second" || name == "seconds") return 1;
-  if (name == "ms" || name == "millisecond" || name == "milliseconds") return 1e-3;
-  if (name == "miliseconds") return 1e-3;  // how the tuner that writes T4 files spells it
-  if (name == "us" || name == "microsecond" || name == "microseconds") return 1e-6;
-  if (name == "ns" || name == "nanosecond" || name == "nanoseconds") return 1e-9;
-  throw FormatError("the unit of time '" + name + "' is unknown; s, ms, us and ns are known");
-}
+double seconds_in(std::string_view unit);
 
 /// A latency from repeats and the summary the source computed of them, in units of `unit_s` seconds. Throws
 /// `FormatError` for values that are no latencies and for a summary in another unit than the repeats.
-inline Timing timing(std::vector<double> repeats, double summary, double unit_s) {
-  const bool has_repeats = !repeats.empty();
-  if (!has_repeats) repeats.push_back(summary);
-  for (const double repeat : repeats) {
-    if (!(repeat > 0) || !std::isfinite(repeat))
-      throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
-  }
-  const double mean = std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
-  if (!(summary < 100 * mean && mean < 100 * summary)) {
-    throw FormatError("the time is " + std::to_string(summary) + " but the mean of its repeats is " +
-                      std::to_string(mean) + ": units are mixed");
-  }
-  Timing timing;
-  timing.repeats.reserve(repeats.size());
-  for (const double repeat : repeats) timing.repeats.emplace_back(repeat * unit_s);
-  const stats::MedianAndDeviation spread = stats::median_and_deviation(repeats);
-  timing.median_absolute_deviation = Seconds(spread.deviation * unit_s);
-  timing.median = Seconds(spread.median * unit_s);
-  return timing;
-}
+Timing timing(std::vector<double> repeats, double summary, double unit_s);
 
 /// A price that may be absent or zero but not negative, in seconds.
-inline Seconds price(double value, double unit_s) {
-  if (!(value >= 0) || !std::isfinite(value)) throw FormatError("a price of " + std::to_string(value) + " is no time");
-  return Seconds(value * unit_s);
-}
+Seconds price(double value, double unit_s);
 
 /// Puts rows together into a table. Parameters are declared, or those of the first row.
 class Builder {
  public:
-  void declare(Parameter parameter) {
-    if (parameter.values.empty()) throw FormatError("parameter '" + parameter.name + "' has no values");
-    declared_ = true;
-    parameters_.push_back(std::move(parameter));
-  }
+  void declare(Parameter parameter);
   [[nodiscard]] bool declared() const noexcept { return declared_; }
 
   /// Makes room for as many rows; more may come.
-  void expect_rows(std::size_t count) {
-    known_.reserve(count);
-    table_.outcomes.reserve(count);
-    table_.choices.reserve(count * parameters_.size());
-  }
+  void expect_rows(std::size_t count);
 
-  void begin_row() {
-    row_.assign(parameters_.size(), unset);
-    next_ = 0;
-  }
+  void begin_row();
   /// False if there is no parameter of that name. Throws `FormatError` for a value that was not declared.
-  bool set(std::string_view name, std::string_view json) {
-    std::size_t k = next_;  // rows mostly name parameters in one order
-    if (k >= parameters_.size() || parameters_[k].name != name) {
-      for (k = 0; k < parameters_.size() && parameters_[k].name != name;) ++k;
-    }
-    if (k == parameters_.size()) {
-      if (declared_ || table_.size() > 0) return false;
-      parameters_.push_back({.name = std::string(name)});
-      row_.push_back(unset);
-    }
-    canonical(json, value_);
-    std::vector<std::string>& values = parameters_[k].values;
-    const auto found = std::find(values.begin(), values.end(), value_);
-    const auto choice = static_cast<std::size_t>(found - values.begin());
-    if (found == values.end()) {
-      if (declared_) throw FormatError("parameter '" + parameters_[k].name + "' has no value " + value_);
-      if (choice >= unset) throw FormatError("parameter '" + parameters_[k].name + "' has too many values");
-      values.push_back(value_);
-    }
-    row_[k] = static_cast<std::uint16_t>(choice);
-    next_ = k + 1;
-    return true;
-  }
+  bool set(std::string_view name, std::string_view json);
   /// Adds the row begun last. Throws `FormatError` when a parameter is missing or the configuration known.
-  void end_row(Outcome outcome) {
-    StableHash hash;
-    std::uint64_t four = 0;  // choices in one number
-    for (std::size_t k = 0; k < row_.size(); ++k) {
-      if (row_[k] == unset) throw FormatError("parameter '" + parameters_[k].name + "' has no value");
-      four = four << 16U | row_[k];
-      if (k % 4 == 3) hash.add(four);
-    }
-    hash.add(four);
-    if (row_.empty()) throw FormatError("the record has no configuration");
-    if (!known_.insert(hash.value()).second) throw FormatError("the configuration was recorded before");
-    table_.choices.insert(table_.choices.end(), row_.begin(), row_.end());
-    table_.outcomes.push_back(std::move(outcome));
-  }
+  void end_row(Outcome outcome);
 
   /// The table with values that were not declared in ascending order.
-  Table finish() {
-    table_.parameters = std::move(parameters_);
-    if (!declared_) sort_values();
-    return std::move(table_);
-  }
+  Table finish();
 
  private:
   static constexpr std::uint16_t unset = 0xffff;
 
-  void sort_values() {
-    for (std::size_t k = 0; k < table_.parameters.size(); ++k) {
-      Parameter& parameter = table_.parameters[k];
-      std::vector<std::uint16_t> order(parameter.values.size()), rank(order.size());
-      std::iota(order.begin(), order.end(), std::uint16_t{0});
-      const bool numeric = parameter.numeric();
-      std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
-        return numeric ? parameter.number(a) < parameter.number(b) : parameter.values[a] < parameter.values[b];
-      });
-      std::vector<std::string> sorted;
-      for (std::size_t i = 0; i < order.size(); ++i) {
-        rank[order[i]] = static_cast<std::uint16_t>(i);
-        sorted.push_back(std::move(parameter.values[order[i]]));
-      }
-      parameter.values = std::move(sorted);
-      for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size())
-        table_.choices[i] = rank[table_.choices[i]];
-    }
-  }
+  void sort_values();
 
   Table table_;
   std::vector<Parameter> parameters_;
@@ -233,13 +111,7 @@ class Records {
   }
 
  private:
-  std::size_t line_of(const char* position) {
-    const auto to = static_cast<std::size_t>(position - text_.data());
-    line_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
-                                                 text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
-    counted_ = to;
-    return line_;
-  }
+  std::size_t line_of(const char* position);
 
   std::string_view text_;
   ImportReport& report_;
@@ -247,7 +119,171 @@ class Records {
 };
 
 /// What all importers do last. Throws `FormatError` for a file without any record.
-inline ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source, const Table& described) {
+ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source, const Table& described);
+
+}  // namespace table_import
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/stats/robust.hpp"
+
+namespace tunewright::data::table_import {
+
+TUNEWRIGHT_INLINE void canonical(std::string_view json, std::string& into) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  if (!json.empty() && json.front() != '0' && std::all_of(json.begin(), json.end(), is_digit)) {
+    into.assign(json);
+    return;
+  }
+  std::string word;
+  if (!json.empty() && json.front() == '"') {
+    json::Scanner(json).string(word);
+    json = word;
+  }
+  double value = 0;
+  const auto [stop, error] = std::from_chars(json.data(), json.data() + json.size(), value);
+  if (error != std::errc() || stop != json.data() + json.size()) {
+    into.assign(json);
+    return;
+  }
+  char digits[32];
+  const bool whole = value == std::trunc(value) && std::abs(value) < 1e15;
+  const auto written = whole ? std::to_chars(digits, digits + sizeof digits, static_cast<std::int64_t>(value))
+                             : std::to_chars(digits, digits + sizeof digits, value);
+  into.assign(digits, written.ptr);
+}
+
+TUNEWRIGHT_INLINE double seconds_in(std::string_view unit) {
+  std::string name(unit);
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (name == "s" || name == "sec" || name == "second" || name == "seconds") return 1;
+  if (name == "ms" || name == "millisecond" || name == "milliseconds") return 1e-3;
+  if (name == "miliseconds") return 1e-3;  // how the tuner that writes T4 files spells it
+  if (name == "us" || name == "microsecond" || name == "microseconds") return 1e-6;
+  if (name == "ns" || name == "nanosecond" || name == "nanoseconds") return 1e-9;
+  throw FormatError("the unit of time '" + name + "' is unknown; s, ms, us and ns are known");
+}
+
+TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, double unit_s) {
+  const bool has_repeats = !repeats.empty();
+  if (!has_repeats) repeats.push_back(summary);
+  for (const double repeat : repeats) {
+    if (!(repeat > 0) || !std::isfinite(repeat))
+      throw FormatError("a time of " + std::to_string(repeat) + " is no latency");
+  }
+  const double mean = std::accumulate(repeats.begin(), repeats.end(), 0.0) / static_cast<double>(repeats.size());
+  if (!(summary < 100 * mean && mean < 100 * summary)) {
+    throw FormatError("the time is " + std::to_string(summary) + " but the mean of its repeats is " +
+                      std::to_string(mean) + ": units are mixed");
+  }
+  Timing timing;
+  timing.repeats.reserve(repeats.size());
+  for (const double repeat : repeats) timing.repeats.emplace_back(repeat * unit_s);
+  const stats::MedianAndDeviation spread = stats::median_and_deviation(repeats);
+  timing.median_absolute_deviation = Seconds(spread.deviation * unit_s);
+  timing.median = Seconds(spread.median * unit_s);
+  return timing;
+}
+
+TUNEWRIGHT_INLINE Seconds price(double value, double unit_s) {
+  if (!(value >= 0) || !std::isfinite(value)) throw FormatError("a price of " + std::to_string(value) + " is no time");
+  return Seconds(value * unit_s);
+}
+
+TUNEWRIGHT_INLINE void Builder::declare(Parameter parameter) {
+  if (parameter.values.empty()) throw FormatError("parameter '" + parameter.name + "' has no values");
+  declared_ = true;
+  parameters_.push_back(std::move(parameter));
+}
+
+TUNEWRIGHT_INLINE void Builder::expect_rows(std::size_t count) {
+  known_.reserve(count);
+  table_.outcomes.reserve(count);
+  table_.choices.reserve(count * parameters_.size());
+}
+
+TUNEWRIGHT_INLINE void Builder::begin_row() {
+  row_.assign(parameters_.size(), unset);
+  next_ = 0;
+}
+
+TUNEWRIGHT_INLINE bool Builder::set(std::string_view name, std::string_view json) {
+  std::size_t k = next_;  // rows mostly name parameters in one order
+  if (k >= parameters_.size() || parameters_[k].name != name) {
+    for (k = 0; k < parameters_.size() && parameters_[k].name != name;) ++k;
+  }
+  if (k == parameters_.size()) {
+    if (declared_ || table_.size() > 0) return false;
+    parameters_.push_back({.name = std::string(name)});
+    row_.push_back(unset);
+  }
+  canonical(json, value_);
+  std::vector<std::string>& values = parameters_[k].values;
+  const auto found = std::find(values.begin(), values.end(), value_);
+  const auto choice = static_cast<std::size_t>(found - values.begin());
+  if (found == values.end()) {
+    if (declared_) throw FormatError("parameter '" + parameters_[k].name + "' has no value " + value_);
+    if (choice >= unset) throw FormatError("parameter '" + parameters_[k].name + "' has too many values");
+    values.push_back(value_);
+  }
+  row_[k] = static_cast<std::uint16_t>(choice);
+  next_ = k + 1;
+  return true;
+}
+
+TUNEWRIGHT_INLINE void Builder::end_row(Outcome outcome) {
+  StableHash hash;
+  std::uint64_t four = 0;  // choices in one number
+  for (std::size_t k = 0; k < row_.size(); ++k) {
+    if (row_[k] == unset) throw FormatError("parameter '" + parameters_[k].name + "' has no value");
+    four = four << 16U | row_[k];
+    if (k % 4 == 3) hash.add(four);
+  }
+  hash.add(four);
+  if (row_.empty()) throw FormatError("the record has no configuration");
+  if (!known_.insert(hash.value()).second) throw FormatError("the configuration was recorded before");
+  table_.choices.insert(table_.choices.end(), row_.begin(), row_.end());
+  table_.outcomes.push_back(std::move(outcome));
+}
+
+TUNEWRIGHT_INLINE Table Builder::finish() {
+  table_.parameters = std::move(parameters_);
+  if (!declared_) sort_values();
+  return std::move(table_);
+}
+
+TUNEWRIGHT_INLINE void Builder::sort_values() {
+  for (std::size_t k = 0; k < table_.parameters.size(); ++k) {
+    Parameter& parameter = table_.parameters[k];
+    std::vector<std::uint16_t> order(parameter.values.size()), rank(order.size());
+    std::iota(order.begin(), order.end(), std::uint16_t{0});
+    const bool numeric = parameter.numeric();
+    std::sort(order.begin(), order.end(), [&](std::uint16_t a, std::uint16_t b) {
+      return numeric ? parameter.number(a) < parameter.number(b) : parameter.values[a] < parameter.values[b];
+    });
+    std::vector<std::string> sorted;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      rank[order[i]] = static_cast<std::uint16_t>(i);
+      sorted.push_back(std::move(parameter.values[order[i]]));
+    }
+    parameter.values = std::move(sorted);
+    for (std::size_t i = k; i < table_.choices.size(); i += table_.parameters.size())
+      table_.choices[i] = rank[table_.choices[i]];
+  }
+}
+
+TUNEWRIGHT_INLINE std::size_t Records::line_of(const char* position) {
+  const auto to = static_cast<std::size_t>(position - text_.data());
+  line_ += static_cast<std::size_t>(std::count(text_.begin() + static_cast<std::ptrdiff_t>(counted_),
+                                               text_.begin() + static_cast<std::ptrdiff_t>(to), '\n'));
+  counted_ = to;
+  return line_;
+}
+
+TUNEWRIGHT_INLINE ImportedTable finish(Builder& builder, ImportReport report, const TableSource& source,
+                                       const Table& described) {
   report.file = source.file;
   if (report.records == 0) {
     throw FormatError(
@@ -269,5 +305,6 @@ inline ImportedTable finish(Builder& builder, ImportReport report, const TableSo
   return result;
 }
 
-}  // namespace table_import
-}  // namespace tunewright::data
+}  // namespace tunewright::data::table_import
+
+#endif

@@ -10,9 +10,8 @@
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
-#include "tunewright/json/writer.hpp"
-#include "tunewright/stats/robust.hpp"
 
 namespace tunewright::data {
 
@@ -26,23 +25,45 @@ struct TvmResult {
 
   [[nodiscard]] bool valid() const noexcept { return !fault; }
   /// Mean of the repeats; infinite for a failed record.
-  [[nodiscard]] double mean_seconds() const noexcept {
-    if (fault) return std::numeric_limits<double>::infinity();
-    double sum = 0;
-    for (const Seconds& s : run_times) sum += s.count();
-    return sum / static_cast<double>(run_times.size());
-  }
+  [[nodiscard]] double mean_seconds() const noexcept;
   /// Median of the repeats; infinite for a failed record.
-  [[nodiscard]] double median_seconds() const {
-    if (fault) return std::numeric_limits<double>::infinity();
-    std::vector<double> seconds;
-    for (const Seconds& s : run_times) seconds.push_back(s.count());
-    return stats::median(std::move(seconds));
-  }
+  [[nodiscard]] double median_seconds() const;
 };
 
 /// The result as measurers give it. The price is one number in these formats and goes to `run_time`.
-[[nodiscard]] inline Outcome to_outcome(const TvmResult& result) {
+[[nodiscard]] Outcome to_outcome(const TvmResult& result);
+
+namespace detail {
+
+void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_seconds);
+
+void write_tvm_result(std::string& out, const TvmResult& result, bool whole_seconds);
+
+}  // namespace detail
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/json/writer.hpp"
+#include "tunewright/stats/robust.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE double TvmResult::mean_seconds() const noexcept {
+  if (fault) return std::numeric_limits<double>::infinity();
+  double sum = 0;
+  for (const Seconds& s : run_times) sum += s.count();
+  return sum / static_cast<double>(run_times.size());
+}
+
+TUNEWRIGHT_INLINE double TvmResult::median_seconds() const {
+  if (fault) return std::numeric_limits<double>::infinity();
+  std::vector<double> seconds;
+  for (const Seconds& s : run_times) seconds.push_back(s.count());
+  return stats::median(std::move(seconds));
+}
+
+TUNEWRIGHT_INLINE Outcome to_outcome(const TvmResult& result) {
   Outcome outcome;
   outcome.run_time = result.price;
   if (result.fault) {
@@ -57,9 +78,11 @@ struct TvmResult {
   return outcome;
 }
 
-namespace detail {
+}  // namespace tunewright::data
 
-inline void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_seconds) {
+namespace tunewright::data::detail {
+
+TUNEWRIGHT_INLINE void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_seconds) {
   result.run_times.clear();
   in.expect('[');
   in.array([&] { result.run_times.emplace_back(in.number()); });
@@ -83,7 +106,7 @@ inline void read_tvm_result(json::Scanner& in, TvmResult& result, bool whole_sec
   }
 }
 
-inline void write_tvm_result(std::string& out, const TvmResult& result, bool whole_seconds) {
+TUNEWRIGHT_INLINE void write_tvm_result(std::string& out, const TvmResult& result, bool whole_seconds) {
   out += '[';
   json::write_array(out, result.run_times, [&](const Seconds s) { json::write(out, s.count()); });
   out += ", ";
@@ -99,5 +122,6 @@ inline void write_tvm_result(std::string& out, const TvmResult& result, bool who
   out += ']';
 }
 
-}  // namespace detail
-}  // namespace tunewright::data
+}  // namespace tunewright::data::detail
+
+#endif

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tunewright/data/xgboost/ensemble.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -25,7 +26,40 @@ namespace xgboost_detail {
 }
 
 // Numbers of parameters are text: "5E-1", "[5E-1]" since XGBoost 3.
-inline double number(const nlohmann::json& parameters, const char* name) {
+double number(const nlohmann::json& parameters, const char* name);
+
+XgboostEnsemble::Link link_of(const std::string& objective);
+
+template <class T>
+std::vector<T> column(const nlohmann::json& tree, const char* name, std::size_t nodes) {
+  const nlohmann::json& stored = tree.at(name);
+  if (!stored.is_array() || stored.size() != nodes)
+    refuse(std::string("'") + name + "' does not hold one number a node");
+  std::vector<T> out;
+  for (const nlohmann::json& value : stored) {
+    // Flags are numbers in some versions and true or false in others.
+    out.push_back(value.is_boolean() ? static_cast<T>(value.get<bool>()) : value.get<T>());
+  }
+  return out;
+}
+
+XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t columns);
+
+XgboostEnsemble ensemble_of(const nlohmann::json& json);
+
+}  // namespace xgboost_detail
+
+/// Reads a model that XGBoost (1.0 or newer) saved as JSON: boosted trees with one score a row. Throws
+/// `std::runtime_error` with the reason for anything else and anything malformed. O(bytes).
+[[nodiscard]] XgboostEnsemble read_xgboost_model(std::istream& in);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+namespace tunewright::data::xgboost_detail {
+
+TUNEWRIGHT_INLINE double number(const nlohmann::json& parameters, const char* name) {
   const auto& quoted = parameters.at(name).get_ref<const std::string&>();
   std::string_view text = quoted;
   if (text.size() > 2 && text.front() == '[' && text.back() == ']') text = text.substr(1, text.size() - 2);
@@ -36,7 +70,7 @@ inline double number(const nlohmann::json& parameters, const char* name) {
   return value;
 }
 
-inline XgboostEnsemble::Link link_of(const std::string& objective) {
+TUNEWRIGHT_INLINE XgboostEnsemble::Link link_of(const std::string& objective) {
   using Link = XgboostEnsemble::Link;
   struct Known {
     std::string_view prefix;
@@ -60,20 +94,7 @@ inline XgboostEnsemble::Link link_of(const std::string& objective) {
   refuse("objective '" + objective + "' is none of those with one score a row");
 }
 
-template <class T>
-std::vector<T> column(const nlohmann::json& tree, const char* name, std::size_t nodes) {
-  const nlohmann::json& stored = tree.at(name);
-  if (!stored.is_array() || stored.size() != nodes)
-    refuse(std::string("'") + name + "' does not hold one number a node");
-  std::vector<T> out;
-  for (const nlohmann::json& value : stored) {
-    // Flags are numbers in some versions and true or false in others.
-    out.push_back(value.is_boolean() ? static_cast<T>(value.get<bool>()) : value.get<T>());
-  }
-  return out;
-}
-
-inline XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t columns) {
+TUNEWRIGHT_INLINE XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t columns) {
   const std::size_t nodes = json.at("left_children").size();
   const auto left = column<std::int64_t>(json, "left_children", nodes);
   const auto right = column<std::int64_t>(json, "right_children", nodes);
@@ -112,7 +133,7 @@ inline XgboostEnsemble::Tree tree_of(const nlohmann::json& json, std::size_t col
   return tree;
 }
 
-inline XgboostEnsemble ensemble_of(const nlohmann::json& json) {
+TUNEWRIGHT_INLINE XgboostEnsemble ensemble_of(const nlohmann::json& json) {
   const nlohmann::json& learner = json.at("learner");
   const nlohmann::json& parameters = learner.at("learner_model_param");
   const nlohmann::json& booster = learner.at("gradient_booster");
@@ -139,11 +160,11 @@ inline XgboostEnsemble ensemble_of(const nlohmann::json& json) {
   return out;
 }
 
-}  // namespace xgboost_detail
+}  // namespace tunewright::data::xgboost_detail
 
-/// Reads a model that XGBoost (1.0 or newer) saved as JSON: boosted trees with one score a row. Throws
-/// `std::runtime_error` with the reason for anything else and anything malformed. O(bytes).
-[[nodiscard]] inline XgboostEnsemble read_xgboost_model(std::istream& in) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE XgboostEnsemble read_xgboost_model(std::istream& in) {
   try {
     return xgboost_detail::ensemble_of(nlohmann::json::parse(in));
   } catch (const nlohmann::json::exception& error) {
@@ -152,3 +173,5 @@ inline XgboostEnsemble ensemble_of(const nlohmann::json& json) {
 }
 
 }  // namespace tunewright::data
+
+#endif

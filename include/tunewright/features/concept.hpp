@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright {
@@ -33,13 +33,7 @@ struct FeatureSchema {
 
 /// Key of a schema, to store with weights: name, version, and name and unit of every column. What a column
 /// means may be worded anew.
-[[nodiscard]] inline std::uint64_t stable_hash(const FeatureSchema& schema) {
-  StableHash hash;
-  hash.add(std::string_view(schema.name)).add(schema.version).add(std::uint64_t{schema.columns.size()});
-  for (const FeatureColumn& column : schema.columns)
-    hash.add(std::string_view(column.name)).add(std::string_view(column.unit));
-  return hash.value();
-}
+[[nodiscard]] std::uint64_t stable_hash(const FeatureSchema& schema);
 
 /// Describes configurations by numbers.
 ///
@@ -74,3 +68,21 @@ concept NestFeaturizerFor = FeaturizerFor<F, S> && requires(const F& featurizer,
 
 }  // namespace features
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(features)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const FeatureSchema& schema) {
+  StableHash hash;
+  hash.add(std::string_view(schema.name)).add(schema.version).add(std::uint64_t{schema.columns.size()});
+  for (const FeatureColumn& column : schema.columns)
+    hash.add(std::string_view(column.name)).add(std::string_view(column.unit));
+  return hash.value();
+}
+
+}  // namespace tunewright
+
+#endif

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/per_statement/accesses.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
@@ -37,87 +37,17 @@ struct Curves {
 class Reader {
  public:
   /// Throws `std::invalid_argument` for a nest that is not well formed.
-  [[nodiscard]] const std::vector<Curves>& read(const loops::LoopNest& nest) {
-    nest_ = &nest;
-    extents_.clear();
-    depth_of_.assign(nest.variables.size(), per_statement::AffineForms::none);
-    deepest_ = 0;
-    curves_.clear();
-    walk(nest.body);
-    return curves_;
-  }
+  [[nodiscard]] const std::vector<Curves>& read(const loops::LoopNest& nest);
 
  private:
-  void walk(const loops::Body& body) {
-    for (const loops::Node& node : body) {
-      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        enter(*loop);
-      } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
-        if (extents_.size() >= deepest_) read(*statement);
-      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        // Both sides hold the same statements; the other one only checks more.
-        walk(branch->then.empty() ? branch->otherwise : branch->then);
-      }
-    }
-  }
+  void walk(const loops::Body& body);
 
-  void enter(const loops::Loop& loop) {
-    const std::int64_t extent = loops::checked_extent(*nest_, loop);
-    if (extent == 1) return walk(loop.body);
-    depth_of_[loop.var] = static_cast<std::uint32_t>(extents_.size());
-    extents_.push_back(extent);
-    walk(loop.body);
-    extents_.pop_back();
-    depth_of_[loop.var] = per_statement::AffineForms::none;
-  }
+  void enter(const loops::Loop& loop);
 
-  void read(const loops::Statement& statement) {
-    const program::Operator& op = *statement.op;
-    if (statement.kind == loops::Statement::Kind::Initialise || !op.body || op.body->op == program::Op::Constant)
-      return;
-    const std::size_t rank = nest_->buffers.at(statement.target).shape.size();
-    if (statement.axis_values.size() < std::max(op.axes.size(), rank)) {
-      throw std::invalid_argument("a statement of operator '" + op.name + "' binds " +
-                                  std::to_string(statement.axis_values.size()) + " axes; bind all " +
-                                  std::to_string(op.axes.size()));
-    }
-    deepest_ = extents_.size();
-    curves_.clear();
-    seen_.clear();
-    const std::span<const program::IndexExpr> axis_values(statement.axis_values);
-    forms_.reset(extents_, depth_of_, axis_values);
-    accesses_.reset(extents_.size());
-    using Over = per_statement::AffineForms::Over;
-    using Type = per_statement::AccessType;
-    add(statement.target,
-        accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops, Type::Read));
-    for (const program::ExprNode* load : operations_.of(statement.op).loads) {
-      const loops::BufferId buffer =
-          load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor] : loops::LoopNest::no_buffer;
-      if (buffer >= nest_->buffers.size()) {
-        throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load->tensor) +
-                                    " which has no buffer; add it to buffer_of");
-      }
-      add(buffer, accesses_.add(*nest_, buffer, forms_, load->indices, Over::Axes, Type::Read));
-    }
-  }
+  void read(const loops::Statement& statement);
 
   /// Only the first access to a buffer counts.
-  void add(loops::BufferId buffer, std::span<const per_statement::AffineForms::Id> indices) {
-    if (std::find(seen_.begin(), seen_.end(), buffer) != seen_.end()) return;
-    seen_.push_back(buffer);
-    Curves curves{{0}, {0}, {0}};
-    double count = 0, reuse = 0, top_down = 0;
-    for (std::size_t l = extents_.size(); l-- > 0;) {
-      const bool moved = std::any_of(indices.begin(), indices.end(), [&](auto index) { return forms_.uses(index, l); });
-      (moved ? count : reuse) += std::log2(static_cast<double>(extents_[l]));
-      curves.count.push_back(count);
-      curves.reuse.push_back(reuse);
-    }
-    for (const std::int64_t extent : extents_)
-      curves.top_down.push_back(top_down += std::log2(static_cast<double>(extent)));
-    curves_.push_back(std::move(curves));
-  }
+  void add(loops::BufferId buffer, std::span<const per_statement::AffineForms::Id> indices);
 
   const loops::LoopNest* nest_ = nullptr;
   std::vector<std::int64_t> extents_;    // of the loops open, outermost first
@@ -131,15 +61,7 @@ class Reader {
 };
 
 /// For each i = 0, 1, ... below out.size() / 2: the last point with x <= i, as (its y, i - x). x starts with 0.
-inline void sample(std::span<const double> x, std::span<const double> y, std::span<float> out) {
-  std::size_t point = 0;
-  for (std::size_t i = 0; 2 * i + 1 < out.size(); ++i) {
-    const auto at = static_cast<double>(i);
-    while (point + 1 < x.size() && x[point + 1] <= at + 1e-6) ++point;
-    out[2 * i] = static_cast<float>(y[point]);
-    out[2 * i + 1] = static_cast<float>(at - x[point]);
-  }
-}
+void sample(std::span<const double> x, std::span<const double> y, std::span<float> out);
 
 }  // namespace curve
 
@@ -186,43 +108,152 @@ struct Curve {
   }
 
   /// Appends one lowered program to a batch of `width()` columns.
-  void describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const {
-    const std::vector<curve::Curves>& curves = reader.read(nest);
-    std::vector<float> row(curves.empty() ? 0 : width(), 0.0F);
-    const std::size_t length = 2 * std::size_t{samples};
-    for (std::size_t b = 0; b < std::min<std::size_t>(buffers, curves.size()); ++b) {
-      const auto& [count, reuse, top_down] = curves[b];
-      const std::span<float> block = std::span(row).subspan(4 * b * length, 4 * length);
-      curve::sample(count, reuse, block.subspan(0, length));
-      curve::sample(reuse, count, block.subspan(length, length));
-      curve::sample(count, top_down, block.subspan(2 * length, length));
-      curve::sample(top_down, count, block.subspan(3 * length, length));
-    }
-    batch.append_program(row);
-  }
+  void describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const;
 
   [[nodiscard]] std::size_t width() const noexcept { return std::size_t{8} * samples * buffers; }
 
-  [[nodiscard]] FeatureSchema schema() const {
-    check();
-    FeatureSchema schema{"curve", 1, {}};
-    for (unsigned b = 0; b < buffers; ++b) {
-      for (const char* relation : {"reuse_of_count", "count_of_reuse", "top_down_of_count", "count_of_top_down"}) {
-        for (unsigned i = 0; i < samples; ++i) {
-          const std::string at = "buffer" + std::to_string(b) + "_" + relation + "_" + std::to_string(i);
-          schema.columns.push_back({at, "log2", "Value of the last point up to 2^" + std::to_string(i) + "."});
-          schema.columns.push_back({at + "_beyond", "log2", "How far that point lies below."});
-        }
-      }
-    }
-    return schema;
-  }
+  [[nodiscard]] FeatureSchema schema() const;
 
  private:
-  void check() const {
-    require(samples > 0, "features::Curve", "samples", samples, "at least 1");
-    require(buffers > 0, "features::Curve", "buffers", buffers, "at least 1");
-  }
+  void check() const;
 };
 
 }  // namespace tunewright::features
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::features::curve {
+
+TUNEWRIGHT_INLINE const std::vector<Curves>& Reader::read(const loops::LoopNest& nest) {
+  nest_ = &nest;
+  extents_.clear();
+  depth_of_.assign(nest.variables.size(), per_statement::AffineForms::none);
+  deepest_ = 0;
+  curves_.clear();
+  walk(nest.body);
+  return curves_;
+}
+
+TUNEWRIGHT_INLINE void Reader::walk(const loops::Body& body) {
+  for (const loops::Node& node : body) {
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      enter(*loop);
+    } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+      if (extents_.size() >= deepest_) read(*statement);
+    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      // Both sides hold the same statements; the other one only checks more.
+      walk(branch->then.empty() ? branch->otherwise : branch->then);
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void Reader::enter(const loops::Loop& loop) {
+  const std::int64_t extent = loops::checked_extent(*nest_, loop);
+  if (extent == 1) return walk(loop.body);
+  depth_of_[loop.var] = static_cast<std::uint32_t>(extents_.size());
+  extents_.push_back(extent);
+  walk(loop.body);
+  extents_.pop_back();
+  depth_of_[loop.var] = per_statement::AffineForms::none;
+}
+
+TUNEWRIGHT_INLINE void Reader::read(const loops::Statement& statement) {
+  const program::Operator& op = *statement.op;
+  if (statement.kind == loops::Statement::Kind::Initialise || !op.body || op.body->op == program::Op::Constant) return;
+  const std::size_t rank = nest_->buffers.at(statement.target).shape.size();
+  if (statement.axis_values.size() < std::max(op.axes.size(), rank)) {
+    throw std::invalid_argument("a statement of operator '" + op.name + "' binds " +
+                                std::to_string(statement.axis_values.size()) + " axes; bind all " +
+                                std::to_string(op.axes.size()));
+  }
+  deepest_ = extents_.size();
+  curves_.clear();
+  seen_.clear();
+  const std::span<const program::IndexExpr> axis_values(statement.axis_values);
+  forms_.reset(extents_, depth_of_, axis_values);
+  accesses_.reset(extents_.size());
+  using Over = per_statement::AffineForms::Over;
+  using Type = per_statement::AccessType;
+  add(statement.target,
+      accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops, Type::Read));
+  for (const program::ExprNode* load : operations_.of(statement.op).loads) {
+    const loops::BufferId buffer =
+        load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor] : loops::LoopNest::no_buffer;
+    if (buffer >= nest_->buffers.size()) {
+      throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load->tensor) +
+                                  " which has no buffer; add it to buffer_of");
+    }
+    add(buffer, accesses_.add(*nest_, buffer, forms_, load->indices, Over::Axes, Type::Read));
+  }
+}
+
+TUNEWRIGHT_INLINE void Reader::add(loops::BufferId buffer, std::span<const per_statement::AffineForms::Id> indices) {
+  if (std::find(seen_.begin(), seen_.end(), buffer) != seen_.end()) return;
+  seen_.push_back(buffer);
+  Curves curves{{0}, {0}, {0}};
+  double count = 0, reuse = 0, top_down = 0;
+  for (std::size_t l = extents_.size(); l-- > 0;) {
+    const bool moved = std::any_of(indices.begin(), indices.end(), [&](auto index) { return forms_.uses(index, l); });
+    (moved ? count : reuse) += std::log2(static_cast<double>(extents_[l]));
+    curves.count.push_back(count);
+    curves.reuse.push_back(reuse);
+  }
+  for (const std::int64_t extent : extents_)
+    curves.top_down.push_back(top_down += std::log2(static_cast<double>(extent)));
+  curves_.push_back(std::move(curves));
+}
+
+TUNEWRIGHT_INLINE void sample(std::span<const double> x, std::span<const double> y, std::span<float> out) {
+  std::size_t point = 0;
+  for (std::size_t i = 0; 2 * i + 1 < out.size(); ++i) {
+    const auto at = static_cast<double>(i);
+    while (point + 1 < x.size() && x[point + 1] <= at + 1e-6) ++point;
+    out[2 * i] = static_cast<float>(y[point]);
+    out[2 * i + 1] = static_cast<float>(at - x[point]);
+  }
+}
+
+}  // namespace tunewright::features::curve
+
+namespace tunewright::features {
+
+TUNEWRIGHT_INLINE void Curve::describe(const loops::LoopNest& nest, curve::Reader& reader, FeatureBatch& batch) const {
+  const std::vector<curve::Curves>& curves = reader.read(nest);
+  std::vector<float> row(curves.empty() ? 0 : width(), 0.0F);
+  const std::size_t length = 2 * std::size_t{samples};
+  for (std::size_t b = 0; b < std::min<std::size_t>(buffers, curves.size()); ++b) {
+    const auto& [count, reuse, top_down] = curves[b];
+    const std::span<float> block = std::span(row).subspan(4 * b * length, 4 * length);
+    curve::sample(count, reuse, block.subspan(0, length));
+    curve::sample(reuse, count, block.subspan(length, length));
+    curve::sample(count, top_down, block.subspan(2 * length, length));
+    curve::sample(top_down, count, block.subspan(3 * length, length));
+  }
+  batch.append_program(row);
+}
+
+TUNEWRIGHT_INLINE FeatureSchema Curve::schema() const {
+  check();
+  FeatureSchema schema{"curve", 1, {}};
+  for (unsigned b = 0; b < buffers; ++b) {
+    for (const char* relation : {"reuse_of_count", "count_of_reuse", "top_down_of_count", "count_of_top_down"}) {
+      for (unsigned i = 0; i < samples; ++i) {
+        const std::string at = "buffer" + std::to_string(b) + "_" + relation + "_" + std::to_string(i);
+        schema.columns.push_back({at, "log2", "Value of the last point up to 2^" + std::to_string(i) + "."});
+        schema.columns.push_back({at + "_beyond", "log2", "How far that point lies below."});
+      }
+    }
+  }
+  return schema;
+}
+
+TUNEWRIGHT_INLINE void Curve::check() const {
+  require(samples > 0, "features::Curve", "samples", samples, "at least 1");
+  require(buffers > 0, "features::Curve", "buffers", buffers, "at least 1");
+}
+
+}  // namespace tunewright::features
+
+#endif

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/hardware/device.hpp"
 
@@ -41,44 +42,58 @@ struct Hardware {
 
   /// The row of a device, for records that come without a space. A number that is negative or not finite
   /// counts as not known.
-  [[nodiscard]] static std::array<float, columns> numbers(const hardware::Device& device) {
-    const std::array raw{device.cores,
-                         device.vector_unit_bytes,
-                         device.cache_line_bytes,
-                         device.max_shared_memory_per_block_bytes,
-                         device.max_local_memory_per_block_bytes,
-                         device.max_threads_per_block,
-                         device.max_vthread_extent,
-                         device.warp_size,
-                         device.peak_gflops,
-                         device.peak_gb_per_s};
-    std::array<float, columns> row{};
-    for (std::size_t i = 0; i < columns; ++i)
-      row[i] = std::isfinite(raw[i]) && raw[i] > 0 ? static_cast<float>(std::log2(raw[i] + 1)) : 0.0F;
-    return row;
-  }
+  [[nodiscard]] static std::array<float, columns> numbers(const hardware::Device& device);
 
-  [[nodiscard]] FeatureSchema schema() const {
-    const std::string bytes = "log2(bytes + 1)", count = "log2(count + 1)";
-    return {"hardware",
-            1,
-            {{"num_cores", count, "Cores of a CPU, multiprocessors of a GPU."},
-             {"vector_unit_bytes", bytes, "One vector register; on GPUs the widest access of a thread."},
-             {"cache_line_bytes", bytes, "One cache line."},
-             {"max_shared_memory_per_block", bytes, "Shared memory a block may have; 0 on CPUs."},
-             {"max_local_memory_per_block", bytes, "Local memory a block may have; 0 on CPUs."},
-             {"max_threads_per_block", count, "Threads a block may have; 0 on CPUs."},
-             {"max_vthread_extent", count, "Virtual threads that are considered; 0 on CPUs."},
-             {"warp_size", count, "Threads that run in step; 0 on CPUs."},
-             {"peak_gflops", "log2(Gflop/s + 1)", "Peak of single precision; 0 if not known."},
-             {"peak_gb_per_s", "log2(GB/s + 1)", "Peak of device memory; 0 if not known."}}};
-  }
+  [[nodiscard]] FeatureSchema schema() const;
 
  private:
-  static hardware::Device of(const Target& target) {
-    const hardware::Device* known = hardware::find(target.name);
-    return known != nullptr ? *known : hardware::from_target(target);
-  }
+  static hardware::Device of(const Target& target);
 };
 
 }  // namespace tunewright::features
+
+#if TUNEWRIGHT_DEFINES(features)
+
+namespace tunewright::features {
+
+TUNEWRIGHT_INLINE std::array<float, Hardware::columns> Hardware::numbers(const hardware::Device& device) {
+  const std::array raw{device.cores,
+                       device.vector_unit_bytes,
+                       device.cache_line_bytes,
+                       device.max_shared_memory_per_block_bytes,
+                       device.max_local_memory_per_block_bytes,
+                       device.max_threads_per_block,
+                       device.max_vthread_extent,
+                       device.warp_size,
+                       device.peak_gflops,
+                       device.peak_gb_per_s};
+  std::array<float, columns> row{};
+  for (std::size_t i = 0; i < columns; ++i)
+    row[i] = std::isfinite(raw[i]) && raw[i] > 0 ? static_cast<float>(std::log2(raw[i] + 1)) : 0.0F;
+  return row;
+}
+
+TUNEWRIGHT_INLINE FeatureSchema Hardware::schema() const {
+  const std::string bytes = "log2(bytes + 1)", count = "log2(count + 1)";
+  return {"hardware",
+          1,
+          {{"num_cores", count, "Cores of a CPU, multiprocessors of a GPU."},
+           {"vector_unit_bytes", bytes, "One vector register; on GPUs the widest access of a thread."},
+           {"cache_line_bytes", bytes, "One cache line."},
+           {"max_shared_memory_per_block", bytes, "Shared memory a block may have; 0 on CPUs."},
+           {"max_local_memory_per_block", bytes, "Local memory a block may have; 0 on CPUs."},
+           {"max_threads_per_block", count, "Threads a block may have; 0 on CPUs."},
+           {"max_vthread_extent", count, "Virtual threads that are considered; 0 on CPUs."},
+           {"warp_size", count, "Threads that run in step; 0 on CPUs."},
+           {"peak_gflops", "log2(Gflop/s + 1)", "Peak of single precision; 0 if not known."},
+           {"peak_gb_per_s", "log2(GB/s + 1)", "Peak of device memory; 0 if not known."}}};
+}
+
+TUNEWRIGHT_INLINE hardware::Device Hardware::of(const Target& target) {
+  const hardware::Device* known = hardware::find(target.name);
+  return known != nullptr ? *known : hardware::from_target(target);
+}
+
+}  // namespace tunewright::features
+
+#endif

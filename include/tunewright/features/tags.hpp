@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 
 namespace tunewright::features {
@@ -24,33 +25,13 @@ struct Tag {
 };
 
 /// TenSet's nine, looked for in the printed computation.
-[[nodiscard]] inline std::vector<Tag> tenset_tags() {
-  std::vector<Tag> tags;
-  for (const char* word : {"max", "min", "add", "Conv2dOutput", "conv2d_winograd", "DepthwiseConv2d", "dense",
-                           "softmax", "compute(b, i, j)"})
-    tags.push_back({word, {word}});
-  return tags;
-}
+[[nodiscard]] std::vector<Tag> tenset_tags();
 
 /// Kinds of operators by the names that importers and `program/operators/` give tasks. Several may apply.
-[[nodiscard]] inline std::vector<Tag> operator_tags() {
-  return {{"matmul", {"matmul", "dense", "gemm"}},
-          {"convolution", {"conv"}},
-          {"depthwise", {"depthwise"}},
-          {"winograd", {"winograd"}},
-          {"pooling", {"pool"}},
-          {"reduction", {"reduc", "sum", "mean"}},
-          {"softmax", {"softmax"}},
-          {"normalization", {"norm"}},
-          {"elementwise", {"elementwise", "add", "relu", "scale", "tanh"}}};
-}
+[[nodiscard]] std::vector<Tag> operator_tags();
 
 /// Networks that a task may come from, found by name.
-[[nodiscard]] inline std::vector<Tag> network_tags(std::span<const std::string> networks) {
-  std::vector<Tag> tags;
-  for (const std::string& network : networks) tags.push_back({network, {network}});
-  return tags;
-}
+[[nodiscard]] std::vector<Tag> network_tags(std::span<const std::string> networks);
 
 /// The task as one row: what it computes, how much of it, and how often it occurs. The same for all its
 /// configurations, so it says something only to a model of many tasks.
@@ -83,27 +64,65 @@ struct Tags {
 
   /// The row of a task, for records that come without a space. Counts that are negative or not finite are not
   /// known.
-  [[nodiscard]] std::vector<float> numbers(std::string_view text_of_task, double flops, double weight = 1) const {
-    std::vector<float> row;
-    for (const Tag& tag : tags) {
-      const bool found = std::any_of(tag.words.begin(), tag.words.end(), [&](const std::string& word) {
-        return text_of_task.find(word) != std::string_view::npos;
-      });
-      row.push_back(found ? 1.0F : 0.0F);
-    }
-    for (const double count : {flops, weight})
-      row.push_back(std::isfinite(count) && count > 0 ? static_cast<float>(std::log2(count + 1)) : 0.0F);
-    return row;
-  }
+  [[nodiscard]] std::vector<float> numbers(std::string_view text_of_task, double flops, double weight = 1) const;
 
-  [[nodiscard]] FeatureSchema schema() const {
-    FeatureSchema schema{"tags", 1, {}};
-    for (const Tag& tag : tags)
-      schema.columns.push_back({tag.name, "flag", "The text of the task contains a word of this tag."});
-    schema.columns.push_back({"flops", "log2(operations + 1)", "Floating-point operations of one run."});
-    schema.columns.push_back({"weight", "log2(count + 1)", "Occurrences in the network."});
-    return schema;
-  }
+  [[nodiscard]] FeatureSchema schema() const;
 };
 
 }  // namespace tunewright::features
+
+#if TUNEWRIGHT_DEFINES(features)
+
+namespace tunewright::features {
+
+TUNEWRIGHT_INLINE std::vector<Tag> tenset_tags() {
+  std::vector<Tag> tags;
+  for (const char* word : {"max", "min", "add", "Conv2dOutput", "conv2d_winograd", "DepthwiseConv2d", "dense",
+                           "softmax", "compute(b, i, j)"})
+    tags.push_back({word, {word}});
+  return tags;
+}
+
+TUNEWRIGHT_INLINE std::vector<Tag> operator_tags() {
+  return {{"matmul", {"matmul", "dense", "gemm"}},
+          {"convolution", {"conv"}},
+          {"depthwise", {"depthwise"}},
+          {"winograd", {"winograd"}},
+          {"pooling", {"pool"}},
+          {"reduction", {"reduc", "sum", "mean"}},
+          {"softmax", {"softmax"}},
+          {"normalization", {"norm"}},
+          {"elementwise", {"elementwise", "add", "relu", "scale", "tanh"}}};
+}
+
+TUNEWRIGHT_INLINE std::vector<Tag> network_tags(std::span<const std::string> networks) {
+  std::vector<Tag> tags;
+  for (const std::string& network : networks) tags.push_back({network, {network}});
+  return tags;
+}
+
+TUNEWRIGHT_INLINE std::vector<float> Tags::numbers(std::string_view text_of_task, double flops, double weight) const {
+  std::vector<float> row;
+  for (const Tag& tag : tags) {
+    const bool found = std::any_of(tag.words.begin(), tag.words.end(), [&](const std::string& word) {
+      return text_of_task.find(word) != std::string_view::npos;
+    });
+    row.push_back(found ? 1.0F : 0.0F);
+  }
+  for (const double count : {flops, weight})
+    row.push_back(std::isfinite(count) && count > 0 ? static_cast<float>(std::log2(count + 1)) : 0.0F);
+  return row;
+}
+
+TUNEWRIGHT_INLINE FeatureSchema Tags::schema() const {
+  FeatureSchema schema{"tags", 1, {}};
+  for (const Tag& tag : tags)
+    schema.columns.push_back({tag.name, "flag", "The text of the task contains a word of this tag."});
+  schema.columns.push_back({"flops", "log2(operations + 1)", "Floating-point operations of one run."});
+  schema.columns.push_back({"weight", "log2(count + 1)", "Occurrences in the network."});
+  return schema;
+}
+
+}  // namespace tunewright::features
+
+#endif

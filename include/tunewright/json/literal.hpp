@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
-#include "tunewright/json/writer.hpp"
 
 namespace tunewright::json {
 
@@ -26,7 +26,22 @@ struct Literal {
   [[nodiscard]] const Array* array() const noexcept { return std::get_if<Array>(&value); }
 };
 
-[[nodiscard]] inline Literal read_literal(Scanner& in, int depth = 32) {
+[[nodiscard]] Literal read_literal(Scanner& in, int depth = 32);
+
+void write(std::string& out, const Literal& literal);
+
+/// A whole text that is one literal. Throws `FormatError` when it is not.
+[[nodiscard]] Literal parse_literal(std::string_view text);
+
+}  // namespace tunewright::json
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/json/writer.hpp"
+
+namespace tunewright::json {
+
+TUNEWRIGHT_INLINE Literal read_literal(Scanner& in, int depth) {
   if (depth == 0) in.fail("nested too deeply");
   switch (in.peek()) {
     case '"': return {in.string()};
@@ -49,7 +64,7 @@ struct Literal {
   return {in.integer()};
 }
 
-inline void write(std::string& out, const Literal& literal) {
+TUNEWRIGHT_INLINE void write(std::string& out, const Literal& literal) {
   std::visit(
       [&out](const auto& value) {
         using T = std::decay_t<decltype(value)>;
@@ -70,8 +85,7 @@ inline void write(std::string& out, const Literal& literal) {
       literal.value);
 }
 
-/// A whole text that is one literal. Throws `FormatError` when it is not.
-[[nodiscard]] inline Literal parse_literal(std::string_view text) {
+TUNEWRIGHT_INLINE Literal parse_literal(std::string_view text) {
   Scanner in(text);
   Literal literal = read_literal(in);
   in.expect_end();
@@ -79,3 +93,5 @@ inline void write(std::string& out, const Literal& literal) {
 }
 
 }  // namespace tunewright::json
+
+#endif

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <type_traits>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 /// Text that is not what a format asks for; the message names the place and what was expected.
@@ -31,23 +33,11 @@ class Scanner {
  public:
   explicit Scanner(std::string_view text) : begin_(text.data()), at_(text.data()), end_(text.data() + text.size()) {}
 
-  [[noreturn]] void fail(std::string_view expected) const {
-    throw FormatError("column " + std::to_string(at_ - begin_ + 1) + ": " + std::string(expected) +
-                      (at_ == end_ ? ", but the text ends" : ""));
-  }
+  [[noreturn]] void fail(std::string_view expected) const;
 
   /// The next character that is not white space, not consumed; '\0' at the end.
-  char peek() {
-    if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
-    if (at_ < end_ && *at_ > ' ') return *at_;
-    return peek_further();
-  }
-  bool accept(char c) {
-    if (at_ < end_ && *at_ == c) return ++at_, true;  // mostly there is no white space in front
-    if (peek() != c || at_ == end_) return false;
-    ++at_;
-    return true;
-  }
+  char peek();
+  bool accept(char c);
   void expect(char c) {
     if (!accept(c)) fail_expecting(c);
   }
@@ -75,57 +65,15 @@ class Scanner {
     return static_cast<Int>(negative ? -value : value);
   }
 
-  double number() {
-    const char first = peek();
-    if (first == 'N' || first == 'I') return word(first == 'N' ? "NaN" : "Infinity", first == 'N');
-    if (first == '-' && end_ - at_ > 1 && at_[1] == 'I') {
-      ++at_;
-      return -word("Infinity", false);
-    }
-    if (first != '-' && (first < '0' || first > '9')) fail("expected a number");
-    double value = 0;
-    const auto [stop, error] = std::from_chars(at_, end_, value);
-    if (error != std::errc()) fail("expected a number");
-    at_ = stop;
-    return value;
-  }
+  double number();
 
-  bool boolean() {
-    const char first = peek();
-    if (first == 't') return literal("true"), true;
-    if (first == 'f') return literal("false"), false;
-    fail("expected true or false");
-  }
-  void null() {
-    peek();
-    literal("null");
-  }
+  bool boolean();
+  void null();
 
-  void string(std::string& into) {
-    into.clear();
-    expect('"');
-    for (const char* from = at_;;) {
-      find(string_ends);
-      into.append(from, at_);
-      if (at_ == end_) fail("expected the end of a string");
-      if (*at_++ == '"') return;
-      escape(into);
-      from = at_;
-    }
-  }
-  std::string string() {
-    std::string text;
-    string(text);
-    return text;
-  }
+  void string(std::string& into);
+  std::string string();
   /// The characters between the quotes; only for strings without escapes.
-  std::string_view plain_string() {
-    expect('"');
-    const char* from = at_;
-    find(string_ends);
-    if (at_ == end_ || *at_ == '\\') fail("expected a string without escapes");
-    return {from, static_cast<std::size_t>(at_++ - from)};
-  }
+  std::string_view plain_string();
 
   /// Calls `element()` once for each element, which must consume it.
   template <class F>
@@ -157,27 +105,11 @@ class Scanner {
 
   /// Consumes any value and returns its text. Of an object or array, strings and brackets are looked at and
   /// nothing else: most of a file may be passed over.
-  std::string_view skip_value() {
-    const char first = peek();
-    const char* from = at_;
-    switch (first) {
-      case '{':
-      case '[': skip_nested(); break;
-      case '"': skip_string(); break;
-      case 't':
-      case 'f': boolean(); break;
-      case 'n': null(); break;
-      default: number();
-    }
-    return {from, static_cast<std::size_t>(at_ - from)};
-  }
+  std::string_view skip_value();
 
  private:
   // What is rare stands apart, which keeps the rest small enough to be inlined.
-  char peek_further() {
-    while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
-    return at_ < end_ ? *at_ : '\0';
-  }
+  char peek_further();
   [[noreturn]] void fail_expecting(char c) const { fail(std::string("expected '") + c + "'"); }
 
   template <class Int>
@@ -191,16 +123,8 @@ class Scanner {
     return value;
   }
 
-  void literal(std::string_view text) {
-    if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, text.size()) != text) {
-      fail("expected " + std::string(text));
-    }
-    at_ += text.size();
-  }
-  double word(std::string_view text, bool not_a_number) {
-    literal(text);
-    return not_a_number ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
-  }
+  void literal(std::string_view text);
+  double word(std::string_view text, bool not_a_number);
   /// Sets the high bit of every byte of `eight` that is `c`, and no other bit.
   static constexpr std::uint64_t bytes_equal(std::uint64_t eight, char c) {
     constexpr std::uint64_t ones = 0x0101010101010101, low = 0x7f * ones;
@@ -227,90 +151,11 @@ class Scanner {
     }
     while (at_ < end_ && wanted(static_cast<unsigned char>(*at_)) == 0) ++at_;
   }
-  void skip_string() {
-    for (++at_;; at_ += 2) {
-      find(string_ends);
-      if (at_ < end_ && *at_ == '"') break;
-      if (end_ - at_ < 2) {  // nothing is behind the backslash
-        at_ = end_;
-        fail("expected the end of a string");
-      }
-    }
-    ++at_;
-  }
-  void skip_nested() {
-    std::uint64_t curly = 0;  // a bit a level
-    int depth = 0;
-    do {
-      find(structure);
-      if (at_ == end_) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
-      const char c = *at_;
-      if (c == '"') {
-        skip_string();
-      } else if (c == '{' || c == '[') {
-        if (++depth == 65) fail("nested too deeply");
-        curly = curly << 1 | (c == '{' ? 1 : 0);
-        ++at_;
-      } else {
-        if ((curly & 1) != (c == '}' ? 1 : 0)) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
-        curly >>= 1;
-        --depth;
-        ++at_;
-      }
-    } while (depth > 0);
-  }
-  unsigned hex4() {
-    if (end_ - at_ < 4) fail("expected four hexadecimal digits");
-    unsigned code = 0;
-    const auto [stop, error] = std::from_chars(at_, at_ + 4, code, 16);
-    if (error != std::errc() || stop != at_ + 4) fail("expected four hexadecimal digits");
-    at_ = stop;
-    return code;
-  }
-  static void append_utf8(std::string& into, unsigned code) {
-    const auto put = [&into](unsigned byte) { into += static_cast<char>(byte); };
-    if (code < 0x80) {
-      put(code);
-    } else if (code < 0x800) {
-      put(0xC0 | (code >> 6));
-      put(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-      put(0xE0 | (code >> 12));
-      put(0x80 | ((code >> 6) & 0x3F));
-      put(0x80 | (code & 0x3F));
-    } else {
-      put(0xF0 | (code >> 18));
-      put(0x80 | ((code >> 12) & 0x3F));
-      put(0x80 | ((code >> 6) & 0x3F));
-      put(0x80 | (code & 0x3F));
-    }
-  }
-  void escape(std::string& into) {
-    if (at_ == end_) fail("expected an escaped character");
-    switch (const char c = *at_++) {
-      case 'n': into += '\n'; return;
-      case 't': into += '\t'; return;
-      case 'r': into += '\r'; return;
-      case 'b': into += '\b'; return;
-      case 'f': into += '\f'; return;
-      case '"':
-      case '\\':
-      case '/': into += c; return;
-      case 'u': break;
-      default: fail("unknown escape");
-    }
-    unsigned code = hex4();
-    if (code >= 0xD800 && code < 0xDC00) {  // first half of a pair
-      if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u') fail("expected the second half of a surrogate pair");
-      at_ += 2;
-      const unsigned low = hex4();
-      if (low < 0xDC00 || low > 0xDFFF) fail("expected the second half of a surrogate pair");
-      code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    } else if (code >= 0xDC00 && code < 0xE000) {
-      fail("half of a surrogate pair");
-    }
-    append_utf8(into, code);
-  }
+  void skip_string();
+  void skip_nested();
+  unsigned hex4();
+  static void append_utf8(std::string& into, unsigned code);
+  void escape(std::string& into);
 
   const char* begin_;
   const char* at_;
@@ -319,3 +164,204 @@ class Scanner {
 
 }  // namespace json
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::json {
+
+TUNEWRIGHT_INLINE void Scanner::fail(std::string_view expected) const {
+  throw FormatError("column " + std::to_string(at_ - begin_ + 1) + ": " + std::string(expected) +
+                    (at_ == end_ ? ", but the text ends" : ""));
+}
+
+TUNEWRIGHT_INLINE char Scanner::peek() {
+  if (at_ < end_ && *at_ == ' ') ++at_;  // one, as a rule
+  if (at_ < end_ && *at_ > ' ') return *at_;
+  return peek_further();
+}
+
+TUNEWRIGHT_INLINE bool Scanner::accept(char c) {
+  if (at_ < end_ && *at_ == c) return ++at_, true;  // mostly there is no white space in front
+  if (peek() != c || at_ == end_) return false;
+  ++at_;
+  return true;
+}
+
+TUNEWRIGHT_INLINE double Scanner::number() {
+  const char first = peek();
+  if (first == 'N' || first == 'I') return word(first == 'N' ? "NaN" : "Infinity", first == 'N');
+  if (first == '-' && end_ - at_ > 1 && at_[1] == 'I') {
+    ++at_;
+    return -word("Infinity", false);
+  }
+  if (first != '-' && (first < '0' || first > '9')) fail("expected a number");
+  double value = 0;
+  const auto [stop, error] = std::from_chars(at_, end_, value);
+  if (error != std::errc()) fail("expected a number");
+  at_ = stop;
+  return value;
+}
+
+TUNEWRIGHT_INLINE bool Scanner::boolean() {
+  const char first = peek();
+  if (first == 't') return literal("true"), true;
+  if (first == 'f') return literal("false"), false;
+  fail("expected true or false");
+}
+
+TUNEWRIGHT_INLINE void Scanner::null() {
+  peek();
+  literal("null");
+}
+
+TUNEWRIGHT_INLINE void Scanner::string(std::string& into) {
+  into.clear();
+  expect('"');
+  for (const char* from = at_;;) {
+    find(string_ends);
+    into.append(from, at_);
+    if (at_ == end_) fail("expected the end of a string");
+    if (*at_++ == '"') return;
+    escape(into);
+    from = at_;
+  }
+}
+
+TUNEWRIGHT_INLINE std::string Scanner::string() {
+  std::string text;
+  string(text);
+  return text;
+}
+
+TUNEWRIGHT_INLINE std::string_view Scanner::plain_string() {
+  expect('"');
+  const char* from = at_;
+  find(string_ends);
+  if (at_ == end_ || *at_ == '\\') fail("expected a string without escapes");
+  return {from, static_cast<std::size_t>(at_++ - from)};
+}
+
+TUNEWRIGHT_INLINE std::string_view Scanner::skip_value() {
+  const char first = peek();
+  const char* from = at_;
+  switch (first) {
+    case '{':
+    case '[': skip_nested(); break;
+    case '"': skip_string(); break;
+    case 't':
+    case 'f': boolean(); break;
+    case 'n': null(); break;
+    default: number();
+  }
+  return {from, static_cast<std::size_t>(at_ - from)};
+}
+
+TUNEWRIGHT_INLINE char Scanner::peek_further() {
+  while (at_ < end_ && (*at_ == ' ' || *at_ == '\t' || *at_ == '\n' || *at_ == '\r')) ++at_;
+  return at_ < end_ ? *at_ : '\0';
+}
+
+TUNEWRIGHT_INLINE void Scanner::literal(std::string_view text) {
+  if (std::string_view(at_, static_cast<std::size_t>(end_ - at_)).substr(0, text.size()) != text) {
+    fail("expected " + std::string(text));
+  }
+  at_ += text.size();
+}
+
+TUNEWRIGHT_INLINE double Scanner::word(std::string_view text, bool not_a_number) {
+  literal(text);
+  return not_a_number ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+}
+
+TUNEWRIGHT_INLINE void Scanner::skip_string() {
+  for (++at_;; at_ += 2) {
+    find(string_ends);
+    if (at_ < end_ && *at_ == '"') break;
+    if (end_ - at_ < 2) {  // nothing is behind the backslash
+      at_ = end_;
+      fail("expected the end of a string");
+    }
+  }
+  ++at_;
+}
+
+TUNEWRIGHT_INLINE void Scanner::skip_nested() {
+  std::uint64_t curly = 0;  // a bit a level
+  int depth = 0;
+  do {
+    find(structure);
+    if (at_ == end_) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
+    const char c = *at_;
+    if (c == '"') {
+      skip_string();
+    } else if (c == '{' || c == '[') {
+      if (++depth == 65) fail("nested too deeply");
+      curly = curly << 1 | (c == '{' ? 1 : 0);
+      ++at_;
+    } else {
+      if ((curly & 1) != (c == '}' ? 1 : 0)) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
+      curly >>= 1;
+      --depth;
+      ++at_;
+    }
+  } while (depth > 0);
+}
+
+TUNEWRIGHT_INLINE unsigned Scanner::hex4() {
+  if (end_ - at_ < 4) fail("expected four hexadecimal digits");
+  unsigned code = 0;
+  const auto [stop, error] = std::from_chars(at_, at_ + 4, code, 16);
+  if (error != std::errc() || stop != at_ + 4) fail("expected four hexadecimal digits");
+  at_ = stop;
+  return code;
+}
+
+TUNEWRIGHT_INLINE void Scanner::append_utf8(std::string& into, unsigned code) {
+  const auto put = [&into](unsigned byte) { into += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | (code >> 6));
+    put(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    put(0xE0 | (code >> 12));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  } else {
+    put(0xF0 | (code >> 18));
+    put(0x80 | ((code >> 12) & 0x3F));
+    put(0x80 | ((code >> 6) & 0x3F));
+    put(0x80 | (code & 0x3F));
+  }
+}
+
+TUNEWRIGHT_INLINE void Scanner::escape(std::string& into) {
+  if (at_ == end_) fail("expected an escaped character");
+  switch (const char c = *at_++) {
+    case 'n': into += '\n'; return;
+    case 't': into += '\t'; return;
+    case 'r': into += '\r'; return;
+    case 'b': into += '\b'; return;
+    case 'f': into += '\f'; return;
+    case '"':
+    case '\\':
+    case '/': into += c; return;
+    case 'u': break;
+    default: fail("unknown escape");
+  }
+  unsigned code = hex4();
+  if (code >= 0xD800 && code < 0xDC00) {  // first half of a pair
+    if (end_ - at_ < 6 || at_[0] != '\\' || at_[1] != 'u') fail("expected the second half of a surrogate pair");
+    at_ += 2;
+    const unsigned low = hex4();
+    if (low < 0xDC00 || low > 0xDFFF) fail("expected the second half of a surrogate pair");
+    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+  } else if (code >= 0xDC00 && code < 0xE000) {
+    fail("half of a surrogate pair");
+  }
+  append_utf8(into, code);
+}
+
+}  // namespace tunewright::json
+
+#endif

@@ -8,19 +8,12 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tunewright/detail/config.hpp"
+
 /// Appending JSON to a string. Numbers are written in the shortest form that reads back as the same value.
 namespace tunewright::json {
 
-inline void write(std::string& out, double value) {
-  if (std::isnan(value)) {
-    out += "NaN";
-  } else if (std::isinf(value)) {
-    out += value < 0 ? "-Infinity" : "Infinity";
-  } else {
-    char text[32];
-    out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
-  }
-}
+void write(std::string& out, double value);
 
 template <class Int>
   requires(std::is_integral_v<Int>)
@@ -33,7 +26,43 @@ void write(std::string& out, Int value) {
   }
 }
 
-inline void write(std::string& out, std::string_view text) {
+void write(std::string& out, std::string_view text);
+
+/// `[a, b, c]`, each element written by `element(value)`.
+template <class Values, class F>
+void write_array(std::string& out, const Values& values, const F& element) {
+  out += '[';
+  bool first = true;
+  for (const auto& value : values) {
+    if (!first) out += ", ";
+    first = false;
+    element(value);
+  }
+  out += ']';
+}
+template <class Values>
+void write_array(std::string& out, const Values& values) {
+  write_array(out, values, [&out](const auto& value) { write(out, value); });
+}
+
+}  // namespace tunewright::json
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::json {
+
+TUNEWRIGHT_INLINE void write(std::string& out, double value) {
+  if (std::isnan(value)) {
+    out += "NaN";
+  } else if (std::isinf(value)) {
+    out += value < 0 ? "-Infinity" : "Infinity";
+  } else {
+    char text[32];
+    out.append(text, std::to_chars(text, text + sizeof text, value).ptr);
+  }
+}
+
+TUNEWRIGHT_INLINE void write(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
     switch (c) {
@@ -56,21 +85,6 @@ inline void write(std::string& out, std::string_view text) {
   out += '"';
 }
 
-/// `[a, b, c]`, each element written by `element(value)`.
-template <class Values, class F>
-void write_array(std::string& out, const Values& values, const F& element) {
-  out += '[';
-  bool first = true;
-  for (const auto& value : values) {
-    if (!first) out += ", ";
-    first = false;
-    element(value);
-  }
-  out += ']';
-}
-template <class Values>
-void write_array(std::string& out, const Values& values) {
-  write_array(out, values, [&out](const auto& value) { write(out, value); });
-}
-
 }  // namespace tunewright::json
+
+#endif

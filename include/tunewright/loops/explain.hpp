@@ -3,16 +3,28 @@
 
 #include <string>
 
-#include "tunewright/loops/lower.hpp"
-#include "tunewright/loops/print.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright {
 
 /// The loop nest a schedule stands for, as text, before guards are hoisted.
 /// Throws `schedule::ScheduleError` when the steps do not fit together.
-[[nodiscard]] inline std::string explain(const schedule::Schedule& schedule) {
+[[nodiscard]] std::string explain(const schedule::Schedule& schedule);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE std::string explain(const schedule::Schedule& schedule) {
   return loops::to_string(loops::lower(schedule));
 }
 
 }  // namespace tunewright
+
+#endif

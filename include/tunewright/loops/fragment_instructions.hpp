@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Which tensor instruction of a GPU works on which fragments, and how many threads hold them together.
@@ -30,18 +31,10 @@ class FragmentInstructions {
   explicit FragmentInstructions(std::span<const Node> kernel) { add(kernel, nullptr); }
 
   /// Notes that a loop of `instruction` stores to `target`.
-  void add(const schedule::TensorIntrinsic& instruction, BufferId target) {
-    const auto known = std::find_if(stores_.begin(), stores_.end(), [&](const Store& s) {
-      return s.target == target && s.instruction == &instruction;
-    });
-    if (known == stores_.end()) stores_.push_back({target, &instruction});
-  }
+  void add(const schedule::TensorIntrinsic& instruction, BufferId target);
 
   /// The one that stores to `target`, as it does to the accumulator it computes; null if there is none.
-  [[nodiscard]] const schedule::TensorIntrinsic* storing_to(BufferId target) const noexcept {
-    const auto found = std::find_if(stores_.begin(), stores_.end(), [&](const Store& s) { return s.target == target; });
-    return found == stores_.end() ? nullptr : found->instruction;
-  }
+  [[nodiscard]] const schedule::TensorIntrinsic* storing_to(BufferId target) const noexcept;
 
   /// Whether warp groups run them, or some of them.
   [[nodiscard]] bool by_warp_groups() const noexcept {
@@ -54,11 +47,7 @@ class FragmentInstructions {
   }
 
   /// Threads that hold each fragment together: of a warp, also where there are no instructions, or of a warp group.
-  [[nodiscard]] std::int64_t threads_together() const noexcept {
-    std::int64_t threads = schedule::TensorIntrinsic{}.threads;
-    for (const Store& s : stores_) threads = std::max(threads, s.instruction->threads);
-    return threads;
-  }
+  [[nodiscard]] std::int64_t threads_together() const noexcept;
 
  private:
   struct Store {
@@ -68,20 +57,47 @@ class FragmentInstructions {
 
   [[nodiscard]] static bool by_warp_group(const Store& s) noexcept { return s.instruction->by_warp_group(); }
 
-  void add(std::span<const Node> body, const schedule::TensorIntrinsic* around) {
-    for (const Node& node : body) {
-      if (const auto* loop = std::get_if<Loop>(&node.content)) {
-        add(loop->body, loop->intrinsic != nullptr ? loop->intrinsic : around);
-      } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-        add(branch->then, around);
-        add(branch->otherwise, around);
-      } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-        if (around != nullptr) add(*around, statement->target);
-      }
-    }
-  }
+  void add(std::span<const Node> body, const schedule::TensorIntrinsic* around);
 
   std::vector<Store> stores_;  // few
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE void FragmentInstructions::add(const schedule::TensorIntrinsic& instruction, BufferId target) {
+  const auto known = std::find_if(stores_.begin(), stores_.end(),
+                                  [&](const Store& s) { return s.target == target && s.instruction == &instruction; });
+  if (known == stores_.end()) stores_.push_back({target, &instruction});
+}
+
+TUNEWRIGHT_INLINE const schedule::TensorIntrinsic* FragmentInstructions::storing_to(BufferId target) const noexcept {
+  const auto found = std::find_if(stores_.begin(), stores_.end(), [&](const Store& s) { return s.target == target; });
+  return found == stores_.end() ? nullptr : found->instruction;
+}
+
+TUNEWRIGHT_INLINE std::int64_t FragmentInstructions::threads_together() const noexcept {
+  std::int64_t threads = schedule::TensorIntrinsic{}.threads;
+  for (const Store& s : stores_) threads = std::max(threads, s.instruction->threads);
+  return threads;
+}
+
+TUNEWRIGHT_INLINE void FragmentInstructions::add(std::span<const Node> body, const schedule::TensorIntrinsic* around) {
+  for (const Node& node : body) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      add(loop->body, loop->intrinsic != nullptr ? loop->intrinsic : around);
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      add(branch->then, around);
+      add(branch->otherwise, around);
+    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+      if (around != nullptr) add(*around, statement->target);
+    }
+  }
+}
+
+}  // namespace tunewright::loops
+
+#endif

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// In which share of a nest's iterations guards hold.
@@ -27,29 +28,9 @@ namespace detail {
 /// Guards as sums of digits: variables, and quotients and remainders of fused ones.
 class DigitSums {
  public:
-  DigitSums(const LoopNest& nest, std::span<const Guard> guards) {
-    for (const Guard& guard : guards) {
-      Sum sum{&guard, std::vector<std::int64_t>(digits_.size())};
-      for (program::IndexExpr::Term term : guard.value.terms()) {
-        const std::int64_t coefficient = std::exchange(term.coefficient, 1);
-        const std::size_t d = digit(program::IndexExpr::from_term(term));
-        sum.coefficients.resize(digits_.size());
-        sum.coefficients[d] = coefficient;
-      }
-      sums_.push_back(std::move(sum));
-    }
-    for (Sum& sum : sums_) sum.coefficients.resize(digits_.size());
-    for (const program::IndexExpr& d : digits_) ranges_.push_back(d.range([&](Var var) { return nest.range_of(var); }));
-  }
+  DigitSums(const LoopNest& nest, std::span<const Guard> guards);
 
-  [[nodiscard]] Share share() const {
-    Share all = whole_share;
-    std::vector<char> counted(sums_.size(), 0);
-    for (std::size_t s = 0; s < sums_.size(); ++s) {
-      if (counted[s] == 0) all = part(all, share_of_connected(s, counted));
-    }
-    return all;
-  }
+  [[nodiscard]] Share share() const;
 
  private:
   struct Sum {
@@ -57,66 +38,14 @@ class DigitSums {
     std::vector<std::int64_t> coefficients;  // by digit
   };
 
-  [[nodiscard]] std::size_t digit(program::IndexExpr expression) {
-    const auto found = std::find(digits_.begin(), digits_.end(), expression);
-    if (found != digits_.end()) return static_cast<std::size_t>(found - digits_.begin());
-    digits_.push_back(std::move(expression));
-    return digits_.size() - 1;
-  }
+  [[nodiscard]] std::size_t digit(program::IndexExpr expression);
 
   /// Of the guards that share digits with the one at `first`, be it through others.
-  [[nodiscard]] Share share_of_connected(std::size_t first, std::vector<char>& counted) const {
-    std::vector<std::size_t> connected{first}, used;
-    counted[first] = 1;
-    for (std::size_t c = 0; c < connected.size(); ++c) {
-      for (std::size_t d = 0; d < digits_.size(); ++d) {
-        if (sums_[connected[c]].coefficients[d] == 0) continue;
-        if (std::find(used.begin(), used.end(), d) != used.end()) continue;
-        used.push_back(d);
-        for (std::size_t s = 0; s < sums_.size(); ++s) {
-          if (counted[s] != 0 || sums_[s].coefficients[d] == 0) continue;
-          counted[s] = 1;
-          connected.push_back(s);
-        }
-      }
-    }
-    constexpr std::int64_t most = std::int64_t{1} << 16;
-    std::int64_t points = 1;
-    for (const std::size_t d : used) {
-      points *= ranges_[d].extent();
-      if (points > most) return whole_share;
-    }
-    return whole_share * holding(connected, used) / points;
-  }
+  [[nodiscard]] Share share_of_connected(std::size_t first, std::vector<char>& counted) const;
 
   /// Points of the box of `used` digits in which all guards of `connected` hold.
   [[nodiscard]] std::int64_t holding(const std::vector<std::size_t>& connected,
-                                     const std::vector<std::size_t>& used) const {
-    std::vector<std::int64_t> at, values;
-    for (const std::size_t d : used) at.push_back(ranges_[d].min);
-    for (const std::size_t s : connected) {
-      values.push_back(sums_[s].guard->value.constant());
-      for (const std::size_t d : used) values.back() += sums_[s].coefficients[d] * ranges_[d].min;
-    }
-    for (std::int64_t count = 0;;) {
-      bool holds = true;
-      for (std::size_t c = 0; c < connected.size(); ++c) {
-        const Guard& guard = *sums_[connected[c]].guard;
-        holds = holds && (!guard.below || values[c] >= 0) && (!guard.above || values[c] < guard.extent);
-      }
-      if (holds) ++count;
-      std::size_t u = 0;
-      for (; u < used.size(); ++u) {
-        const bool wraps = at[u] == ranges_[used[u]].max;
-        const std::int64_t step = wraps ? ranges_[used[u]].min - at[u] : 1;
-        at[u] += step;
-        for (std::size_t c = 0; c < connected.size(); ++c)
-          values[c] += step * sums_[connected[c]].coefficients[used[u]];
-        if (!wraps) break;
-      }
-      if (u == used.size()) return count;
-    }
-  }
+                                     const std::vector<std::size_t>& used) const;
 
   std::vector<program::IndexExpr> digits_;
   std::vector<program::Range> ranges_;  // by digit
@@ -134,3 +63,93 @@ class DigitSums {
 }
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE DigitSums::DigitSums(const LoopNest& nest, std::span<const Guard> guards) {
+  for (const Guard& guard : guards) {
+    Sum sum{&guard, std::vector<std::int64_t>(digits_.size())};
+    for (program::IndexExpr::Term term : guard.value.terms()) {
+      const std::int64_t coefficient = std::exchange(term.coefficient, 1);
+      const std::size_t d = digit(program::IndexExpr::from_term(term));
+      sum.coefficients.resize(digits_.size());
+      sum.coefficients[d] = coefficient;
+    }
+    sums_.push_back(std::move(sum));
+  }
+  for (Sum& sum : sums_) sum.coefficients.resize(digits_.size());
+  for (const program::IndexExpr& d : digits_) ranges_.push_back(d.range([&](Var var) { return nest.range_of(var); }));
+}
+
+TUNEWRIGHT_INLINE Share DigitSums::share() const {
+  Share all = whole_share;
+  std::vector<char> counted(sums_.size(), 0);
+  for (std::size_t s = 0; s < sums_.size(); ++s) {
+    if (counted[s] == 0) all = part(all, share_of_connected(s, counted));
+  }
+  return all;
+}
+
+TUNEWRIGHT_INLINE std::size_t DigitSums::digit(program::IndexExpr expression) {
+  const auto found = std::find(digits_.begin(), digits_.end(), expression);
+  if (found != digits_.end()) return static_cast<std::size_t>(found - digits_.begin());
+  digits_.push_back(std::move(expression));
+  return digits_.size() - 1;
+}
+
+TUNEWRIGHT_INLINE Share DigitSums::share_of_connected(std::size_t first, std::vector<char>& counted) const {
+  std::vector<std::size_t> connected{first}, used;
+  counted[first] = 1;
+  for (std::size_t c = 0; c < connected.size(); ++c) {
+    for (std::size_t d = 0; d < digits_.size(); ++d) {
+      if (sums_[connected[c]].coefficients[d] == 0) continue;
+      if (std::find(used.begin(), used.end(), d) != used.end()) continue;
+      used.push_back(d);
+      for (std::size_t s = 0; s < sums_.size(); ++s) {
+        if (counted[s] != 0 || sums_[s].coefficients[d] == 0) continue;
+        counted[s] = 1;
+        connected.push_back(s);
+      }
+    }
+  }
+  constexpr std::int64_t most = std::int64_t{1} << 16;
+  std::int64_t points = 1;
+  for (const std::size_t d : used) {
+    points *= ranges_[d].extent();
+    if (points > most) return whole_share;
+  }
+  return whole_share * holding(connected, used) / points;
+}
+
+TUNEWRIGHT_INLINE std::int64_t DigitSums::holding(const std::vector<std::size_t>& connected,
+                                                  const std::vector<std::size_t>& used) const {
+  std::vector<std::int64_t> at, values;
+  for (const std::size_t d : used) at.push_back(ranges_[d].min);
+  for (const std::size_t s : connected) {
+    values.push_back(sums_[s].guard->value.constant());
+    for (const std::size_t d : used) values.back() += sums_[s].coefficients[d] * ranges_[d].min;
+  }
+  for (std::int64_t count = 0;;) {
+    bool holds = true;
+    for (std::size_t c = 0; c < connected.size(); ++c) {
+      const Guard& guard = *sums_[connected[c]].guard;
+      holds = holds && (!guard.below || values[c] >= 0) && (!guard.above || values[c] < guard.extent);
+    }
+    if (holds) ++count;
+    std::size_t u = 0;
+    for (; u < used.size(); ++u) {
+      const bool wraps = at[u] == ranges_[used[u]].max;
+      const std::int64_t step = wraps ? ranges_[used[u]].min - at[u] : 1;
+      at[u] += step;
+      for (std::size_t c = 0; c < connected.size(); ++c) values[c] += step * sums_[connected[c]].coefficients[used[u]];
+      if (!wraps) break;
+    }
+    if (u == used.size()) return count;
+  }
+}
+
+}  // namespace tunewright::loops::detail
+
+#endif

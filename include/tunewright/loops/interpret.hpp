@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
@@ -21,91 +22,34 @@ namespace detail {
 
 class Interpreter : public LoopState {
  public:
-  Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments)
-      : LoopState(nest), storage_(nest.buffers.size()), written_(nest.buffers.size()) {
-    check_arguments(nest, arguments);
-    for (std::size_t a = 0; a < arguments.size(); ++a) {
-      const BufferId id = nest.arguments[a];
-      storage_[id] = &arguments[a];
-      written_[id].assign(arguments[a].size(), nest.buffers[id].role != BufferRole::Output);
-    }
-  }
+  Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments);
 
   void run() { run(nest_.body); }
 
   // What statements ask for.
 
-  [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) const {
-    const std::size_t at = stored(op, place, offset, "reads");
-    const BufferId id = memory_of(nest_, place.buffer);
-    if (!written_[id][at]) {
-      fail(AccessFault::Unwritten, op,
-           "reads element " + std::to_string(at) + " of '" + nest_.buffers[place.buffer].name +
-               "' before it is written");
-    }
-    return (*storage_[id])[at];
-  }
-  void write(const program::Operator& op, const Place& place, std::size_t offset, double value) {
-    const std::size_t at = stored(op, place, offset, "writes");
-    const BufferId id = memory_of(nest_, place.buffer);
-    (*storage_[id])[at] = value;
-    written_[id][at] = true;
-  }
+  [[nodiscard]] double read(const program::Operator& op, const Place& place, std::size_t offset) const;
+  void write(const program::Operator& op, const Place& place, std::size_t offset, double value);
 
  private:
-  std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const {
-    const Buffer& buffer = nest_.buffers[place.buffer];
-    const std::vector<double>* storage = storage_[memory_of(nest_, place.buffer)];
-    if (storage == nullptr)
-      fail(AccessFault::Unwritten, op, std::string(verb) + " '" + buffer.name + "' before it is allocated");
-    if (offset >= storage->size()) {
-      fail(AccessFault::Outside, op,
-           std::string(verb) + " '" + buffer.name + "' at offset " + std::to_string(offset) + " of " +
-               std::to_string(storage->size()) + " elements");
-    }
-    return offset;
-  }
+  std::size_t stored(const program::Operator& op, const Place& place, std::size_t offset, const char* verb) const;
 
   void run(const Statement& s) { prepared_.try_emplace(&s, nest_, s).first->second.run(*this); }
 
-  void run(const Loop& loop) {
-    active_.push_back(loop.var);
-    const bool threads = loop.kind >= LoopKind::ThreadX && loop.kind <= LoopKind::ThreadZ;
-    thread_depth_ += threads;
-    for (values_[loop.var] = 0; values_[loop.var] < nest_.variables[loop.var].extent; ++values_[loop.var])
-      run(loop.body);
-    thread_depth_ -= threads;
-    active_.pop_back();
-  }
+  void run(const Loop& loop);
 
-  void run(const Allocate& allocate) {
-    const auto elements = static_cast<std::size_t>(nest_.buffers[allocate.buffer].elements());
-    owned_[allocate.buffer].assign(elements, std::numeric_limits<double>::quiet_NaN());
-    storage_[allocate.buffer] = &owned_[allocate.buffer];
-    written_[allocate.buffer].assign(elements, false);
-  }
+  void run(const Allocate& allocate);
 
   void run(const Branch& branch) { run(holds(branch.conditions) ? branch.then : branch.otherwise); }
 
-  void run(const Barrier&) {
-    if (thread_depth_ > 0)
-      throw InterpretError(AccessFault::NotRunnable,
-                           "loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
-  }
+  void run(const Barrier&);
 
-  void run(const CrossThreadReduction&) {
-    throw InterpretError(
-        AccessFault::NotRunnable,
-        "loop nest '" + nest_.name + "' combines what threads hold; they cannot run one after the other");
-  }
+  void run(const CrossThreadReduction&);
 
   void run(const CommitCopies&) { refuse_copies(); }
   void run(const WaitForCopies&) { refuse_copies(); }
   void run(const WaitForProducts&) {}  // products are done when they have run
-  [[noreturn]] void refuse_copies() const {
-    throw InterpretError(AccessFault::NotRunnable,
-                         "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
-  }
+  [[noreturn]] void refuse_copies() const;
 
   void run(const Body& body) {
     for (const Node& node : body) std::visit([&](const auto& content) { run(content); }, node.content);
@@ -133,3 +77,86 @@ inline void interpret(const LoopNest& nest, std::vector<std::vector<double>>& ar
 }
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE Interpreter::Interpreter(const LoopNest& nest, std::vector<std::vector<double>>& arguments)
+    : LoopState(nest), storage_(nest.buffers.size()), written_(nest.buffers.size()) {
+  check_arguments(nest, arguments);
+  for (std::size_t a = 0; a < arguments.size(); ++a) {
+    const BufferId id = nest.arguments[a];
+    storage_[id] = &arguments[a];
+    written_[id].assign(arguments[a].size(), nest.buffers[id].role != BufferRole::Output);
+  }
+}
+
+TUNEWRIGHT_INLINE double Interpreter::read(const program::Operator& op, const Place& place, std::size_t offset) const {
+  const std::size_t at = stored(op, place, offset, "reads");
+  const BufferId id = memory_of(nest_, place.buffer);
+  if (!written_[id][at]) {
+    fail(AccessFault::Unwritten, op,
+         "reads element " + std::to_string(at) + " of '" + nest_.buffers[place.buffer].name + "' before it is written");
+  }
+  return (*storage_[id])[at];
+}
+
+TUNEWRIGHT_INLINE void Interpreter::write(const program::Operator& op, const Place& place, std::size_t offset,
+                                          double value) {
+  const std::size_t at = stored(op, place, offset, "writes");
+  const BufferId id = memory_of(nest_, place.buffer);
+  (*storage_[id])[at] = value;
+  written_[id][at] = true;
+}
+
+TUNEWRIGHT_INLINE std::size_t Interpreter::stored(const program::Operator& op, const Place& place, std::size_t offset,
+                                                  const char* verb) const {
+  const Buffer& buffer = nest_.buffers[place.buffer];
+  const std::vector<double>* storage = storage_[memory_of(nest_, place.buffer)];
+  if (storage == nullptr)
+    fail(AccessFault::Unwritten, op, std::string(verb) + " '" + buffer.name + "' before it is allocated");
+  if (offset >= storage->size()) {
+    fail(AccessFault::Outside, op,
+         std::string(verb) + " '" + buffer.name + "' at offset " + std::to_string(offset) + " of " +
+             std::to_string(storage->size()) + " elements");
+  }
+  return offset;
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Loop& loop) {
+  active_.push_back(loop.var);
+  const bool threads = loop.kind >= LoopKind::ThreadX && loop.kind <= LoopKind::ThreadZ;
+  thread_depth_ += threads;
+  for (values_[loop.var] = 0; values_[loop.var] < nest_.variables[loop.var].extent; ++values_[loop.var]) run(loop.body);
+  thread_depth_ -= threads;
+  active_.pop_back();
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Allocate& allocate) {
+  const auto elements = static_cast<std::size_t>(nest_.buffers[allocate.buffer].elements());
+  owned_[allocate.buffer].assign(elements, std::numeric_limits<double>::quiet_NaN());
+  storage_[allocate.buffer] = &owned_[allocate.buffer];
+  written_[allocate.buffer].assign(elements, false);
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const Barrier&) {
+  if (thread_depth_ > 0)
+    throw InterpretError(AccessFault::NotRunnable,
+                         "loop nest '" + nest_.name + "' has a barrier between threads that run one after the other");
+}
+
+TUNEWRIGHT_INLINE void Interpreter::run(const CrossThreadReduction&) {
+  throw InterpretError(
+      AccessFault::NotRunnable,
+      "loop nest '" + nest_.name + "' combines what threads hold; they cannot run one after the other");
+}
+
+TUNEWRIGHT_INLINE void Interpreter::refuse_copies() const {
+  throw InterpretError(AccessFault::NotRunnable,
+                       "loop nest '" + nest_.name + "' copies asynchronously; run_simt knows what that means");
+}
+
+}  // namespace tunewright::loops::detail
+
+#endif

@@ -9,9 +9,9 @@
 #include <variant>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/loops/written_statements.hpp"
 
 /// Static limits: what can be told of a loop nest without compiling it.
 namespace tunewright::loops {
@@ -44,21 +44,7 @@ struct GpuLimits {
 
   /// Those of a target. What it does not tell is as on devices of compute capability 7.0 and later; locals may
   /// take twice the registers of a thread, beyond which they hardly pay.
-  [[nodiscard]] static GpuLimits of(const Target& target) noexcept {
-    GpuLimits limits;
-    const auto take = [](std::int64_t& limit, std::uint64_t told) {
-      if (told != 0) limit = static_cast<std::int64_t>(told);
-    };
-    take(limits.max_shared_bytes, target.shared_memory_limit_bytes());
-    take(limits.max_threads, target.max_threads_per_block);
-    take(limits.max_virtual_threads, target.max_vthread_extent);
-    take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
-    limits.asynchronous_copies = target.copies_asynchronously();
-    limits.tensor_units = target.tensor_units;
-    limits.compute_capability = target.compute_capability();
-    limits.warp_groups = target.multiplies_by_warp_groups();
-    return limits;
-  }
+  [[nodiscard]] static GpuLimits of(const Target& target) noexcept;
 };
 
 namespace detail {
@@ -68,47 +54,12 @@ class LimitCheck {
   LimitCheck(const LoopNest& nest, const Target& target, const CpuLimits& limits)
       : nest_(nest), limits_(limits), lanes_(target.vector_bytes() / 4) {}
 
-  std::string_view run() {
-    check(nest_.body, 1, false, false);
-    return exceeded_;
-  }
+  std::string_view run();
 
  private:
-  void check(const Body& body, std::int64_t copies, bool in_loop, bool in_parallel) {
-    for (const Node& node : body) {
-      if (const auto* loop = std::get_if<Loop>(&node.content)) {
-        check_loop(*loop, copies, in_parallel);
-      } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-        check(branch->then, copies, in_loop, in_parallel);
-        check(branch->otherwise, copies, in_loop, in_parallel);
-      } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-        const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
-        if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
-        if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
-      } else if (std::holds_alternative<Statement>(node.content)) {
-        if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
-      }
-    }
-  }
+  void check(const Body& body, std::int64_t copies, bool in_loop, bool in_parallel);
 
-  void check_loop(const Loop& loop, std::int64_t copies, bool in_parallel) {
-    // Loops that a tensor instruction stands for count as one statement.
-    if (loop.intrinsic != nullptr) {
-      if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
-      return;
-    }
-    const std::int64_t extent = nest_.variables[loop.var].extent;
-    if (loop.kind == LoopKind::Unrolled) copies *= extent;
-    if (loop.kind == LoopKind::Vectorized) {
-      copies *= program::ceil_div(extent, lanes_);
-      if (extent > limits_.max_vector_extent) exceeded_ = "vectorized loop too long";
-      for (const Node& node : loop.body) {
-        if (!std::holds_alternative<Statement>(node.content)) exceeded_ = "vectorized loop is not innermost";
-      }
-    }
-    if (loop.kind == LoopKind::Parallel && in_parallel) exceeded_ = "parallel loop inside a parallel loop";
-    check(loop.body, copies, true, in_parallel || loop.kind == LoopKind::Parallel);
-  }
+  void check_loop(const Loop& loop, std::int64_t copies, bool in_parallel);
 
   const LoopNest& nest_;
   const CpuLimits& limits_;
@@ -127,33 +78,7 @@ class GpuLimitCheck {
  public:
   GpuLimitCheck(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), limits_(limits) {}
 
-  std::string_view run() {
-    for (const Node& node : nest_.body) {
-      if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-        if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes) return "workspace too large";
-        continue;
-      }
-      kernel_ = {};
-      check(node, {});
-      for (std::size_t i = 0; i < 3; ++i) {
-        if (kernel_.grid[i] > limits_.max_grid[i]) return "too many blocks";
-        if (kernel_.block[i] > limits_.max_block[i]) return "too many threads";
-      }
-      const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
-      if (threads > limits_.max_threads) return "too many threads";
-      constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
-      if (kernel_.stages_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
-      if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
-      if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
-      // The threads of a warp, or of a warp group, hold accumulators together.
-      if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.instructions.threads_together() >
-          limits_.max_local_bytes)
-        return "local buffers too large";
-      if (!exceeded_.empty()) return exceeded_;
-      if (written_statements(nest_, node) > limits_.max_kernel_statements) return "too much code";
-    }
-    return exceeded_;
-  }
+  std::string_view run();
 
  private:
   /// Copies of a statement that the loops around make.
@@ -175,78 +100,15 @@ class GpuLimitCheck {
     bool stages_fragments = false;  ///< takes them out through shared memory
   };
 
-  [[nodiscard]] bool combines_in_shared_memory() const noexcept {
-    const std::int64_t group = kernel_.block[0];
-    return kernel_.combined_bytes > 0 && (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
-  }
+  [[nodiscard]] bool combines_in_shared_memory() const noexcept;
 
   void check(const Body& body, const Around& around) {
     for (const Node& node : body) check(node, around);
   }
-  void check(const Node& node, const Around& around) {
-    if (const auto* loop = std::get_if<Loop>(&node.content)) {
-      check(*loop, around);
-    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-      check(branch->then, around);
-      check(branch->otherwise, around);
-    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-      const Buffer& buffer = nest_.buffers[allocate->buffer];
-      if (buffer.scope == Scope::Shared) {
-        kernel_.shared_bytes += buffer.bytes();
-        if (buffer.asynchronous && !limits_.asynchronous_copies)
-          exceeded_ = "asynchronous copies before compute capability 8.0";
-      } else if (buffer.scope == Scope::Accumulator) {
-        kernel_.accumulator_bytes += buffer.bytes();
-      } else {
-        kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
-      }
-    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-      if (around.instruction != nullptr)
-        kernel_.instructions.add(*around.instruction, statement->target);
-      else if (around.copies > limits_.max_unrolled_statements)
-        exceeded_ = "too much unrolling";
-      if (around.reduces_by_threads && statement->kind == Statement::Kind::Update) note_combined(statement->target);
-    } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
-      kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction->over[1] || reduction->over[2];
-      note_combined(reduction->partial);
-    }
-  }
-  void note_combined(BufferId id) {
-    const auto element = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
-    kernel_.combined_bytes = std::max(kernel_.combined_bytes, element);
-  }
+  void check(const Node& node, const Around& around);
+  void note_combined(BufferId id);
 
-  void check(const Loop& loop, Around around) {
-    const std::int64_t extent = nest_.variables[loop.var].extent;
-    if (loop.intrinsic != nullptr) {
-      around.instruction = loop.intrinsic;
-      const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
-      if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
-          limits_.compute_capability < intrinsic.since || (intrinsic.by_warp_group() && !limits_.warp_groups))
-        exceeded_ = "tensor instruction the device lacks";
-      if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
-    }
-    if (schedule::is_thread_index(loop.kind)) {
-      const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
-      kernel_.block[place] = std::max(kernel_.block[place], extent);
-      around.reduces_by_threads = around.reduces_by_threads || loop.reduction;
-      kernel_.combines_beyond_x = kernel_.combines_beyond_x || (loop.reduction && place > 0);
-    } else if (schedule::is_hardware_index(loop.kind)) {
-      const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::BlockX);
-      kernel_.grid[place] = std::max(kernel_.grid[place], extent);
-    } else if (loop.kind == LoopKind::VirtualThread) {
-      around.virtual_threads *= extent;
-      around.copies *= extent;
-      if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
-    } else if (loop.kind == LoopKind::Unrolled) {
-      around.copies *= extent;
-    } else if (loop.kind == LoopKind::Vectorized) {
-      around.copies *= program::ceil_div(extent, 4);
-    } else if (loop.kind == LoopKind::Parallel) {
-      exceeded_ = "parallel loop on a GPU";
-    }
-    check(loop.body, around);
-  }
+  void check(const Loop& loop, Around around);
 
   const LoopNest& nest_;
   const GpuLimits& limits_;
@@ -255,7 +117,192 @@ class GpuLimitCheck {
 };
 
 /// Iterations of the first parallel loop found; 1 where there is none.
-inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
+std::int64_t parallel_extent(const LoopNest& nest, const Body& body);
+}  // namespace detail
+
+/// Share of their time that `threads` threads work on the last nest of the program (its output), when
+/// iterations of the parallel loop take equally long: n / (threads * ceil(n / threads)).
+[[nodiscard]] double thread_utilisation(const LoopNest& nest, unsigned threads);
+
+/// The first limit the nest exceeds on a GPU, in words, or an empty string. Of a nest as lowered or in device
+/// form. Cost: one walk over the nest.
+[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits) {
+  return detail::GpuLimitCheck(nest, limits).run();
+}
+
+/// The first limit the nest exceeds, in words, or an empty string: `limits` on a CPU, those of the target on a
+/// GPU.
+[[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits = {});
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/written_statements.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE GpuLimits GpuLimits::of(const Target& target) noexcept {
+  GpuLimits limits;
+  const auto take = [](std::int64_t& limit, std::uint64_t told) {
+    if (told != 0) limit = static_cast<std::int64_t>(told);
+  };
+  take(limits.max_shared_bytes, target.shared_memory_limit_bytes());
+  take(limits.max_threads, target.max_threads_per_block);
+  take(limits.max_virtual_threads, target.max_vthread_extent);
+  take(limits.max_local_bytes, std::uint64_t{2} * 4 * target.max_registers_per_thread);
+  limits.asynchronous_copies = target.copies_asynchronously();
+  limits.tensor_units = target.tensor_units;
+  limits.compute_capability = target.compute_capability();
+  limits.warp_groups = target.multiplies_by_warp_groups();
+  return limits;
+}
+
+}  // namespace tunewright::loops
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE std::string_view LimitCheck::run() {
+  check(nest_.body, 1, false, false);
+  return exceeded_;
+}
+
+TUNEWRIGHT_INLINE void LimitCheck::check(const Body& body, std::int64_t copies, bool in_loop, bool in_parallel) {
+  for (const Node& node : body) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      check_loop(*loop, copies, in_parallel);
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      check(branch->then, copies, in_loop, in_parallel);
+      check(branch->otherwise, copies, in_loop, in_parallel);
+    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+      const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
+      if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
+      if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
+    } else if (std::holds_alternative<Statement>(node.content)) {
+      if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void LimitCheck::check_loop(const Loop& loop, std::int64_t copies, bool in_parallel) {
+  // Loops that a tensor instruction stands for count as one statement.
+  if (loop.intrinsic != nullptr) {
+    if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
+    return;
+  }
+  const std::int64_t extent = nest_.variables[loop.var].extent;
+  if (loop.kind == LoopKind::Unrolled) copies *= extent;
+  if (loop.kind == LoopKind::Vectorized) {
+    copies *= program::ceil_div(extent, lanes_);
+    if (extent > limits_.max_vector_extent) exceeded_ = "vectorized loop too long";
+    for (const Node& node : loop.body) {
+      if (!std::holds_alternative<Statement>(node.content)) exceeded_ = "vectorized loop is not innermost";
+    }
+  }
+  if (loop.kind == LoopKind::Parallel && in_parallel) exceeded_ = "parallel loop inside a parallel loop";
+  check(loop.body, copies, true, in_parallel || loop.kind == LoopKind::Parallel);
+}
+
+TUNEWRIGHT_INLINE std::string_view GpuLimitCheck::run() {
+  for (const Node& node : nest_.body) {
+    if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+      if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes) return "workspace too large";
+      continue;
+    }
+    kernel_ = {};
+    check(node, {});
+    for (std::size_t i = 0; i < 3; ++i) {
+      if (kernel_.grid[i] > limits_.max_grid[i]) return "too many blocks";
+      if (kernel_.block[i] > limits_.max_block[i]) return "too many threads";
+    }
+    const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+    if (threads > limits_.max_threads) return "too many threads";
+    constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
+    if (kernel_.stages_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
+    if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
+    if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";
+    // The threads of a warp, or of a warp group, hold accumulators together.
+    if (kernel_.local_bytes + kernel_.accumulator_bytes / kernel_.instructions.threads_together() >
+        limits_.max_local_bytes)
+      return "local buffers too large";
+    if (!exceeded_.empty()) return exceeded_;
+    if (written_statements(nest_, node) > limits_.max_kernel_statements) return "too much code";
+  }
+  return exceeded_;
+}
+
+TUNEWRIGHT_INLINE bool GpuLimitCheck::combines_in_shared_memory() const noexcept {
+  const std::int64_t group = kernel_.block[0];
+  return kernel_.combined_bytes > 0 && (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
+}
+
+TUNEWRIGHT_INLINE void GpuLimitCheck::check(const Node& node, const Around& around) {
+  if (const auto* loop = std::get_if<Loop>(&node.content)) {
+    check(*loop, around);
+  } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+    check(branch->then, around);
+    check(branch->otherwise, around);
+  } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+    const Buffer& buffer = nest_.buffers[allocate->buffer];
+    if (buffer.scope == Scope::Shared) {
+      kernel_.shared_bytes += buffer.bytes();
+      if (buffer.asynchronous && !limits_.asynchronous_copies)
+        exceeded_ = "asynchronous copies before compute capability 8.0";
+    } else if (buffer.scope == Scope::Accumulator) {
+      kernel_.accumulator_bytes += buffer.bytes();
+    } else {
+      kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
+    }
+  } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+    if (around.instruction != nullptr)
+      kernel_.instructions.add(*around.instruction, statement->target);
+    else if (around.copies > limits_.max_unrolled_statements)
+      exceeded_ = "too much unrolling";
+    if (around.reduces_by_threads && statement->kind == Statement::Kind::Update) note_combined(statement->target);
+  } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+    kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction->over[1] || reduction->over[2];
+    note_combined(reduction->partial);
+  }
+}
+
+TUNEWRIGHT_INLINE void GpuLimitCheck::note_combined(BufferId id) {
+  const auto element = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
+  kernel_.combined_bytes = std::max(kernel_.combined_bytes, element);
+}
+
+TUNEWRIGHT_INLINE void GpuLimitCheck::check(const Loop& loop, Around around) {
+  const std::int64_t extent = nest_.variables[loop.var].extent;
+  if (loop.intrinsic != nullptr) {
+    around.instruction = loop.intrinsic;
+    const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
+    if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
+        limits_.compute_capability < intrinsic.since || (intrinsic.by_warp_group() && !limits_.warp_groups))
+      exceeded_ = "tensor instruction the device lacks";
+    if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
+  }
+  if (schedule::is_thread_index(loop.kind)) {
+    const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
+    kernel_.block[place] = std::max(kernel_.block[place], extent);
+    around.reduces_by_threads = around.reduces_by_threads || loop.reduction;
+    kernel_.combines_beyond_x = kernel_.combines_beyond_x || (loop.reduction && place > 0);
+  } else if (schedule::is_hardware_index(loop.kind)) {
+    const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::BlockX);
+    kernel_.grid[place] = std::max(kernel_.grid[place], extent);
+  } else if (loop.kind == LoopKind::VirtualThread) {
+    around.virtual_threads *= extent;
+    around.copies *= extent;
+    if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
+  } else if (loop.kind == LoopKind::Unrolled) {
+    around.copies *= extent;
+  } else if (loop.kind == LoopKind::Vectorized) {
+    around.copies *= program::ceil_div(extent, 4);
+  } else if (loop.kind == LoopKind::Parallel) {
+    exceeded_ = "parallel loop on a GPU";
+  }
+  check(loop.body, around);
+}
+
+TUNEWRIGHT_INLINE std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   for (const Node& node : body) {
     if (const auto* loop = std::get_if<Loop>(&node.content)) {
       if (loop->kind == LoopKind::Parallel) return nest.variables[loop->var].extent;
@@ -266,11 +313,12 @@ inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   }
   return 1;
 }
-}  // namespace detail
 
-/// Share of their time that `threads` threads work on the last nest of the program (its output), when
-/// iterations of the parallel loop take equally long: n / (threads * ceil(n / threads)).
-[[nodiscard]] inline double thread_utilisation(const LoopNest& nest, unsigned threads) {
+}  // namespace tunewright::loops::detail
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE double thread_utilisation(const LoopNest& nest, unsigned threads) {
   if (nest.body.empty() || threads <= 1) return 1;
   const auto* last = std::get_if<Loop>(&nest.body.back().content);
   if (last == nullptr) return 1.0 / threads;
@@ -280,18 +328,11 @@ inline std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
 }
 
-/// The first limit the nest exceeds on a GPU, in words, or an empty string. Of a nest as lowered or in device
-/// form. Cost: one walk over the nest.
-[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits) {
-  return detail::GpuLimitCheck(nest, limits).run();
-}
-
-/// The first limit the nest exceeds, in words, or an empty string: `limits` on a CPU, those of the target on a
-/// GPU.
-[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const Target& target,
-                                                     const CpuLimits& limits = {}) {
+TUNEWRIGHT_INLINE std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits) {
   if (target.kind == DeviceKind::Gpu) return exceeded_limit(nest, GpuLimits::of(target));
   return detail::LimitCheck(nest, target, limits).run();
 }
 
 }  // namespace tunewright::loops
+
+#endif

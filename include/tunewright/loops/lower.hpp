@@ -4,11 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/loops/lower/emission.hpp"
-#include "tunewright/loops/lower/pass.hpp"
-#include "tunewright/loops/lower/stages.hpp"
-#include "tunewright/loops/lower/storage.hpp"
-#include "tunewright/loops/lower/windows.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -21,7 +17,24 @@ namespace tunewright::loops {
 /// computed at a loop that does not cover its readers, a tensor that cannot be packed). Guards stay where
 /// they were born, in the statements; `partition` hoists them. Cost: some tens of microseconds for a tiled
 /// convolution.
-[[nodiscard]] inline LoopNest lower(const schedule::State& state) {
+[[nodiscard]] LoopNest lower(const schedule::State& state);
+
+/// Replays and lowers.
+[[nodiscard]] inline LoopNest lower(const schedule::Schedule& candidate) { return lower(schedule::replay(candidate)); }
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/lower/emission.hpp"
+#include "tunewright/loops/lower/pass.hpp"
+#include "tunewright/loops/lower/stages.hpp"
+#include "tunewright/loops/lower/storage.hpp"
+#include "tunewright/loops/lower/windows.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE LoopNest lower(const schedule::State& state) {
   detail::Lowered lowered{state, std::vector<detail::StageInfo>(state.stages.size()), {}};
   detail::StagePlacement(lowered).run();
   detail::WindowInference(lowered).run();
@@ -30,7 +43,6 @@ namespace tunewright::loops {
   return std::move(lowered.nest);
 }
 
-/// Replays and lowers.
-[[nodiscard]] inline LoopNest lower(const schedule::Schedule& candidate) { return lower(schedule::replay(candidate)); }
-
 }  // namespace tunewright::loops
+
+#endif

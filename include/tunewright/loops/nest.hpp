@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
@@ -78,20 +79,8 @@ struct Buffer {
   /// Another name, for another iteration, of a buffer that is allocated; itself it never is.
   std::optional<BufferId> view_of{};
 
-  [[nodiscard]] std::vector<std::int64_t> physical_shape() const {
-    if (packing.empty() && private_to.empty() && stages == 1) return shape;
-    std::vector<std::int64_t> extents;
-    if (stages > 1) extents.push_back(stages);
-    for (const CopySelector& copies : private_to) extents.push_back(copies.extent);
-    for (const PackedDimension& piece : packing) extents.push_back(piece.extent);
-    if (packing.empty()) extents.insert(extents.end(), shape.begin(), shape.end());
-    return extents;
-  }
-  [[nodiscard]] std::int64_t elements() const {
-    std::int64_t count = 1;
-    for (const std::int64_t extent : physical_shape()) count *= extent;
-    return count;
-  }
+  [[nodiscard]] std::vector<std::int64_t> physical_shape() const;
+  [[nodiscard]] std::int64_t elements() const;
   [[nodiscard]] std::int64_t bytes() const {
     return elements() * static_cast<std::int64_t>(program::size_in_bytes(type));
   }
@@ -229,11 +218,7 @@ struct LoopNest {
 };
 
 /// Iterations of a loop. Throws `std::invalid_argument` for a variable that the nest does not declare with some.
-[[nodiscard]] inline std::int64_t checked_extent(const LoopNest& nest, const Loop& loop) {
-  if (loop.var < nest.variables.size() && nest.variables[loop.var].extent >= 1) return nest.variables[loop.var].extent;
-  throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest.name +
-                              "' is not declared with an extent of at least 1");
-}
+[[nodiscard]] std::int64_t checked_extent(const LoopNest& nest, const Loop& loop);
 
 /// The buffer whose memory `id` names: itself, unless it is a view.
 [[nodiscard]] inline BufferId memory_of(const LoopNest& nest, BufferId id) {
@@ -241,16 +226,64 @@ struct LoopNest {
 }
 
 /// Value of an index expression over a statement's axes, as an expression over loop variables.
-[[nodiscard]] inline IndexExpr over_loops(const LoopNest& nest, const Statement& statement,
-                                          const IndexExpr& over_axes) {
+[[nodiscard]] IndexExpr over_loops(const LoopNest& nest, const Statement& statement, const IndexExpr& over_axes);
+
+/// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates
+/// `coordinates`, which are expressions over loop variables.
+[[nodiscard]] std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
+                                                      std::vector<IndexExpr> coordinates);
+
+/// Row-major offset in elements of physical indices.
+[[nodiscard]] IndexExpr flatten(const Buffer& buffer, const std::vector<IndexExpr>& physical);
+
+/// Offset in elements, over loop variables, of what a `Load` in the body of `statement` reads.
+[[nodiscard]] IndexExpr load_offset(const LoopNest& nest, const Statement& statement, const program::ExprNode& load);
+
+/// Offset in elements of `buffer`, over loop variables, at the spatial ones of the values `axis_values` of an
+/// operator's axes.
+[[nodiscard]] IndexExpr element_offset(const LoopNest& nest, const Buffer& buffer,
+                                       const std::vector<IndexExpr>& axis_values);
+
+/// Offset in elements, over loop variables, of what `statement` writes.
+[[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
+  return element_offset(nest, nest.buffers[statement.target], statement.axis_values);
+}
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> Buffer::physical_shape() const {
+  if (packing.empty() && private_to.empty() && stages == 1) return shape;
+  std::vector<std::int64_t> extents;
+  if (stages > 1) extents.push_back(stages);
+  for (const CopySelector& copies : private_to) extents.push_back(copies.extent);
+  for (const PackedDimension& piece : packing) extents.push_back(piece.extent);
+  if (packing.empty()) extents.insert(extents.end(), shape.begin(), shape.end());
+  return extents;
+}
+
+TUNEWRIGHT_INLINE std::int64_t Buffer::elements() const {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : physical_shape()) count *= extent;
+  return count;
+}
+
+TUNEWRIGHT_INLINE std::int64_t checked_extent(const LoopNest& nest, const Loop& loop) {
+  if (loop.var < nest.variables.size() && nest.variables[loop.var].extent >= 1) return nest.variables[loop.var].extent;
+  throw std::invalid_argument("loop variable " + std::to_string(loop.var) + " of '" + nest.name +
+                              "' is not declared with an extent of at least 1");
+}
+
+TUNEWRIGHT_INLINE IndexExpr over_loops(const LoopNest& nest, const Statement& statement, const IndexExpr& over_axes) {
   return over_axes.substitute([&](Var axis) -> const IndexExpr& { return statement.axis_values[axis]; },
                               [&](Var var) { return nest.range_of(var); });
 }
 
-/// Physical indices (see `Buffer::physical_shape`) of the element of `buffer` at tensor coordinates
-/// `coordinates`, which are expressions over loop variables.
-[[nodiscard]] inline std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
-                                                             std::vector<IndexExpr> coordinates) {
+TUNEWRIGHT_INLINE std::vector<IndexExpr> physical_indices(const LoopNest& nest, const Buffer& buffer,
+                                                          std::vector<IndexExpr> coordinates) {
   for (std::size_t d = 0; d < coordinates.size(); ++d) coordinates[d] -= buffer.origin[d];
   if (buffer.packing.empty() && buffer.private_to.empty() && buffer.stages == 1) return coordinates;
   const auto range_of = [&](Var var) { return nest.range_of(var); };
@@ -270,8 +303,7 @@ struct LoopNest {
   return physical;
 }
 
-/// Row-major offset in elements of physical indices.
-[[nodiscard]] inline IndexExpr flatten(const Buffer& buffer, const std::vector<IndexExpr>& physical) {
+TUNEWRIGHT_INLINE IndexExpr flatten(const Buffer& buffer, const std::vector<IndexExpr>& physical) {
   IndexExpr offset;
   const std::vector<std::int64_t> extents = buffer.physical_shape();
   for (std::size_t d = 0; d < physical.size(); ++d) {
@@ -281,9 +313,8 @@ struct LoopNest {
   return offset;
 }
 
-/// Offset in elements, over loop variables, of what a `Load` in the body of `statement` reads.
-[[nodiscard]] inline IndexExpr load_offset(const LoopNest& nest, const Statement& statement,
-                                           const program::ExprNode& load) {
+TUNEWRIGHT_INLINE IndexExpr load_offset(const LoopNest& nest, const Statement& statement,
+                                        const program::ExprNode& load) {
   const Buffer& buffer = nest.buffers[nest.buffer_of[load.tensor]];
   std::vector<IndexExpr> coordinates;
   coordinates.reserve(load.indices.size());
@@ -291,17 +322,12 @@ struct LoopNest {
   return flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
 }
 
-/// Offset in elements of `buffer`, over loop variables, at the spatial ones of the values `axis_values` of an
-/// operator's axes.
-[[nodiscard]] inline IndexExpr element_offset(const LoopNest& nest, const Buffer& buffer,
-                                              const std::vector<IndexExpr>& axis_values) {
+TUNEWRIGHT_INLINE IndexExpr element_offset(const LoopNest& nest, const Buffer& buffer,
+                                           const std::vector<IndexExpr>& axis_values) {
   const auto rank = static_cast<std::ptrdiff_t>(buffer.shape.size());
   return flatten(buffer, physical_indices(nest, buffer, {axis_values.begin(), axis_values.begin() + rank}));
 }
 
-/// Offset in elements, over loop variables, of what `statement` writes.
-[[nodiscard]] inline IndexExpr store_offset(const LoopNest& nest, const Statement& statement) {
-  return element_offset(nest, nest.buffers[statement.target], statement.axis_values);
-}
-
 }  // namespace tunewright::loops
+
+#endif

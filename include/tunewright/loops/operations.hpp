@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 
 namespace tunewright::loops {
 
@@ -27,7 +27,21 @@ struct BodyOperations {
 
 namespace detail {
 
-inline void count_padding(const program::Expr& body, BodyOperations& count) {
+void count_padding(const program::Expr& body, BodyOperations& count);
+
+}  // namespace detail
+
+[[nodiscard]] BodyOperations operations(const Statement& statement);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/skip_zeros.hpp"
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE void count_padding(const program::Expr& body, BodyOperations& count) {
   std::vector<program::Expr> factors;
   add_factors(body, factors);
   for (const program::Expr& factor : factors) {
@@ -41,9 +55,11 @@ inline void count_padding(const program::Expr& body, BodyOperations& count) {
   }
 }
 
-}  // namespace detail
+}  // namespace tunewright::loops::detail
 
-[[nodiscard]] inline BodyOperations operations(const Statement& statement) {
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE BodyOperations operations(const Statement& statement) {
   using program::Op;
   BodyOperations count;
   const program::Operator& op = *statement.op;
@@ -77,3 +93,5 @@ inline void count_padding(const program::Expr& body, BodyOperations& count) {
 }
 
 }  // namespace tunewright::loops
+
+#endif

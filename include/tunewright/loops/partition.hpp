@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Hoists guards, so that the main body of a tiled loop nest runs without them.
@@ -30,100 +30,29 @@ class Partition {
     return [this](Var v) { return nest_.range_of(v); };
   }
 
-  Body rewrite(Body body) {
-    Body result;
-    result.reserve(body.size());
-    for (std::size_t n = 0; n < body.size(); ++n) {
-      Node& node = body[n];
-      if (auto* branch = std::get_if<Branch>(&node.content)) {
-        branch->then = rewrite(std::move(branch->then));
-        branch->otherwise = rewrite(std::move(branch->otherwise));
-      } else if (auto* loop = std::get_if<Loop>(&node.content)) {
-        const std::size_t last = last_of_group(body, n);
-        if (skips_terms_only_inside(body[last])) {
-          for (; n < last; ++n) result.push_back(std::move(body[n]));
-          result.push_back(std::move(body[last]));
-          continue;
-        }
-        std::vector<Guard> conditions = conditions_for(body[last]);
-        if (!conditions.empty()) {
-          result.push_back(branch_on(std::move(conditions), body, n, last));
-          n = last;
-          continue;
-        }
-        // What a warp does as a whole has no place for a branch.
-        const bool by_warp = loop->intrinsic != nullptr && is_tensor_core(loop->intrinsic->unit);
-        if (loop->kind != LoopKind::Vectorized && !by_warp) loop->body = rewrite(std::move(loop->body));
-      }
-      result.push_back(std::move(node));
-    }
-    return result;
-  }
+  Body rewrite(Body body);
 
   /// An initialisation goes with the loop that follows it and updates the same buffer, so that both stay
   /// neighbours.
-  static std::size_t last_of_group(const Body& body, std::size_t n) {
-    const Statement* first = only_statement(body[n]);
-    if (first == nullptr || first->kind != Statement::Kind::Initialise || n + 1 == body.size()) return n;
-    const Statement* next = only_statement(body[n + 1]);
-    const bool pair = next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
-    return pair ? n + 1 : n;
-  }
+  static std::size_t last_of_group(const Body& body, std::size_t n);
 
   /// True when `node` is the place to ask for guards of terms to be skipped, but these differ between its iterations in
   /// any case. Asking further inside would cut the reduction in two.
-  [[nodiscard]] bool skips_terms_only_inside(const Node& node) const {
-    const Statement* guarded = only_statement(node);
-    return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
-           std::any_of(guarded->guards.begin(), guarded->guards.end(),
-                       [](const Guard& guard) { return guard.axis == Guard::zero_term; });
-  }
+  [[nodiscard]] bool skips_terms_only_inside(const Node& node) const;
 
   /// What must hold for `node` to run without guards; nothing if it has none or is not the place to ask.
-  [[nodiscard]] std::vector<Guard> conditions_for(const Node& node) const {
-    const Statement* guarded = only_statement(node);
-    if (guarded == nullptr || guarded->guards.empty() || !is_hoisting_place(node, *guarded)) return {};
-    return worst_case(node, *guarded);
-  }
+  [[nodiscard]] std::vector<Guard> conditions_for(const Node& node) const;
 
   /// The nodes from `first` to `last`, without guards where `conditions` hold and as they are elsewhere.
-  static Branch branch_on(std::vector<Guard> conditions, Body& body, std::size_t first, std::size_t last) {
-    Branch branch;
-    branch.conditions = std::move(conditions);
-    for (std::size_t m = first; m <= last; ++m) {
-      branch.then.push_back(body[m]);
-      strip_guards(branch.then.back());
-      branch.otherwise.push_back(std::move(body[m]));
-    }
-    return branch;
-  }
+  static Branch branch_on(std::vector<Guard> conditions, Body& body, std::size_t first, std::size_t last);
 
   /// The statement at the bottom of a perfect nest, or null.
-  static const Statement* only_statement(const Node& node) {
-    const Node* current = &node;
-    while (const auto* loop = std::get_if<Loop>(&current->content)) {
-      if (loop->body.size() != 1) return nullptr;
-      current = &loop->body[0];
-    }
-    return std::get_if<Statement>(&current->content);
-  }
+  static const Statement* only_statement(const Node& node);
 
   /// The loops of a perfect nest, outermost first.
-  static std::vector<const Loop*> perfect_loops(const Node& node) {
-    std::vector<const Loop*> loops;
-    const Node* current = &node;
-    while (const auto* loop = std::get_if<Loop>(&current->content)) {
-      loops.push_back(loop);
-      current = &loop->body[0];
-    }
-    return loops;
-  }
+  static std::vector<const Loop*> perfect_loops(const Node& node);
 
-  static void strip_guards(Node& node) {
-    Node* current = &node;
-    while (auto* loop = std::get_if<Loop>(&current->content)) current = &loop->body[0];
-    std::get<Statement>(current->content).guards.clear();
-  }
+  static void strip_guards(Node& node);
 
   /// A perfect nest is branched on as a whole when all its loops are the statement's innermost ones and the condition
   /// can hold at all.
@@ -133,55 +62,14 @@ class Partition {
 
   /// True when all loops of a perfect nest are the statement's innermost ones: those of a tensor instruction, unrolled
   /// or vectorized, then reductions, or one plain loop where there are none of these.
-  bool is_innermost(const Node& node) const {
-    const std::vector<const Loop*> loops = perfect_loops(node);
-    const auto is_inner = [](const Loop& loop) {
-      return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
-    };
-    std::size_t begin = 0;
-    while (begin < loops.size() && loops[begin]->intrinsic == nullptr) ++begin;
-    while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
-    while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
-    if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
-    return begin == 0;
-  }
+  bool is_innermost(const Node& node) const;
 
-  [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const {
-    return std::all_of(conditions.begin(), conditions.end(), [&](const Guard& c) {
-      const program::Range range = c.value.range(range_of());
-      return (!c.above || range.min < c.extent) && (!c.below || range.max >= 0);
-    });
-  }
+  [[nodiscard]] bool can_hold(const std::vector<Guard>& conditions) const;
 
   /// The guards of `statement` with the loops of `node` at their worst values: one condition a side.
-  std::vector<Guard> worst_case(const Node& node, const Statement& statement) const {
-    std::vector<char> inside(nest_.variables.size(), 0);
-    for (const Loop* loop : perfect_loops(node)) inside[loop->var] = 1;
-    std::vector<Guard> conditions;
-    for (const Guard& guard : statement.guards) {
-      for (const bool above : {false, true}) {
-        if (above ? !guard.above : !guard.below) continue;
-        IndexExpr value(guard.value.constant());
-        for (const IndexExpr::Term& term : guard.value.terms()) {
-          IndexExpr single = IndexExpr::from_term(term);
-          if (uses_any(single, inside)) {
-            const program::Range range = single.range(range_of());
-            single = IndexExpr(above ? range.max : range.min);
-          }
-          value += single;
-        }
-        conditions.push_back({std::move(value), guard.extent, !above, above, guard.axis});
-      }
-    }
-    return conditions;
-  }
+  std::vector<Guard> worst_case(const Node& node, const Statement& statement) const;
 
-  static bool uses_any(const IndexExpr& e, const std::vector<char>& inside) {
-    for (Var v = 0; v < inside.size(); ++v) {
-      if (inside[v] != 0 && e.uses(v)) return true;
-    }
-    return false;
-  }
+  static bool uses_any(const IndexExpr& e, const std::vector<char>& inside);
 
   LoopNest& nest_;
 };
@@ -190,9 +78,162 @@ class Partition {
 
 /// Returns the nest with guards hoisted. Meaning is unchanged; code grows by at most one copy of each guarded
 /// tile.
-[[nodiscard]] inline LoopNest partition(LoopNest nest) {
+[[nodiscard]] LoopNest partition(LoopNest nest);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/core/target.hpp"
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE Body Partition::rewrite(Body body) {
+  Body result;
+  result.reserve(body.size());
+  for (std::size_t n = 0; n < body.size(); ++n) {
+    Node& node = body[n];
+    if (auto* branch = std::get_if<Branch>(&node.content)) {
+      branch->then = rewrite(std::move(branch->then));
+      branch->otherwise = rewrite(std::move(branch->otherwise));
+    } else if (auto* loop = std::get_if<Loop>(&node.content)) {
+      const std::size_t last = last_of_group(body, n);
+      if (skips_terms_only_inside(body[last])) {
+        for (; n < last; ++n) result.push_back(std::move(body[n]));
+        result.push_back(std::move(body[last]));
+        continue;
+      }
+      std::vector<Guard> conditions = conditions_for(body[last]);
+      if (!conditions.empty()) {
+        result.push_back(branch_on(std::move(conditions), body, n, last));
+        n = last;
+        continue;
+      }
+      // What a warp does as a whole has no place for a branch.
+      const bool by_warp = loop->intrinsic != nullptr && is_tensor_core(loop->intrinsic->unit);
+      if (loop->kind != LoopKind::Vectorized && !by_warp) loop->body = rewrite(std::move(loop->body));
+    }
+    result.push_back(std::move(node));
+  }
+  return result;
+}
+
+TUNEWRIGHT_INLINE std::size_t Partition::last_of_group(const Body& body, std::size_t n) {
+  const Statement* first = only_statement(body[n]);
+  if (first == nullptr || first->kind != Statement::Kind::Initialise || n + 1 == body.size()) return n;
+  const Statement* next = only_statement(body[n + 1]);
+  const bool pair = next != nullptr && next->kind == Statement::Kind::Update && next->target == first->target;
+  return pair ? n + 1 : n;
+}
+
+TUNEWRIGHT_INLINE bool Partition::skips_terms_only_inside(const Node& node) const {
+  const Statement* guarded = only_statement(node);
+  return guarded != nullptr && is_innermost(node) && !can_hold(worst_case(node, *guarded)) &&
+         std::any_of(guarded->guards.begin(), guarded->guards.end(),
+                     [](const Guard& guard) { return guard.axis == Guard::zero_term; });
+}
+
+TUNEWRIGHT_INLINE std::vector<Guard> Partition::conditions_for(const Node& node) const {
+  const Statement* guarded = only_statement(node);
+  if (guarded == nullptr || guarded->guards.empty() || !is_hoisting_place(node, *guarded)) return {};
+  return worst_case(node, *guarded);
+}
+
+TUNEWRIGHT_INLINE Branch Partition::branch_on(std::vector<Guard> conditions, Body& body, std::size_t first,
+                                              std::size_t last) {
+  Branch branch;
+  branch.conditions = std::move(conditions);
+  for (std::size_t m = first; m <= last; ++m) {
+    branch.then.push_back(body[m]);
+    strip_guards(branch.then.back());
+    branch.otherwise.push_back(std::move(body[m]));
+  }
+  return branch;
+}
+
+TUNEWRIGHT_INLINE const Statement* Partition::only_statement(const Node& node) {
+  const Node* current = &node;
+  while (const auto* loop = std::get_if<Loop>(&current->content)) {
+    if (loop->body.size() != 1) return nullptr;
+    current = &loop->body[0];
+  }
+  return std::get_if<Statement>(&current->content);
+}
+
+TUNEWRIGHT_INLINE std::vector<const Loop*> Partition::perfect_loops(const Node& node) {
+  std::vector<const Loop*> loops;
+  const Node* current = &node;
+  while (const auto* loop = std::get_if<Loop>(&current->content)) {
+    loops.push_back(loop);
+    current = &loop->body[0];
+  }
+  return loops;
+}
+
+TUNEWRIGHT_INLINE void Partition::strip_guards(Node& node) {
+  Node* current = &node;
+  while (auto* loop = std::get_if<Loop>(&current->content)) current = &loop->body[0];
+  std::get<Statement>(current->content).guards.clear();
+}
+
+TUNEWRIGHT_INLINE bool Partition::is_innermost(const Node& node) const {
+  const std::vector<const Loop*> loops = perfect_loops(node);
+  const auto is_inner = [](const Loop& loop) {
+    return loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized;
+  };
+  std::size_t begin = 0;
+  while (begin < loops.size() && loops[begin]->intrinsic == nullptr) ++begin;
+  while (begin > 0 && is_inner(*loops[begin - 1])) --begin;
+  while (begin > 0 && loops[begin - 1]->reduction && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+  if (begin == loops.size() && begin > 0 && loops[begin - 1]->kind == LoopKind::Serial) --begin;
+  return begin == 0;
+}
+
+TUNEWRIGHT_INLINE bool Partition::can_hold(const std::vector<Guard>& conditions) const {
+  return std::all_of(conditions.begin(), conditions.end(), [&](const Guard& c) {
+    const program::Range range = c.value.range(range_of());
+    return (!c.above || range.min < c.extent) && (!c.below || range.max >= 0);
+  });
+}
+
+TUNEWRIGHT_INLINE std::vector<Guard> Partition::worst_case(const Node& node, const Statement& statement) const {
+  std::vector<char> inside(nest_.variables.size(), 0);
+  for (const Loop* loop : perfect_loops(node)) inside[loop->var] = 1;
+  std::vector<Guard> conditions;
+  for (const Guard& guard : statement.guards) {
+    for (const bool above : {false, true}) {
+      if (above ? !guard.above : !guard.below) continue;
+      IndexExpr value(guard.value.constant());
+      for (const IndexExpr::Term& term : guard.value.terms()) {
+        IndexExpr single = IndexExpr::from_term(term);
+        if (uses_any(single, inside)) {
+          const program::Range range = single.range(range_of());
+          single = IndexExpr(above ? range.max : range.min);
+        }
+        value += single;
+      }
+      conditions.push_back({std::move(value), guard.extent, !above, above, guard.axis});
+    }
+  }
+  return conditions;
+}
+
+TUNEWRIGHT_INLINE bool Partition::uses_any(const IndexExpr& e, const std::vector<char>& inside) {
+  for (Var v = 0; v < inside.size(); ++v) {
+    if (inside[v] != 0 && e.uses(v)) return true;
+  }
+  return false;
+}
+
+}  // namespace tunewright::loops::detail
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE LoopNest partition(LoopNest nest) {
   detail::Partition(nest).run();
   return nest;
 }
 
 }  // namespace tunewright::loops
+
+#endif

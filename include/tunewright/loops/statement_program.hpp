@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Statements prepared for being run one by one, for verifiers: every access is worked out once and checked each
@@ -38,16 +39,7 @@ class InterpretError : public std::runtime_error {
 
 namespace detail {
 
-[[nodiscard]] inline double combined(program::Combiner combiner, ScalarType type, double a, double b) {
-  switch (combiner) {
-    case program::Combiner::Sum: return a + b;
-    case program::Combiner::Product: return program::product(a, b, type);
-    case program::Combiner::Max: return a > b ? a : b;
-    case program::Combiner::Min: return a < b ? a : b;
-    case program::Combiner::None: break;
-  }
-  return b;
-}
+[[nodiscard]] double combined(program::Combiner combiner, ScalarType type, double a, double b);
 
 /// Where an access goes.
 struct Place {
@@ -60,19 +52,7 @@ struct Place {
   std::vector<Coordinate> uncertain;  ///< those that could lie outside as far as ranges tell
 };
 
-[[nodiscard]] inline Place place_of(const LoopNest& nest, BufferId id, std::vector<IndexExpr> coordinates) {
-  const Buffer& buffer = nest.buffers.at(id);
-  const auto range_of = [&nest](Var v) { return nest.range_of(v); };
-  Place place;
-  place.buffer = id;
-  for (std::size_t d = 0; d < coordinates.size(); ++d) {
-    IndexExpr within = coordinates[d] - buffer.origin[d];
-    const program::Range range = within.range(range_of);
-    if (range.min < 0 || range.max >= buffer.shape[d]) place.uncertain.push_back({d, std::move(within)});
-  }
-  place.offset = flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
-  return place;
-}
+[[nodiscard]] Place place_of(const LoopNest& nest, BufferId id, std::vector<IndexExpr> coordinates);
 
 /// What runs a nest: values of its loop variables, and errors that tell where they happened.
 class LoopState {
@@ -82,32 +62,10 @@ class LoopState {
   [[nodiscard]] std::int64_t value(const IndexExpr& e) const {
     return e.evaluate([this](Var var) { return values_[var]; });
   }
-  [[nodiscard]] bool holds(std::span<const Guard> guards) const {
-    return std::all_of(guards.begin(), guards.end(), [&](const Guard& g) {
-      const std::int64_t v = value(g.value);
-      return (!g.below || v >= 0) && (!g.above || v < g.extent);
-    });
-  }
-  [[noreturn]] void fail(AccessFault fault, const program::Operator& op, const std::string& what) const {
-    std::string where;
-    for (const Var var : active_) {
-      where += (where.empty() ? "" : ", ") + nest_.variables[var].name + " = " + std::to_string(values_[var]);
-    }
-    throw InterpretError(fault, "operator '" + op.name + "' " + what + (where.empty() ? "" : " at " + where));
-  }
+  [[nodiscard]] bool holds(std::span<const Guard> guards) const;
+  [[noreturn]] void fail(AccessFault fault, const program::Operator& op, const std::string& what) const;
   /// Offset of the element that `op` touches; fails where that is none of the window's.
-  [[nodiscard]] std::size_t element(const program::Operator& op, const Place& place, const char* verb) const {
-    const Buffer& buffer = nest_.buffers[place.buffer];
-    for (const Place::Coordinate& c : place.uncertain) {
-      const std::int64_t index = value(c.within);
-      if (index >= 0 && index < buffer.shape[c.dimension]) continue;
-      fail(AccessFault::Outside, op,
-           std::string(verb) + " '" + buffer.name + "' outside its window: index " + std::to_string(index) +
-               " of dimension " + std::to_string(c.dimension) + " with extent " +
-               std::to_string(buffer.shape[c.dimension]));
-    }
-    return static_cast<std::size_t>(value(place.offset));
-  }
+  [[nodiscard]] std::size_t element(const program::Operator& op, const Place& place, const char* verb) const;
 
  protected:
   const LoopNest& nest_;
@@ -118,11 +76,7 @@ class LoopState {
 /// A statement whose accesses and body are worked out.
 class StatementProgram {
  public:
-  StatementProgram(const LoopNest& nest, const Statement& s) : statement_(&s), type_(nest.buffers.at(s.target).type) {
-    const auto rank = static_cast<std::ptrdiff_t>(nest.buffers[s.target].shape.size());
-    target_ = place_of(nest, s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
-    if (s.kind != Statement::Kind::Initialise) root_ = compile(nest, *s.op->body);
-  }
+  StatementProgram(const LoopNest& nest, const Statement& s);
 
   /// Runs the statement if its guards hold. `memory` is a `LoopState` with
   ///   read(op, place, offset) -> double      the value of an element
@@ -150,31 +104,7 @@ class StatementProgram {
     double value = 0;
   };
 
-  std::size_t compile(const LoopNest& nest, const program::ExprNode& e) {
-    Instruction made;
-    made.op = e.op;
-    made.type = e.type;
-    made.value = e.value;
-    if (e.op == program::Op::Load) {
-      const BufferId id = nest.buffer_of.at(e.tensor);
-      if (id == LoopNest::no_buffer) {
-        throw InterpretError(AccessFault::NotRunnable, "operator '" + statement_->op->name + "' reads tensor " +
-                                                           std::to_string(e.tensor) + " which has no buffer");
-      }
-      std::vector<IndexExpr> coordinates;
-      for (const IndexExpr& index : e.indices) coordinates.push_back(over_loops(nest, *statement_, index));
-      made.args[0] = loads_.size();
-      loads_.push_back(place_of(nest, id, std::move(coordinates)));
-    } else if (e.op == program::Op::Index) {
-      made.args[0] = indices_.size();
-      indices_.push_back(over_loops(nest, *statement_, e.index));
-    } else {
-      for (std::size_t a = 0; a < e.args.size(); ++a) made.args[a] = compile(nest, *e.args[a]);
-      if (e.op == program::Op::Cast) made.source = e.args[0]->type;
-    }
-    code_.push_back(made);
-    return code_.size() - 1;
-  }
+  std::size_t compile(const LoopNest& nest, const program::ExprNode& e);
 
   template <class Memory>
   [[nodiscard]] double load(Memory& memory, const Place& place) const {
@@ -235,7 +165,103 @@ class StatementProgram {
 };
 
 /// Throws `std::invalid_argument` unless there is one vector an argument of `nest`, each as long as its layout.
-inline void check_arguments(const LoopNest& nest, std::span<const std::vector<double>> arguments) {
+void check_arguments(const LoopNest& nest, std::span<const std::vector<double>> arguments);
+
+}  // namespace detail
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE double combined(program::Combiner combiner, ScalarType type, double a, double b) {
+  switch (combiner) {
+    case program::Combiner::Sum: return a + b;
+    case program::Combiner::Product: return program::product(a, b, type);
+    case program::Combiner::Max: return a > b ? a : b;
+    case program::Combiner::Min: return a < b ? a : b;
+    case program::Combiner::None: break;
+  }
+  return b;
+}
+
+TUNEWRIGHT_INLINE Place place_of(const LoopNest& nest, BufferId id, std::vector<IndexExpr> coordinates) {
+  const Buffer& buffer = nest.buffers.at(id);
+  const auto range_of = [&nest](Var v) { return nest.range_of(v); };
+  Place place;
+  place.buffer = id;
+  for (std::size_t d = 0; d < coordinates.size(); ++d) {
+    IndexExpr within = coordinates[d] - buffer.origin[d];
+    const program::Range range = within.range(range_of);
+    if (range.min < 0 || range.max >= buffer.shape[d]) place.uncertain.push_back({d, std::move(within)});
+  }
+  place.offset = flatten(buffer, physical_indices(nest, buffer, std::move(coordinates)));
+  return place;
+}
+
+TUNEWRIGHT_INLINE bool LoopState::holds(std::span<const Guard> guards) const {
+  return std::all_of(guards.begin(), guards.end(), [&](const Guard& g) {
+    const std::int64_t v = value(g.value);
+    return (!g.below || v >= 0) && (!g.above || v < g.extent);
+  });
+}
+
+TUNEWRIGHT_INLINE void LoopState::fail(AccessFault fault, const program::Operator& op, const std::string& what) const {
+  std::string where;
+  for (const Var var : active_) {
+    where += (where.empty() ? "" : ", ") + nest_.variables[var].name + " = " + std::to_string(values_[var]);
+  }
+  throw InterpretError(fault, "operator '" + op.name + "' " + what + (where.empty() ? "" : " at " + where));
+}
+
+TUNEWRIGHT_INLINE std::size_t LoopState::element(const program::Operator& op, const Place& place,
+                                                 const char* verb) const {
+  const Buffer& buffer = nest_.buffers[place.buffer];
+  for (const Place::Coordinate& c : place.uncertain) {
+    const std::int64_t index = value(c.within);
+    if (index >= 0 && index < buffer.shape[c.dimension]) continue;
+    fail(AccessFault::Outside, op,
+         std::string(verb) + " '" + buffer.name + "' outside its window: index " + std::to_string(index) +
+             " of dimension " + std::to_string(c.dimension) + " with extent " +
+             std::to_string(buffer.shape[c.dimension]));
+  }
+  return static_cast<std::size_t>(value(place.offset));
+}
+
+TUNEWRIGHT_INLINE StatementProgram::StatementProgram(const LoopNest& nest, const Statement& s)
+    : statement_(&s), type_(nest.buffers.at(s.target).type) {
+  const auto rank = static_cast<std::ptrdiff_t>(nest.buffers[s.target].shape.size());
+  target_ = place_of(nest, s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
+  if (s.kind != Statement::Kind::Initialise) root_ = compile(nest, *s.op->body);
+}
+
+TUNEWRIGHT_INLINE std::size_t StatementProgram::compile(const LoopNest& nest, const program::ExprNode& e) {
+  Instruction made;
+  made.op = e.op;
+  made.type = e.type;
+  made.value = e.value;
+  if (e.op == program::Op::Load) {
+    const BufferId id = nest.buffer_of.at(e.tensor);
+    if (id == LoopNest::no_buffer) {
+      throw InterpretError(AccessFault::NotRunnable, "operator '" + statement_->op->name + "' reads tensor " +
+                                                         std::to_string(e.tensor) + " which has no buffer");
+    }
+    std::vector<IndexExpr> coordinates;
+    for (const IndexExpr& index : e.indices) coordinates.push_back(over_loops(nest, *statement_, index));
+    made.args[0] = loads_.size();
+    loads_.push_back(place_of(nest, id, std::move(coordinates)));
+  } else if (e.op == program::Op::Index) {
+    made.args[0] = indices_.size();
+    indices_.push_back(over_loops(nest, *statement_, e.index));
+  } else {
+    for (std::size_t a = 0; a < e.args.size(); ++a) made.args[a] = compile(nest, *e.args[a]);
+    if (e.op == program::Op::Cast) made.source = e.args[0]->type;
+  }
+  code_.push_back(made);
+  return code_.size() - 1;
+}
+
+TUNEWRIGHT_INLINE void check_arguments(const LoopNest& nest, std::span<const std::vector<double>> arguments) {
   if (arguments.size() != nest.arguments.size()) {
     throw std::invalid_argument("loop nest '" + nest.name + "' has " + std::to_string(nest.arguments.size()) +
                                 " arguments, " + std::to_string(arguments.size()) + " were given");
@@ -248,5 +274,6 @@ inline void check_arguments(const LoopNest& nest, std::span<const std::vector<do
   }
 }
 
-}  // namespace detail
-}  // namespace tunewright::loops
+}  // namespace tunewright::loops::detail
+
+#endif

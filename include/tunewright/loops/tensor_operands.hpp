@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 
@@ -19,11 +20,7 @@ namespace tunewright::loops {
 inline constexpr unsigned max_tile_accumulators = 4;
 
 /// Elements from one iteration of `var` to the next; nothing where the distance varies.
-[[nodiscard]] inline std::optional<std::int64_t> stride(const IndexExpr& offset, Var var) {
-  for (const IndexExpr::Term& term : offset.terms())
-    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
-  return offset.coefficient(var);
-}
+[[nodiscard]] std::optional<std::int64_t> stride(const IndexExpr& offset, Var var);
 
 /// Distances along the loops m, steps, n and k of an instruction for tile registers; what is not listed may be
 /// anything.
@@ -39,8 +36,34 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 [[nodiscard]] inline TileStrides strides_of_sums() { return {std::nullopt, 0, 1, 0}; }
 
 /// True when an operand lies as one of these says, `inside` being the instruction's loops.
-[[nodiscard]] inline bool lies(const IndexExpr& offset, std::span<const Loop* const> inside,
-                               const TileStrides& wanted) {
+[[nodiscard]] bool lies(const IndexExpr& offset, std::span<const Loop* const> inside, const TileStrides& wanted);
+
+/// True when `guard` fails for some values of its variables.
+[[nodiscard]] bool can_fail(const Guard& guard, IndexExpr::RangeOf range_of);
+
+/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a
+/// multiple of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
+[[nodiscard]] bool decided_at_first(const Guard& guard, Var var, std::int64_t extent, bool may_pass_end,
+                                    IndexExpr::RangeOf range_of);
+
+/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside
+/// the loops `added`: at `offset`.
+[[nodiscard]] bool starts(const Statement& initialise, std::span<const Loop* const> around, const Statement& update,
+                          std::span<const Loop* const> added, const IndexExpr& offset);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::optional<std::int64_t> stride(const IndexExpr& offset, Var var) {
+  for (const IndexExpr::Term& term : offset.terms())
+    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
+  return offset.coefficient(var);
+}
+
+TUNEWRIGHT_INLINE bool lies(const IndexExpr& offset, std::span<const Loop* const> inside, const TileStrides& wanted) {
   for (std::size_t l = 0; l < wanted.size(); ++l) {
     const std::optional<std::int64_t> actual = stride(offset, inside[l]->var);
     if (!actual || (wanted[l] && actual != wanted[l])) return false;
@@ -48,16 +71,13 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
   return true;
 }
 
-/// True when `guard` fails for some values of its variables.
-[[nodiscard]] inline bool can_fail(const Guard& guard, IndexExpr::RangeOf range_of) {
+TUNEWRIGHT_INLINE bool can_fail(const Guard& guard, IndexExpr::RangeOf range_of) {
   const program::Range values = guard.value.range(range_of);
   return (guard.below && values.min < 0) || (guard.above && values.max >= guard.extent);
 }
 
-/// True when `guard` holds for all of `extent` values of `var` if for the first: always, or because its bound is a
-/// multiple of `extent`. With `may_pass_end`, values that count up may also go beyond the bound.
-[[nodiscard]] inline bool decided_at_first(const Guard& guard, Var var, std::int64_t extent, bool may_pass_end,
-                                           IndexExpr::RangeOf range_of) {
+TUNEWRIGHT_INLINE bool decided_at_first(const Guard& guard, Var var, std::int64_t extent, bool may_pass_end,
+                                        IndexExpr::RangeOf range_of) {
   if (!guard.value.uses(var)) return true;
   const program::Range values = guard.value.range(range_of);
   const bool below = guard.below && values.min < 0;
@@ -72,10 +92,8 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
          std::all_of(terms.begin(), terms.end(), is_multiple);
 }
 
-/// True when `initialise`, inside the loops `around` it, stores the identity in exactly what `update` adds to inside
-/// the loops `added`: at `offset`.
-[[nodiscard]] inline bool starts(const Statement& initialise, std::span<const Loop* const> around,
-                                 const Statement& update, std::span<const Loop* const> added, const IndexExpr& offset) {
+TUNEWRIGHT_INLINE bool starts(const Statement& initialise, std::span<const Loop* const> around, const Statement& update,
+                              std::span<const Loop* const> added, const IndexExpr& offset) {
   const auto is_in = [](std::span<const Loop* const> loops, Var var) {
     return std::any_of(loops.begin(), loops.end(), [var](const Loop* loop) { return loop->var == var; });
   };
@@ -88,3 +106,5 @@ using TileStrides = std::array<std::optional<std::int64_t>, 4>;
 }
 
 }  // namespace tunewright::loops
+
+#endif

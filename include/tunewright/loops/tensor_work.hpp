@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 namespace tunewright::loops {
@@ -39,95 +40,28 @@ class TensorWorkCount {
   TensorWorkCount(const TensorStatement& tensor, std::span<const WorkerLoop> open, std::int64_t vector_registers)
       : tensor_(tensor), open_(open), first_(open.size() - tensor.own), registers_(vector_registers) {}
 
-  [[nodiscard]] TensorWork count() const {
-    if (tensor_.kind == TensorStatement::Kind::Interleaving) return interleaving();
-    return tensor_.intrinsic->m > 1 ? tile_registers() : rows();
-  }
+  [[nodiscard]] TensorWork count() const;
 
  private:
   /// Factors are loaded once for each straight-line block of products, sums each time the loops that keep them are
   /// entered.
-  [[nodiscard]] TensorWork tile_registers() const {
-    const std::size_t kept = first_ - tensor_.kept;
-    const std::size_t block = std::max(kept, straight_from());
-    const auto m = static_cast<double>(tensor_.m);
-    TensorWork work;
-    work.products = iterations(0, first_);
-    work.chained = iterations(0, block) * iterations(block, first_, ~tensor_.moves_sums);
-    work.lines_loaded =
-        iterations(0, block) * (iterations(block, first_, tensor_.moves_rows) * m +
-                                iterations(block, first_, tensor_.moves_columns) * static_cast<double>(tensor_.steps));
-    work.sums_stored = iterations(0, kept) * iterations(kept, first_, tensor_.moves_sums) * m;
-    work.sums_loaded = tensor_.starts ? 0 : work.sums_stored;
-    return work;
-  }
+  [[nodiscard]] TensorWork tile_registers() const;
 
   /// In the unrolled loops around the instruction factors are loaded once if the sums fit the registers: a row as a
   /// broadcast, columns as one vector, or one for each term and what interleaves these.
-  [[nodiscard]] TensorWork rows() const {
-    std::size_t tile = first_;
-    while (tile > 0 && is_straight(open_[tile - 1].kind)) --tile;
-    const double runs = iterations(0, tile);
-    const double sums = iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
-    const bool fit = sums + 2 <= static_cast<double>(registers_);
-    const DepthSet all = ~DepthSet{0};
-    const double row_loads = runs * iterations(tile, first_, fit ? tensor_.moves_rows : all);
-    const double blocks = runs * iterations(tile, first_, fit ? tensor_.moves_columns : all);
-    const double terms = tensor_.interleaved ? 1 : static_cast<double>(tensor_.terms);
-    TensorWork work;
-    work.products = runs * iterations(tile, first_);
-    work.chained = runs * iterations(tile, first_, ~tensor_.moves_sums);
-    work.vectors_loaded = row_loads + blocks * terms;
-    work.shuffles = blocks * (terms - 1);
-    if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
-      work.sign_operations = work.products + row_loads;
-      work.sign_products = blocks;
-    }
-    std::size_t kept = tile;
-    while (fit && kept > 0 && (tensor_.moves_sums >> (kept - 1) & 1U) == 0) --kept;
-    work.sums_loaded = work.sums_stored = iterations(0, kept) * sums;
-    return work;
-  }
+  [[nodiscard]] TensorWork rows() const;
 
   /// A vector for each term of all columns, what joins these, and one store.
-  [[nodiscard]] TensorWork interleaving() const {
-    const double runs = iterations(0, first_);
-    TensorWork work;
-    work.bodies = runs * static_cast<double>(tensor_.terms);
-    work.vectors_loaded = work.bodies * static_cast<double>(tensor_.vectors_read);
-    work.shuffles = runs * static_cast<double>(tensor_.terms - 1);
-    work.vectors_stored = runs;
-    return work;
-  }
+  [[nodiscard]] TensorWork interleaving() const;
 
   /// Of the loops in `of` from depth `from` to `to`.
-  [[nodiscard]] double iterations(std::size_t from, std::size_t to, DepthSet of = ~DepthSet{0}) const {
-    double product = 1;
-    for (std::size_t l = from; l < to; ++l)
-      if ((of >> l & 1U) != 0) product *= static_cast<double>(open_[l].iterations);
-    return product;
-  }
+  [[nodiscard]] double iterations(std::size_t from, std::size_t to, DepthSet of = ~DepthSet{0}) const;
   [[nodiscard]] static bool is_straight(LoopKind kind) {
     return kind == LoopKind::Unrolled || kind == LoopKind::Vectorized;
   }
 
   /// Outermost loop of the straight-line code around the instruction.
-  [[nodiscard]] std::size_t straight_from() const {
-    constexpr double most = 1024;  // instructions
-    std::size_t from = first_;
-    for (; from + tensor_.around > first_; --from) {
-      const WorkerLoop& loop = open_[from - 1];
-      const double instances = iterations(from - 1, first_);
-      const bool is_short =
-          loop.kind == LoopKind::Serial && !tensor_.guarded && instances <= static_cast<double>(loop.unroll_limit);
-      const bool moves = (tensor_.moves_sums >> (from - 1) & 1U) != 0;
-      const bool too_many =
-          moves && iterations(from - 1, first_, tensor_.moves_sums) > 2 * static_cast<double>(registers_);
-      if (loop.iterations != 1 && ((loop.kind != LoopKind::Unrolled && !is_short) || too_many || instances > most))
-        break;
-    }
-    return from;
-  }
+  [[nodiscard]] std::size_t straight_from() const;
 
   const TensorStatement& tensor_;
   std::span<const WorkerLoop> open_;  // outermost first
@@ -141,3 +75,89 @@ class TensorWorkCount {
 }
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE TensorWork TensorWorkCount::count() const {
+  if (tensor_.kind == TensorStatement::Kind::Interleaving) return interleaving();
+  return tensor_.intrinsic->m > 1 ? tile_registers() : rows();
+}
+
+TUNEWRIGHT_INLINE TensorWork TensorWorkCount::tile_registers() const {
+  const std::size_t kept = first_ - tensor_.kept;
+  const std::size_t block = std::max(kept, straight_from());
+  const auto m = static_cast<double>(tensor_.m);
+  TensorWork work;
+  work.products = iterations(0, first_);
+  work.chained = iterations(0, block) * iterations(block, first_, ~tensor_.moves_sums);
+  work.lines_loaded =
+      iterations(0, block) * (iterations(block, first_, tensor_.moves_rows) * m +
+                              iterations(block, first_, tensor_.moves_columns) * static_cast<double>(tensor_.steps));
+  work.sums_stored = iterations(0, kept) * iterations(kept, first_, tensor_.moves_sums) * m;
+  work.sums_loaded = tensor_.starts ? 0 : work.sums_stored;
+  return work;
+}
+
+TUNEWRIGHT_INLINE TensorWork TensorWorkCount::rows() const {
+  std::size_t tile = first_;
+  while (tile > 0 && is_straight(open_[tile - 1].kind)) --tile;
+  const double runs = iterations(0, tile);
+  const double sums = iterations(tile, first_, tensor_.moves_sums) * static_cast<double>(tensor_.vectors_of_sums);
+  const bool fit = sums + 2 <= static_cast<double>(registers_);
+  const DepthSet all = ~DepthSet{0};
+  const double row_loads = runs * iterations(tile, first_, fit ? tensor_.moves_rows : all);
+  const double blocks = runs * iterations(tile, first_, fit ? tensor_.moves_columns : all);
+  const double terms = tensor_.interleaved ? 1 : static_cast<double>(tensor_.terms);
+  TensorWork work;
+  work.products = runs * iterations(tile, first_);
+  work.chained = runs * iterations(tile, first_, ~tensor_.moves_sums);
+  work.vectors_loaded = row_loads + blocks * terms;
+  work.shuffles = blocks * (terms - 1);
+  if (tensor_.intrinsic->k == 4 && tensor_.same_signs) {
+    work.sign_operations = work.products + row_loads;
+    work.sign_products = blocks;
+  }
+  std::size_t kept = tile;
+  while (fit && kept > 0 && (tensor_.moves_sums >> (kept - 1) & 1U) == 0) --kept;
+  work.sums_loaded = work.sums_stored = iterations(0, kept) * sums;
+  return work;
+}
+
+TUNEWRIGHT_INLINE TensorWork TensorWorkCount::interleaving() const {
+  const double runs = iterations(0, first_);
+  TensorWork work;
+  work.bodies = runs * static_cast<double>(tensor_.terms);
+  work.vectors_loaded = work.bodies * static_cast<double>(tensor_.vectors_read);
+  work.shuffles = runs * static_cast<double>(tensor_.terms - 1);
+  work.vectors_stored = runs;
+  return work;
+}
+
+TUNEWRIGHT_INLINE double TensorWorkCount::iterations(std::size_t from, std::size_t to, DepthSet of) const {
+  double product = 1;
+  for (std::size_t l = from; l < to; ++l)
+    if ((of >> l & 1U) != 0) product *= static_cast<double>(open_[l].iterations);
+  return product;
+}
+
+TUNEWRIGHT_INLINE std::size_t TensorWorkCount::straight_from() const {
+  constexpr double most = 1024;  // instructions
+  std::size_t from = first_;
+  for (; from + tensor_.around > first_; --from) {
+    const WorkerLoop& loop = open_[from - 1];
+    const double instances = iterations(from - 1, first_);
+    const bool is_short =
+        loop.kind == LoopKind::Serial && !tensor_.guarded && instances <= static_cast<double>(loop.unroll_limit);
+    const bool moves = (tensor_.moves_sums >> (from - 1) & 1U) != 0;
+    const bool too_many =
+        moves && iterations(from - 1, first_, tensor_.moves_sums) > 2 * static_cast<double>(registers_);
+    if (loop.iterations != 1 && ((loop.kind != LoopKind::Unrolled && !is_short) || too_many || instances > most)) break;
+  }
+  return from;
+}
+
+}  // namespace tunewright::loops
+
+#endif

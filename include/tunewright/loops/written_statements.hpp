@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 
@@ -18,24 +19,9 @@ namespace tunewright::loops {
 /// is one. Throws `std::invalid_argument` for loops that are not declared.
 [[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
 
-[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit) {
-  if (loop.intrinsic != nullptr) return 1;
-  const std::int64_t inside = statements_of(nest, loop.body, limit);
-  const std::int64_t extent = checked_extent(nest, loop);
-  return inside > limit / extent ? limit + 1 : inside * extent;
-}
+[[nodiscard]] std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit);
 
-[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit) {
-  std::int64_t count = 0;
-  for (const Node& node : body) {
-    if (const auto* loop = std::get_if<Loop>(&node.content)) count += statements_of(nest, *loop, limit);
-    if (const auto* branch = std::get_if<Branch>(&node.content))
-      count += std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
-    if (std::holds_alternative<Statement>(node.content) || std::holds_alternative<CrossThreadReduction>(node.content))
-      ++count;
-  }
-  return std::min(count, limit + 1);
-}
+[[nodiscard]] std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
 
 namespace detail {
 
@@ -43,10 +29,7 @@ class WrittenStatements {
  public:
   explicit WrittenStatements(const LoopNest& nest) : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
 
-  std::int64_t run(const Node& kernel) {
-    visit(kernel, 0);
-    return total_;
-  }
+  std::int64_t run(const Node& kernel);
 
  private:
   static constexpr std::int64_t many = std::int64_t{1} << 20;  ///< more are not told apart
@@ -61,49 +44,10 @@ class WrittenStatements {
   void visit(std::span<const Node> body, std::int64_t limit) {
     for (const Node& node : body) visit(node, limit);
   }
-  void visit(const Node& node, std::int64_t limit) {
-    if (const auto* loop = std::get_if<Loop>(&node.content)) {
-      visit(*loop, std::max(limit, loop->unroll_limit));
-    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-      visit(branch->then, limit);
-      visit(branch->otherwise, limit);
-    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-      add(statement);
-    } else if (std::holds_alternative<CrossThreadReduction>(node.content)) {
-      add(nullptr);
-    }
-  }
-  void visit(const Loop& loop, std::int64_t limit) {
-    if (loop.intrinsic != nullptr) {
-      add(nullptr);
-      return;
-    }
-    if (schedule::is_hardware_index(loop.kind)) {
-      visit(loop.body, limit);
-      return;
-    }
-    Around around{std::min(many, nest_.variables[loop.var].extent), loop.kind == LoopKind::VirtualThread};
-    const bool written =
-        around.virtual_threads || loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized ||
-        (limit > 0 && statements_of(nest_, loop, limit) <= limit) || arrays_.selected_by(loop.var, loop.body);
-    if (!written) {
-      visit(loop.body, limit);
-      return;
-    }
-    if (loop.kind == LoopKind::Vectorized) around.copies = program::ceil_div(around.copies, 4);
-    around_.push_back(around);
-    visit(loop.body, limit);
-    around_.pop_back();
-  }
+  void visit(const Node& node, std::int64_t limit);
+  void visit(const Loop& loop, std::int64_t limit);
 
-  void add(const Statement* statement) {
-    const bool fetches = statement != nullptr && nest_.buffers[statement->target].scope == Scope::Shared;
-    std::int64_t copies = 1;
-    for (const Around& loop : around_) {
-      if (!(loop.virtual_threads && fetches)) copies = times(copies, loop.copies);
-    }
-    total_ = std::min(many, total_ + copies);
-  }
+  void add(const Statement* statement);
 
   const LoopNest& nest_;
   ThreadArrays arrays_;
@@ -124,3 +68,84 @@ class WrittenStatements {
 }
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit) {
+  if (loop.intrinsic != nullptr) return 1;
+  const std::int64_t inside = statements_of(nest, loop.body, limit);
+  const std::int64_t extent = checked_extent(nest, loop);
+  return inside > limit / extent ? limit + 1 : inside * extent;
+}
+
+TUNEWRIGHT_INLINE std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit) {
+  std::int64_t count = 0;
+  for (const Node& node : body) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) count += statements_of(nest, *loop, limit);
+    if (const auto* branch = std::get_if<Branch>(&node.content))
+      count += std::max(statements_of(nest, branch->then, limit), statements_of(nest, branch->otherwise, limit));
+    if (std::holds_alternative<Statement>(node.content) || std::holds_alternative<CrossThreadReduction>(node.content))
+      ++count;
+  }
+  return std::min(count, limit + 1);
+}
+
+}  // namespace tunewright::loops
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE std::int64_t WrittenStatements::run(const Node& kernel) {
+  visit(kernel, 0);
+  return total_;
+}
+
+TUNEWRIGHT_INLINE void WrittenStatements::visit(const Node& node, std::int64_t limit) {
+  if (const auto* loop = std::get_if<Loop>(&node.content)) {
+    visit(*loop, std::max(limit, loop->unroll_limit));
+  } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+    visit(branch->then, limit);
+    visit(branch->otherwise, limit);
+  } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+    add(statement);
+  } else if (std::holds_alternative<CrossThreadReduction>(node.content)) {
+    add(nullptr);
+  }
+}
+
+TUNEWRIGHT_INLINE void WrittenStatements::visit(const Loop& loop, std::int64_t limit) {
+  if (loop.intrinsic != nullptr) {
+    add(nullptr);
+    return;
+  }
+  if (schedule::is_hardware_index(loop.kind)) {
+    visit(loop.body, limit);
+    return;
+  }
+  Around around{std::min(many, nest_.variables[loop.var].extent), loop.kind == LoopKind::VirtualThread};
+  const bool written = around.virtual_threads || loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized ||
+                       (limit > 0 && statements_of(nest_, loop, limit) <= limit) ||
+                       arrays_.selected_by(loop.var, loop.body);
+  if (!written) {
+    visit(loop.body, limit);
+    return;
+  }
+  if (loop.kind == LoopKind::Vectorized) around.copies = program::ceil_div(around.copies, 4);
+  around_.push_back(around);
+  visit(loop.body, limit);
+  around_.pop_back();
+}
+
+TUNEWRIGHT_INLINE void WrittenStatements::add(const Statement* statement) {
+  const bool fetches = statement != nullptr && nest_.buffers[statement->target].scope == Scope::Shared;
+  std::int64_t copies = 1;
+  for (const Around& loop : around_) {
+    if (!(loop.virtual_threads && fetches)) copies = times(copies, loop.copies);
+  }
+  total_ = std::min(many, total_ + copies);
+}
+
+}  // namespace tunewright::loops::detail
+
+#endif

@@ -16,11 +16,9 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda.hpp"
-#include "tunewright/codegen/cuda_compile.hpp"
-#include "tunewright/core/host_target.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
-#include "tunewright/core/thread_team.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
@@ -88,83 +86,26 @@ struct Nvrtc {
 
   /// Whether there is a device to measure on; `why_unavailable` says why not.
   [[nodiscard]] bool available() const { return why_unavailable().empty(); }
-  [[nodiscard]] std::string why_unavailable() const {
-    try {
-      static_cast<void>(common_facts());
-      return {};
-    } catch (const nvrtc::NoDevice& missing) {
-      return missing.what();
-    }
-  }
+  [[nodiscard]] std::string why_unavailable() const;
   /// The device as a target to make tasks for. Throws `nvrtc::NoDevice`.
   [[nodiscard]] Target target() const { return nvrtc::target_of(common_facts()); }
   [[nodiscard]] nvrtc::DeviceFacts device_facts() const { return common_facts(); }
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
-                               const OutcomeSink& sink = {}) {
-    validate(protocol);
-    prepare(task);
-    Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
-    const Team team(*this, task, programs, team_size());
-    std::vector<Outcome> outcomes(programs.size());
-    std::mutex mutex;  // of `best` and `sink`
-    std::atomic<std::size_t> next{0};
-    parallel_for(workers->size(), static_cast<unsigned>(workers->size()), [&](std::size_t device) {
-      for (std::size_t i = next++; i < programs.size(); i = next++) {
-        Compiled compiled = team->wait(i);
-        Outcome& outcome = outcomes[i];
-        if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-          outcome.result = std::move(*failure);
-        } else {
-          std::unique_lock lock(mutex);
-          const Seconds so_far = best;
-          lock.unlock();
-          outcome = workers->sandbox(device).measure(std::get<codegen::Kernel>(compiled.result), protocol, so_far);
-        }
-        outcome.compile_time = compiled.time;
-        const std::lock_guard lock(mutex);
-        if (const Timing* timing = outcome.timing();
-            timing != nullptr && (best.count() == 0 || timing->median < best)) {
-          best = timing->median;
-        }
-        if (sink) sink(i, outcome);
-      }
-    });
-    return outcomes;
-  }
+                               const OutcomeSink& sink = {});
 
   /// Tells the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
 
   /// What turns programs into latencies here: compiler, device, driver, clocks, kind of timing.
-  [[nodiscard]] std::string identity() const {
-    std::string text = codegen::nvrtc_identity() + ", ";
-    try {
-      text += common_facts().identity();
-    } catch (const nvrtc::NoDevice&) {
-      text += "no device";
-    }
-    for (const std::string& flag : compile_flags) text += ", " + flag;
-    return text + (protocol.flush_cache ? ", cold caches" : "");
-  }
+  [[nodiscard]] std::string identity() const;
 
   /// The best candidates again, in turns on the first device: clocks that drift meet all of them alike.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
-                                             unsigned rounds = 11) {
-    validate(protocol);
-    prepare(task);
-    const Team team(*this, task, programs, team_size());
-    return measure_together(*team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
-      return workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
-    });
-  }
+                                             unsigned rounds = 11);
 
   /// A finished program, such as one written by hand, under the same protocol and checks.
-  [[nodiscard]] Outcome measure_code(const Task& task, const codegen::DeviceCode& program) {
-    validate(protocol);
-    prepare(task);
-    return workers->sandbox(0).measure(nvrtc::as_kernel(program), protocol);
-  }
+  [[nodiscard]] Outcome measure_code(const Task& task, const codegen::DeviceCode& program);
 
   /// Machine code for one program, as `measure` would run it, or why there is none.
   [[nodiscard]] std::variant<codegen::DeviceCode, Failure> compile_program(const Task& task,
@@ -176,12 +117,7 @@ struct Nvrtc {
   /// A compile team with the compilers it works with.
   class Team {
    public:
-    Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs, std::size_t threads) {
-      for (std::size_t t = 0; t < threads; ++t)
-        compilers_.push_back(std::make_unique<nvrtc::Compiler>(measurer.compiler_for(task)));
-      team_ = std::make_unique<nvrtc::CompileTeam>(programs, compilers_, threads,
-                                                   measurer.protocol.compile_timeout_seconds, std::span<const int>());
-    }
+    Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs, std::size_t threads);
     nvrtc::CompileTeam* operator->() const noexcept { return team_.get(); }
     nvrtc::CompileTeam& operator*() const noexcept { return *team_; }
 
@@ -190,40 +126,136 @@ struct Nvrtc {
     std::unique_ptr<nvrtc::CompileTeam> team_;
   };
 
-  [[nodiscard]] const nvrtc::DeviceFacts& common_facts() const {
-    if (workers->devices() != devices)
-      throw std::invalid_argument(
-          "measurers::Nvrtc: `devices` was changed after the measurer was made; give it when making one");
-    if (devices.empty())
-      throw std::invalid_argument("measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
-    const nvrtc::DeviceFacts& facts = workers->common_facts();
-    if (const std::string why = nvrtc::too_old(facts.driver, codegen::nvrtc_version()); !why.empty())
-      throw nvrtc::NoDevice(why);
-    return facts;
-  }
+  [[nodiscard]] const nvrtc::DeviceFacts& common_facts() const;
 
-  [[nodiscard]] std::size_t team_size() const {
-    if (compile_threads != 0) return compile_threads;
-    const std::size_t processors = host_processors().size();
-    return processors > devices.size() ? processors - devices.size() : 1;
-  }
+  [[nodiscard]] std::size_t team_size() const;
 
   /// For the task's architecture; tasks that name none are compiled for the device.
-  [[nodiscard]] nvrtc::Compiler compiler_for(const Task& task) const {
-    Target target = task.target;
-    if (target.architecture.empty()) target.architecture = common_facts().architecture();
-    codegen::check_architecture(target.architecture);
-    return {std::move(target), code, compile_flags};
-  }
+  [[nodiscard]] nvrtc::Compiler compiler_for(const Task& task) const;
 
   /// Makes the workers ready for programs of `task`.
-  void prepare(const Task& task) {
-    static_cast<void>(common_facts());
-    ReferenceData options = reference;
-    options.threads = std::max(options.threads, hardware_threads());
-    const std::shared_ptr<const SharedTask> data = state->tasks.data_of(task, options, task_cache_bytes);
-    for (std::size_t d = 0; d < workers->size(); ++d) workers->sandbox(d).set_task(data);
-  }
+  void prepare(const Task& task);
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(nvrtc)
+
+#include "tunewright/codegen/cuda_compile.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/thread_team.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::string Nvrtc::why_unavailable() const {
+  try {
+    static_cast<void>(common_facts());
+    return {};
+  } catch (const nvrtc::NoDevice& missing) {
+    return missing.what();
+  }
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                                      const OutcomeSink& sink) {
+  validate(protocol);
+  prepare(task);
+  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  const Team team(*this, task, programs, team_size());
+  std::vector<Outcome> outcomes(programs.size());
+  std::mutex mutex;  // of `best` and `sink`
+  std::atomic<std::size_t> next{0};
+  parallel_for(workers->size(), static_cast<unsigned>(workers->size()), [&](std::size_t device) {
+    for (std::size_t i = next++; i < programs.size(); i = next++) {
+      Compiled compiled = team->wait(i);
+      Outcome& outcome = outcomes[i];
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+        outcome.result = std::move(*failure);
+      } else {
+        std::unique_lock lock(mutex);
+        const Seconds so_far = best;
+        lock.unlock();
+        outcome = workers->sandbox(device).measure(std::get<codegen::Kernel>(compiled.result), protocol, so_far);
+      }
+      outcome.compile_time = compiled.time;
+      const std::lock_guard lock(mutex);
+      if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
+        best = timing->median;
+      }
+      if (sink) sink(i, outcome);
+    }
+  });
+  return outcomes;
+}
+
+TUNEWRIGHT_INLINE std::string Nvrtc::identity() const {
+  std::string text = codegen::nvrtc_identity() + ", ";
+  try {
+    text += common_facts().identity();
+  } catch (const nvrtc::NoDevice&) {
+    text += "no device";
+  }
+  for (const std::string& flag : compile_flags) text += ", " + flag;
+  return text + (protocol.flush_cache ? ", cold caches" : "");
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Nvrtc::confirm(const Task& task, std::span<const loops::LoopNest> programs,
+                                                      unsigned rounds) {
+  validate(protocol);
+  prepare(task);
+  const Team team(*this, task, programs, team_size());
+  return measure_together(*team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
+    return workers->sandbox(0).measure_interleaved(kernels, protocol, rounds);
+  });
+}
+
+TUNEWRIGHT_INLINE Outcome Nvrtc::measure_code(const Task& task, const codegen::DeviceCode& program) {
+  validate(protocol);
+  prepare(task);
+  return workers->sandbox(0).measure(nvrtc::as_kernel(program), protocol);
+}
+
+TUNEWRIGHT_INLINE Nvrtc::Team::Team(const Nvrtc& measurer, const Task& task, std::span<const loops::LoopNest> programs,
+                                    std::size_t threads) {
+  for (std::size_t t = 0; t < threads; ++t)
+    compilers_.push_back(std::make_unique<nvrtc::Compiler>(measurer.compiler_for(task)));
+  team_ = std::make_unique<nvrtc::CompileTeam>(programs, compilers_, threads, measurer.protocol.compile_timeout_seconds,
+                                               std::span<const int>());
+}
+
+TUNEWRIGHT_INLINE const nvrtc::DeviceFacts& Nvrtc::common_facts() const {
+  if (workers->devices() != devices)
+    throw std::invalid_argument(
+        "measurers::Nvrtc: `devices` was changed after the measurer was made; give it when making one");
+  if (devices.empty())
+    throw std::invalid_argument("measurers::Nvrtc has no devices; give its member `devices` at least one, such as 0");
+  const nvrtc::DeviceFacts& facts = workers->common_facts();
+  if (const std::string why = nvrtc::too_old(facts.driver, codegen::nvrtc_version()); !why.empty())
+    throw nvrtc::NoDevice(why);
+  return facts;
+}
+
+TUNEWRIGHT_INLINE std::size_t Nvrtc::team_size() const {
+  if (compile_threads != 0) return compile_threads;
+  const std::size_t processors = host_processors().size();
+  return processors > devices.size() ? processors - devices.size() : 1;
+}
+
+TUNEWRIGHT_INLINE nvrtc::Compiler Nvrtc::compiler_for(const Task& task) const {
+  Target target = task.target;
+  if (target.architecture.empty()) target.architecture = common_facts().architecture();
+  codegen::check_architecture(target.architecture);
+  return {std::move(target), code, compile_flags};
+}
+
+TUNEWRIGHT_INLINE void Nvrtc::prepare(const Task& task) {
+  static_cast<void>(common_facts());
+  ReferenceData options = reference;
+  options.threads = std::max(options.threads, hardware_threads());
+  const std::shared_ptr<const SharedTask> data = state->tasks.data_of(task, options, task_cache_bytes);
+  for (std::size_t d = 0; d < workers->size(); ++d) workers->sandbox(d).set_task(data);
+}
+
+}  // namespace tunewright::measurers
+
+#endif

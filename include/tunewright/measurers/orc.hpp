@@ -14,11 +14,10 @@
 #include <vector>
 
 #include "tunewright/codegen/llvm.hpp"
-#include "tunewright/codegen/llvm_jit.hpp"
-#include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
@@ -31,24 +30,7 @@
 namespace tunewright::measurers {
 
 /// Parts of a worker that loads object files with LLVM ORC and runs parallel loops on pinned threads.
-[[nodiscard]] inline WorkerParts orc_worker_parts() {
-  WorkerParts parts;
-  // Made with the first object file, that is in the worker: the tuner's own process never needs it.
-  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
-                                                                   const std::string& symbol) mutable -> LoadedObject {
-    if (!linker) linker = std::make_shared<codegen::KernelLoader>();
-    codegen::Kernel kernel;
-    kernel.symbol = symbol;
-    kernel.object = std::make_shared<const std::vector<char>>(object.begin(), object.end());
-    auto loaded = std::make_shared<codegen::LoadedKernel>(linker->load(kernel));
-    return {loaded->function(), loaded};
-  };
-  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
-    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
-    return {team->runtime(), team};
-  };
-  return parts;
-}
+[[nodiscard]] WorkerParts orc_worker_parts();
 
 namespace orc {
 
@@ -92,42 +74,7 @@ struct OrcJit {
   std::shared_ptr<orc::State> state = std::make_shared<orc::State>();
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
-                               const OutcomeSink& sink = {}) {
-    validate(protocol);
-    prepare(task);
-    const Split split = split_processors(task);
-    const bool overlap = !split.compile.empty();
-    const std::span<const int> compile_on =
-        overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
-    const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
-    const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
-    Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
-
-    std::vector<Outcome> outcomes(programs.size());
-    const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
-    for (std::size_t begin = 0; begin < programs.size(); begin += step) {
-      const std::size_t count = std::min(step, programs.size() - begin);
-      orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
-                            compile_on);
-      if (!overlap) team.wait_for_all();
-      for (std::size_t i = 0; i < count; ++i) {
-        Compiled compiled = team.wait(i);
-        Outcome& outcome = outcomes[begin + i];
-        if (auto* failure = std::get_if<Failure>(&compiled.result)) {
-          outcome.result = std::move(*failure);
-        } else {
-          outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
-        }
-        outcome.compile_time = compiled.time;
-        if (const Timing* timing = outcome.timing();
-            timing != nullptr && (best.count() == 0 || timing->median < best)) {
-          best = timing->median;
-        }
-        if (sink) sink(begin + i, outcome);
-      }
-    }
-    return outcomes;
-  }
+                               const OutcomeSink& sink = {});
 
   /// Tells the best latency known for `task`, e.g. from a journal.
   void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
@@ -140,27 +87,13 @@ struct OrcJit {
   /// The best candidates again, in turns, which decides between close ones more fairly than measurements
   /// minutes apart.
   [[nodiscard]] std::vector<Outcome> confirm(const Task& task, std::span<const loops::LoopNest> programs,
-                                             unsigned rounds = 11) {
-    const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
-    orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
-    team.wait_for_all();
-    return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
-      return measure_interleaved(task, kernels, rounds);
-    });
-  }
+                                             unsigned rounds = 11);
 
   /// A finished kernel, such as a library's function for comparison, under the same protocol and checks.
-  [[nodiscard]] Outcome measure_kernel(const Task& task, const codegen::Kernel& kernel) {
-    prepare(task);
-    return sandbox->measure(kernel, protocol);
-  }
+  [[nodiscard]] Outcome measure_kernel(const Task& task, const codegen::Kernel& kernel);
   /// Several finished kernels in turns: ratios between them hold even on a machine whose speed drifts.
   [[nodiscard]] std::vector<Outcome> measure_interleaved(const Task& task, std::span<const codegen::Kernel> kernels,
-                                                         unsigned rounds = 11) {
-    validate(protocol);
-    prepare(task);
-    return sandbox->measure_interleaved(kernels, protocol, rounds);
-  }
+                                                         unsigned rounds = 11);
 
   /// Machine code for one program, as `measure` would run it. Throws what the code generator does.
   [[nodiscard]] codegen::Kernel compile_kernel(const Task& task, const loops::LoopNest& program) {
@@ -172,29 +105,125 @@ struct OrcJit {
     std::vector<int> run;
     std::vector<int> compile;  ///< empty when measuring uses all
   };
-  [[nodiscard]] Split split_processors(const Task& task) const {
-    const std::size_t running = std::min<std::size_t>(task.target.threads, processors.size());
-    const auto middle = processors.begin() + static_cast<std::ptrdiff_t>(running);
-    return {{processors.begin(), middle}, {middle, processors.end()}};
-  }
+  [[nodiscard]] Split split_processors(const Task& task) const;
 
-  [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count) {
-    orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
-    while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
-    return compilers;
-  }
+  [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count);
 
   /// Makes the sandbox ready for kernels of `task`.
-  void prepare(const Task& task) {
-    if (processors.empty()) {
-      throw std::invalid_argument(
-          "measurers::OrcJit has no processors to run on; give its member `processors` at least one");
-    }
-    ReferenceData options = reference;
-    options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
-    sandbox->set_task(state->tasks.data_of(task, options, task_cache_bytes), task.target.threads,
-                      split_processors(task).run);
-  }
+  void prepare(const Task& task);
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(orc)
+
+#include "tunewright/codegen/llvm_jit.hpp"
+#include "tunewright/codegen/pinned_team.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
+  WorkerParts parts;
+  // Made with the first object file, that is in the worker: the tuner's own process never needs it.
+  parts.load = [linker = std::shared_ptr<codegen::KernelLoader>()](std::span<const char> object,
+                                                                   const std::string& symbol) mutable -> LoadedObject {
+    if (!linker) linker = std::make_shared<codegen::KernelLoader>();
+    codegen::Kernel kernel;
+    kernel.symbol = symbol;
+    kernel.object = std::make_shared<const std::vector<char>>(object.begin(), object.end());
+    auto loaded = std::make_shared<codegen::LoadedKernel>(linker->load(kernel));
+    return {loaded->function(), loaded};
+  };
+  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
+    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
+    return {team->runtime(), team};
+  };
+  return parts;
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                                       const OutcomeSink& sink) {
+  validate(protocol);
+  prepare(task);
+  const Split split = split_processors(task);
+  const bool overlap = !split.compile.empty();
+  const std::span<const int> compile_on =
+      overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
+  const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
+  const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
+  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+
+  std::vector<Outcome> outcomes(programs.size());
+  const std::size_t step = overlap ? std::max<std::size_t>(1, programs.size()) : std::max<std::size_t>(1, turn);
+  for (std::size_t begin = 0; begin < programs.size(); begin += step) {
+    const std::size_t count = std::min(step, programs.size() - begin);
+    orc::CompileTeam team(programs.subspan(begin, count), compilers, threads, protocol.compile_timeout_seconds,
+                          compile_on);
+    if (!overlap) team.wait_for_all();
+    for (std::size_t i = 0; i < count; ++i) {
+      Compiled compiled = team.wait(i);
+      Outcome& outcome = outcomes[begin + i];
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+        outcome.result = std::move(*failure);
+      } else {
+        outcome = sandbox->measure(std::get<codegen::Kernel>(compiled.result), protocol, best);
+      }
+      outcome.compile_time = compiled.time;
+      if (const Timing* timing = outcome.timing(); timing != nullptr && (best.count() == 0 || timing->median < best)) {
+        best = timing->median;
+      }
+      if (sink) sink(begin + i, outcome);
+    }
+  }
+  return outcomes;
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::confirm(const Task& task, std::span<const loops::LoopNest> programs,
+                                                       unsigned rounds) {
+  const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
+  orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
+  team.wait_for_all();
+  return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
+    return measure_interleaved(task, kernels, rounds);
+  });
+}
+
+TUNEWRIGHT_INLINE Outcome OrcJit::measure_kernel(const Task& task, const codegen::Kernel& kernel) {
+  prepare(task);
+  return sandbox->measure(kernel, protocol);
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure_interleaved(const Task& task,
+                                                                   std::span<const codegen::Kernel> kernels,
+                                                                   unsigned rounds) {
+  validate(protocol);
+  prepare(task);
+  return sandbox->measure_interleaved(kernels, protocol, rounds);
+}
+
+TUNEWRIGHT_INLINE OrcJit::Split OrcJit::split_processors(const Task& task) const {
+  const std::size_t running = std::min<std::size_t>(task.target.threads, processors.size());
+  const auto middle = processors.begin() + static_cast<std::ptrdiff_t>(running);
+  return {{processors.begin(), middle}, {middle, processors.end()}};
+}
+
+TUNEWRIGHT_INLINE const orc::CompileTeam::Compilers& OrcJit::compilers_for(const Task& task, std::size_t count) {
+  orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
+  while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
+  return compilers;
+}
+
+TUNEWRIGHT_INLINE void OrcJit::prepare(const Task& task) {
+  if (processors.empty()) {
+    throw std::invalid_argument(
+        "measurers::OrcJit has no processors to run on; give its member `processors` at least one");
+  }
+  ReferenceData options = reference;
+  options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
+  sandbox->set_task(state->tasks.data_of(task, options, task_cache_bytes), task.target.threads,
+                    split_processors(task).run);
+}
+
+}  // namespace tunewright::measurers
+
+#endif

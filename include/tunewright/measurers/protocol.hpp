@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright::measurers {
 
 /// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts `min_repeat_seconds`;
@@ -44,7 +46,15 @@ struct Protocol {
 };
 
 /// Throws `std::invalid_argument` with the member's name for a value that cannot be followed.
-inline void validate(const Protocol& protocol) {
+void validate(const Protocol& protocol);
+
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE void validate(const Protocol& protocol) {
   const auto demand = [](bool holds, const char* member, double value, const char* remedy) {
     if (!holds) {
       throw std::invalid_argument("protocol: " + std::string(member) + " is " + std::to_string(value) + "; " + remedy);
@@ -69,3 +79,5 @@ inline void validate(const Protocol& protocol) {
 }
 
 }  // namespace tunewright::measurers
+
+#endif

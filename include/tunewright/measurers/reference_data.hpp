@@ -10,16 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/hash.hpp"
-#include "tunewright/core/require.hpp"
-#include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
-#include "tunewright/program/graph.hpp"
-#include "tunewright/reference/compare.hpp"
-#include "tunewright/reference/evaluate.hpp"
-#include "tunewright/reference/evaluate_at.hpp"
-#include "tunewright/reference/random_inputs.hpp"
 
 namespace tunewright::measurers {
 
@@ -35,7 +28,33 @@ struct ReferenceData {
 };
 
 /// Of all that decides about the data.
-[[nodiscard]] inline std::uint64_t stable_hash(const ReferenceData& options) {
+[[nodiscard]] std::uint64_t stable_hash(const ReferenceData& options);
+
+/// Random inputs and the values of every output of `task`.
+///
+/// Sampled elements are the corners, edges, neighbours of tile borders and random ones
+/// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
+/// `std::invalid_argument` for a task without graph and for options out of their range. Cost: up to a second of
+/// evaluation, once a task.
+/// Determinism: a function of the graph and of the options but `threads`.
+[[nodiscard]] TaskData make_task_data(const Task& task, const ReferenceData& options = {});
+
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/evaluate.hpp"
+#include "tunewright/reference/evaluate_at.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const ReferenceData& options) {
   return StableHash()
       .add(options.seed)
       .add(options.full_below_flops)
@@ -45,14 +64,7 @@ struct ReferenceData {
       .value();
 }
 
-/// Random inputs and the values of every output of `task`.
-///
-/// Sampled elements are the corners, edges, neighbours of tile borders and random ones
-/// (`reference::sample_points`); that nothing was left unwritten is checked for all elements anyway. Throws
-/// `std::invalid_argument` for a task without graph and for options out of their range. Cost: up to a second of
-/// evaluation, once a task.
-/// Determinism: a function of the graph and of the options but `threads`.
-[[nodiscard]] inline TaskData make_task_data(const Task& task, const ReferenceData& options = {}) {
+TUNEWRIGHT_INLINE TaskData make_task_data(const Task& task, const ReferenceData& options) {
   if (!task.graph) {
     throw std::invalid_argument("task '" + task.name +
                                 "' has no graph to check kernels against; build it with program::make_task");
@@ -104,3 +116,5 @@ struct ReferenceData {
 }
 
 }  // namespace tunewright::measurers
+
+#endif

@@ -20,8 +20,8 @@
 
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/protocol.hpp"
-#include "tunewright/measurers/sandbox/child.hpp"
 #include "tunewright/measurers/sandbox/shared_task.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/zygote.hpp"
@@ -53,115 +53,28 @@ class Sandbox {
   /// Workers come from a zygote that others may share; `introduce` is given the socket of each new one first.
   Sandbox(std::shared_ptr<sandbox::Zygote> zygote, std::function<void(int socket)> introduce)
       : zygote_(std::move(zygote)), introduce_(std::move(introduce)) {}
-  ~Sandbox() {
-    try {
-      if (worker_) end_worker(Seconds(0));
-    } catch (const std::exception&) {  // the zygote is gone and has taken its workers along
-    }
-  }
+  ~Sandbox();
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
 
   /// Kernels measured from now on belong to `task`; parallel loops have `threads` threads, on `processors`
   /// where any are given. Throws `std::invalid_argument` for a processor number that cannot be.
-  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {}) {
-    std::bitset<1024> wanted;
-    for (const int processor : processors) {
-      if (processor < 0 || processor >= static_cast<int>(wanted.size())) {
-        throw std::invalid_argument("processor " + std::to_string(processor) + " was asked for; give 0 to 1023");
-      }
-      wanted.set(static_cast<std::size_t>(processor));
-    }
-    if (task == task_ && threads == threads_ && wanted == processors_) return;
-    task_ = std::move(task);
-    threads_ = threads;
-    processors_ = wanted;
-    // A worker that cannot take it is replaced with the next kernel.
-    if (worker_ && send_task() && worker_) end_worker(Seconds(0));
-  }
+  void set_task(std::shared_ptr<const SharedTask> task, unsigned threads = 1, std::span<const int> processors = {});
   void set_task(const TaskData& data, unsigned threads = 1, std::span<const int> processors = {}) {
     set_task(std::make_shared<const SharedTask>(data), threads, processors);
   }
 
   /// Checks and times one kernel. `best` is the best latency so far, zero if there is none.
-  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0)) {
-    const auto start = Clock::now();
-    Outcome outcome;
-    sandbox::Request request;
-    request.kind = sandbox::Request::Kind::Measure;
-    request.best_seconds = best.count();
-    request.protocol = protocol;
-    const Answer answer = run(kernel, request);
-    if (answer.failure) {
-      outcome.result = *answer.failure;
-    } else {
-      outcome.result = sandbox::timing_of(repeats_of(answer.reply), answer.reply.calls, answer.reply.stopped);
-    }
-    outcome.run_time = Clock::now() - start;
-    return outcome;
-  }
+  [[nodiscard]] Outcome measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best = Seconds(0));
 
   /// Times several kernels in turns, `rounds` repeats each, so that a machine that changes speed treats all
   /// alike: for confirming the best candidates and for ratios against a baseline. Each round starts with
   /// another kernel.
   [[nodiscard]] std::vector<Outcome> measure_interleaved(std::span<const codegen::Kernel> kernels,
-                                                         const Protocol& protocol, unsigned rounds) {
-    if (rounds == 0 || rounds > Protocol::repeats_limit) {
-      throw std::invalid_argument(std::to_string(rounds) + " rounds of interleaved measuring; give 1 to 256");
-    }
-    const auto start = Clock::now();
-    std::vector<Entry> entries(kernels.size());
-    keep(kernels, protocol, entries);
-    sandbox::Request request;
-    request.kind = sandbox::Request::Kind::Repeat;
-    request.protocol = protocol;
-    // Threads of libraries (OpenBLAS for 27 ms) look for more work before they sleep, and would take time from
-    // the kernel whose turn is next.
-    const bool foreign_threads = threads_ > 1 && std::any_of(kernels.begin(), kernels.end(), [](const auto& kernel) {
-                                   return kernel.native != nullptr;
-                                 });
-    request.settle_seconds = foreign_threads ? 0.03 : 0;
-    for (unsigned round = 0; round < rounds; ++round) {
-      for (std::size_t turn = 0; turn < entries.size(); ++turn) {
-        Entry& entry = entries[(turn + round) % entries.size()];
-        if (entry.failure) continue;
-        request.kernel = entry.number;
-        request.calls = entry.calls;
-        const Answer answer = ask(request, -1);
-        if (answer.failure) {
-          entry.failure = answer.failure;
-          keep(kernels, protocol, entries);
-          continue;
-        }
-        entry.calls = answer.reply.calls;
-        entry.repeats.push_back(answer.reply.repeats[0]);
-      }
-    }
-    request.kind = sandbox::Request::Kind::Drop;
-    if (worker_) static_cast<void>(ask(request, -1));
-
-    std::vector<Outcome> outcomes(kernels.size());
-    for (std::size_t i = 0; i < kernels.size(); ++i) {
-      if (entries[i].failure) {
-        outcomes[i].result = *entries[i].failure;
-      } else {
-        outcomes[i].result = sandbox::timing_of(entries[i].repeats, entries[i].calls, StopReason::Budget);
-      }
-      outcomes[i].run_time = (Clock::now() - start) / static_cast<double>(kernels.size());
-    }
-    return outcomes;
-  }
+                                                         const Protocol& protocol, unsigned rounds);
 
   /// What a worker of a device says of it: the bytes of `Reply::detail`, or the reason why there is none.
-  [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60) {
-    if (!worker_) start_worker();
-    sandbox::Request request;
-    request.kind = sandbox::Request::Kind::Describe;
-    request.protocol.run_timeout_seconds = timeout_seconds;
-    const Answer answer = ask(request, -1);
-    if (answer.failure) return *answer.failure;
-    return answer.reply;
-  }
+  [[nodiscard]] std::variant<sandbox::Reply, Failure> describe(double timeout_seconds = 60);
 
   struct Statistics {
     std::size_t workers_started = 0;
@@ -186,126 +99,24 @@ class Sandbox {
     std::vector<double> repeats;
   };
 
-  [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply) {
-    return std::span<const double>(reply.repeats)
-        .first(std::min<std::size_t>(reply.repeat_count, reply.repeats.size()));
-  }
+  [[nodiscard]] static std::span<const double> repeats_of(const sandbox::Reply& reply);
 
   /// Sends a kernel along with `request`.
-  [[nodiscard]] Answer run(const codegen::Kernel& kernel, const sandbox::Request& request) {
-    if (!task_) throw std::logic_error("no task was set; call set_task first");
-    validate(request.protocol);
-    if (kernel.native == nullptr && (!kernel.object || kernel.object->empty())) {
-      return {Failure{Fault::CompileError, "kernel '" + kernel.symbol + "' has no machine code"}, {}};
-    }
-    if (const std::string objection = task_->objection(kernel); !objection.empty()) {
-      return {Failure{Fault::InvalidSchedule, objection}, {}};
-    }
-    if (!worker_) start_worker();
-    ++kernels_run_;
-    sandbox::Writer writer;
-    sandbox::put(writer, kernel);
-    const sandbox::Descriptor contents = sandbox::share(writer.bytes());
-    return ask(request, contents.get());
-  }
+  [[nodiscard]] Answer run(const codegen::Kernel& kernel, const sandbox::Request& request);
 
-  [[nodiscard]] Answer ask(const sandbox::Request& request, int fd) {
-    if (!sandbox::send_record(worker_->socket.get(), request, fd)) return {vanished(), {}};
-    Answer answer;
-    const Seconds timeout(request.protocol.run_timeout_seconds);
-    switch (sandbox::receive_record(worker_->socket.get(), answer.reply, nullptr, timeout)) {
-      case sandbox::Received::TimedOut: {
-        end_worker(Seconds(0));
-        char limit[32];
-        std::snprintf(limit, sizeof limit, "%g", timeout.count());
-        answer.failure = Failure{Fault::RunTimeout, "still running after " + std::string(limit) + " s"};
-        break;
-      }
-      case sandbox::Received::Closed: answer.failure = vanished(); break;
-      case sandbox::Received::Message: break;
-    }
-    if (answer.failure) return answer;
-    switch (answer.reply.kind) {
-      case sandbox::Reply::Kind::Done: break;
-      case sandbox::Reply::Kind::Failed:
-        answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
-        // What else such a kernel wrote to, or left half done, is not known.
-        if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError) end_worker(Seconds(0));
-        break;
-      case sandbox::Reply::Kind::Crashed:
-      case sandbox::Reply::Kind::Exited:
-        answer.failure = sandbox::failure_of(answer.reply);
-        end_worker(Seconds(0));
-        break;
-    }
-    return answer;
-  }
+  [[nodiscard]] Answer ask(const sandbox::Request& request, int fd);
 
   /// The worker closed its socket without an answer.
-  [[nodiscard]] Failure vanished() {
-    const int status = end_worker(Seconds(0.5));
-    if (WIFEXITED(status)) {
-      return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
-    }
-    if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
-      return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +
-                                   " without a report; a stack overflow of a thread does that"};
-    }
-    return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};
-  }
+  [[nodiscard]] Failure vanished();
 
-  void start_worker() {
-    worker_ = zygote_->spawn();
-    ++workers_started_;
-    try {
-      if (introduce_) introduce_(worker_->socket.get());
-    } catch (...) {  // a worker that was not told what for must not get requests
-      end_worker(Seconds(0));
-      throw;
-    }
-    if (!task_) return;
-    if (const auto failure = send_task()) {
-      throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
-    }
-  }
+  void start_worker();
 
-  [[nodiscard]] std::optional<Failure> send_task() {
-    sandbox::Request request;
-    request.kind = sandbox::Request::Kind::SetTask;
-    request.threads = threads_;
-    request.processors = processors_;
-    request.protocol.run_timeout_seconds = 60;
-    return ask(request, task_->descriptor()).failure;
-  }
+  [[nodiscard]] std::optional<Failure> send_task();
 
-  int end_worker(Seconds grace) {
-    const int status = zygote_->end(worker_->pid, grace);
-    worker_.reset();
-    return status;
-  }
+  int end_worker(Seconds grace);
 
   /// Loads and checks every kernel that has not failed, in a fresh set of numbers.
-  void keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol, std::vector<Entry>& entries) {
-    sandbox::Request request;
-    request.protocol = protocol;
-    for (bool complete = false; !complete;) {
-      complete = true;
-      if (worker_) {
-        request.kind = sandbox::Request::Kind::Drop;
-        static_cast<void>(ask(request, -1));
-      }
-      request.kind = sandbox::Request::Kind::Keep;
-      std::uint32_t number = 0;
-      for (std::size_t i = 0; i < kernels.size() && complete; ++i) {
-        if (entries[i].failure) continue;
-        const Answer answer = run(kernels[i], request);
-        entries[i].failure = answer.failure;
-        entries[i].number = number;
-        if (!answer.failure) ++number;
-        complete = worker_.has_value();  // a worker that died took the kernels before this one along
-      }
-    }
-  }
+  void keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol, std::vector<Entry>& entries);
 
   std::shared_ptr<sandbox::Zygote> zygote_;
   std::function<void(int socket)> introduce_;
@@ -318,3 +129,229 @@ class Sandbox {
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include "tunewright/measurers/sandbox/child.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE Sandbox::~Sandbox() {
+  try {
+    if (worker_) end_worker(Seconds(0));
+  } catch (const std::exception&) {  // the zygote is gone and has taken its workers along
+  }
+}
+
+TUNEWRIGHT_INLINE void Sandbox::set_task(std::shared_ptr<const SharedTask> task, unsigned threads,
+                                         std::span<const int> processors) {
+  std::bitset<1024> wanted;
+  for (const int processor : processors) {
+    if (processor < 0 || processor >= static_cast<int>(wanted.size())) {
+      throw std::invalid_argument("processor " + std::to_string(processor) + " was asked for; give 0 to 1023");
+    }
+    wanted.set(static_cast<std::size_t>(processor));
+  }
+  if (task == task_ && threads == threads_ && wanted == processors_) return;
+  task_ = std::move(task);
+  threads_ = threads;
+  processors_ = wanted;
+  // A worker that cannot take it is replaced with the next kernel.
+  if (worker_ && send_task() && worker_) end_worker(Seconds(0));
+}
+
+TUNEWRIGHT_INLINE Outcome Sandbox::measure(const codegen::Kernel& kernel, const Protocol& protocol, Seconds best) {
+  const auto start = Clock::now();
+  Outcome outcome;
+  sandbox::Request request;
+  request.kind = sandbox::Request::Kind::Measure;
+  request.best_seconds = best.count();
+  request.protocol = protocol;
+  const Answer answer = run(kernel, request);
+  if (answer.failure) {
+    outcome.result = *answer.failure;
+  } else {
+    outcome.result = sandbox::timing_of(repeats_of(answer.reply), answer.reply.calls, answer.reply.stopped);
+  }
+  outcome.run_time = Clock::now() - start;
+  return outcome;
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Sandbox::measure_interleaved(std::span<const codegen::Kernel> kernels,
+                                                                    const Protocol& protocol, unsigned rounds) {
+  if (rounds == 0 || rounds > Protocol::repeats_limit) {
+    throw std::invalid_argument(std::to_string(rounds) + " rounds of interleaved measuring; give 1 to 256");
+  }
+  const auto start = Clock::now();
+  std::vector<Entry> entries(kernels.size());
+  keep(kernels, protocol, entries);
+  sandbox::Request request;
+  request.kind = sandbox::Request::Kind::Repeat;
+  request.protocol = protocol;
+  // Threads of libraries (OpenBLAS for 27 ms) look for more work before they sleep, and would take time from
+  // the kernel whose turn is next.
+  const bool foreign_threads = threads_ > 1 && std::any_of(kernels.begin(), kernels.end(),
+                                                           [](const auto& kernel) { return kernel.native != nullptr; });
+  request.settle_seconds = foreign_threads ? 0.03 : 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < entries.size(); ++turn) {
+      Entry& entry = entries[(turn + round) % entries.size()];
+      if (entry.failure) continue;
+      request.kernel = entry.number;
+      request.calls = entry.calls;
+      const Answer answer = ask(request, -1);
+      if (answer.failure) {
+        entry.failure = answer.failure;
+        keep(kernels, protocol, entries);
+        continue;
+      }
+      entry.calls = answer.reply.calls;
+      entry.repeats.push_back(answer.reply.repeats[0]);
+    }
+  }
+  request.kind = sandbox::Request::Kind::Drop;
+  if (worker_) static_cast<void>(ask(request, -1));
+
+  std::vector<Outcome> outcomes(kernels.size());
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    if (entries[i].failure) {
+      outcomes[i].result = *entries[i].failure;
+    } else {
+      outcomes[i].result = sandbox::timing_of(entries[i].repeats, entries[i].calls, StopReason::Budget);
+    }
+    outcomes[i].run_time = (Clock::now() - start) / static_cast<double>(kernels.size());
+  }
+  return outcomes;
+}
+
+TUNEWRIGHT_INLINE std::variant<sandbox::Reply, Failure> Sandbox::describe(double timeout_seconds) {
+  if (!worker_) start_worker();
+  sandbox::Request request;
+  request.kind = sandbox::Request::Kind::Describe;
+  request.protocol.run_timeout_seconds = timeout_seconds;
+  const Answer answer = ask(request, -1);
+  if (answer.failure) return *answer.failure;
+  return answer.reply;
+}
+
+TUNEWRIGHT_INLINE std::span<const double> Sandbox::repeats_of(const sandbox::Reply& reply) {
+  return std::span<const double>(reply.repeats).first(std::min<std::size_t>(reply.repeat_count, reply.repeats.size()));
+}
+
+TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::run(const codegen::Kernel& kernel, const sandbox::Request& request) {
+  if (!task_) throw std::logic_error("no task was set; call set_task first");
+  validate(request.protocol);
+  if (kernel.native == nullptr && (!kernel.object || kernel.object->empty())) {
+    return {Failure{Fault::CompileError, "kernel '" + kernel.symbol + "' has no machine code"}, {}};
+  }
+  if (const std::string objection = task_->objection(kernel); !objection.empty()) {
+    return {Failure{Fault::InvalidSchedule, objection}, {}};
+  }
+  if (!worker_) start_worker();
+  ++kernels_run_;
+  sandbox::Writer writer;
+  sandbox::put(writer, kernel);
+  const sandbox::Descriptor contents = sandbox::share(writer.bytes());
+  return ask(request, contents.get());
+}
+
+TUNEWRIGHT_INLINE Sandbox::Answer Sandbox::ask(const sandbox::Request& request, int fd) {
+  if (!sandbox::send_record(worker_->socket.get(), request, fd)) return {vanished(), {}};
+  Answer answer;
+  const Seconds timeout(request.protocol.run_timeout_seconds);
+  switch (sandbox::receive_record(worker_->socket.get(), answer.reply, nullptr, timeout)) {
+    case sandbox::Received::TimedOut: {
+      end_worker(Seconds(0));
+      char limit[32];
+      std::snprintf(limit, sizeof limit, "%g", timeout.count());
+      answer.failure = Failure{Fault::RunTimeout, "still running after " + std::string(limit) + " s"};
+      break;
+    }
+    case sandbox::Received::Closed: answer.failure = vanished(); break;
+    case sandbox::Received::Message: break;
+  }
+  if (answer.failure) return answer;
+  switch (answer.reply.kind) {
+    case sandbox::Reply::Kind::Done: break;
+    case sandbox::Reply::Kind::Failed:
+      answer.failure = Failure{answer.reply.fault, answer.reply.detail.data()};
+      // What else such a kernel wrote to, or left half done, is not known.
+      if (answer.reply.fault == Fault::OutOfBounds || answer.reply.fault == Fault::RunError) end_worker(Seconds(0));
+      break;
+    case sandbox::Reply::Kind::Crashed:
+    case sandbox::Reply::Kind::Exited:
+      answer.failure = sandbox::failure_of(answer.reply);
+      end_worker(Seconds(0));
+      break;
+  }
+  return answer;
+}
+
+TUNEWRIGHT_INLINE Failure Sandbox::vanished() {
+  const int status = end_worker(Seconds(0.5));
+  if (WIFEXITED(status)) {
+    return {Fault::RunError, "the kernel ended the process with status " + std::to_string(WEXITSTATUS(status))};
+  }
+  if (WIFSIGNALED(status) && WTERMSIG(status) != SIGKILL) {
+    return {Fault::RunError, "ended by SIG" + std::string(::sigabbrev_np(WTERMSIG(status))) +
+                                 " without a report; a stack overflow of a thread does that"};
+  }
+  return {Fault::Unknown, "the worker vanished; it was killed, perhaps for want of memory"};
+}
+
+TUNEWRIGHT_INLINE void Sandbox::start_worker() {
+  worker_ = zygote_->spawn();
+  ++workers_started_;
+  try {
+    if (introduce_) introduce_(worker_->socket.get());
+  } catch (...) {  // a worker that was not told what for must not get requests
+    end_worker(Seconds(0));
+    throw;
+  }
+  if (!task_) return;
+  if (const auto failure = send_task()) {
+    throw std::runtime_error("the measuring process cannot take the task's data: " + failure->detail);
+  }
+}
+
+TUNEWRIGHT_INLINE std::optional<Failure> Sandbox::send_task() {
+  sandbox::Request request;
+  request.kind = sandbox::Request::Kind::SetTask;
+  request.threads = threads_;
+  request.processors = processors_;
+  request.protocol.run_timeout_seconds = 60;
+  return ask(request, task_->descriptor()).failure;
+}
+
+TUNEWRIGHT_INLINE int Sandbox::end_worker(Seconds grace) {
+  const int status = zygote_->end(worker_->pid, grace);
+  worker_.reset();
+  return status;
+}
+
+TUNEWRIGHT_INLINE void Sandbox::keep(std::span<const codegen::Kernel> kernels, const Protocol& protocol,
+                                     std::vector<Entry>& entries) {
+  sandbox::Request request;
+  request.protocol = protocol;
+  for (bool complete = false; !complete;) {
+    complete = true;
+    if (worker_) {
+      request.kind = sandbox::Request::Kind::Drop;
+      static_cast<void>(ask(request, -1));
+    }
+    request.kind = sandbox::Request::Kind::Keep;
+    std::uint32_t number = 0;
+    for (std::size_t i = 0; i < kernels.size() && complete; ++i) {
+      if (entries[i].failure) continue;
+      const Answer answer = run(kernels[i], request);
+      entries[i].failure = answer.failure;
+      entries[i].number = number;
+      if (!answer.failure) ++number;
+      complete = worker_.has_value();  // a worker that died took the kernels before this one along
+    }
+  }
+}
+
+}  // namespace tunewright::measurers
+
+#endif

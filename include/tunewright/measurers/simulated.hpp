@@ -13,11 +13,12 @@
 #include "tunewright/core/clock.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/measurers/concept.hpp"
-#include "tunewright/measurers/simulated/gpu_machine.hpp"
-#include "tunewright/measurers/simulated/machine.hpp"
+#include "tunewright/measurers/simulated/cpu_prices.hpp"
+#include "tunewright/measurers/simulated/gpu_prices.hpp"
 
 namespace tunewright::measurers {
 
@@ -77,48 +78,66 @@ struct Simulated {
   [[nodiscard]] std::string identity() const { return "simulated cpu 3, gpu 1"; }
 
   /// Seconds of one run of a nest within limits; infinity where a GPU has no room for a block of it.
-  [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const {
-    if (target.kind == DeviceKind::Gpu) {
-      const simulated::Ticks ticks = simulated::GpuMachine(nest, target, gpu_prices).run();
-      if (ticks == simulated::GpuMachine::never) return Seconds(std::numeric_limits<double>::infinity());
-      return Seconds(static_cast<double>(ticks) / static_cast<double>(gpu_prices.cycle) / gpu_prices.frequency_hz);
-    }
-    const auto ticks = static_cast<double>(simulated::Machine(nest, target, prices).run());
-    return Seconds(ticks / static_cast<double>(prices.cycle) / frequency_hz);
-  }
+  [[nodiscard]] Seconds latency(const loops::LoopNest& nest, const Target& target) const;
 
   [[nodiscard]] std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
-                                             const OutcomeSink& sink = {}) const {
-    std::vector<Outcome> outcomes;
-    outcomes.reserve(programs.size());
-    for (const loops::LoopNest& nest : programs) {
-      outcomes.push_back(outcome(task.target, nest));
-      clock.advance(trial);
-      if (sink) sink(outcomes.size() - 1, outcomes.back());
-    }
-    return outcomes;
-  }
+                                             const OutcomeSink& sink = {}) const;
 
   /// What measuring one nest gives.
-  [[nodiscard]] Outcome outcome(const Target& target, const loops::LoopNest& nest) const {
-    Outcome result;
-    result.run_time = trial;
-    const std::string_view exceeded = loops::exceeded_limit(nest, target, limits);
-    if (!exceeded.empty()) {
-      result.result = Failure{Fault::InvalidSchedule, std::string(exceeded)};
-      return result;
-    }
-    Timing timing;
-    timing.median = latency(nest, target);
-    if (std::isinf(timing.median.count())) {
-      result.result = Failure{Fault::InvalidSchedule, "a multiprocessor has no room for one block"};
-      return result;
-    }
-    timing.repeats = {timing.median};
-    timing.stopped = StopReason::Precise;
-    result.result = std::move(timing);
-    return result;
-  }
+  [[nodiscard]] Outcome outcome(const Target& target, const loops::LoopNest& nest) const;
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(simulated)
+
+#include "tunewright/measurers/simulated/gpu_machine.hpp"
+#include "tunewright/measurers/simulated/machine.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE Seconds Simulated::latency(const loops::LoopNest& nest, const Target& target) const {
+  if (target.kind == DeviceKind::Gpu) {
+    const simulated::Ticks ticks = simulated::GpuMachine(nest, target, gpu_prices).run();
+    if (ticks == simulated::GpuMachine::never) return Seconds(std::numeric_limits<double>::infinity());
+    return Seconds(static_cast<double>(ticks) / static_cast<double>(gpu_prices.cycle) / gpu_prices.frequency_hz);
+  }
+  const auto ticks = static_cast<double>(simulated::Machine(nest, target, prices).run());
+  return Seconds(ticks / static_cast<double>(prices.cycle) / frequency_hz);
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Simulated::measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                                          const OutcomeSink& sink) const {
+  std::vector<Outcome> outcomes;
+  outcomes.reserve(programs.size());
+  for (const loops::LoopNest& nest : programs) {
+    outcomes.push_back(outcome(task.target, nest));
+    clock.advance(trial);
+    if (sink) sink(outcomes.size() - 1, outcomes.back());
+  }
+  return outcomes;
+}
+
+TUNEWRIGHT_INLINE Outcome Simulated::outcome(const Target& target, const loops::LoopNest& nest) const {
+  Outcome result;
+  result.run_time = trial;
+  const std::string_view exceeded = loops::exceeded_limit(nest, target, limits);
+  if (!exceeded.empty()) {
+    result.result = Failure{Fault::InvalidSchedule, std::string(exceeded)};
+    return result;
+  }
+  Timing timing;
+  timing.median = latency(nest, target);
+  if (std::isinf(timing.median.count())) {
+    result.result = Failure{Fault::InvalidSchedule, "a multiprocessor has no room for one block"};
+    return result;
+  }
+  timing.repeats = {timing.median};
+  timing.stopped = StopReason::Precise;
+  result.result = std::move(timing);
+  return result;
+}
+
+}  // namespace tunewright::measurers
+
+#endif

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/parameters.hpp"
 #include "tunewright/nn/training.hpp"
 
@@ -111,7 +112,19 @@ concept PersistentCostModel =
 namespace models {
 
 /// The checks every `predict` owes its caller. Throws std::invalid_argument.
-inline void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores) {
+void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores);
+
+/// The checks every `fit` owes its caller. Throws std::invalid_argument.
+void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups);
+
+}  // namespace models
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(models)
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void check_predict_sizes(const char* who, const FeatureBatch& x, std::size_t scores) {
   if (scores != x.programs()) {
     throw std::invalid_argument(std::string(who) + "::predict: room for " + std::to_string(scores) +
                                 " scores, but the batch has " + std::to_string(x.programs()) +
@@ -119,8 +132,7 @@ inline void check_predict_sizes(const char* who, const FeatureBatch& x, std::siz
   }
 }
 
-/// The checks every `fit` owes its caller. Throws std::invalid_argument.
-inline void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups) {
+TUNEWRIGHT_INLINE void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t labels, std::size_t groups) {
   if (labels != x.programs()) {
     throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(labels) + " labels for " +
                                 std::to_string(x.programs()) + " programs; pass one y a program, 0 for a failed one");
@@ -132,5 +144,6 @@ inline void check_fit_sizes(const char* who, const FeatureBatch& x, std::size_t 
   }
 }
 
-}  // namespace models
-}  // namespace tunewright
+}  // namespace tunewright::models
+
+#endif

@@ -13,15 +13,10 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/rng.hpp"
-#include "tunewright/core/thread_team.hpp"
-#include "tunewright/models/concept.hpp"
-#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/gbdt/boosting.hpp"
-#include "tunewright/models/gbdt/embedding.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
-#include "tunewright/models/gbdt/persistence.hpp"
 
 namespace tunewright::models {
 
@@ -74,61 +69,18 @@ struct Gbdt {
   gbdt::Ensemble ensemble{};  ///< what was learned; empty before the first fit
 
   /// Throws `std::invalid_argument` for a wrong size of `score` and a width that is not the trained one.
-  void predict(const FeatureBatch& x, std::span<float> score) const {
-    check_predict_sizes("models::Gbdt", x, score.size());
-    if (ensemble.trees.empty()) {
-      for (std::size_t p = 0; p < x.programs(); ++p) {
-        score[p] = x.offsets()[p] == x.offsets()[p + 1] ? -std::numeric_limits<float>::infinity() : 0.0F;
-      }
-      return;
-    }
-    check_width("predict", x);
-    // A thread must find about a millisecond of work to be worth starting.
-    const std::size_t parts_worth = x.rows() * ensemble.trees.size() / 65536 + 1;
-    const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
-    const std::size_t parts = std::min(parts_worth, wanted);
-    parallel_for(parts, static_cast<unsigned>(parts), [&](std::size_t part) {
-      const std::size_t first = part * x.programs() / parts, last = (part + 1) * x.programs() / parts;
-      ensemble.predict(x, first, last, score.subspan(first, last - first));
-    });
-  }
+  void predict(const FeatureBatch& x, std::span<float> score) const;
 
   /// Throws `std::invalid_argument` for options out of range, sizes that do not match, labels that are
   /// negative or not finite, and features that are NaN.
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check_options();
-    check_fit_sizes("models::Gbdt", x, y.size(), group.size());
-    for (std::size_t p = 0; p < y.size(); ++p) {
-      const bool too_large = objective == gbdt::Objective::Logistic && y[p] > 1;
-      if (!std::isfinite(y[p]) || y[p] < 0 || too_large) {
-        throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " +
-                                    std::to_string(p) +
-                                    "; labels are throughput / best of task, 0 for a failed candidate");
-      }
-    }
-    if (x.columns() > gbdt::Ensemble::most_columns) {
-      throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) +
-                                  " columns; at most 65535 are supported");
-    }
-    if (x.rows() == 0) {  // a batch without rows may also lack columns, which must not count as a width
-      ensemble = {};
-      return;
-    }
-    ThreadTeam team(threads);
-    const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
-    ensemble = gbdt::boost(data, x.offsets(), x.columns(), y, group, boosting_rules(), Rng(seed), team);
-  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
   /// [P, E], see EmbeddingCostModel. Throws `std::invalid_argument` for a width that is not the trained one.
-  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const {
-    if (embedding_columns == 0) refuse("embedding_columns", embedding_columns, "at least 1");
-    if (!ensemble.trees.empty()) check_width("embed", x);
-    return gbdt::embed_leaves(ensemble, x, embedding_columns, threads);
-  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const { gbdt::save(ensemble, out, feature_schema); }
-  void load(std::istream& in, std::uint64_t feature_schema) { ensemble = gbdt::load(in, feature_schema); }
+  void save(std::ostream& out, std::uint64_t feature_schema) const;
+  void load(std::istream& in, std::uint64_t feature_schema);
 
  private:
   template <class Value>
@@ -136,44 +88,123 @@ struct Gbdt {
     throw std::invalid_argument(std::string("models::Gbdt: ") + what + " = " + std::to_string(value) + "; choose " +
                                 range);
   }
-  void check_options() const {
-    const auto share = [](const char* what, float value) {
-      if (!(value > 0 && value <= 1)) refuse(what, value, "a value in (0, 1]");
-    };
-    if (rounds == 0) refuse("rounds", rounds, "at least 1");
-    if (max_depth == 0 || max_depth > gbdt::Ensemble::most_depth) refuse("max_depth", max_depth, "1 to 15");
-    share("learning_rate", learning_rate);
-    if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
-    if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
-    if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
-    if (max_bins < 2 || max_bins > gbdt::ColumnBinner::most_bins) refuse("max_bins", max_bins, "2 to 256");
-    if (pairs_per_program == 0) refuse("pairs_per_program", pairs_per_program, "at least 1");
-    if (!(quantile > 0 && quantile < 1)) refuse("quantile", quantile, "a value in (0, 1)");
-    if (!(positive_weight > 0)) refuse("positive_weight", positive_weight, "a value above 0");
-    share("program_share", program_share);
-    share("column_share", column_share);
-    if (early_stopping_rounds != 0 && gbdt::is_ranking(objective))
-      refuse("early_stopping_rounds", early_stopping_rounds, "0 for ranking objectives");
-  }
-  void check_width(const char* where, const FeatureBatch& x) const {
-    if (x.rows() == 0 || x.columns() == ensemble.columns) return;
-    throw std::invalid_argument(std::string("models::Gbdt::") + where + ": rows of " + std::to_string(x.columns()) +
-                                " features, but the model was trained on " + std::to_string(ensemble.columns) +
-                                "; use the featurizer it was trained with");
-  }
-  gbdt::BoostingRules boosting_rules() const {
-    return {.rounds = rounds,
-            .early_stopping_rounds = early_stopping_rounds,
-            .program_share = program_share,
-            .column_share = column_share,
-            .objective = {.objective = objective,
-                          .pairs_per_program = pairs_per_program,
-                          .quantile = quantile,
-                          .positive_weight = positive_weight},
-            .growth = {.max_depth = max_depth,
-                       .learning_rate = learning_rate,
-                       .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}}};
-  }
+  void check_options() const;
+  void check_width(const char* where, const FeatureBatch& x) const;
+  gbdt::BoostingRules boosting_rules() const;
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/core/thread_team.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/embedding.hpp"
+#include "tunewright/models/gbdt/persistence.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void Gbdt::predict(const FeatureBatch& x, std::span<float> score) const {
+  check_predict_sizes("models::Gbdt", x, score.size());
+  if (ensemble.trees.empty()) {
+    for (std::size_t p = 0; p < x.programs(); ++p) {
+      score[p] = x.offsets()[p] == x.offsets()[p + 1] ? -std::numeric_limits<float>::infinity() : 0.0F;
+    }
+    return;
+  }
+  check_width("predict", x);
+  // A thread must find about a millisecond of work to be worth starting.
+  const std::size_t parts_worth = x.rows() * ensemble.trees.size() / 65536 + 1;
+  const std::size_t wanted = threads == 0 ? hardware_threads() : threads;
+  const std::size_t parts = std::min(parts_worth, wanted);
+  parallel_for(parts, static_cast<unsigned>(parts), [&](std::size_t part) {
+    const std::size_t first = part * x.programs() / parts, last = (part + 1) * x.programs() / parts;
+    ensemble.predict(x, first, last, score.subspan(first, last - first));
+  });
+}
+
+TUNEWRIGHT_INLINE void Gbdt::fit(const FeatureBatch& x, std::span<const float> y,
+                                 std::span<const std::uint32_t> group) {
+  check_options();
+  check_fit_sizes("models::Gbdt", x, y.size(), group.size());
+  for (std::size_t p = 0; p < y.size(); ++p) {
+    const bool too_large = objective == gbdt::Objective::Logistic && y[p] > 1;
+    if (!std::isfinite(y[p]) || y[p] < 0 || too_large) {
+      throw std::invalid_argument("models::Gbdt::fit: label " + std::to_string(y[p]) + " of program " +
+                                  std::to_string(p) +
+                                  "; labels are throughput / best of task, 0 for a failed candidate");
+    }
+  }
+  if (x.columns() > gbdt::Ensemble::most_columns) {
+    throw std::invalid_argument("models::Gbdt::fit: " + std::to_string(x.columns()) +
+                                " columns; at most 65535 are supported");
+  }
+  if (x.rows() == 0) {  // a batch without rows may also lack columns, which must not count as a width
+    ensemble = {};
+    return;
+  }
+  ThreadTeam team(threads);
+  const gbdt::BinnedRows data = gbdt::bin_rows(x, max_bins, team);
+  ensemble = gbdt::boost(data, x.offsets(), x.columns(), y, group, boosting_rules(), Rng(seed), team);
+}
+
+TUNEWRIGHT_INLINE FeatureBatch Gbdt::embed(const FeatureBatch& x) const {
+  if (embedding_columns == 0) refuse("embedding_columns", embedding_columns, "at least 1");
+  if (!ensemble.trees.empty()) check_width("embed", x);
+  return gbdt::embed_leaves(ensemble, x, embedding_columns, threads);
+}
+
+TUNEWRIGHT_INLINE void Gbdt::save(std::ostream& out, std::uint64_t feature_schema) const {
+  gbdt::save(ensemble, out, feature_schema);
+}
+
+TUNEWRIGHT_INLINE void Gbdt::load(std::istream& in, std::uint64_t feature_schema) {
+  ensemble = gbdt::load(in, feature_schema);
+}
+
+TUNEWRIGHT_INLINE void Gbdt::check_options() const {
+  const auto share = [](const char* what, float value) {
+    if (!(value > 0 && value <= 1)) refuse(what, value, "a value in (0, 1]");
+  };
+  if (rounds == 0) refuse("rounds", rounds, "at least 1");
+  if (max_depth == 0 || max_depth > gbdt::Ensemble::most_depth) refuse("max_depth", max_depth, "1 to 15");
+  share("learning_rate", learning_rate);
+  if (!(min_child_weight >= 0)) refuse("min_child_weight", min_child_weight, "at least 0");
+  if (!(gamma >= 0)) refuse("gamma", gamma, "at least 0");
+  if (!(lambda >= 0)) refuse("lambda", lambda, "at least 0");
+  if (max_bins < 2 || max_bins > gbdt::ColumnBinner::most_bins) refuse("max_bins", max_bins, "2 to 256");
+  if (pairs_per_program == 0) refuse("pairs_per_program", pairs_per_program, "at least 1");
+  if (!(quantile > 0 && quantile < 1)) refuse("quantile", quantile, "a value in (0, 1)");
+  if (!(positive_weight > 0)) refuse("positive_weight", positive_weight, "a value above 0");
+  share("program_share", program_share);
+  share("column_share", column_share);
+  if (early_stopping_rounds != 0 && gbdt::is_ranking(objective))
+    refuse("early_stopping_rounds", early_stopping_rounds, "0 for ranking objectives");
+}
+
+TUNEWRIGHT_INLINE void Gbdt::check_width(const char* where, const FeatureBatch& x) const {
+  if (x.rows() == 0 || x.columns() == ensemble.columns) return;
+  throw std::invalid_argument(std::string("models::Gbdt::") + where + ": rows of " + std::to_string(x.columns()) +
+                              " features, but the model was trained on " + std::to_string(ensemble.columns) +
+                              "; use the featurizer it was trained with");
+}
+
+TUNEWRIGHT_INLINE gbdt::BoostingRules Gbdt::boosting_rules() const {
+  return {.rounds = rounds,
+          .early_stopping_rounds = early_stopping_rounds,
+          .program_share = program_share,
+          .column_share = column_share,
+          .objective = {.objective = objective,
+                        .pairs_per_program = pairs_per_program,
+                        .quantile = quantile,
+                        .positive_weight = positive_weight},
+          .growth = {.max_depth = max_depth,
+                     .learning_rate = learning_rate,
+                     .split = {.lambda = lambda, .gamma = gamma, .min_child_weight = min_child_weight}}};
+}
+
+}  // namespace tunewright::models
+
+#endif

@@ -11,14 +11,34 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/models/concept.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::models {
 
 /// The checks of data that a network learns from. `y` is (P, heads); with several heads, NaN is a label that
 /// is not known. Throws std::invalid_argument.
-inline void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
-                         std::span<const std::uint32_t> group) {
+void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
+                  std::span<const std::uint32_t> group);
+
+/// Labels (P, heads) of which only those of head 0 are known.
+struct LabelsOfFirstHead {
+  std::vector<float> all;
+  operator std::span<const float>() const noexcept { return all; }
+};
+[[nodiscard]] LabelsOfFirstHead first_of(std::span<const float> y, std::size_t heads);
+
+void check_head(const char* who, std::size_t head, std::size_t heads);
+
+}  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
+                                    std::span<const std::uint32_t> group) {
   if (heads > 1 && y.size() % heads != 0) {
     throw std::invalid_argument(std::string(who) + "::fit: " + std::to_string(y.size()) +
                                 " labels are not whole rows of " + std::to_string(heads) +
@@ -40,21 +60,18 @@ inline void check_lesson(const char* who, const FeatureBatch& x, std::span<const
   }
 }
 
-/// Labels (P, heads) of which only those of head 0 are known.
-struct LabelsOfFirstHead {
-  std::vector<float> all;
-  operator std::span<const float>() const noexcept { return all; }
-};
-[[nodiscard]] inline LabelsOfFirstHead first_of(std::span<const float> y, std::size_t heads) {
+TUNEWRIGHT_INLINE LabelsOfFirstHead first_of(std::span<const float> y, std::size_t heads) {
   LabelsOfFirstHead labels{std::vector<float>(y.size() * heads, std::numeric_limits<float>::quiet_NaN())};
   for (std::size_t p = 0; p < y.size(); ++p) labels.all[p * heads] = y[p];
   return labels;
 }
 
-inline void check_head(const char* who, std::size_t head, std::size_t heads) {
+TUNEWRIGHT_INLINE void check_head(const char* who, std::size_t head, std::size_t heads) {
   if (head < heads) return;
   throw std::invalid_argument(std::string(who) + "::predict_head: head " + std::to_string(head) +
                               " of a model that has " + std::to_string(heads) + "; heads are numbered from 0");
 }
 
 }  // namespace tunewright::models
+
+#endif

@@ -15,11 +15,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/require.hpp"
-#include "tunewright/models/cholesky.hpp"
-#include "tunewright/models/concept.hpp"
-#include "tunewright/models/labels.hpp"
-#include "tunewright/models/persistence.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/program_vectors.hpp"
 
 namespace tunewright::models {
@@ -54,85 +50,22 @@ struct Linear {
 
   static constexpr std::size_t most_columns = 4096;
 
-  void predict(const FeatureBatch& x, std::span<float> score) const {
-    check_predict_sizes("models::Linear", x, score.size());
-    each(x, "predict", [&](std::size_t p, const double* z) { score[p] = score_of(z); });
-  }
+  void predict(const FeatureBatch& x, std::span<float> score) const;
 
   /// Before the first fit every deviation is 1: labels lie in [0, 1].
-  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const {
-    check_predict_sizes("models::Linear", x, score.size());
-    check_predict_sizes("models::Linear", x, deviation.size());
-    const std::size_t columns = weights.size();
-    each(x, "predict_with_deviation", [&](std::size_t p, const double* z) {
-      score[p] = score_of(z);
-      deviation[p] = std::abs(score[p]);  // where there is no program
-      if (z == nullptr) return;
-      double square = offset_variance;
-      for (std::size_t c = 0; c < columns; ++c) square += z[c] * dot(variance.data() + c * columns, z, columns);
-      deviation[p] = columns == 0 ? 1.0F : static_cast<float>(std::sqrt(std::max(square, 0.0)));
-    });
-  }
+  void predict_with_deviation(const FeatureBatch& x, std::span<float> score, std::span<float> deviation) const;
 
   /// [P, D], see EmbeddingCostModel.
-  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const {
-    FeatureBatch out(std::max<std::size_t>(weights.size(), 1));
-    each(x, "embed", [&](std::size_t, const double* z) {
-      const auto row = out.append_row();
-      for (std::size_t c = 0; z != nullptr && c < weights.size(); ++c) row[c] = static_cast<float>(weights[c] * z[c]);
-      out.close_program();
-    });
-    return out;
-  }
+  [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const;
 
   /// Throws `std::invalid_argument` for lambda below 0, sizes that do not match, labels that are negative or
   /// not finite, features that are NaN, more than 4,096 columns, and for lambda 0 where columns depend on
   /// each other.
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(lambda >= 0, "models::Linear", "lambda", lambda, "a penalty, at least 0");
-    check_lesson("models::Linear", x, y, 1, group);
-    if (x.columns() > most_columns) {
-      throw std::invalid_argument("models::Linear::fit: " + std::to_string(x.columns()) +
-                                  " columns; at most 4096 are supported");
-    }
-    Linear learned{.lambda = lambda, .rows = rows};
-    if (x.rows() > 0) learned.learn(x, y);
-    *this = std::move(learned);
-  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const {
-    std::vector<data::Tensor> tensors;
-    vectors.keep(tensors);
-    tensors.push_back(data::Tensor::of("weights", weights));
-    tensors.push_back(data::Tensor::of("offset", std::vector<double>{offset, offset_variance}));
-    tensors.push_back(
-        data::Tensor::of("variance", {weights.size(), weights.size()}, std::span<const double>(variance)));
-    save_tensors("models::Linear", out, feature_schema, tensors);
-  }
-  void load(std::istream& in, std::uint64_t feature_schema) {
-    Linear stored = load_tensors("models::Linear", in, feature_schema, [&](const data::TensorFile& file) {
-      Linear model{.lambda = lambda};
-      model.vectors = ProgramVectors::kept(file);
-      model.rows = model.vectors.rows;
-      model.weights = file.at("weights").values<double>();
-      model.variance = file.at("variance").values<double>();
-      const auto offsets = file.at("offset").values<double>();
-      const std::size_t columns = model.vectors.columns();
-      if (model.weights.size() != columns || model.variance.size() != columns * columns || offsets.size() != 2)
-        throw std::runtime_error("the tensors do not belong to one width");
-      model.offset = offsets[0];
-      model.offset_variance = offsets[1];
-      for (const std::vector<double>* numbers :
-           {&std::as_const(model.weights), &std::as_const(model.variance), &offsets}) {
-        for (const double number : *numbers) {
-          if (!std::isfinite(number)) throw std::runtime_error("a number is not finite");
-        }
-      }
-      return model;
-    });
-    *this = std::move(stored);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const;
+  void load(std::istream& in, std::uint64_t feature_schema);
 
  private:
   // Calls f(p, z) for every program; z is null where there are no rows.
@@ -146,65 +79,159 @@ struct Linear {
       f(p, described ? z.data() : nullptr);
     }
   }
-  float score_of(const double* z) const {
-    if (z == nullptr) return -std::numeric_limits<float>::infinity();
-    return static_cast<float>(offset + dot(weights.data(), z, weights.size()));
-  }
+  float score_of(const double* z) const;
 
-  void learn(const FeatureBatch& x, std::span<const float> y) {
-    const std::size_t columns = x.columns();
-    vectors = ProgramVectors::fit(x, rows);
-    std::vector<double> z(columns), right(columns, 0.0), a(columns * columns, 0.0);
-    double n = 0, sum = 0, squares = 0;
-    std::vector<double> z_sum(columns, 0.0);
-    for (std::size_t p = 0; p < x.programs(); ++p) {
-      if (!vectors.standardise(x, p, z)) continue;
-      const auto label = static_cast<double>(y[p]);
-      n += 1;
-      sum += label;
-      squares += label * label;
-      for (std::size_t i = 0; i < columns; ++i) {
-        right[i] += z[i] * label;
-        z_sum[i] += z[i];
-        if (z[i] == 0) continue;
-        double* row = a.data() + i * columns;
-        for (std::size_t j = 0; j <= i; ++j) row[j] += z[i] * z[j];
-      }
-    }
-    if (n == 0) {
-      vectors = {};
-      return;
-    }
-    offset = sum / n;
-    for (std::size_t i = 0; i < columns; ++i) {
-      // Clipping may have moved the mean of z off zero; b stays the mean of y.
-      right[i] = (right[i] - offset * z_sum[i]) / n;
-      for (std::size_t j = 0; j <= i; ++j) a[i * columns + j] /= n;
-      a[i * columns + i] += lambda;
-      if (vectors.deviation[i] == 0) a[i * columns + i] += 1;  // a column that is always zero
-    }
-    const std::optional<Cholesky> factor = Cholesky::of(std::move(a), columns);
-    if (!factor) {
-      throw std::invalid_argument(
-          "models::Linear::fit: lambda = 0, but columns depend on each other; choose lambda above 0");
-    }
-    weights = right;
-    factor->solve(weights);
-    variance.assign(columns * columns, 0.0);
-    double freedom = 0;  // of the fit: tr(I - lambda A^-1)
-    for (std::size_t c = 0; c < columns; ++c) {
-      double* row = variance.data() + c * columns;
-      row[c] = 1;
-      factor->solve(std::span(row, columns));
-      if (vectors.deviation[c] == 0) row[c] = 0;
-      if (vectors.deviation[c] > 0) freedom += 1 - lambda * row[c];
-    }
-    // |y - b - Zw|^2 = |y - b|^2 - 2 n w . right + n w . (A - lambda) w, and A w = right.
-    const double residual = squares - n * offset * offset - n * dot(weights.data(), right.data(), columns) -
-                            n * lambda * dot(weights.data(), weights.data(), columns);
-    offset_variance = std::max(residual, 0.0) / std::max(n - 1 - freedom, 1.0) / n;
-    for (double& value : variance) value *= offset_variance;
-  }
+  void learn(const FeatureBatch& x, std::span<const float> y);
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/models/cholesky.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
+#include "tunewright/models/persistence.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void Linear::predict(const FeatureBatch& x, std::span<float> score) const {
+  check_predict_sizes("models::Linear", x, score.size());
+  each(x, "predict", [&](std::size_t p, const double* z) { score[p] = score_of(z); });
+}
+
+TUNEWRIGHT_INLINE void Linear::predict_with_deviation(const FeatureBatch& x, std::span<float> score,
+                                                      std::span<float> deviation) const {
+  check_predict_sizes("models::Linear", x, score.size());
+  check_predict_sizes("models::Linear", x, deviation.size());
+  const std::size_t columns = weights.size();
+  each(x, "predict_with_deviation", [&](std::size_t p, const double* z) {
+    score[p] = score_of(z);
+    deviation[p] = std::abs(score[p]);  // where there is no program
+    if (z == nullptr) return;
+    double square = offset_variance;
+    for (std::size_t c = 0; c < columns; ++c) square += z[c] * dot(variance.data() + c * columns, z, columns);
+    deviation[p] = columns == 0 ? 1.0F : static_cast<float>(std::sqrt(std::max(square, 0.0)));
+  });
+}
+
+TUNEWRIGHT_INLINE FeatureBatch Linear::embed(const FeatureBatch& x) const {
+  FeatureBatch out(std::max<std::size_t>(weights.size(), 1));
+  each(x, "embed", [&](std::size_t, const double* z) {
+    const auto row = out.append_row();
+    for (std::size_t c = 0; z != nullptr && c < weights.size(); ++c) row[c] = static_cast<float>(weights[c] * z[c]);
+    out.close_program();
+  });
+  return out;
+}
+
+TUNEWRIGHT_INLINE void Linear::fit(const FeatureBatch& x, std::span<const float> y,
+                                   std::span<const std::uint32_t> group) {
+  require(lambda >= 0, "models::Linear", "lambda", lambda, "a penalty, at least 0");
+  check_lesson("models::Linear", x, y, 1, group);
+  if (x.columns() > most_columns) {
+    throw std::invalid_argument("models::Linear::fit: " + std::to_string(x.columns()) +
+                                " columns; at most 4096 are supported");
+  }
+  Linear learned{.lambda = lambda, .rows = rows};
+  if (x.rows() > 0) learned.learn(x, y);
+  *this = std::move(learned);
+}
+
+TUNEWRIGHT_INLINE void Linear::save(std::ostream& out, std::uint64_t feature_schema) const {
+  std::vector<data::Tensor> tensors;
+  vectors.keep(tensors);
+  tensors.push_back(data::Tensor::of("weights", weights));
+  tensors.push_back(data::Tensor::of("offset", std::vector<double>{offset, offset_variance}));
+  tensors.push_back(data::Tensor::of("variance", {weights.size(), weights.size()}, std::span<const double>(variance)));
+  save_tensors("models::Linear", out, feature_schema, tensors);
+}
+
+TUNEWRIGHT_INLINE void Linear::load(std::istream& in, std::uint64_t feature_schema) {
+  Linear stored = load_tensors("models::Linear", in, feature_schema, [&](const data::TensorFile& file) {
+    Linear model{.lambda = lambda};
+    model.vectors = ProgramVectors::kept(file);
+    model.rows = model.vectors.rows;
+    model.weights = file.at("weights").values<double>();
+    model.variance = file.at("variance").values<double>();
+    const auto offsets = file.at("offset").values<double>();
+    const std::size_t columns = model.vectors.columns();
+    if (model.weights.size() != columns || model.variance.size() != columns * columns || offsets.size() != 2)
+      throw std::runtime_error("the tensors do not belong to one width");
+    model.offset = offsets[0];
+    model.offset_variance = offsets[1];
+    for (const std::vector<double>* numbers :
+         {&std::as_const(model.weights), &std::as_const(model.variance), &offsets}) {
+      for (const double number : *numbers) {
+        if (!std::isfinite(number)) throw std::runtime_error("a number is not finite");
+      }
+    }
+    return model;
+  });
+  *this = std::move(stored);
+}
+
+TUNEWRIGHT_INLINE float Linear::score_of(const double* z) const {
+  if (z == nullptr) return -std::numeric_limits<float>::infinity();
+  return static_cast<float>(offset + dot(weights.data(), z, weights.size()));
+}
+
+TUNEWRIGHT_INLINE void Linear::learn(const FeatureBatch& x, std::span<const float> y) {
+  const std::size_t columns = x.columns();
+  vectors = ProgramVectors::fit(x, rows);
+  std::vector<double> z(columns), right(columns, 0.0), a(columns * columns, 0.0);
+  double n = 0, sum = 0, squares = 0;
+  std::vector<double> z_sum(columns, 0.0);
+  for (std::size_t p = 0; p < x.programs(); ++p) {
+    if (!vectors.standardise(x, p, z)) continue;
+    const auto label = static_cast<double>(y[p]);
+    n += 1;
+    sum += label;
+    squares += label * label;
+    for (std::size_t i = 0; i < columns; ++i) {
+      right[i] += z[i] * label;
+      z_sum[i] += z[i];
+      if (z[i] == 0) continue;
+      double* row = a.data() + i * columns;
+      for (std::size_t j = 0; j <= i; ++j) row[j] += z[i] * z[j];
+    }
+  }
+  if (n == 0) {
+    vectors = {};
+    return;
+  }
+  offset = sum / n;
+  for (std::size_t i = 0; i < columns; ++i) {
+    // Clipping may have moved the mean of z off zero; b stays the mean of y.
+    right[i] = (right[i] - offset * z_sum[i]) / n;
+    for (std::size_t j = 0; j <= i; ++j) a[i * columns + j] /= n;
+    a[i * columns + i] += lambda;
+    if (vectors.deviation[i] == 0) a[i * columns + i] += 1;  // a column that is always zero
+  }
+  const std::optional<Cholesky> factor = Cholesky::of(std::move(a), columns);
+  if (!factor) {
+    throw std::invalid_argument(
+        "models::Linear::fit: lambda = 0, but columns depend on each other; choose lambda above 0");
+  }
+  weights = right;
+  factor->solve(weights);
+  variance.assign(columns * columns, 0.0);
+  double freedom = 0;  // of the fit: tr(I - lambda A^-1)
+  for (std::size_t c = 0; c < columns; ++c) {
+    double* row = variance.data() + c * columns;
+    row[c] = 1;
+    factor->solve(std::span(row, columns));
+    if (vectors.deviation[c] == 0) row[c] = 0;
+    if (vectors.deviation[c] > 0) freedom += 1 - lambda * row[c];
+  }
+  // |y - b - Zw|^2 = |y - b|^2 - 2 n w . right + n w . (A - lambda) w, and A w = right.
+  const double residual = squares - n * offset * offset - n * dot(weights.data(), right.data(), columns) -
+                          n * lambda * dot(weights.data(), weights.data(), columns);
+  offset_variance = std::max(residual, 0.0) / std::max(n - 1 - freedom, 1.0) / n;
+  for (double& value : variance) value *= offset_variance;
+}
+
+}  // namespace tunewright::models
+
+#endif

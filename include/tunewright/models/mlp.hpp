@@ -8,11 +8,7 @@
 #include <span>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/require.hpp"
-#include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
-#include "tunewright/models/labels.hpp"
-#include "tunewright/models/network_persistence.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/mlp_network.hpp"
 #include "tunewright/nn/network_state.hpp"
 
@@ -49,69 +45,111 @@ struct Mlp {
   using Network = nn::MlpNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  void predict(const FeatureBatch& x, std::span<float> score) const {
-    check_predict_sizes(name, x, score.size());
-    learned.predict(name, x, 0, nn::Pass{}, threads, score);
-  }
+  void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its trunk units; `pass` says which.
-  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const {
-    check_predict_sizes(name, x, score.size());
-    learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
-  }
+  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
   /// Scores of one head. Throws `std::invalid_argument` for a head that there is not.
-  void predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const {
-    check_predict_sizes(name, x, score.size());
-    check_head(name, head, learned.trained() ? learned.network()->heads() : heads);
-    learned.predict(name, x, head, nn::Pass{}, threads, score);
-  }
+  void predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const;
 
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check(training, x, y, 1, group);
-    learn(x, first_of(y, heads), group);
-  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
   /// See MultiHeadCostModel.
-  void fit_heads(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group) {
-    check(training, x, labels, heads, group);
-    learn(x, labels, group);
-  }
+  void fit_heads(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group);
   /// See FineTunableCostModel; trains head 0.
   void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
-                          const nn::Training& how, const nn::Continuation& from = {}) {
-    if (!learned.trained()) return fit(x, y, group);
-    check(how, x, y, 1, group);
-    learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
-  }
+                          const nn::Training& how, const nn::Continuation& from = {});
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
   [[nodiscard]] std::span<float> parameters() noexcept { return learned.parameters(); }
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
-  void load(std::istream& in, std::uint64_t feature_schema) {
-    learned = load_network<Network>(name, in, feature_schema);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const;
+  void load(std::istream& in, std::uint64_t feature_schema);
 
  private:
   static constexpr const char* name = "models::Mlp";
 
-  void learn(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group) {
-    if (x.rows() == 0)
-      learned = {};
-    else
-      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, heads), x, labels, group);
-  }
+  void learn(const FeatureBatch& x, std::span<const float> labels, std::span<const std::uint32_t> group);
 
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y, std::size_t labels,
-             std::span<const std::uint32_t> group) const {
-    how.check(name);
-    require(hidden > 0, name, "hidden", static_cast<double>(hidden), "at least 1");
-    require(heads > 0 && heads <= 1024, name, "heads", static_cast<double>(heads), "1 to 1024");
-    require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
-    check_lesson(name, x, y, labels, group);
-  }
+             std::span<const std::uint32_t> group) const;
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
+#include "tunewright/models/network_persistence.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void Mlp::predict(const FeatureBatch& x, std::span<float> score) const {
+  check_predict_sizes(name, x, score.size());
+  learned.predict(name, x, 0, nn::Pass{}, threads, score);
+}
+
+TUNEWRIGHT_INLINE void Mlp::predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass,
+                                            std::span<float> score) const {
+  check_predict_sizes(name, x, score.size());
+  learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
+}
+
+TUNEWRIGHT_INLINE void Mlp::predict_head(const FeatureBatch& x, std::size_t head, std::span<float> score) const {
+  check_predict_sizes(name, x, score.size());
+  check_head(name, head, learned.trained() ? learned.network()->heads() : heads);
+  learned.predict(name, x, head, nn::Pass{}, threads, score);
+}
+
+TUNEWRIGHT_INLINE void Mlp::fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+  check(training, x, y, 1, group);
+  learn(x, first_of(y, heads), group);
+}
+
+TUNEWRIGHT_INLINE void Mlp::fit_heads(const FeatureBatch& x, std::span<const float> labels,
+                                      std::span<const std::uint32_t> group) {
+  check(training, x, labels, heads, group);
+  learn(x, labels, group);
+}
+
+TUNEWRIGHT_INLINE void Mlp::train_from_current(const FeatureBatch& x, std::span<const float> y,
+                                               std::span<const std::uint32_t> group, const nn::Training& how,
+                                               const nn::Continuation& from) {
+  if (!learned.trained()) return fit(x, y, group);
+  check(how, x, y, 1, group);
+  learned.continue_fit({name, how, dropout, seed, threads}, x, first_of(y, learned.network()->heads()), group, from);
+}
+
+TUNEWRIGHT_INLINE void Mlp::save(std::ostream& out, std::uint64_t feature_schema) const {
+  save_network(name, out, feature_schema, learned);
+}
+
+TUNEWRIGHT_INLINE void Mlp::load(std::istream& in, std::uint64_t feature_schema) {
+  learned = load_network<Network>(name, in, feature_schema);
+}
+
+TUNEWRIGHT_INLINE void Mlp::learn(const FeatureBatch& x, std::span<const float> labels,
+                                  std::span<const std::uint32_t> group) {
+  if (x.rows() == 0)
+    learned = {};
+  else
+    learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), hidden, heads), x, labels, group);
+}
+
+TUNEWRIGHT_INLINE void Mlp::check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
+                                  std::size_t labels, std::span<const std::uint32_t> group) const {
+  how.check(name);
+  require(hidden > 0, name, "hidden", static_cast<double>(hidden), "at least 1");
+  require(heads > 0 && heads <= 1024, name, "heads", static_cast<double>(heads), "1 to 1024");
+  require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
+  check_lesson(name, x, y, labels, group);
+}
+
+}  // namespace tunewright::models
+
+#endif

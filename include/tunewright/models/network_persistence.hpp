@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/data/safetensors.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/persistence.hpp"
 #include "tunewright/nn/network_state.hpp"
 
@@ -44,30 +44,9 @@ void save_network(const char* who, std::ostream& out, std::uint64_t feature_sche
 
 namespace network_persistence_detail {
 
-inline std::size_t shape_of(const data::TensorFile& file, const std::string& name) {
-  constexpr std::size_t most = 1U << 20;
-  const auto found = file.metadata.find("shape." + name);
-  if (found == file.metadata.end()) throw std::runtime_error("the metadata lack 'shape." + name + "'");
-  const std::string& text = found->second;
-  std::size_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value > most)
-    throw std::runtime_error("'" + text + "' is no " + name + " of a network");
-  return value;
-}
+std::size_t shape_of(const data::TensorFile& file, const std::string& name);
 
-inline std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t rows, std::size_t columns) {
-  std::size_t wanted = rows * columns, stored = 1;
-  for (const std::size_t extent : tensor.shape) stored *= extent;
-  if (stored != wanted)
-    throw std::runtime_error("tensor '" + tensor.name + "' has " + std::to_string(stored) + " elements, not " +
-                             std::to_string(wanted));
-  std::vector<float> values = tensor.values<float>();
-  for (const float value : values) {
-    if (!std::isfinite(value)) throw std::runtime_error("tensor '" + tensor.name + "' is not finite");
-  }
-  return values;
-}
+std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t rows, std::size_t columns);
 
 }  // namespace network_persistence_detail
 
@@ -98,3 +77,38 @@ template <class Network>
 }
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+#include "tunewright/data/safetensors.hpp"
+
+namespace tunewright::models::network_persistence_detail {
+
+TUNEWRIGHT_INLINE std::size_t shape_of(const data::TensorFile& file, const std::string& name) {
+  constexpr std::size_t most = 1U << 20;
+  const auto found = file.metadata.find("shape." + name);
+  if (found == file.metadata.end()) throw std::runtime_error("the metadata lack 'shape." + name + "'");
+  const std::string& text = found->second;
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || value > most)
+    throw std::runtime_error("'" + text + "' is no " + name + " of a network");
+  return value;
+}
+
+TUNEWRIGHT_INLINE std::vector<float> numbers_of(const data::Tensor& tensor, std::size_t rows, std::size_t columns) {
+  std::size_t wanted = rows * columns, stored = 1;
+  for (const std::size_t extent : tensor.shape) stored *= extent;
+  if (stored != wanted)
+    throw std::runtime_error("tensor '" + tensor.name + "' has " + std::to_string(stored) + " elements, not " +
+                             std::to_string(wanted));
+  std::vector<float> values = tensor.values<float>();
+  for (const float value : values) {
+    if (!std::isfinite(value)) throw std::runtime_error("tensor '" + tensor.name + "' is not finite");
+  }
+  return values;
+}
+
+}  // namespace tunewright::models::network_persistence_detail
+
+#endif

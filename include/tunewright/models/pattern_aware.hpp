@@ -10,11 +10,7 @@
 #include <string>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/require.hpp"
-#include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
-#include "tunewright/models/labels.hpp"
-#include "tunewright/models/network_persistence.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/network_state.hpp"
 #include "tunewright/nn/pattern_network.hpp"
 
@@ -56,61 +52,96 @@ struct PatternAware {
   using Network = nn::PatternNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
-  void predict(const FeatureBatch& x, std::span<float> score) const {
-    check_predict_sizes(name, x, score.size());
-    learned.predict(name, x, 0, nn::Pass{}, threads, score);
-  }
+  void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its trunk units; `pass` says which.
-  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const {
-    check_predict_sizes(name, x, score.size());
-    learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
-  }
+  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check(training, x, y, group);
-    if (x.rows() == 0)
-      learned = {};
-    else
-      learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), dataflow_columns, hidden, 1), x, y,
-                  group);
-  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
   /// See FineTunableCostModel.
   void train_from_current(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group,
-                          const nn::Training& how, const nn::Continuation& from = {}) {
-    if (!learned.trained()) return fit(x, y, group);
-    check(how, x, y, group);
-    learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
-  }
+                          const nn::Training& how, const nn::Continuation& from = {});
 
   [[nodiscard]] bool trained() const noexcept { return learned.trained(); }
   [[nodiscard]] std::span<float> parameters() noexcept { return learned.parameters(); }
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const noexcept { return learned.blocks(); }
 
   /// See PersistentCostModel.
-  void save(std::ostream& out, std::uint64_t feature_schema) const { save_network(name, out, feature_schema, learned); }
-  void load(std::istream& in, std::uint64_t feature_schema) {
-    learned = load_network<Network>(name, in, feature_schema);
-  }
+  void save(std::ostream& out, std::uint64_t feature_schema) const;
+  void load(std::istream& in, std::uint64_t feature_schema);
 
  private:
   static constexpr const char* name = "models::PatternAware";
 
   void check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
-             std::span<const std::uint32_t> group) const {
-    how.check(name);
-    require(hidden > 0 && hidden % 8 == 0, name, "hidden", static_cast<double>(hidden),
-            "a multiple of 8, for four heads over half of it");
-    require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
-    require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns), "at least 1");
-    check_lesson(name, x, y, 1, group);
-    if (x.rows() > 0 && x.columns() < dataflow_columns + 2) {
-      throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
-                                  " features have no room for a part number, statements and " +
-                                  std::to_string(dataflow_columns) +
-                                  " columns of data movements; join both featurizers, statements first");
-    }
-  }
+             std::span<const std::uint32_t> group) const;
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/core/rng.hpp"
+#include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
+#include "tunewright/models/network_persistence.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void PatternAware::predict(const FeatureBatch& x, std::span<float> score) const {
+  check_predict_sizes(name, x, score.size());
+  learned.predict(name, x, 0, nn::Pass{}, threads, score);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass,
+                                                     std::span<float> score) const {
+  check_predict_sizes(name, x, score.size());
+  learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::fit(const FeatureBatch& x, std::span<const float> y,
+                                         std::span<const std::uint32_t> group) {
+  check(training, x, y, group);
+  if (x.rows() == 0)
+    learned = {};
+  else
+    learned.fit({name, training, dropout, seed, threads}, Network(x.columns(), dataflow_columns, hidden, 1), x, y,
+                group);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::train_from_current(const FeatureBatch& x, std::span<const float> y,
+                                                        std::span<const std::uint32_t> group, const nn::Training& how,
+                                                        const nn::Continuation& from) {
+  if (!learned.trained()) return fit(x, y, group);
+  check(how, x, y, group);
+  learned.continue_fit({name, how, dropout, seed, threads}, x, y, group, from);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::save(std::ostream& out, std::uint64_t feature_schema) const {
+  save_network(name, out, feature_schema, learned);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::load(std::istream& in, std::uint64_t feature_schema) {
+  learned = load_network<Network>(name, in, feature_schema);
+}
+
+TUNEWRIGHT_INLINE void PatternAware::check(const nn::Training& how, const FeatureBatch& x, std::span<const float> y,
+                                           std::span<const std::uint32_t> group) const {
+  how.check(name);
+  require(hidden > 0 && hidden % 8 == 0, name, "hidden", static_cast<double>(hidden),
+          "a multiple of 8, for four heads over half of it");
+  require(dropout >= 0 && dropout < 1, name, "dropout", static_cast<double>(dropout), "a value in [0, 1)");
+  require(dataflow_columns > 0, name, "dataflow_columns", static_cast<double>(dataflow_columns), "at least 1");
+  check_lesson(name, x, y, 1, group);
+  if (x.rows() > 0 && x.columns() < dataflow_columns + 2) {
+    throw std::invalid_argument(std::string(name) + "::fit: rows of " + std::to_string(x.columns()) +
+                                " features have no room for a part number, statements and " +
+                                std::to_string(dataflow_columns) +
+                                " columns of data movements; join both featurizers, statements first");
+  }
+}
+
+}  // namespace tunewright::models
+
+#endif

@@ -8,8 +8,7 @@
 #include <span>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/hash.hpp"
-#include "tunewright/models/concept.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::models {
 
@@ -29,26 +28,42 @@ namespace tunewright::models {
 struct Random {
   std::uint64_t seed = 0;
 
-  void predict(const FeatureBatch& x, std::span<float> score) const {
-    check_predict_sizes("models::Random", x, score.size());
-    for (std::size_t p = 0; p < x.programs(); ++p) {
-      const std::span<const float> rows = x.program(p);  // (rows of p, D)
-      if (rows.empty()) {
-        score[p] = -std::numeric_limits<float>::infinity();
-        continue;
-      }
-      std::uint64_t state = mix64(seed + 0x9e3779b97f4a7c15ULL);
-      for (const float value : rows) {
-        // Both zeros are one value to every other model.
-        state = mix64(state + std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value) + 0x9e3779b97f4a7c15ULL);
-      }
-      score[p] = static_cast<float>(state >> 40) * 0x1.0p-24F;
-    }
-  }
+  void predict(const FeatureBatch& x, std::span<float> score) const;
 
-  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    check_fit_sizes("models::Random", x, y.size(), group.size());
-  }
+  void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE void Random::predict(const FeatureBatch& x, std::span<float> score) const {
+  check_predict_sizes("models::Random", x, score.size());
+  for (std::size_t p = 0; p < x.programs(); ++p) {
+    const std::span<const float> rows = x.program(p);  // (rows of p, D)
+    if (rows.empty()) {
+      score[p] = -std::numeric_limits<float>::infinity();
+      continue;
+    }
+    std::uint64_t state = mix64(seed + 0x9e3779b97f4a7c15ULL);
+    for (const float value : rows) {
+      // Both zeros are one value to every other model.
+      state = mix64(state + std::bit_cast<std::uint32_t>(value == 0.0F ? 0.0F : value) + 0x9e3779b97f4a7c15ULL);
+    }
+    score[p] = static_cast<float>(state >> 40) * 0x1.0p-24F;
+  }
+}
+
+TUNEWRIGHT_INLINE void Random::fit(const FeatureBatch& x, std::span<const float> y,
+                                   std::span<const std::uint32_t> group) {
+  check_fit_sizes("models::Random", x, y.size(), group.size());
+}
+
+}  // namespace tunewright::models
+
+#endif

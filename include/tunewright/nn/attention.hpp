@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
@@ -61,22 +62,7 @@ struct SelfAttention {
 
   SelfAttention() = default;
   /// Throws `std::invalid_argument` when `heads` does not divide `width`.
-  SelfAttention(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads)
-      : width(d), heads(number_of_heads) {
-    if (heads == 0 || width % heads != 0) {
-      throw std::invalid_argument("nn::SelfAttention: " + std::to_string(heads) + " heads do not divide a width of " +
-                                  std::to_string(width) + "; give a divisor");
-    }
-    const float bound = std::sqrt(6.0F / static_cast<float>(4 * d));
-    in.in = d;
-    in.out = 3 * d;
-    in.weight = layout.add(name + ".in.weight", d, 3 * d, -bound, bound);
-    in.bias = layout.add(name + ".in.bias", 1, 3 * d, 0, 0);
-    const float last = 1 / std::sqrt(static_cast<float>(d));
-    out.in = out.out = d;
-    out.weight = layout.add(name + ".out.weight", d, d, -last, last);
-    out.bias = layout.add(name + ".out.bias", 1, d, 0, 0);
-  }
+  SelfAttention(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads);
 
   template <class T>
   void forward(const T* w, const Matrix<T>& x, std::span<const std::uint32_t> offsets, Trace<T>& t,
@@ -143,3 +129,29 @@ struct SelfAttention {
 };
 
 }  // namespace tunewright::nn
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+namespace tunewright::nn {
+
+TUNEWRIGHT_INLINE SelfAttention::SelfAttention(ParameterLayout& layout, const std::string& name, std::size_t d,
+                                               std::size_t number_of_heads)
+    : width(d), heads(number_of_heads) {
+  if (heads == 0 || width % heads != 0) {
+    throw std::invalid_argument("nn::SelfAttention: " + std::to_string(heads) + " heads do not divide a width of " +
+                                std::to_string(width) + "; give a divisor");
+  }
+  const float bound = std::sqrt(6.0F / static_cast<float>(4 * d));
+  in.in = d;
+  in.out = 3 * d;
+  in.weight = layout.add(name + ".in.weight", d, 3 * d, -bound, bound);
+  in.bias = layout.add(name + ".in.bias", 1, 3 * d, 0, 0);
+  const float last = 1 / std::sqrt(static_cast<float>(d));
+  out.in = out.out = d;
+  out.weight = layout.add(name + ".out.weight", d, d, -last, last);
+  out.bias = layout.add(name + ".out.bias", 1, d, 0, 0);
+}
+
+}  // namespace tunewright::nn
+
+#endif

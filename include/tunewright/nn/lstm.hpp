@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/linear.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
@@ -28,22 +29,7 @@ struct TimeOrder {
   [[nodiscard]] std::size_t active(std::size_t t) const noexcept { return starts[t + 1] - starts[t]; }
 
   /// From the offsets of ragged rows.
-  void set(std::span<const std::uint32_t> offsets) {
-    std::vector<std::uint32_t> program(offsets.size() - 1);
-    std::iota(program.begin(), program.end(), 0U);
-    const auto length = [&](std::uint32_t p) { return offsets[p + 1] - offsets[p]; };
-    std::sort(program.begin(), program.end(),
-              [&](std::uint32_t a, std::uint32_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
-    starts.assign(1, 0);
-    row.clear();
-    for (std::uint32_t t = 0; row.size() < offsets.back(); ++t) {
-      for (const std::uint32_t p : program) {
-        if (length(p) <= t) break;
-        row.push_back(offsets[p] + t);
-      }
-      starts.push_back(static_cast<std::uint32_t>(row.size()));
-    }
-  }
+  void set(std::span<const std::uint32_t> offsets);
   /// out[place] = rows[row at that place]; padding is zero.
   template <class T>
   void sort(const Matrix<T>& rows, Matrix<T>& out) const {
@@ -113,15 +99,7 @@ struct Lstm {
   };
 
   Lstm() = default;
-  Lstm(ParameterLayout& layout, const std::string& name, std::size_t in, std::size_t cells, bool backwards)
-      : hidden(cells), reverse(backwards) {
-    const float bound = 1 / std::sqrt(static_cast<float>(cells));
-    input.in = in;
-    input.out = 4 * cells;
-    input.weight = layout.add(name + ".input.weight", in, 4 * cells, -bound, bound);
-    input.bias = layout.add(name + ".input.bias", 1, 4 * cells, -bound, bound);
-    recurrent = layout.add(name + ".recurrent.weight", cells, 4 * cells, -bound, bound);
-  }
+  Lstm(ParameterLayout& layout, const std::string& name, std::size_t in, std::size_t cells, bool backwards);
 
   /// Writes the states into `y`, (R, hidden) of a matrix that may be wider.
   template <class T>
@@ -223,3 +201,39 @@ struct BidirectionalLstm {
 };
 
 }  // namespace tunewright::nn
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+namespace tunewright::nn {
+
+TUNEWRIGHT_INLINE void TimeOrder::set(std::span<const std::uint32_t> offsets) {
+  std::vector<std::uint32_t> program(offsets.size() - 1);
+  std::iota(program.begin(), program.end(), 0U);
+  const auto length = [&](std::uint32_t p) { return offsets[p + 1] - offsets[p]; };
+  std::sort(program.begin(), program.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return length(a) != length(b) ? length(a) > length(b) : a < b; });
+  starts.assign(1, 0);
+  row.clear();
+  for (std::uint32_t t = 0; row.size() < offsets.back(); ++t) {
+    for (const std::uint32_t p : program) {
+      if (length(p) <= t) break;
+      row.push_back(offsets[p] + t);
+    }
+    starts.push_back(static_cast<std::uint32_t>(row.size()));
+  }
+}
+
+TUNEWRIGHT_INLINE Lstm::Lstm(ParameterLayout& layout, const std::string& name, std::size_t in, std::size_t cells,
+                             bool backwards)
+    : hidden(cells), reverse(backwards) {
+  const float bound = 1 / std::sqrt(static_cast<float>(cells));
+  input.in = in;
+  input.out = 4 * cells;
+  input.weight = layout.add(name + ".input.weight", in, 4 * cells, -bound, bound);
+  input.bias = layout.add(name + ".input.bias", 1, 4 * cells, -bound, bound);
+  recurrent = layout.add(name + ".recurrent.weight", cells, 4 * cells, -bound, bound);
+}
+
+}  // namespace tunewright::nn
+
+#endif

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::nn {
 
@@ -41,32 +42,14 @@ struct ParameterRange {
 class ParameterLayout {
  public:
   /// Returns where the block starts.
-  std::size_t add(std::string name, std::size_t rows, std::size_t columns, float low, float high) {
-    const std::size_t first = size_;
-    size_ += rows * columns;
-    blocks_.push_back({std::move(name), first, rows, columns, low, high});
-    return first;
-  }
+  std::size_t add(std::string name, std::size_t rows, std::size_t columns, float low, float high);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::span<const ParameterBlock> blocks() const noexcept { return blocks_; }
 
   /// What remains when the blocks whose names begin with one of `frozen` are taken out, neighbours joined.
   /// Throws `std::invalid_argument` for a prefix that no block has.
-  [[nodiscard]] std::vector<ParameterRange> without(std::span<const std::string> frozen) const {
-    for (const std::string& prefix : frozen) check_prefix(prefix);
-    std::vector<ParameterRange> kept;
-    for (const ParameterBlock& block : blocks_) {
-      bool taken_out = false;
-      for (const std::string& prefix : frozen) taken_out = taken_out || block.name.starts_with(prefix);
-      if (taken_out) continue;
-      if (!kept.empty() && kept.back().last == block.first)
-        kept.back().last += block.size();
-      else
-        kept.push_back({block.first, block.first + block.size()});
-    }
-    return kept;
-  }
+  [[nodiscard]] std::vector<ParameterRange> without(std::span<const std::string> frozen) const;
 
   /// Draws all parameters. Each block has a stream of its own: its values do not depend on the other blocks.
   template <class T>
@@ -81,17 +64,50 @@ class ParameterLayout {
   }
 
  private:
-  void check_prefix(std::string_view prefix) const {
-    std::string names;
-    for (const ParameterBlock& block : blocks_) {
-      if (block.name.starts_with(prefix)) return;
-      names += (names.empty() ? "" : ", ") + block.name;
-    }
-    throw std::invalid_argument("nn: no layer is called '" + std::string(prefix) + "...'; the network has " + names);
-  }
+  void check_prefix(std::string_view prefix) const;
 
   std::vector<ParameterBlock> blocks_;
   std::size_t size_ = 0;
 };
 
 }  // namespace tunewright::nn
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::nn {
+
+TUNEWRIGHT_INLINE std::size_t ParameterLayout::add(std::string name, std::size_t rows, std::size_t columns, float low,
+                                                   float high) {
+  const std::size_t first = size_;
+  size_ += rows * columns;
+  blocks_.push_back({std::move(name), first, rows, columns, low, high});
+  return first;
+}
+
+TUNEWRIGHT_INLINE std::vector<ParameterRange> ParameterLayout::without(std::span<const std::string> frozen) const {
+  for (const std::string& prefix : frozen) check_prefix(prefix);
+  std::vector<ParameterRange> kept;
+  for (const ParameterBlock& block : blocks_) {
+    bool taken_out = false;
+    for (const std::string& prefix : frozen) taken_out = taken_out || block.name.starts_with(prefix);
+    if (taken_out) continue;
+    if (!kept.empty() && kept.back().last == block.first)
+      kept.back().last += block.size();
+    else
+      kept.push_back({block.first, block.first + block.size()});
+  }
+  return kept;
+}
+
+TUNEWRIGHT_INLINE void ParameterLayout::check_prefix(std::string_view prefix) const {
+  std::string names;
+  for (const ParameterBlock& block : blocks_) {
+    if (block.name.starts_with(prefix)) return;
+    names += (names.empty() ? "" : ", ") + block.name;
+  }
+  throw std::invalid_argument("nn: no layer is called '" + std::string(prefix) + "...'; the network has " + names);
+}
+
+}  // namespace tunewright::nn
+
+#endif

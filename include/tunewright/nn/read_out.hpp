@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/nn/attention.hpp"
 #include "tunewright/nn/linear.hpp"
-#include "tunewright/nn/lstm.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
 
@@ -50,19 +50,7 @@ struct ReadOut {
   ReadOut() = default;
   /// Throws `std::invalid_argument` when `number_of_heads` does not divide `d`.
   ReadOut(ParameterLayout& layout, const std::string& name, std::size_t d, std::size_t number_of_heads,
-          std::size_t times)
-      : width(d), heads(number_of_heads), steps(times) {
-    if (heads == 0 || width % heads != 0) {
-      throw std::invalid_argument("nn::ReadOut: " + std::to_string(heads) + " heads do not divide a width of " +
-                                  std::to_string(width) + "; give a divisor");
-    }
-    const float bound = 1 / std::sqrt(static_cast<float>(d));
-    input.in = d;
-    input.out = 4 * d;
-    input.weight = layout.add(name + ".input.weight", d, 4 * d, -bound, bound);
-    input.bias = layout.add(name + ".input.bias", 1, 4 * d, -bound, bound);
-    recurrent = layout.add(name + ".recurrent.weight", d, 4 * d, -bound, bound);
-  }
+          std::size_t times);
 
   template <class T>
   void forward(const T* w, const Matrix<T>& rows, std::span<const std::uint32_t> offsets, Trace<T>& t,
@@ -178,3 +166,28 @@ struct ReadOut {
 };
 
 }  // namespace tunewright::nn
+
+#if TUNEWRIGHT_DEFINES(networks)
+
+#include "tunewright/nn/lstm.hpp"
+
+namespace tunewright::nn {
+
+TUNEWRIGHT_INLINE ReadOut::ReadOut(ParameterLayout& layout, const std::string& name, std::size_t d,
+                                   std::size_t number_of_heads, std::size_t times)
+    : width(d), heads(number_of_heads), steps(times) {
+  if (heads == 0 || width % heads != 0) {
+    throw std::invalid_argument("nn::ReadOut: " + std::to_string(heads) + " heads do not divide a width of " +
+                                std::to_string(width) + "; give a divisor");
+  }
+  const float bound = 1 / std::sqrt(static_cast<float>(d));
+  input.in = d;
+  input.out = 4 * d;
+  input.weight = layout.add(name + ".input.weight", d, 4 * d, -bound, bound);
+  input.bias = layout.add(name + ".input.bias", 1, 4 * d, -bound, bound);
+  recurrent = layout.add(name + ".recurrent.weight", d, 4 * d, -bound, bound);
+}
+
+}  // namespace tunewright::nn
+
+#endif

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::nn {
 
@@ -54,35 +54,12 @@ struct Training {
   unsigned patience_epochs = 0;  ///< stop after so many without a better smoothed loss; 0: never
 
   /// Throws `std::invalid_argument` for values out of range. `who` is named in the message.
-  void check(const char* who) const {
-    require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile), "a value in (0, 1)");
-    require(epochs > 0, who, "epochs", epochs, "at least 1");
-    require(batch_programs > 0, who, "batch_programs", static_cast<double>(batch_programs), "at least 1");
-    require(learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate), "a value above 0");
-    require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum), "a value in [0, 1)");
-    require(weight_decay >= 0, who, "weight_decay", static_cast<double>(weight_decay), "at least 0");
-    require(clip_norm >= 0, who, "clip_norm", static_cast<double>(clip_norm), "at least 0");
-    require(step_epochs > 0, who, "step_epochs", step_epochs, "at least 1");
-    require(step_factor > 0 && step_factor <= 1, who, "step_factor", static_cast<double>(step_factor),
-            "a value in (0, 1]");
-  }
+  void check(const char* who) const;
 
   /// Epochs that `batches` mini-batches an epoch make of `epochs` and `least_steps`.
-  [[nodiscard]] unsigned epochs_of(std::size_t batches) const {
-    const std::size_t needed = (least_steps + batches - 1) / batches;
-    return std::max(epochs, static_cast<unsigned>(needed));
-  }
+  [[nodiscard]] unsigned epochs_of(std::size_t batches) const;
 
-  [[nodiscard]] float learning_rate_in(unsigned epoch, unsigned all_epochs) const {
-    switch (schedule) {
-      case Schedule::Constant: return learning_rate;
-      case Schedule::Step: return learning_rate * std::pow(step_factor, static_cast<float>(epoch / step_epochs));
-      case Schedule::Cosine:
-        return learning_rate * 0.5F *
-               (1 + std::cos(3.14159265F * static_cast<float>(epoch) / static_cast<float>(all_epochs)));
-    }
-    return learning_rate;
-  }
+  [[nodiscard]] float learning_rate_in(unsigned epoch, unsigned all_epochs) const;
 };
 
 /// What is kept of a network that goes on learning.
@@ -97,20 +74,9 @@ class EarlyStopping {
  public:
   explicit EarlyStopping(unsigned patience) : patience_(patience) {}
 
-  void batch(double loss) {
-    smoothed_ = first_ ? loss : 0.95 * smoothed_ + 0.05 * loss;
-    first_ = false;
-  }
+  void batch(double loss);
   /// At the end of an epoch: whether to stop.
-  bool epoch() {
-    if (smoothed_ < best_ || !any_) {
-      best_ = smoothed_;
-      any_ = true;
-      waited_ = 0;
-      return false;
-    }
-    return ++waited_ >= patience_ && patience_ > 0;
-  }
+  bool epoch();
 
  private:
   unsigned patience_;
@@ -120,3 +86,57 @@ class EarlyStopping {
 };
 
 }  // namespace tunewright::nn
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::nn {
+
+TUNEWRIGHT_INLINE void Training::check(const char* who) const {
+  require(quantile > 0 && quantile < 1, who, "quantile", static_cast<double>(quantile), "a value in (0, 1)");
+  require(epochs > 0, who, "epochs", epochs, "at least 1");
+  require(batch_programs > 0, who, "batch_programs", static_cast<double>(batch_programs), "at least 1");
+  require(learning_rate > 0, who, "learning_rate", static_cast<double>(learning_rate), "a value above 0");
+  require(momentum >= 0 && momentum < 1, who, "momentum", static_cast<double>(momentum), "a value in [0, 1)");
+  require(weight_decay >= 0, who, "weight_decay", static_cast<double>(weight_decay), "at least 0");
+  require(clip_norm >= 0, who, "clip_norm", static_cast<double>(clip_norm), "at least 0");
+  require(step_epochs > 0, who, "step_epochs", step_epochs, "at least 1");
+  require(step_factor > 0 && step_factor <= 1, who, "step_factor", static_cast<double>(step_factor),
+          "a value in (0, 1]");
+}
+
+TUNEWRIGHT_INLINE unsigned Training::epochs_of(std::size_t batches) const {
+  const std::size_t needed = (least_steps + batches - 1) / batches;
+  return std::max(epochs, static_cast<unsigned>(needed));
+}
+
+TUNEWRIGHT_INLINE float Training::learning_rate_in(unsigned epoch, unsigned all_epochs) const {
+  switch (schedule) {
+    case Schedule::Constant: return learning_rate;
+    case Schedule::Step: return learning_rate * std::pow(step_factor, static_cast<float>(epoch / step_epochs));
+    case Schedule::Cosine:
+      return learning_rate * 0.5F *
+             (1 + std::cos(3.14159265F * static_cast<float>(epoch) / static_cast<float>(all_epochs)));
+  }
+  return learning_rate;
+}
+
+TUNEWRIGHT_INLINE void EarlyStopping::batch(double loss) {
+  smoothed_ = first_ ? loss : 0.95 * smoothed_ + 0.05 * loss;
+  first_ = false;
+}
+
+TUNEWRIGHT_INLINE bool EarlyStopping::epoch() {
+  if (smoothed_ < best_ || !any_) {
+    best_ = smoothed_;
+    any_ = true;
+    waited_ = 0;
+    return false;
+  }
+  return ++waited_ >= patience_ && patience_ > 0;
+}
+
+}  // namespace tunewright::nn
+
+#endif

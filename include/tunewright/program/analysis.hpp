@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
 /// Facts about operators and graphs that search spaces and cost models ask for.
@@ -23,19 +24,7 @@ struct Reads {
 };
 
 /// Reads of the body by tensor, in order of first read.
-[[nodiscard]] inline std::vector<Reads> reads_of(const Operator& op) {
-  std::vector<Reads> all;
-  if (!op.body) return all;
-  visit(op.body, [&](const ExprNode& node) {
-    if (node.op != Op::Load) return;
-    auto place = std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
-    if (place == all.end()) place = all.insert(all.end(), Reads{node.tensor, {}});
-    if (std::find(place->accesses.begin(), place->accesses.end(), node.indices) == place->accesses.end()) {
-      place->accesses.push_back(node.indices);
-    }
-  });
-  return all;
-}
+[[nodiscard]] std::vector<Reads> reads_of(const Operator& op);
 
 /// How one read uses the spatial axes of its reader.
 struct AccessPattern {
@@ -50,13 +39,97 @@ struct AccessPattern {
 namespace detail {
 
 /// The spatial axis an index is, up to a constant.
-[[nodiscard]] inline std::optional<Var> shifted_axis(const Operator& reader, const IndexExpr& index) {
+[[nodiscard]] std::optional<Var> shifted_axis(const Operator& reader, const IndexExpr& index);
+
+/// Operations of one evaluation of an expression of an operator of type `type`.
+[[nodiscard]] double flops_of(const Expr& e, ScalarType type);
+
+}  // namespace detail
+
+[[nodiscard]] AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices);
+
+/// True when the operator can be inlined into its readers: it reduces nothing, has no branch that would keep a
+/// reader from being vectorised, and reads everything in axis order.
+[[nodiscard]] bool inlineable(const Operator& op);
+
+/// True when it can be inlined without a second thought: repeating it repeats no costly arithmetic either.
+///
+/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
+[[nodiscard]] bool strictly_inlineable(const Operator& op);
+
+/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one
+/// in a reduction, are read the same for all values of some spatial axis.
+[[nodiscard]] bool needs_multi_level_tiling(const Operator& op);
+[[nodiscard]] inline bool needs_multi_level_tiling(const ComputeGraph& graph, TensorId id) {
+  return needs_multi_level_tiling(graph.op(id));
+}
+
+[[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
+/// True for a computed tensor that nothing reads.
+[[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
+  return graph.op(id).role == Role::Computed && !graph.is_read(id);
+}
+
+/// True when `consumer` has the shape of `producer`, which computes tensor `id`, and reads it point by point.
+[[nodiscard]] bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id);
+
+/// True when the only readers from `first` on form a chain of elementwise reads that ends in `last`.
+[[nodiscard]] bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last);
+
+/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by
+/// the axis of the same number, up to a constant: the loops that both could share. Zero when it is not read.
+[[nodiscard]] std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id);
+/// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
+[[nodiscard]] std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last);
+
+/// Products of the extents of the spatial axes, and of the reduction axes.
+[[nodiscard]] double spatial_points(const Operator& op);
+[[nodiscard]] double reduction_points(const Operator& op);
+
+/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one
+/// for every sum, difference, product, quotient, minimum or maximum of the operator's kind of numbers, one
+/// for the combiner of a reduction, and the dearer branch of a select; functions such as exp cost nothing. A
+/// matrix product has 2*m*n*k.
+[[nodiscard]] double flops(const Operator& op);
+[[nodiscard]] double flops(const ComputeGraph& graph);
+
+/// Bytes of a tensor.
+[[nodiscard]] inline double bytes(const Operator& op) {
+  return spatial_points(op) * static_cast<double>(size_in_bytes(op.type));
+}
+/// Bytes of all inputs, constants and outputs: the least that must move between memory and processor.
+[[nodiscard]] double bytes(const ComputeGraph& graph);
+
+}  // namespace tunewright::program
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE std::vector<Reads> reads_of(const Operator& op) {
+  std::vector<Reads> all;
+  if (!op.body) return all;
+  visit(op.body, [&](const ExprNode& node) {
+    if (node.op != Op::Load) return;
+    auto place = std::find_if(all.begin(), all.end(), [&](const Reads& r) { return r.tensor == node.tensor; });
+    if (place == all.end()) place = all.insert(all.end(), Reads{node.tensor, {}});
+    if (std::find(place->accesses.begin(), place->accesses.end(), node.indices) == place->accesses.end()) {
+      place->accesses.push_back(node.indices);
+    }
+  });
+  return all;
+}
+
+}  // namespace tunewright::program
+
+namespace tunewright::program::detail {
+
+TUNEWRIGHT_INLINE std::optional<Var> shifted_axis(const Operator& reader, const IndexExpr& index) {
   const std::optional<Var> var = (index - index.constant()).as_variable();
   return var && *var < reader.rank() ? var : std::nullopt;
 }
 
-/// Operations of one evaluation of an expression of an operator of type `type`.
-[[nodiscard]] inline double flops_of(const Expr& e, ScalarType type) {
+TUNEWRIGHT_INLINE double flops_of(const Expr& e, ScalarType type) {
   if (e->op == Op::Select) {
     return flops_of(e->args[0], type) + std::max(flops_of(e->args[1], type), flops_of(e->args[2], type));
   }
@@ -73,9 +146,11 @@ namespace detail {
   }
 }
 
-}  // namespace detail
+}  // namespace tunewright::program::detail
 
-[[nodiscard]] inline AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices) {
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE AccessPattern access_pattern(const Operator& reader, const std::vector<IndexExpr>& indices) {
   AccessPattern pattern;
   std::vector<unsigned> uses(reader.rank(), 0);
   std::optional<Var> previous;
@@ -93,9 +168,7 @@ namespace detail {
   return pattern;
 }
 
-/// True when the operator can be inlined into its readers: it reduces nothing, has no branch that would keep a
-/// reader from being vectorised, and reads everything in axis order.
-[[nodiscard]] inline bool inlineable(const Operator& op) {
+TUNEWRIGHT_INLINE bool inlineable(const Operator& op) {
   if (!op.body || op.has_reduction()) return false;
   bool inlineable = true;
   visit(op.body, [&](const ExprNode& node) {
@@ -107,10 +180,7 @@ namespace detail {
   return inlineable;
 }
 
-/// True when it can be inlined without a second thought: repeating it repeats no costly arithmetic either.
-///
-/// Deviates: Ansor counts `exp` alone as costly; here all functions that are a call or a long polynomial are.
-[[nodiscard]] inline bool strictly_inlineable(const Operator& op) {
+TUNEWRIGHT_INLINE bool strictly_inlineable(const Operator& op) {
   if (!inlineable(op)) return false;
   bool cheap = true;
   visit(op.body, [&](const ExprNode& node) {
@@ -119,9 +189,7 @@ namespace detail {
   return cheap;
 }
 
-/// True when data is reused often enough to be worth tiling on several levels: at least two tensors, or one
-/// in a reduction, are read the same for all values of some spatial axis.
-[[nodiscard]] inline bool needs_multi_level_tiling(const Operator& op) {
+TUNEWRIGHT_INLINE bool needs_multi_level_tiling(const Operator& op) {
   std::size_t reused = 0;
   for (const Reads& reads : reads_of(op)) {
     std::vector<bool> used(op.axes.size(), false);
@@ -137,18 +205,8 @@ namespace detail {
   }
   return reused >= 2 || (reused >= 1 && op.has_reduction());
 }
-[[nodiscard]] inline bool needs_multi_level_tiling(const ComputeGraph& graph, TensorId id) {
-  return needs_multi_level_tiling(graph.op(id));
-}
 
-[[nodiscard]] inline bool has_reduction(const Operator& op) { return op.has_reduction(); }
-/// True for a computed tensor that nothing reads.
-[[nodiscard]] inline bool is_output(const ComputeGraph& graph, TensorId id) {
-  return graph.op(id).role == Role::Computed && !graph.is_read(id);
-}
-
-/// True when `consumer` has the shape of `producer`, which computes tensor `id`, and reads it point by point.
-[[nodiscard]] inline bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id) {
+TUNEWRIGHT_INLINE bool reads_elementwise(const Operator& consumer, const Operator& producer, TensorId id) {
   if (consumer.shape() != producer.shape()) return false;
   for (const Reads& reads : reads_of(consumer)) {
     if (reads.tensor != id) continue;
@@ -158,8 +216,7 @@ namespace detail {
   return false;
 }
 
-/// True when the only readers from `first` on form a chain of elementwise reads that ends in `last`.
-[[nodiscard]] inline bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last) {
+TUNEWRIGHT_INLINE bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last) {
   while (first != last) {
     const std::vector<TensorId> readers = graph.consumers(first);
     if (readers.size() != 1 || !reads_elementwise(graph.op(readers[0]), graph.op(first), first)) return false;
@@ -168,10 +225,7 @@ namespace detail {
   return true;
 }
 
-/// Number of leading dimensions of tensor `id` that `consumer` iterates over with equal extents and reads by
-/// the axis of the same number, up to a constant: the loops that both could share. Zero when it is not read.
-[[nodiscard]] inline std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer,
-                                                       TensorId id) {
+TUNEWRIGHT_INLINE std::size_t num_common_outer_axes(const Operator& consumer, const Operator& producer, TensorId id) {
   std::optional<std::size_t> common;
   for (const Reads& reads : reads_of(consumer)) {
     if (reads.tensor != id) continue;
@@ -186,8 +240,8 @@ namespace detail {
   }
   return common.value_or(0);
 }
-/// The same along all paths from `first` to `last`: the minimum over their hops. Zero when no path exists.
-[[nodiscard]] inline std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
+
+TUNEWRIGHT_INLINE std::size_t num_common_outer_axes(const ComputeGraph& graph, TensorId first, TensorId last) {
   if (first == last) return graph.op(first).rank();
   std::optional<std::size_t> common;
   // Readers have larger numbers, so a tensor beyond `last` cannot lead to it.
@@ -201,39 +255,31 @@ namespace detail {
   return common.value_or(0);
 }
 
-/// Products of the extents of the spatial axes, and of the reduction axes.
-[[nodiscard]] inline double spatial_points(const Operator& op) {
+TUNEWRIGHT_INLINE double spatial_points(const Operator& op) {
   double points = 1;
   for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Spatial ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
-[[nodiscard]] inline double reduction_points(const Operator& op) {
+
+TUNEWRIGHT_INLINE double reduction_points(const Operator& op) {
   double points = 1;
   for (const Axis& axis : op.axes) points *= axis.kind == AxisKind::Reduction ? static_cast<double>(axis.extent) : 1.0;
   return points;
 }
 
-/// Floating-point operations of one run, counted as Ansor does: each point of the iteration space costs one
-/// for every sum, difference, product, quotient, minimum or maximum of the operator's kind of numbers, one
-/// for the combiner of a reduction, and the dearer branch of a select; functions such as exp cost nothing. A
-/// matrix product has 2*m*n*k.
-[[nodiscard]] inline double flops(const Operator& op) {
+TUNEWRIGHT_INLINE double flops(const Operator& op) {
   if (!op.body) return 0;
   return spatial_points(op) * reduction_points(op) *
          (detail::flops_of(op.body, op.type) + (op.has_reduction() ? 1 : 0));
 }
-[[nodiscard]] inline double flops(const ComputeGraph& graph) {
+
+TUNEWRIGHT_INLINE double flops(const ComputeGraph& graph) {
   double sum = 0;
   for (TensorId id = 0; id < graph.size(); ++id) sum += flops(graph.op(id));
   return sum;
 }
 
-/// Bytes of a tensor.
-[[nodiscard]] inline double bytes(const Operator& op) {
-  return spatial_points(op) * static_cast<double>(size_in_bytes(op.type));
-}
-/// Bytes of all inputs, constants and outputs: the least that must move between memory and processor.
-[[nodiscard]] inline double bytes(const ComputeGraph& graph) {
+TUNEWRIGHT_INLINE double bytes(const ComputeGraph& graph) {
   double sum = 0;
   for (TensorId id = 0; id < graph.size(); ++id) {
     if (graph.op(id).role != Role::Computed || is_output(graph, id)) sum += bytes(graph.op(id));
@@ -242,3 +288,5 @@ namespace detail {
 }
 
 }  // namespace tunewright::program
+
+#endif

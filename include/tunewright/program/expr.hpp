@@ -10,6 +10,7 @@
 
 #include "tunewright/core/function_ref.hpp"
 #include "tunewright/core/hash.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
@@ -79,35 +80,14 @@ inline Expr index_value(IndexExpr index) {
 inline Expr load(TensorId tensor, ScalarType type, std::vector<IndexExpr> indices) {
   return make_expr({.op = Op::Load, .type = type, .tensor = tensor, .indices = std::move(indices)});
 }
-inline Expr cast(Expr a, ScalarType type) {
-  if (a->type == type) return a;
-  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
-  return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
-}
+Expr cast(Expr a, ScalarType type);
 
 namespace detail {
-inline Expr unary(Op op, Expr a) {
-  const ScalarType type = a->type;
-  return make_expr({.op = op, .type = type, .args = {std::move(a)}});
-}
+Expr unary(Op op, Expr a);
 /// A constant takes the type of the other operand; otherwise both are widened to their common type.
-inline void unify(Expr& a, Expr& b) {
-  if (a->type == b->type) return;
-  const ScalarType type = a->op == Op::Constant   ? b->type
-                          : b->op == Op::Constant ? a->type
-                                                  : common_type(a->type, b->type);
-  a = cast(std::move(a), type);
-  b = cast(std::move(b), type);
-}
-inline Expr binary(Op op, Expr a, Expr b) {
-  unify(a, b);
-  const ScalarType type = a->type;
-  return make_expr({.op = op, .type = type, .args = {std::move(a), std::move(b)}});
-}
-inline Expr predicate(Op op, Expr a, Expr b) {
-  unify(a, b);
-  return make_expr({.op = op, .type = ScalarType::Bool, .args = {std::move(a), std::move(b)}});
-}
+void unify(Expr& a, Expr& b);
+Expr binary(Op op, Expr a, Expr b);
+Expr predicate(Op op, Expr a, Expr b);
 }  // namespace detail
 
 inline Expr operator+(Expr a, Expr b) { return detail::binary(Op::Add, std::move(a), std::move(b)); }
@@ -132,11 +112,7 @@ inline Expr operator&&(Expr a, Expr b) { return detail::predicate(Op::And, std::
 inline Expr operator||(Expr a, Expr b) { return detail::predicate(Op::Or, std::move(a), std::move(b)); }
 /// Not `operator!`, which on an `Expr` asks whether it is empty.
 inline Expr logical_not(Expr a) { return detail::unary(Op::Not, std::move(a)); }
-inline Expr select(Expr condition, Expr a, Expr b) {
-  detail::unify(a, b);
-  const ScalarType type = a->type;
-  return make_expr({.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});
-}
+Expr select(Expr condition, Expr a, Expr b);
 /// 0 <= index < extent, as a Bool.
 inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
   return index_value(IndexExpr(0)) <= index_value(index) && index_value(index) < index_value(IndexExpr(extent));
@@ -144,7 +120,78 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
 
 /// Rebuilds `e` bottom-up: `f(node)` returns a replacement for a node whose arguments are already rebuilt, or
 /// an empty `Expr` to keep it. Untouched parts stay shared.
-[[nodiscard]] inline Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) {
+[[nodiscard]] Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f);
+
+/// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
+/// variables.
+template <class ExpressionOf>
+[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of, IndexExpr::RangeOf range_of) {
+  return rewrite(e, [&](const Expr& node) -> Expr {
+    if (node->op != Op::Index && node->op != Op::Load) return {};
+    ExprNode copy = *node;
+    copy.index = copy.index.substitute(expression_of, range_of);
+    for (IndexExpr& index : copy.indices) index = index.substitute(expression_of, range_of);
+    return make_expr(std::move(copy));
+  });
+}
+
+/// Calls `f(node)` for every node, arguments first.
+void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f);
+
+void add_to_hash(StableHash& h, const Expr& e);
+
+}  // namespace tunewright::program
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE Expr cast(Expr a, ScalarType type) {
+  if (a->type == type) return a;
+  if (a->op == Op::Constant) return constant(is_float(type) ? a->value : converted(a->value, a->type, type), type);
+  return make_expr({.op = Op::Cast, .type = type, .args = {std::move(a)}});
+}
+
+}  // namespace tunewright::program
+
+namespace tunewright::program::detail {
+
+TUNEWRIGHT_INLINE Expr unary(Op op, Expr a) {
+  const ScalarType type = a->type;
+  return make_expr({.op = op, .type = type, .args = {std::move(a)}});
+}
+
+TUNEWRIGHT_INLINE void unify(Expr& a, Expr& b) {
+  if (a->type == b->type) return;
+  const ScalarType type = a->op == Op::Constant   ? b->type
+                          : b->op == Op::Constant ? a->type
+                                                  : common_type(a->type, b->type);
+  a = cast(std::move(a), type);
+  b = cast(std::move(b), type);
+}
+
+TUNEWRIGHT_INLINE Expr binary(Op op, Expr a, Expr b) {
+  unify(a, b);
+  const ScalarType type = a->type;
+  return make_expr({.op = op, .type = type, .args = {std::move(a), std::move(b)}});
+}
+
+TUNEWRIGHT_INLINE Expr predicate(Op op, Expr a, Expr b) {
+  unify(a, b);
+  return make_expr({.op = op, .type = ScalarType::Bool, .args = {std::move(a), std::move(b)}});
+}
+
+}  // namespace tunewright::program::detail
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE Expr select(Expr condition, Expr a, Expr b) {
+  detail::unify(a, b);
+  const ScalarType type = a->type;
+  return make_expr({.op = Op::Select, .type = type, .args = {std::move(condition), std::move(a), std::move(b)}});
+}
+
+TUNEWRIGHT_INLINE Expr rewrite(const Expr& e, FunctionRef<Expr(const Expr&)> f) {
   std::vector<Expr> args;
   bool changed = false;
   args.reserve(e->args.size());
@@ -162,26 +209,12 @@ inline Expr in_bounds(const IndexExpr& index, std::int64_t extent) {
   return current;
 }
 
-/// Replaces the variables of every index in `e` by `expression_of(var)`; `range_of` are the ranges of the new
-/// variables.
-template <class ExpressionOf>
-[[nodiscard]] Expr substitute_indices(const Expr& e, const ExpressionOf& expression_of, IndexExpr::RangeOf range_of) {
-  return rewrite(e, [&](const Expr& node) -> Expr {
-    if (node->op != Op::Index && node->op != Op::Load) return {};
-    ExprNode copy = *node;
-    copy.index = copy.index.substitute(expression_of, range_of);
-    for (IndexExpr& index : copy.indices) index = index.substitute(expression_of, range_of);
-    return make_expr(std::move(copy));
-  });
-}
-
-/// Calls `f(node)` for every node, arguments first.
-inline void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
+TUNEWRIGHT_INLINE void visit(const Expr& e, FunctionRef<void(const ExprNode&)> f) {
   for (const Expr& arg : e->args) visit(arg, f);
   f(*e);
 }
 
-inline void add_to_hash(StableHash& h, const Expr& e) {
+TUNEWRIGHT_INLINE void add_to_hash(StableHash& h, const Expr& e) {
   h.add(static_cast<int>(e->op)).add(static_cast<int>(e->type)).add(e->value).add(e->tensor).add(e->index.hash());
   for (const IndexExpr& index : e->indices) h.add(index.hash());
   h.add(static_cast<std::uint64_t>(e->args.size()));
@@ -189,3 +222,5 @@ inline void add_to_hash(StableHash& h, const Expr& e) {
 }
 
 }  // namespace tunewright::program
+
+#endif

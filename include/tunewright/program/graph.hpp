@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/hash.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/expr.hpp"
 
 namespace tunewright::program {
@@ -63,23 +63,11 @@ struct Operator {
   Combiner combiner = Combiner::None;
   Expr body{};
 
-  [[nodiscard]] std::size_t rank() const noexcept {
-    std::size_t spatial = 0;
-    while (spatial < axes.size() && axes[spatial].kind == AxisKind::Spatial) ++spatial;
-    return spatial;
-  }
+  [[nodiscard]] std::size_t rank() const noexcept;
   [[nodiscard]] bool has_reduction() const noexcept { return rank() < axes.size(); }
   /// Number of elements of the tensor.
-  [[nodiscard]] std::int64_t elements() const noexcept {
-    std::int64_t product = 1;
-    for (std::size_t a = 0; a < rank(); ++a) product *= axes[a].extent;
-    return product;
-  }
-  [[nodiscard]] std::vector<std::int64_t> shape() const {
-    std::vector<std::int64_t> extents(rank());
-    for (std::size_t a = 0; a < extents.size(); ++a) extents[a] = axes[a].extent;
-    return extents;
-  }
+  [[nodiscard]] std::int64_t elements() const noexcept;
+  [[nodiscard]] std::vector<std::int64_t> shape() const;
 };
 
 /// Handle of a tensor while a graph is built: call it with indices to read an element.
@@ -88,13 +76,7 @@ struct Tensor {
   ScalarType type = ScalarType::Float32;
   std::vector<std::int64_t> shape;
 
-  [[nodiscard]] Expr at(std::vector<IndexExpr> indices) const {
-    if (indices.size() != shape.size()) {
-      throw std::invalid_argument("a tensor of rank " + std::to_string(shape.size()) + " was read with " +
-                                  std::to_string(indices.size()) + " indices; give one index a dimension");
-    }
-    return load(id, type, std::move(indices));
-  }
+  [[nodiscard]] Expr at(std::vector<IndexExpr> indices) const;
   template <class... Indices>
   [[nodiscard]] Expr operator()(Indices&&... indices) const {
     return at(std::vector<IndexExpr>{IndexExpr(std::forward<Indices>(indices))...});
@@ -152,15 +134,7 @@ class ComputeGraph {
   /// Adds a finished operator. Throws `std::invalid_argument` unless extents are positive and make at most 2^53
   /// iterations, spatial axes come first, a combiner is given exactly with reduction axes, and the body reads
   /// tensors of this graph by its own axes.
-  Tensor add(Operator op) {
-    std::vector<TensorId> reads = check(op);
-    const auto id = static_cast<TensorId>(operators_.size());
-    operators_.push_back(std::move(op));
-    for (const TensorId read : reads) consumers_[read].push_back(id);
-    producers_.push_back(std::move(reads));
-    consumers_.emplace_back();
-    return tensor(id);
-  }
+  Tensor add(Operator op);
 
   [[nodiscard]] std::size_t size() const noexcept { return operators_.size(); }
   [[nodiscard]] const Operator& op(TensorId id) const { return operators_[id]; }
@@ -172,82 +146,13 @@ class ComputeGraph {
   /// Operators that read `id`, in order.
   [[nodiscard]] const std::vector<TensorId>& consumers(TensorId id) const { return consumers_[id]; }
   /// Computed tensors that nothing reads, in order.
-  [[nodiscard]] std::vector<TensorId> outputs() const {
-    std::vector<TensorId> found;
-    for (TensorId id = 0; id < size(); ++id) {
-      if (op(id).role == Role::Computed && !is_read(id)) found.push_back(id);
-    }
-    return found;
-  }
+  [[nodiscard]] std::vector<TensorId> outputs() const;
 
  private:
   /// Returns the tensors read by `op`, in order of first read.
-  [[nodiscard]] std::vector<TensorId> check(const Operator& op) const {
-    const auto refuse = [&op](const std::string& why) {
-      throw std::invalid_argument("operator '" + op.name + "': " + why);
-    };
-    constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
-    std::int64_t iterations = 1;
-    for (std::size_t a = 0; a < op.axes.size(); ++a) {
-      const Axis& axis = op.axes[a];
-      if (axis.extent < 1) {
-        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
-      }
-      if (axis.extent > most_iterations / iterations) {
-        refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
-               ", which makes more than 2^53 iterations of all axes; give smaller extents");
-      }
-      iterations *= axis.extent;
-      if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
-        refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
-      }
-    }
-    if ((op.combiner != Combiner::None) != op.has_reduction()) {
-      refuse("reduction axes and a combiner go together; give both or none");
-    }
-    if ((op.role == Role::Computed) != static_cast<bool>(op.body)) {
-      refuse(op.body ? "inputs and constants have no body; make it a computed operator"
-                     : "a computed operator needs a body");
-    }
-    std::vector<TensorId> reads;
-    if (op.body.get() == nullptr) return reads;
-    const auto check_variables = [&](const IndexExpr& index) {
-      for_each_variable(index, [&](Var var) {
-        if (var >= op.axes.size()) {
-          refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
-                 " axes; variables are axis numbers");
-        }
-      });
-    };
-    visit(op.body, [&](const ExprNode& node) {
-      if (node.op == Op::Index) check_variables(node.index);
-      if (node.op != Op::Load) return;
-      const std::string read = "it reads tensor " + std::to_string(node.tensor);
-      if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
-      const Operator& producer = this->op(node.tensor);
-      if (node.indices.size() != producer.rank()) {
-        refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
-               " indices; give one index a dimension");
-      }
-      if (node.type != producer.type) {
-        refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +
-               std::string(program::name(node.type)) + "; read it as it is and cast");
-      }
-      for (const IndexExpr& index : node.indices) check_variables(index);
-      if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
-    });
-    return reads;
-  }
+  [[nodiscard]] std::vector<TensorId> check(const Operator& op) const;
 
-  Tensor add_source(std::string name, const std::vector<std::int64_t>& shape, ScalarType type, Role role) {
-    Operator op;
-    op.name = std::move(name);
-    op.type = type;
-    op.role = role;
-    for (std::size_t d = 0; d < shape.size(); ++d)
-      op.axes.push_back({"d" + std::to_string(d), shape[d], AxisKind::Spatial});
-    return add(std::move(op));
-  }
+  Tensor add_source(std::string name, const std::vector<std::int64_t>& shape, ScalarType type, Role role);
 
   std::vector<Operator> operators_;  // by TensorId, as are the others
   std::vector<std::vector<TensorId>> producers_;
@@ -256,7 +161,129 @@ class ComputeGraph {
 
 /// Content hash: equal graphs built anywhere, on any platform, have equal hashes. Names of tensors and axes
 /// are not part of it.
-[[nodiscard]] inline std::uint64_t stable_hash(const ComputeGraph& graph) {
+[[nodiscard]] std::uint64_t stable_hash(const ComputeGraph& graph);
+
+}  // namespace tunewright::program
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE std::size_t Operator::rank() const noexcept {
+  std::size_t spatial = 0;
+  while (spatial < axes.size() && axes[spatial].kind == AxisKind::Spatial) ++spatial;
+  return spatial;
+}
+
+TUNEWRIGHT_INLINE std::int64_t Operator::elements() const noexcept {
+  std::int64_t product = 1;
+  for (std::size_t a = 0; a < rank(); ++a) product *= axes[a].extent;
+  return product;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> Operator::shape() const {
+  std::vector<std::int64_t> extents(rank());
+  for (std::size_t a = 0; a < extents.size(); ++a) extents[a] = axes[a].extent;
+  return extents;
+}
+
+TUNEWRIGHT_INLINE Expr Tensor::at(std::vector<IndexExpr> indices) const {
+  if (indices.size() != shape.size()) {
+    throw std::invalid_argument("a tensor of rank " + std::to_string(shape.size()) + " was read with " +
+                                std::to_string(indices.size()) + " indices; give one index a dimension");
+  }
+  return load(id, type, std::move(indices));
+}
+
+TUNEWRIGHT_INLINE Tensor ComputeGraph::add(Operator op) {
+  std::vector<TensorId> reads = check(op);
+  const auto id = static_cast<TensorId>(operators_.size());
+  operators_.push_back(std::move(op));
+  for (const TensorId read : reads) consumers_[read].push_back(id);
+  producers_.push_back(std::move(reads));
+  consumers_.emplace_back();
+  return tensor(id);
+}
+
+TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::outputs() const {
+  std::vector<TensorId> found;
+  for (TensorId id = 0; id < size(); ++id) {
+    if (op(id).role == Role::Computed && !is_read(id)) found.push_back(id);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE std::vector<TensorId> ComputeGraph::check(const Operator& op) const {
+  const auto refuse = [&op](const std::string& why) {
+    throw std::invalid_argument("operator '" + op.name + "': " + why);
+  };
+  constexpr std::int64_t most_iterations = std::int64_t{1} << 53;  // leaves room to count bytes and operations
+  std::int64_t iterations = 1;
+  for (std::size_t a = 0; a < op.axes.size(); ++a) {
+    const Axis& axis = op.axes[a];
+    if (axis.extent < 1) {
+      refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) + "; extents must be at least 1");
+    }
+    if (axis.extent > most_iterations / iterations) {
+      refuse("axis '" + axis.name + "' has extent " + std::to_string(axis.extent) +
+             ", which makes more than 2^53 iterations of all axes; give smaller extents");
+    }
+    iterations *= axis.extent;
+    if (axis.kind == AxisKind::Spatial && a > 0 && op.axes[a - 1].kind == AxisKind::Reduction) {
+      refuse("spatial axis '" + axis.name + "' follows a reduction axis; list spatial axes first");
+    }
+  }
+  if ((op.combiner != Combiner::None) != op.has_reduction()) {
+    refuse("reduction axes and a combiner go together; give both or none");
+  }
+  if ((op.role == Role::Computed) != static_cast<bool>(op.body)) {
+    refuse(op.body ? "inputs and constants have no body; make it a computed operator"
+                   : "a computed operator needs a body");
+  }
+  std::vector<TensorId> reads;
+  if (op.body.get() == nullptr) return reads;
+  const auto check_variables = [&](const IndexExpr& index) {
+    for_each_variable(index, [&](Var var) {
+      if (var >= op.axes.size()) {
+        refuse("its body uses variable " + std::to_string(var) + " but it has " + std::to_string(op.axes.size()) +
+               " axes; variables are axis numbers");
+      }
+    });
+  };
+  visit(op.body, [&](const ExprNode& node) {
+    if (node.op == Op::Index) check_variables(node.index);
+    if (node.op != Op::Load) return;
+    const std::string read = "it reads tensor " + std::to_string(node.tensor);
+    if (node.tensor >= size()) refuse(read + " which is not in this graph; build bodies from this graph's tensors");
+    const Operator& producer = this->op(node.tensor);
+    if (node.indices.size() != producer.rank()) {
+      refuse(read + " of rank " + std::to_string(producer.rank()) + " with " + std::to_string(node.indices.size()) +
+             " indices; give one index a dimension");
+    }
+    if (node.type != producer.type) {
+      refuse(read + " of type " + std::string(program::name(producer.type)) + " as " +
+             std::string(program::name(node.type)) + "; read it as it is and cast");
+    }
+    for (const IndexExpr& index : node.indices) check_variables(index);
+    if (std::find(reads.begin(), reads.end(), node.tensor) == reads.end()) reads.push_back(node.tensor);
+  });
+  return reads;
+}
+
+TUNEWRIGHT_INLINE Tensor ComputeGraph::add_source(std::string name, const std::vector<std::int64_t>& shape,
+                                                  ScalarType type, Role role) {
+  Operator op;
+  op.name = std::move(name);
+  op.type = type;
+  op.role = role;
+  for (std::size_t d = 0; d < shape.size(); ++d)
+    op.axes.push_back({"d" + std::to_string(d), shape[d], AxisKind::Spatial});
+  return add(std::move(op));
+}
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const ComputeGraph& graph) {
   StableHash h;
   for (TensorId id = 0; id < graph.size(); ++id) {
     const Operator& op = graph.op(id);
@@ -269,3 +296,5 @@ class ComputeGraph {
 }
 
 }  // namespace tunewright::program
+
+#endif

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string_view>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/narrow_float.hpp"
 
 /// Types of tensor elements and what computing in them means. `docs/concepts/number_types.md` tells it in prose.
@@ -90,7 +91,23 @@ inline constexpr std::size_t scalar_type_count = 9;
 /// What an operation of type `type` gives when its exact result is `value`: floating-point types round to the nearest
 /// number, ties to even; integers drop the fraction and wrap around. A double stands for the values of every type, so
 /// int64 is exact up to 2^53 and does not wrap.
-[[nodiscard]] inline double rounded(double value, ScalarType type) noexcept {
+[[nodiscard]] double rounded(double value, ScalarType type) noexcept;
+
+/// `value` of type `from` cast to `to`. From floating point to integers the fraction is dropped, numbers beyond the
+/// ends of the type become its ends and a NaN zero; between integers the lower bits are kept; to floating point the
+/// nearest number is taken, ties to even; to truth values all but zero is true.
+[[nodiscard]] double converted(double value, ScalarType from, ScalarType to) noexcept;
+
+/// The product of two numbers of `type`, also where it has more digits than a double.
+[[nodiscard]] double product(double a, double b, ScalarType type) noexcept;
+
+}  // namespace tunewright::program
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE double rounded(double value, ScalarType type) noexcept {
   const auto wrapped = [value](double count, double least) {
     if (!std::isfinite(value)) return 0.0;  // of a division by zero, which means nothing
     const double whole = std::trunc(value);
@@ -110,21 +127,19 @@ inline constexpr std::size_t scalar_type_count = 9;
   return value;
 }
 
-/// `value` of type `from` cast to `to`. From floating point to integers the fraction is dropped, numbers beyond the
-/// ends of the type become its ends and a NaN zero; between integers the lower bits are kept; to floating point the
-/// nearest number is taken, ties to even; to truth values all but zero is true.
-[[nodiscard]] inline double converted(double value, ScalarType from, ScalarType to) noexcept {
+TUNEWRIGHT_INLINE double converted(double value, ScalarType from, ScalarType to) noexcept {
   if (!is_float(from) || is_float(to) || to == ScalarType::Bool) return rounded(value, to);
   if (std::isnan(value)) return 0;
   const double whole = std::trunc(value);
   return whole < lowest(to) ? lowest(to) : whole > highest(to) ? highest(to) : whole;
 }
 
-/// The product of two numbers of `type`, also where it has more digits than a double.
-[[nodiscard]] inline double product(double a, double b, ScalarType type) noexcept {
+TUNEWRIGHT_INLINE double product(double a, double b, ScalarType type) noexcept {
   if (type != ScalarType::Int32) return rounded(a * b, type);
   const auto low_bits = static_cast<std::uint32_t>(static_cast<std::int64_t>(a) * static_cast<std::int64_t>(b));
   return static_cast<double>(static_cast<std::int32_t>(low_bits));
 }
 
 }  // namespace tunewright::program
+
+#endif

@@ -7,15 +7,27 @@
 #include <utility>
 
 #include "tunewright/core/task.hpp"
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
 
 namespace tunewright::program {
 
 /// A task whose hash and operation count follow from `graph`. `weight` says how often the computation occurs
 /// in its network. Throws `std::invalid_argument` for a missing graph, one that computes nothing, or a weight
 /// that is not positive.
-[[nodiscard]] inline Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
-                                    double weight = 1) {
+[[nodiscard]] Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
+                             double weight = 1);
+
+}  // namespace tunewright::program
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::program {
+
+TUNEWRIGHT_INLINE Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
+                                 double weight) {
   if (!graph || graph->outputs().empty()) {
     throw std::invalid_argument("task '" + name + "' computes nothing; give it a graph with at least one operator");
   }
@@ -34,3 +46,5 @@ namespace tunewright::program {
 }
 
 }  // namespace tunewright::program
+
+#endif

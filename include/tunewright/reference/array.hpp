@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::reference {
@@ -59,12 +60,7 @@ class Array {
  public:
   Array() = default;
   /// All zeros.
-  Array(ScalarType type, std::vector<std::int64_t> shape)
-      : type_(type),
-        shape_(std::move(shape)),
-        bytes_(program::size_in_bytes(type) *
-               static_cast<std::size_t>(
-                   std::accumulate(shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()))) {}
+  Array(ScalarType type, std::vector<std::int64_t> shape);
 
   [[nodiscard]] ScalarType type() const noexcept { return type_; }
   [[nodiscard]] const std::vector<std::int64_t>& shape() const noexcept { return shape_; }
@@ -100,28 +96,12 @@ class Array {
     return visit([flat](const auto& elements) { return static_cast<double>(elements[flat]); });
   }
   /// Stores `value` rounded to the element type; integers drop the fraction, those of 8 and 32 bits wrap around.
-  void set(std::size_t flat, double value) {
-    const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
-    const double stored = wraps ? program::rounded(value, type_) : value;
-    visit([flat, stored](const auto& elements) {
-      using T = typename std::decay_t<decltype(elements)>::value_type;
-      elements[flat] = static_cast<T>(stored);
-    });
-  }
+  void set(std::size_t flat, double value);
 
-  bool operator==(const Array& other) const {
-    return type_ == other.type_ && shape_ == other.shape_ && visit([&other](const auto& elements) {
-             using T = typename std::decay_t<decltype(elements)>::value_type;
-             return std::equal(elements.begin(), elements.end(), other.elements<T>().begin());
-           });
-  }
+  bool operator==(const Array& other) const;
 
  private:
-  void check(bool holds) const {
-    if (holds) return;
-    throw std::invalid_argument("an array of " + std::string(program::name(type_)) +
-                                " was asked for as another type; use its own");
-  }
+  void check(bool holds) const;
 
   ScalarType type_ = ScalarType::Bool;
   std::vector<std::int64_t> shape_{0};
@@ -129,3 +109,39 @@ class Array {
 };
 
 }  // namespace tunewright::reference
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE Array::Array(ScalarType type, std::vector<std::int64_t> shape)
+    : type_(type),
+      shape_(std::move(shape)),
+      bytes_(program::size_in_bytes(type) * static_cast<std::size_t>(std::accumulate(
+                                                shape_.begin(), shape_.end(), std::int64_t{1}, std::multiplies<>()))) {}
+
+TUNEWRIGHT_INLINE void Array::set(std::size_t flat, double value) {
+  const bool wraps = type_ == ScalarType::Int8 || type_ == ScalarType::UInt8 || type_ == ScalarType::Int32;
+  const double stored = wraps ? program::rounded(value, type_) : value;
+  visit([flat, stored](const auto& elements) {
+    using T = typename std::decay_t<decltype(elements)>::value_type;
+    elements[flat] = static_cast<T>(stored);
+  });
+}
+
+TUNEWRIGHT_INLINE bool Array::operator==(const Array& other) const {
+  return type_ == other.type_ && shape_ == other.shape_ && visit([&other](const auto& elements) {
+           using T = typename std::decay_t<decltype(elements)>::value_type;
+           return std::equal(elements.begin(), elements.end(), other.elements<T>().begin());
+         });
+}
+
+TUNEWRIGHT_INLINE void Array::check(bool holds) const {
+  if (holds) return;
+  throw std::invalid_argument("an array of " + std::string(program::name(type_)) +
+                              " was asked for as another type; use its own");
+}
+
+}  // namespace tunewright::reference
+
+#endif

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/reference/array.hpp"
 
@@ -39,12 +40,7 @@ struct AxisFunction {
   AxisFunction(IndexExpr e, std::size_t axes) : expression(std::move(e)), affine(expression.is_affine()) {
     for (Var v = 0; affine && v < axes; ++v) coefficients.push_back(expression.coefficient(v));
   }
-  [[nodiscard]] std::int64_t at(std::span<const std::int64_t> axis) const {
-    if (!affine) return expression.evaluate([&](Var v) { return axis[v]; });
-    std::int64_t sum = expression.constant();
-    for (std::size_t a = 0; a < coefficients.size(); ++a) sum += coefficients[a] * axis[a];
-    return sum;
-  }
+  [[nodiscard]] std::int64_t at(std::span<const std::int64_t> axis) const;
 };
 
 /// One read of a tensor.
@@ -55,27 +51,9 @@ struct Access {
   AxisFunction flat;      ///< row-major element number
   bool in_bounds = true;  ///< for all values of the axes
 
-  Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape)
-      : tensor(node.tensor), shape(std::move(tensor_shape)) {
-    const auto range_of = [&](Var v) { return Range{0, op.axes[v].extent - 1}; };
-    IndexExpr number;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const Range range = node.indices[d].range(range_of);
-      in_bounds = in_bounds && range.min >= 0 && range.max < shape[d];
-      number *= shape[d];
-      number += node.indices[d];
-      indices.emplace_back(node.indices[d], op.axes.size());
-    }
-    flat = AxisFunction(std::move(number), op.axes.size());
-  }
+  Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape);
   /// First dimension whose index is outside of the tensor.
-  [[nodiscard]] std::optional<std::size_t> outside(std::span<const std::int64_t> axis) const {
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      const std::int64_t index = indices[d].at(axis);
-      if (index < 0 || index >= shape[d]) return d;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::size_t> outside(std::span<const std::int64_t> axis) const;
 };
 
 /// A scalar body as straight-line code on registers.
@@ -99,10 +77,7 @@ struct BodyProgram {
   std::size_t registers = 0;
   std::size_t result = 0;
 
-  BodyProgram(const ComputeGraph& graph, const Operator& compiled) : op(&compiled) {
-    std::map<std::pair<const ExprNode*, std::size_t>, std::size_t> known;
-    result = compile(graph, compiled.body, none, known);
-  }
+  BodyProgram(const ComputeGraph& graph, const Operator& compiled);
 
  private:
   template <class Known>
@@ -136,11 +111,7 @@ struct BodyProgram {
   std::size_t both(std::size_t mask, std::size_t condition) {
     return mask == none ? condition : emit({.op = Op::And, .args = {mask, condition}});
   }
-  std::size_t emit(Instruction made) {
-    made.out = registers++;
-    (made.op == Op::Constant ? constants : code).push_back(made);
-    return made.out;
-  }
+  std::size_t emit(Instruction made);
 };
 
 /// Runs a `BodyProgram` for up to `lanes` consecutive values of one axis at a time. All arithmetic is in
@@ -152,19 +123,11 @@ class Machine {
   static constexpr std::size_t lanes = 256;
 
   /// `tensors[id]` is read only for the tensors that the body loads.
-  Machine(const BodyProgram& program, std::span<const Array* const> tensors)
-      : program_(&program), tensors_(tensors), registers_(program.registers * lanes) {
-    for (const BodyProgram::Instruction& c : program.constants) {
-      std::fill_n(reg(c.out), lanes, program::rounded(c.value, c.type));
-    }
-  }
+  Machine(const BodyProgram& program, std::span<const Array* const> tensors);
 
   /// Values of the body at axis[lane_axis] + 0, 1, .., count - 1 and the given other axes; `axis` is
   /// restored. Throws `std::out_of_range` when a wanted read is outside of its tensor.
-  const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
-    for (const BodyProgram::Instruction& i : program_->code) execute(i, axis, lane_axis, count);
-    return reg(program_->result);
-  }
+  const double* run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count);
 
  private:
   double* reg(std::size_t number) { return registers_.data() + number * lanes; }
@@ -175,55 +138,7 @@ class Machine {
   }
 
   void execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis,
-               std::size_t count) {
-    double* const out = reg(i.out);
-    const double* const a = reg(i.args[0]);
-    const double* const b = reg(i.args[1]);
-    const double* const c = reg(i.args[2]);
-    const auto each = [&](auto f) {
-      for (std::size_t l = 0; l < count; ++l) out[l] = f(l);
-    };
-    switch (i.op) {
-      case Op::Constant: break;
-      case Op::Index:
-        walk(program_->functions[i.detail], axis, lane_axis, count,
-             [&](std::size_t l, std::int64_t v) { out[l] = static_cast<double>(v); });
-        break;
-      case Op::Load: load(i, axis, lane_axis, count); break;
-      case Op::Negate: each([&](std::size_t l) { return -a[l]; }); break;
-      case Op::Abs: each([&](std::size_t l) { return std::abs(a[l]); }); break;
-      case Op::Exp: each([&](std::size_t l) { return std::exp(a[l]); }); break;
-      case Op::Log: each([&](std::size_t l) { return std::log(a[l]); }); break;
-      case Op::Sqrt: each([&](std::size_t l) { return std::sqrt(a[l]); }); break;
-      case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
-      case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
-      case Op::Cast: each([&](std::size_t l) { return program::converted(a[l], i.source, i.type); }); return;
-      case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); break;
-      case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;
-      case Op::Subtract: each([&](std::size_t l) { return a[l] - b[l]; }); break;
-      case Op::Multiply:
-        if (rounds_each(i.type)) {
-          each([&](std::size_t l) { return program::product(a[l], b[l], i.type); });
-          return;
-        }
-        each([&](std::size_t l) { return a[l] * b[l]; });
-        break;
-      case Op::Divide:
-        each([&](std::size_t l) { return a[l] / b[l]; });
-        if (!is_float(i.type)) each([&](std::size_t l) { return std::trunc(out[l]); });
-        break;
-      case Op::Min: each([&](std::size_t l) { return b[l] < a[l] ? b[l] : a[l]; }); break;
-      case Op::Max: each([&](std::size_t l) { return a[l] < b[l] ? b[l] : a[l]; }); break;
-      case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); break;
-      case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); break;
-      case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;
-      case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); break;
-      case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); break;
-      case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); return;
-    }
-    if (i.op != Op::Load && i.op != Op::Constant && rounds_each(i.type))
-      each([&](std::size_t l) { return program::rounded(out[l], i.type); });
-  }
+               std::size_t count);
 
   /// Calls `f(lane, value)` for the values of `function` in all lanes.
   template <class F>
@@ -243,35 +158,9 @@ class Machine {
     axis[lane_axis] = start;
   }
 
-  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
-    const Access& access = program_->accesses[i.detail];
-    double* const out = reg(i.out);
-    tensors_[access.tensor]->visit([&](const auto& array) {
-      const auto* const elements = array.data();
-      if (access.in_bounds) {
-        walk(access.flat, axis, lane_axis, count,
-             [&](std::size_t l, std::int64_t flat) { out[l] = static_cast<double>(elements[flat]); });
-        return;
-      }
-      const double* const wanted = i.mask == BodyProgram::none ? nullptr : reg(i.mask);
-      const std::int64_t start = axis.empty() ? 0 : axis[lane_axis];
-      for (std::size_t l = 0; l < count; ++l) {
-        if (!axis.empty()) axis[lane_axis] = start + static_cast<std::int64_t>(l);
-        out[l] = 0;
-        if (wanted && wanted[l] == 0) continue;
-        if (const auto d = access.outside(axis)) refuse(access, *d, access.indices[*d].at(axis));
-        out[l] = static_cast<double>(elements[access.flat.at(axis)]);
-      }
-      if (!axis.empty()) axis[lane_axis] = start;
-    });
-  }
+  void load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count);
 
-  [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
-    throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
-                            " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
-                            ", which has extent " + std::to_string(access.shape[dimension]) +
-                            "; guard the read with a select");
-  }
+  [[noreturn]] void refuse(const Access& access, std::size_t dimension, std::int64_t index) const;
 
   const BodyProgram* program_;
   std::span<const Array* const> tensors_;
@@ -279,3 +168,145 @@ class Machine {
 };
 
 }  // namespace tunewright::reference::detail
+
+#if TUNEWRIGHT_DEFINES(reference)
+
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE std::int64_t AxisFunction::at(std::span<const std::int64_t> axis) const {
+  if (!affine) return expression.evaluate([&](Var v) { return axis[v]; });
+  std::int64_t sum = expression.constant();
+  for (std::size_t a = 0; a < coefficients.size(); ++a) sum += coefficients[a] * axis[a];
+  return sum;
+}
+
+TUNEWRIGHT_INLINE Access::Access(const Operator& op, const ExprNode& node, std::vector<std::int64_t> tensor_shape)
+    : tensor(node.tensor), shape(std::move(tensor_shape)) {
+  const auto range_of = [&](Var v) { return Range{0, op.axes[v].extent - 1}; };
+  IndexExpr number;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const Range range = node.indices[d].range(range_of);
+    in_bounds = in_bounds && range.min >= 0 && range.max < shape[d];
+    number *= shape[d];
+    number += node.indices[d];
+    indices.emplace_back(node.indices[d], op.axes.size());
+  }
+  flat = AxisFunction(std::move(number), op.axes.size());
+}
+
+TUNEWRIGHT_INLINE std::optional<std::size_t> Access::outside(std::span<const std::int64_t> axis) const {
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const std::int64_t index = indices[d].at(axis);
+    if (index < 0 || index >= shape[d]) return d;
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE BodyProgram::BodyProgram(const ComputeGraph& graph, const Operator& compiled) : op(&compiled) {
+  std::map<std::pair<const ExprNode*, std::size_t>, std::size_t> known;
+  result = compile(graph, compiled.body, none, known);
+}
+
+TUNEWRIGHT_INLINE std::size_t BodyProgram::emit(Instruction made) {
+  made.out = registers++;
+  (made.op == Op::Constant ? constants : code).push_back(made);
+  return made.out;
+}
+
+TUNEWRIGHT_INLINE Machine::Machine(const BodyProgram& program, std::span<const Array* const> tensors)
+    : program_(&program), tensors_(tensors), registers_(program.registers * lanes) {
+  for (const BodyProgram::Instruction& c : program.constants) {
+    std::fill_n(reg(c.out), lanes, program::rounded(c.value, c.type));
+  }
+}
+
+TUNEWRIGHT_INLINE const double* Machine::run(std::span<std::int64_t> axis, std::size_t lane_axis, std::size_t count) {
+  for (const BodyProgram::Instruction& i : program_->code) execute(i, axis, lane_axis, count);
+  return reg(program_->result);
+}
+
+TUNEWRIGHT_INLINE void Machine::execute(const BodyProgram::Instruction& i, std::span<std::int64_t> axis,
+                                        std::size_t lane_axis, std::size_t count) {
+  double* const out = reg(i.out);
+  const double* const a = reg(i.args[0]);
+  const double* const b = reg(i.args[1]);
+  const double* const c = reg(i.args[2]);
+  const auto each = [&](auto f) {
+    for (std::size_t l = 0; l < count; ++l) out[l] = f(l);
+  };
+  switch (i.op) {
+    case Op::Constant: break;
+    case Op::Index:
+      walk(program_->functions[i.detail], axis, lane_axis, count,
+           [&](std::size_t l, std::int64_t v) { out[l] = static_cast<double>(v); });
+      break;
+    case Op::Load: load(i, axis, lane_axis, count); break;
+    case Op::Negate: each([&](std::size_t l) { return -a[l]; }); break;
+    case Op::Abs: each([&](std::size_t l) { return std::abs(a[l]); }); break;
+    case Op::Exp: each([&](std::size_t l) { return std::exp(a[l]); }); break;
+    case Op::Log: each([&](std::size_t l) { return std::log(a[l]); }); break;
+    case Op::Sqrt: each([&](std::size_t l) { return std::sqrt(a[l]); }); break;
+    case Op::Tanh: each([&](std::size_t l) { return std::tanh(a[l]); }); break;
+    case Op::Erf: each([&](std::size_t l) { return std::erf(a[l]); }); break;
+    case Op::Cast: each([&](std::size_t l) { return program::converted(a[l], i.source, i.type); }); return;
+    case Op::Not: each([&](std::size_t l) { return a[l] != 0 ? 0.0 : 1.0; }); break;
+    case Op::Add: each([&](std::size_t l) { return a[l] + b[l]; }); break;
+    case Op::Subtract: each([&](std::size_t l) { return a[l] - b[l]; }); break;
+    case Op::Multiply:
+      if (rounds_each(i.type)) {
+        each([&](std::size_t l) { return program::product(a[l], b[l], i.type); });
+        return;
+      }
+      each([&](std::size_t l) { return a[l] * b[l]; });
+      break;
+    case Op::Divide:
+      each([&](std::size_t l) { return a[l] / b[l]; });
+      if (!is_float(i.type)) each([&](std::size_t l) { return std::trunc(out[l]); });
+      break;
+    case Op::Min: each([&](std::size_t l) { return b[l] < a[l] ? b[l] : a[l]; }); break;
+    case Op::Max: each([&](std::size_t l) { return a[l] < b[l] ? b[l] : a[l]; }); break;
+    case Op::Less: each([&](std::size_t l) { return a[l] < b[l] ? 1.0 : 0.0; }); break;
+    case Op::LessEqual: each([&](std::size_t l) { return a[l] <= b[l] ? 1.0 : 0.0; }); break;
+    case Op::Equal: each([&](std::size_t l) { return a[l] == b[l] ? 1.0 : 0.0; }); break;
+    case Op::And: each([&](std::size_t l) { return a[l] != 0 && b[l] != 0 ? 1.0 : 0.0; }); break;
+    case Op::Or: each([&](std::size_t l) { return a[l] != 0 || b[l] != 0 ? 1.0 : 0.0; }); break;
+    case Op::Select: each([&](std::size_t l) { return a[l] != 0 ? b[l] : c[l]; }); return;
+  }
+  if (i.op != Op::Load && i.op != Op::Constant && rounds_each(i.type))
+    each([&](std::size_t l) { return program::rounded(out[l], i.type); });
+}
+
+TUNEWRIGHT_INLINE void Machine::load(const BodyProgram::Instruction& i, std::span<std::int64_t> axis,
+                                     std::size_t lane_axis, std::size_t count) {
+  const Access& access = program_->accesses[i.detail];
+  double* const out = reg(i.out);
+  tensors_[access.tensor]->visit([&](const auto& array) {
+    const auto* const elements = array.data();
+    if (access.in_bounds) {
+      walk(access.flat, axis, lane_axis, count,
+           [&](std::size_t l, std::int64_t flat) { out[l] = static_cast<double>(elements[flat]); });
+      return;
+    }
+    const double* const wanted = i.mask == BodyProgram::none ? nullptr : reg(i.mask);
+    const std::int64_t start = axis.empty() ? 0 : axis[lane_axis];
+    for (std::size_t l = 0; l < count; ++l) {
+      if (!axis.empty()) axis[lane_axis] = start + static_cast<std::int64_t>(l);
+      out[l] = 0;
+      if (wanted && wanted[l] == 0) continue;
+      if (const auto d = access.outside(axis)) refuse(access, *d, access.indices[*d].at(axis));
+      out[l] = static_cast<double>(elements[access.flat.at(axis)]);
+    }
+    if (!axis.empty()) axis[lane_axis] = start;
+  });
+}
+
+TUNEWRIGHT_INLINE void Machine::refuse(const Access& access, std::size_t dimension, std::int64_t index) const {
+  throw std::out_of_range("operator '" + program_->op->name + "' reads tensor " + std::to_string(access.tensor) +
+                          " at index " + std::to_string(index) + " of dimension " + std::to_string(dimension) +
+                          ", which has extent " + std::to_string(access.shape[dimension]) +
+                          "; guard the read with a select");
+}
+
+}  // namespace tunewright::reference::detail
+
+#endif

@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
+#include "tunewright/reference/array.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
 namespace tunewright::reference {
@@ -28,7 +30,71 @@ namespace detail {
 /// How many roundings to `type` an element of tensor `id` may carry, as a multiple of its rounding unit: 1 and the
 /// terms of each sum that is rounded at each step, times the square root of the terms of sums in wider types. 0 when
 /// nothing on a path to the tensor is rounded to it.
-[[nodiscard]] inline double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type) {
+[[nodiscard]] double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type);
+
+}  // namespace detail
+
+/// Tolerance for tensor `id` when inputs are of order 1.
+///
+/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on
+/// any path to the tensor, products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum
+/// of L terms of order 1 that is rounded at each step errs by about 0.1*e*L, so a right kernel passes in any
+/// order of summation, while one missing term is of order 1.
+///
+/// Roundings to 16 bits are told apart, since most of a graph does none: inputs are what they are, picking values is
+/// exact, and products of 16-bit numbers are summed in float32. Where results are rounded to 16 bits the bounds of
+/// that type are added, with L the terms summed in it and only the square root of a later sum's terms, since there
+/// single roundings fall one way or the other. Integers are compared exactly.
+[[nodiscard]] Tolerance tolerance_for(const ComputeGraph& graph, TensorId id);
+
+/// Result of a comparison; `passed` when no element is outside of the tolerance.
+struct Comparison {
+  bool passed = true;
+  std::size_t mismatches = 0;
+  double worst = 0;                 ///< largest error as a multiple of what is allowed; above 1 is a mismatch
+  std::int64_t worst_element = -1;  ///< row-major number
+  double actual = 0;                ///< at the worst element
+  double expected = 0;
+  std::vector<std::int64_t> shape;
+
+  /// Coordinates of the worst element.
+  [[nodiscard]] std::vector<std::int64_t> worst_index() const;
+  /// One line for people, e.g. "3 elements differ, worst [1, 7]: got 0.5, expected 0.25".
+  [[nodiscard]] std::string text() const;
+};
+
+namespace detail {
+
+void compare_element(Comparison& c, std::int64_t flat, double actual, double expected, const Tolerance& tolerance);
+
+std::string number_text(double value);
+
+}  // namespace detail
+
+inline std::string Comparison::text() const {
+  std::string index = "[";
+  for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
+  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " +
+         index + "]: got " + detail::number_text(actual) + ", expected " + detail::number_text(expected);
+}
+
+/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for
+/// different shapes.
+[[nodiscard]] Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {});
+
+/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives
+/// them. Throws `std::invalid_argument` for lists of different lengths.
+[[nodiscard]] Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
+                                    std::span<const double> expected, const Tolerance& tolerance = {});
+
+}  // namespace tunewright::reference
+
+#if TUNEWRIGHT_DEFINES(reference)
+
+
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type) {
   std::vector<double> carried(graph.size(), 0);
   for (TensorId t = 0; t <= id; ++t) {
     const program::Operator& op = graph.op(t);
@@ -51,20 +117,11 @@ namespace detail {
   return carried[id];
 }
 
-}  // namespace detail
+}  // namespace tunewright::reference::detail
 
-/// Tolerance for tensor `id` when inputs are of order 1.
-///
-/// With e the rounding unit of the type and L the largest number of terms that are summed (or multiplied) on
-/// any path to the tensor, products of sums along a path, both bounds are 4*e*L above a floor of 8*e. A sum
-/// of L terms of order 1 that is rounded at each step errs by about 0.1*e*L, so a right kernel passes in any
-/// order of summation, while one missing term is of order 1.
-///
-/// Roundings to 16 bits are told apart, since most of a graph does none: inputs are what they are, picking values is
-/// exact, and products of 16-bit numbers are summed in float32. Where results are rounded to 16 bits the bounds of
-/// that type are added, with L the terms summed in it and only the square root of a later sum's terms, since there
-/// single roundings fall one way or the other. Integers are compared exactly.
-[[nodiscard]] inline Tolerance tolerance_for(const ComputeGraph& graph, TensorId id) {
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE Tolerance tolerance_for(const ComputeGraph& graph, TensorId id) {
   std::vector<double> terms(graph.size(), 1);
   for (TensorId t = 0; t <= id; ++t) {
     const program::Operator& op = graph.op(t);
@@ -86,34 +143,22 @@ namespace detail {
   return {bound, bound};
 }
 
-/// Result of a comparison; `passed` when no element is outside of the tolerance.
-struct Comparison {
-  bool passed = true;
-  std::size_t mismatches = 0;
-  double worst = 0;                 ///< largest error as a multiple of what is allowed; above 1 is a mismatch
-  std::int64_t worst_element = -1;  ///< row-major number
-  double actual = 0;                ///< at the worst element
-  double expected = 0;
-  std::vector<std::int64_t> shape;
-
-  /// Coordinates of the worst element.
-  [[nodiscard]] std::vector<std::int64_t> worst_index() const {
-    std::vector<std::int64_t> index(shape.size(), 0);
-    std::int64_t rest = worst_element;
-    for (std::size_t d = shape.size(); d-- > 0 && rest > 0;) {
-      index[d] = rest % shape[d];
-      rest /= shape[d];
-    }
-    return index;
+TUNEWRIGHT_INLINE std::vector<std::int64_t> Comparison::worst_index() const {
+  std::vector<std::int64_t> index(shape.size(), 0);
+  std::int64_t rest = worst_element;
+  for (std::size_t d = shape.size(); d-- > 0 && rest > 0;) {
+    index[d] = rest % shape[d];
+    rest /= shape[d];
   }
-  /// One line for people, e.g. "3 elements differ, worst [1, 7]: got 0.5, expected 0.25".
-  [[nodiscard]] std::string text() const;
-};
+  return index;
+}
 
-namespace detail {
+}  // namespace tunewright::reference
 
-inline void compare_element(Comparison& c, std::int64_t flat, double actual, double expected,
-                            const Tolerance& tolerance) {
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE void compare_element(Comparison& c, std::int64_t flat, double actual, double expected,
+                                       const Tolerance& tolerance) {
   if (actual == expected || (std::isnan(actual) && std::isnan(expected))) {
     if (c.worst_element < 0) c.worst_element = flat, c.actual = actual, c.expected = expected;
     return;
@@ -134,24 +179,17 @@ inline void compare_element(Comparison& c, std::int64_t flat, double actual, dou
   }
 }
 
-inline std::string number_text(double value) {
+TUNEWRIGHT_INLINE std::string number_text(double value) {
   char buffer[32];
   std::snprintf(buffer, sizeof buffer, "%.9g", value);
   return buffer;
 }
 
-}  // namespace detail
+}  // namespace tunewright::reference::detail
 
-inline std::string Comparison::text() const {
-  std::string index = "[";
-  for (const std::int64_t i : worst_index()) index += (index.size() > 1 ? ", " : "") + std::to_string(i);
-  return (passed ? "equal within the tolerance" : std::to_string(mismatches) + " elements differ") + ", worst " +
-         index + "]: got " + detail::number_text(actual) + ", expected " + detail::number_text(expected);
-}
+namespace tunewright::reference {
 
-/// Compares all elements. NaN equals NaN, and an infinity only itself. Throws `std::invalid_argument` for
-/// different shapes.
-[[nodiscard]] inline Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance = {}) {
+TUNEWRIGHT_INLINE Comparison compare(const Array& actual, const Array& expected, const Tolerance& tolerance) {
   Comparison c;
   c.shape = expected.shape();
   if (actual.shape() != c.shape) {
@@ -164,10 +202,8 @@ inline std::string Comparison::text() const {
   return c;
 }
 
-/// Compares the elements numbered `points` (row-major) of `actual` with `expected`, as `evaluate_at` gives
-/// them. Throws `std::invalid_argument` for lists of different lengths.
-[[nodiscard]] inline Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
-                                           std::span<const double> expected, const Tolerance& tolerance = {}) {
+TUNEWRIGHT_INLINE Comparison compare_at(const Array& actual, std::span<const std::int64_t> points,
+                                        std::span<const double> expected, const Tolerance& tolerance) {
   if (points.size() != expected.size()) {
     throw std::invalid_argument(std::to_string(points.size()) + " points came with " + std::to_string(expected.size()) +
                                 " values; give one a point");
@@ -181,3 +217,5 @@ inline std::string Comparison::text() const {
 }
 
 }  // namespace tunewright::reference
+
+#endif

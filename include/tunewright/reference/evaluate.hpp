@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/parallel.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/reference/array.hpp"
 #include "tunewright/reference/body_program.hpp"
@@ -31,41 +31,15 @@ struct EvaluateOptions {
 
 namespace detail {
 
-inline double combine(program::Combiner combiner, ScalarType type, double a, double b) {
-  switch (combiner) {
-    case program::Combiner::Product: return is_float(type) ? a * b : program::product(a, b, type);
-    case program::Combiner::Max: return a < b || b != b ? b : a;
-    case program::Combiner::Min: return b < a || b != b ? b : a;
-    case program::Combiner::None:
-    case program::Combiner::Sum: break;
-  }
-  return a + b;
-}
+double combine(program::Combiner combiner, ScalarType type, double a, double b);
 
 /// Evaluates elements of one operator whose producers are ready. One a thread.
 class Evaluator {
  public:
-  Evaluator(const BodyProgram& program, std::span<const Array* const> tensors)
-      : op_(program.op), machine_(program, tensors), axis_(op_->axes.size(), 0), rank_(op_->rank()) {
-    // Lanes of a single element lie along its longest reduction axis.
-    for (std::size_t a = rank_; a < axis_.size(); ++a) {
-      if (long_axis_ < rank_ || op_->axes[a].extent > op_->axes[long_axis_].extent) long_axis_ = a;
-    }
-  }
+  Evaluator(const BodyProgram& program, std::span<const Array* const> tensors);
 
   /// One element, by its row-major number.
-  double element(std::int64_t flat) {
-    set_spatial(flat, rank_);
-    if (!op_->has_reduction()) return machine_.run(axis_, 0, 1)[0];
-    double total = identity(op_->combiner, op_->type);
-    for_each_reduction(long_axis_, [&] {
-      for_each_block(long_axis_, [&](std::size_t, std::size_t count) {
-        const double* const values = machine_.run(axis_, long_axis_, count);
-        for (std::size_t l = 0; l < count; ++l) total = combine(op_->combiner, op_->type, total, values[l]);
-      });
-    });
-    return total;
-  }
+  double element(std::int64_t flat);
 
   /// All elements of one row along the last spatial axis; `store(i, value)` gets them. Needs rank of at
   /// least 1.
@@ -94,12 +68,7 @@ class Evaluator {
 
  private:
   /// Sets the first `count` axes to the coordinates of row-major position `flat`.
-  void set_spatial(std::int64_t flat, std::size_t count) {
-    for (std::size_t a = count; a-- > 0;) {
-      axis_[a] = flat % op_->axes[a].extent;
-      flat /= op_->axes[a].extent;
-    }
-  }
+  void set_spatial(std::int64_t flat, std::size_t count);
   template <class F>
   void for_each_block(std::size_t axis, const F& f) {
     const auto extent = static_cast<std::size_t>(op_->axes[axis].extent);
@@ -134,7 +103,71 @@ class Evaluator {
 
 /// Throws `std::invalid_argument` unless there is an array of the right type and shape for every input and
 /// constant.
-inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors) {
+void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors);
+
+/// All elements of tensor `id`, whose producers are in `tensors`.
+[[nodiscard]] Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
+                                 unsigned threads);
+
+}  // namespace detail
+
+/// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
+///
+/// Sums are accumulated in double and every result is rounded once, when it is stored, so differences to a
+/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond
+/// for each node of the body and point of the iteration space. Determinism: independent of the number of threads.
+/// Throws `std::invalid_argument` for missing or mismatched inputs and `std::out_of_range` for an unguarded read
+/// outside a tensor.
+[[nodiscard]] Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {});
+
+}  // namespace tunewright::reference
+
+#if TUNEWRIGHT_DEFINES(reference)
+
+#include "tunewright/core/parallel.hpp"
+
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE double combine(program::Combiner combiner, ScalarType type, double a, double b) {
+  switch (combiner) {
+    case program::Combiner::Product: return is_float(type) ? a * b : program::product(a, b, type);
+    case program::Combiner::Max: return a < b || b != b ? b : a;
+    case program::Combiner::Min: return b < a || b != b ? b : a;
+    case program::Combiner::None:
+    case program::Combiner::Sum: break;
+  }
+  return a + b;
+}
+
+TUNEWRIGHT_INLINE Evaluator::Evaluator(const BodyProgram& program, std::span<const Array* const> tensors)
+    : op_(program.op), machine_(program, tensors), axis_(op_->axes.size(), 0), rank_(op_->rank()) {
+  // Lanes of a single element lie along its longest reduction axis.
+  for (std::size_t a = rank_; a < axis_.size(); ++a) {
+    if (long_axis_ < rank_ || op_->axes[a].extent > op_->axes[long_axis_].extent) long_axis_ = a;
+  }
+}
+
+TUNEWRIGHT_INLINE double Evaluator::element(std::int64_t flat) {
+  set_spatial(flat, rank_);
+  if (!op_->has_reduction()) return machine_.run(axis_, 0, 1)[0];
+  double total = identity(op_->combiner, op_->type);
+  for_each_reduction(long_axis_, [&] {
+    for_each_block(long_axis_, [&](std::size_t, std::size_t count) {
+      const double* const values = machine_.run(axis_, long_axis_, count);
+      for (std::size_t l = 0; l < count; ++l) total = combine(op_->combiner, op_->type, total, values[l]);
+    });
+  });
+  return total;
+}
+
+TUNEWRIGHT_INLINE void Evaluator::set_spatial(std::int64_t flat, std::size_t count) {
+  for (std::size_t a = count; a-- > 0;) {
+    axis_[a] = flat % op_->axes[a].extent;
+    flat /= op_->axes[a].extent;
+  }
+}
+
+TUNEWRIGHT_INLINE void check_inputs(const ComputeGraph& graph, std::span<const Array> tensors) {
   if (tensors.size() != graph.size()) {
     throw std::invalid_argument(std::to_string(tensors.size()) + " arrays were given for a graph of " +
                                 std::to_string(graph.size()) + " tensors; give one a tensor, as random_inputs does");
@@ -151,9 +184,8 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
   }
 }
 
-/// All elements of tensor `id`, whose producers are in `tensors`.
-[[nodiscard]] inline Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
-                                        unsigned threads) {
+TUNEWRIGHT_INLINE Array evaluate_all(const ComputeGraph& graph, TensorId id, std::span<const Array* const> tensors,
+                                     unsigned threads) {
   const program::Operator& op = graph.op(id);
   const std::vector<std::int64_t> shape = op.shape();
   Array result(op.type, shape);
@@ -175,16 +207,11 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
   return result;
 }
 
-}  // namespace detail
+}  // namespace tunewright::reference::detail
 
-/// Evaluates every tensor of `graph`; `tensors` holds the inputs and constants and comes back complete.
-///
-/// Sums are accumulated in double and every result is rounded once, when it is stored, so differences to a
-/// kernel are the kernel's; operations of types narrower than float32 are rounded one by one. Cost: about a nanosecond
-/// for each node of the body and point of the iteration space. Determinism: independent of the number of threads.
-/// Throws `std::invalid_argument` for missing or mismatched inputs and `std::out_of_range` for an unguarded read
-/// outside a tensor.
-[[nodiscard]] inline Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options = {}) {
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE Tensors evaluate(const ComputeGraph& graph, Tensors tensors, const EvaluateOptions& options) {
   detail::check_inputs(graph, tensors);
   std::vector<const Array*> known;
   for (const Array& array : tensors) known.push_back(&array);
@@ -197,3 +224,5 @@ inline void check_inputs(const ComputeGraph& graph, std::span<const Array> tenso
 }
 
 }  // namespace tunewright::reference
+
+#endif

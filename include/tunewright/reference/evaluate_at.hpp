@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
 namespace tunewright::reference {
@@ -22,8 +23,63 @@ namespace tunewright::reference {
 /// `count`.
 ///
 /// Determinism: a function of the arguments; `rng` is not advanced.
-[[nodiscard]] inline std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
-                                                             const Rng& rng) {
+[[nodiscard]] std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
+                                                      const Rng& rng);
+
+namespace detail {
+
+/// Which elements of which tensors the evaluation of a few elements needs.
+class Demand {
+ public:
+  explicit Demand(const ComputeGraph& graph);
+
+  void add(TensorId id, std::span<const std::int64_t> points) {
+    for (const std::int64_t point : points) flags(id)[static_cast<std::size_t>(point)] = 1;
+  }
+  [[nodiscard]] bool any(TensorId id) const { return everything_[id] || !wanted_[id].empty(); }
+  [[nodiscard]] bool everything(TensorId id) const { return everything_[id]; }
+  /// Wanted elements in increasing order, unless everything is.
+  [[nodiscard]] std::vector<std::int64_t> points(TensorId id) const;
+
+  /// Adds what the wanted elements of `id` read. Call for readers before their producers.
+  void trace(TensorId id);
+
+ private:
+  std::vector<std::uint8_t>& flags(TensorId id);
+
+  void trace(const program::Operator& op, const Access& access, std::span<const std::int64_t> points);
+
+  const ComputeGraph& graph_;
+  std::vector<std::vector<std::uint8_t>> wanted_;
+  std::vector<bool> everything_;
+  std::vector<bool> plain_;
+};
+
+/// Tensor `id` with the elements numbered `points` computed and zeros elsewhere.
+[[nodiscard]] Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
+                                  std::span<const Array* const> tensors, unsigned threads);
+
+}  // namespace detail
+
+/// Values of tensor `id` at the elements numbered `points` (row-major), rounded to its type, computing of
+/// every other tensor no more than that takes: checking 4096 elements of a 2048 x 2048 x 2048 matrix product
+/// costs 4096 dot products.
+///
+/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are
+/// taken, and independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point
+/// outside of the tensor.
+[[nodiscard]] std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
+                                              std::span<const std::int64_t> points,
+                                              const EvaluateOptions& options = {});
+
+}  // namespace tunewright::reference
+
+#if TUNEWRIGHT_DEFINES(reference)
+
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> sample_points(const std::vector<std::int64_t>& shape, std::size_t count,
+                                                          const Rng& rng) {
   std::int64_t elements = 1;
   for (const std::int64_t extent : shape) elements *= extent;
   std::vector<std::int64_t> points;
@@ -62,91 +118,77 @@ namespace tunewright::reference {
   return points;
 }
 
-namespace detail {
+}  // namespace tunewright::reference
 
-/// Which elements of which tensors the evaluation of a few elements needs.
-class Demand {
- public:
-  explicit Demand(const ComputeGraph& graph) : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
-    // Producers without sums cost no more than a copy, so they are computed whole rather than traced.
-    for (TensorId id = 0; id < graph.size(); ++id) {
-      bool plain = !graph.op(id).has_reduction();
-      for (const TensorId producer : graph.producers(id)) plain = plain && plain_[producer];
-      plain_.push_back(plain);
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE Demand::Demand(const ComputeGraph& graph)
+    : graph_(graph), wanted_(graph.size()), everything_(graph.size(), false) {
+  // Producers without sums cost no more than a copy, so they are computed whole rather than traced.
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    bool plain = !graph.op(id).has_reduction();
+    for (const TensorId producer : graph.producers(id)) plain = plain && plain_[producer];
+    plain_.push_back(plain);
+  }
+}
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> Demand::points(TensorId id) const {
+  std::vector<std::int64_t> found;
+  for (std::size_t i = 0; i < wanted_[id].size(); ++i) {
+    if (wanted_[id][i] != 0) found.push_back(static_cast<std::int64_t>(i));
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE void Demand::trace(TensorId id) {
+  const program::Operator& op = graph_.op(id);
+  std::vector<std::int64_t> points = this->points(id);
+  // Whole rows are several times cheaper than single elements.
+  if (points.size() * 2 > wanted_[id].size()) everything_[id] = true;
+  const BodyProgram program(graph_, op);
+  for (const Access& access : program.accesses) {
+    if (graph_.op(access.tensor).role != program::Role::Computed || everything_[access.tensor]) continue;
+    if (plain_[access.tensor] || everything_[id]) {
+      everything_[access.tensor] = true;
+    } else {
+      trace(op, access, points);
     }
   }
+}
 
-  void add(TensorId id, std::span<const std::int64_t> points) {
-    for (const std::int64_t point : points) flags(id)[static_cast<std::size_t>(point)] = 1;
+TUNEWRIGHT_INLINE std::vector<std::uint8_t>& Demand::flags(TensorId id) {
+  if (wanted_[id].empty()) wanted_[id].resize(static_cast<std::size_t>(graph_.op(id).elements()), 0);
+  return wanted_[id];
+}
+
+TUNEWRIGHT_INLINE void Demand::trace(const program::Operator& op, const Access& access,
+                                     std::span<const std::int64_t> points) {
+  std::vector<std::uint8_t>& wanted = flags(access.tensor);
+  const std::size_t rank = op.rank();
+  std::vector<std::size_t> used;  // reduction axes the read depends on
+  for (std::size_t a = rank; a < op.axes.size(); ++a) {
+    if (access.flat.expression.uses(static_cast<Var>(a))) used.push_back(a);
   }
-  [[nodiscard]] bool any(TensorId id) const { return everything_[id] || !wanted_[id].empty(); }
-  [[nodiscard]] bool everything(TensorId id) const { return everything_[id]; }
-  /// Wanted elements in increasing order, unless everything is.
-  [[nodiscard]] std::vector<std::int64_t> points(TensorId id) const {
-    std::vector<std::int64_t> found;
-    for (std::size_t i = 0; i < wanted_[id].size(); ++i) {
-      if (wanted_[id][i] != 0) found.push_back(static_cast<std::int64_t>(i));
+  std::vector<std::int64_t> axis(op.axes.size(), 0);
+  for (std::int64_t point : points) {
+    for (std::size_t a = rank; a-- > 0;) {
+      axis[a] = point % op.axes[a].extent;
+      point /= op.axes[a].extent;
     }
-    return found;
-  }
-
-  /// Adds what the wanted elements of `id` read. Call for readers before their producers.
-  void trace(TensorId id) {
-    const program::Operator& op = graph_.op(id);
-    std::vector<std::int64_t> points = this->points(id);
-    // Whole rows are several times cheaper than single elements.
-    if (points.size() * 2 > wanted_[id].size()) everything_[id] = true;
-    const BodyProgram program(graph_, op);
-    for (const Access& access : program.accesses) {
-      if (graph_.op(access.tensor).role != program::Role::Computed || everything_[access.tensor]) continue;
-      if (plain_[access.tensor] || everything_[id]) {
-        everything_[access.tensor] = true;
-      } else {
-        trace(op, access, points);
+    for (std::size_t turn = 0; turn <= used.size();) {
+      // A read outside of the tensor is one that a select keeps from happening.
+      if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
+      for (turn = 0; turn < used.size(); ++turn) {
+        if (++axis[used[turn]] < op.axes[used[turn]].extent) break;
+        axis[used[turn]] = 0;
       }
+      if (turn == used.size()) break;
     }
   }
+}
 
- private:
-  std::vector<std::uint8_t>& flags(TensorId id) {
-    if (wanted_[id].empty()) wanted_[id].resize(static_cast<std::size_t>(graph_.op(id).elements()), 0);
-    return wanted_[id];
-  }
-
-  void trace(const program::Operator& op, const Access& access, std::span<const std::int64_t> points) {
-    std::vector<std::uint8_t>& wanted = flags(access.tensor);
-    const std::size_t rank = op.rank();
-    std::vector<std::size_t> used;  // reduction axes the read depends on
-    for (std::size_t a = rank; a < op.axes.size(); ++a) {
-      if (access.flat.expression.uses(static_cast<Var>(a))) used.push_back(a);
-    }
-    std::vector<std::int64_t> axis(op.axes.size(), 0);
-    for (std::int64_t point : points) {
-      for (std::size_t a = rank; a-- > 0;) {
-        axis[a] = point % op.axes[a].extent;
-        point /= op.axes[a].extent;
-      }
-      for (std::size_t turn = 0; turn <= used.size();) {
-        // A read outside of the tensor is one that a select keeps from happening.
-        if (access.in_bounds || !access.outside(axis)) wanted[static_cast<std::size_t>(access.flat.at(axis))] = 1;
-        for (turn = 0; turn < used.size(); ++turn) {
-          if (++axis[used[turn]] < op.axes[used[turn]].extent) break;
-          axis[used[turn]] = 0;
-        }
-        if (turn == used.size()) break;
-      }
-    }
-  }
-
-  const ComputeGraph& graph_;
-  std::vector<std::vector<std::uint8_t>> wanted_;
-  std::vector<bool> everything_;
-  std::vector<bool> plain_;
-};
-
-/// Tensor `id` with the elements numbered `points` computed and zeros elsewhere.
-[[nodiscard]] inline Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
-                                         std::span<const Array* const> tensors, unsigned threads) {
+TUNEWRIGHT_INLINE Array evaluate_some(const ComputeGraph& graph, TensorId id, std::span<const std::int64_t> points,
+                                      std::span<const Array* const> tensors, unsigned threads) {
   const program::Operator& op = graph.op(id);
   Array result(op.type, op.shape());
   const BodyProgram program(graph, op);
@@ -158,18 +200,13 @@ class Demand {
   return result;
 }
 
-}  // namespace detail
+}  // namespace tunewright::reference::detail
 
-/// Values of tensor `id` at the elements numbered `points` (row-major), rounded to its type, computing of
-/// every other tensor no more than that takes: checking 4096 elements of a 2048 x 2048 x 2048 matrix product
-/// costs 4096 dot products.
-///
-/// `inputs` are as for `evaluate`. Determinism: equal to `evaluate` up to the order in which double sums are
-/// taken, and independent of the number of threads. Throws `std::invalid_argument` for bad inputs or a point
-/// outside of the tensor.
-[[nodiscard]] inline std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
-                                                     std::span<const std::int64_t> points,
-                                                     const EvaluateOptions& options = {}) {
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE std::vector<double> evaluate_at(const ComputeGraph& graph, const Tensors& inputs, TensorId id,
+                                                  std::span<const std::int64_t> points,
+                                                  const EvaluateOptions& options) {
   detail::check_inputs(graph, inputs);
   if (id >= graph.size()) {
     throw std::invalid_argument("tensor " + std::to_string(id) + " was asked for in a graph of " +
@@ -204,3 +241,5 @@ class Demand {
 }
 
 }  // namespace tunewright::reference
+
+#endif

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
@@ -25,15 +26,7 @@ struct RandomInputs {
 namespace detail {
 
 /// Marks the tensors read within a square root, logarithm or denominator.
-inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>& positive) {
-  if (e->op == program::Op::Load && inside) positive[e->tensor] = true;
-  for (std::size_t a = 0; a < e->args.size(); ++a) {
-    const bool enters =
-        e->op == program::Op::Sqrt || e->op == program::Op::Log || (e->op == program::Op::Divide && a == 1);
-    // Exponentials are positive whatever they are given.
-    mark_positive(e->args[a], (inside || enters) && e->op != program::Op::Exp, positive);
-  }
-}
+void mark_positive(const program::Expr& e, bool inside, std::vector<bool>& positive);
 
 }  // namespace detail
 
@@ -44,8 +37,29 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
 ///
 /// Determinism: a function of the graph's shapes and of `rng`, which is not advanced; each tensor has its own
 /// stream.
-[[nodiscard]] inline Tensors random_inputs(const ComputeGraph& graph, const Rng& rng,
-                                           const RandomInputs& options = {}) {
+[[nodiscard]] Tensors random_inputs(const ComputeGraph& graph, const Rng& rng, const RandomInputs& options = {});
+
+}  // namespace tunewright::reference
+
+#if TUNEWRIGHT_DEFINES(reference)
+
+namespace tunewright::reference::detail {
+
+TUNEWRIGHT_INLINE void mark_positive(const program::Expr& e, bool inside, std::vector<bool>& positive) {
+  if (e->op == program::Op::Load && inside) positive[e->tensor] = true;
+  for (std::size_t a = 0; a < e->args.size(); ++a) {
+    const bool enters =
+        e->op == program::Op::Sqrt || e->op == program::Op::Log || (e->op == program::Op::Divide && a == 1);
+    // Exponentials are positive whatever they are given.
+    mark_positive(e->args[a], (inside || enters) && e->op != program::Op::Exp, positive);
+  }
+}
+
+}  // namespace tunewright::reference::detail
+
+namespace tunewright::reference {
+
+TUNEWRIGHT_INLINE Tensors random_inputs(const ComputeGraph& graph, const Rng& rng, const RandomInputs& options) {
   std::vector<bool> positive(graph.size(), false);
   for (TensorId id = 0; id < graph.size(); ++id) {
     if (graph.op(id).body) detail::mark_positive(graph.op(id).body, false, positive);
@@ -82,3 +96,5 @@ inline void mark_positive(const program::Expr& e, bool inside, std::vector<bool>
 }
 
 }  // namespace tunewright::reference
+
+#endif

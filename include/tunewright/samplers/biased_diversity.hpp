@@ -13,11 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/points.hpp"
 #include "tunewright/samplers/pool.hpp"
-#include "tunewright/samplers/quotas.hpp"
 
 namespace tunewright::samplers {
 
@@ -113,142 +112,172 @@ struct BiasedDiversity {
 
   [[nodiscard]] Task describe(const TaskMembers& members, const FeatureBatch& pool_h, const FeatureBatch& known_h,
                               std::span<const float> score, std::span<const float> known_score,
-                              std::span<const float> deviation) const {
-    Task task;
-    task.points = points_of(pool_h, members.pool);
-    Points centres = points_of(known_h, members.labelled);
-    if (standardised) standardise(task.points, centres);
-    task.nearest = NearestCentre(members.pool.size());
-    for (std::size_t l = 0; l < centres.size(); ++l) task.nearest.add(task.points, centres[l]);
-    task.taken.resize(members.pool.size());
+                              std::span<const float> deviation) const;
 
-    float low = score[members.pool.front()], high = low;
-    const auto widen = [&](float one) {
-      if (!std::isfinite(one)) return;
-      low = std::min(low, one);
-      high = std::max(high, one);
-    };
-    for (const std::size_t p : members.pool) widen(score[p]);
-    for (const std::size_t l : members.labelled) widen(known_score[l]);
-    const double range = double{high} - double{low};
-    const auto scaled = [&](float one) {
-      return range > 0 ? std::clamp((double{one} - double{low}) / range, 0.0, 1.0) : 0.5;
-    };
-    const auto level_of = [](double q) {
-      return std::min(static_cast<std::size_t>(q * static_cast<double>(levels)), levels - 1);
-    };
-    for (const std::size_t p : members.pool) {
-      task.score.push_back(score[p]);
-      task.q.push_back(scaled(score[p]));
-      task.level.push_back(level_of(task.q.back()));
-      task.all[task.level.back()] += 1;
-      if (!deviation.empty()) task.deviation.push_back(double{deviation[p]});
-    }
-    for (const std::size_t l : members.labelled) {
-      const std::size_t level = level_of(scaled(known_score[l]));
-      task.all[level] += 1;
-      task.labelled[level] += 1;
-    }
-    return task;
-  }
-
-  [[nodiscard]] std::vector<std::size_t> pick(Task& task, std::size_t count, Rng& rng) const {
-    const std::size_t candidates = task.score.size();
-    std::vector<std::size_t> chosen;
-    const auto take = [&](std::size_t i) {
-      task.taken[i] = true;
-      task.labelled[task.level[i]] += 1;
-      task.nearest.add(task.points, task.points[i]);
-      chosen.push_back(i);
-    };
-    // A fraction of a program is a chance of one, so that small quotas keep their share on average.
-    const auto random = static_cast<std::size_t>(random_share * static_cast<double>(count) + rng.uniform() * 0.999999);
-    std::vector<std::size_t> order = positions(candidates);
-    rng.shuffle(std::span(order));
-    for (std::size_t i = 0; i < std::min(random, count); ++i) take(order[i]);
-
-    std::vector<double> worth(candidates);
-    while (chosen.size() < count) {
-      const std::array<double, levels> of_level = level_weights(task);
-      for (std::size_t i = 0; i < candidates; ++i) {
-        const double squared = double{task.nearest.squared(i)};
-        worth[i] = bias == Bias::Dpp ? squared : std::sqrt(squared) * weight(task, i, of_level);
-        if (task.taken[i]) worth[i] = -1;
-      }
-      std::size_t next = candidates;
-      if (bias == Bias::Dpp) next = draw_by_weight(worth, rng);
-      if (next == candidates) next = best(task, worth);
-      take(next);
-    }
-    return chosen;
-  }
+  [[nodiscard]] std::vector<std::size_t> pick(Task& task, std::size_t count, Rng& rng) const;
 
   // The largest worth; of equals the better-scored.
-  static std::size_t best(const Task& task, std::span<const double> worth) {
-    std::size_t next = task.taken.size();
-    for (std::size_t i = 0; i < task.taken.size(); ++i) {
-      if (task.taken[i]) continue;
-      if (next == task.taken.size() || worth[i] > worth[next] ||
-          (worth[i] == worth[next] && task.score[i] > task.score[next]))
-        next = i;
-    }
-    return next;
-  }
+  static std::size_t best(const Task& task, std::span<const double> worth);
 
-  [[nodiscard]] double weight(const Task& task, std::size_t i, const std::array<double, levels>& of_level) const {
-    switch (bias) {
-      case Bias::High: return 0.1 + task.q[i];
-      case Bias::Strata:
-      case Bias::Restore: return of_level[task.level[i]];
-      case Bias::Qbc: return task.deviation[i] + 1e-4;
-      case Bias::None:
-      case Bias::Dpp: break;
-    }
-    return 1;
-  }
+  [[nodiscard]] double weight(const Task& task, std::size_t i, const std::array<double, levels>& of_level) const;
 
-  [[nodiscard]] std::array<double, levels> level_weights(const Task& task) const {
-    std::array<double, levels> weights{};
-    const double all = std::accumulate(task.all.begin(), task.all.end(), 0.0);
-    const double labelled = std::max(1.0, std::accumulate(task.labelled.begin(), task.labelled.end(), 0.0));
-    for (std::size_t k = 0; k < levels; ++k) {
-      const double wanted = (1 - beta) * task.all[k] / all + beta / static_cast<double>(levels);
-      weights[k] = bias == Bias::Restore ? std::min(10.0, wanted / std::max(task.labelled[k] / labelled, 1e-3))
-                                         : 1 / (1 + task.labelled[k]);
-    }
-    return weights;
-  }
+  [[nodiscard]] std::array<double, levels> level_weights(const Task& task) const;
 
   [[nodiscard]] std::vector<std::size_t> quotas(const std::map<std::uint32_t, TaskMembers>& tasks,
-                                                std::span<const float> deviation, std::size_t n) const {
-    std::vector<double> share, doubt;
-    std::vector<std::size_t> room;
-    for (const auto& [number, members] : tasks) {
-      room.push_back(members.pool.size());
-      share.push_back(std::sqrt(static_cast<double>(members.pool.size())));
-      if (deviation.empty()) continue;
-      double sum = 0;
-      for (const std::size_t p : members.pool) sum += double{deviation[p]};
-      doubt.push_back(sum / static_cast<double>(members.pool.size()));
-    }
-    const auto unsure = first_in_order(positions(doubt.size()), doubt.size() / 4, [&](std::size_t a, std::size_t b) {
-      return doubt[a] != doubt[b] ? doubt[a] > doubt[b] : a < b;
-    });
-    for (const std::size_t t : unsure) share[t] *= unsure_task_factor;
-    return divide(n, share, room);
-  }
+                                                std::span<const float> deviation, std::size_t n) const;
 
-  void check(bool knows_deviation) const {
-    constexpr const char* policy = "BiasedDiversity";
-    require(random_share >= 0 && random_share <= 1, policy, "random_share", random_share, "a share, 0 to 1");
-    require(beta >= 0 && beta <= 1, policy, "beta", beta, "a share, 0 to 1");
-    require(unsure_task_factor >= 1, policy, "unsure_task_factor", unsure_task_factor, "at least 1");
-    if (bias == Bias::Qbc && !knows_deviation) {
-      throw std::invalid_argument(
-          "BiasedDiversity: Bias::Qbc asks how sure the model is, and this one does not say; wrap it in "
-          "models::Committee or choose another bias");
-    }
-  }
+  void check(bool knows_deviation) const;
 };
 
 }  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/samplers/quotas.hpp"
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE BiasedDiversity::Task BiasedDiversity::describe(
+    const TaskMembers& members, const FeatureBatch& pool_h, const FeatureBatch& known_h, std::span<const float> score,
+    std::span<const float> known_score, std::span<const float> deviation) const {
+  Task task;
+  task.points = points_of(pool_h, members.pool);
+  Points centres = points_of(known_h, members.labelled);
+  if (standardised) standardise(task.points, centres);
+  task.nearest = NearestCentre(members.pool.size());
+  for (std::size_t l = 0; l < centres.size(); ++l) task.nearest.add(task.points, centres[l]);
+  task.taken.resize(members.pool.size());
+
+  float low = score[members.pool.front()], high = low;
+  const auto widen = [&](float one) {
+    if (!std::isfinite(one)) return;
+    low = std::min(low, one);
+    high = std::max(high, one);
+  };
+  for (const std::size_t p : members.pool) widen(score[p]);
+  for (const std::size_t l : members.labelled) widen(known_score[l]);
+  const double range = double{high} - double{low};
+  const auto scaled = [&](float one) {
+    return range > 0 ? std::clamp((double{one} - double{low}) / range, 0.0, 1.0) : 0.5;
+  };
+  const auto level_of = [](double q) {
+    return std::min(static_cast<std::size_t>(q * static_cast<double>(levels)), levels - 1);
+  };
+  for (const std::size_t p : members.pool) {
+    task.score.push_back(score[p]);
+    task.q.push_back(scaled(score[p]));
+    task.level.push_back(level_of(task.q.back()));
+    task.all[task.level.back()] += 1;
+    if (!deviation.empty()) task.deviation.push_back(double{deviation[p]});
+  }
+  for (const std::size_t l : members.labelled) {
+    const std::size_t level = level_of(scaled(known_score[l]));
+    task.all[level] += 1;
+    task.labelled[level] += 1;
+  }
+  return task;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> BiasedDiversity::pick(Task& task, std::size_t count, Rng& rng) const {
+  const std::size_t candidates = task.score.size();
+  std::vector<std::size_t> chosen;
+  const auto take = [&](std::size_t i) {
+    task.taken[i] = true;
+    task.labelled[task.level[i]] += 1;
+    task.nearest.add(task.points, task.points[i]);
+    chosen.push_back(i);
+  };
+  // A fraction of a program is a chance of one, so that small quotas keep their share on average.
+  const auto random = static_cast<std::size_t>(random_share * static_cast<double>(count) + rng.uniform() * 0.999999);
+  std::vector<std::size_t> order = positions(candidates);
+  rng.shuffle(std::span(order));
+  for (std::size_t i = 0; i < std::min(random, count); ++i) take(order[i]);
+
+  std::vector<double> worth(candidates);
+  while (chosen.size() < count) {
+    const std::array<double, levels> of_level = level_weights(task);
+    for (std::size_t i = 0; i < candidates; ++i) {
+      const double squared = double{task.nearest.squared(i)};
+      worth[i] = bias == Bias::Dpp ? squared : std::sqrt(squared) * weight(task, i, of_level);
+      if (task.taken[i]) worth[i] = -1;
+    }
+    std::size_t next = candidates;
+    if (bias == Bias::Dpp) next = draw_by_weight(worth, rng);
+    if (next == candidates) next = best(task, worth);
+    take(next);
+  }
+  return chosen;
+}
+
+TUNEWRIGHT_INLINE std::size_t BiasedDiversity::best(const Task& task, std::span<const double> worth) {
+  std::size_t next = task.taken.size();
+  for (std::size_t i = 0; i < task.taken.size(); ++i) {
+    if (task.taken[i]) continue;
+    if (next == task.taken.size() || worth[i] > worth[next] ||
+        (worth[i] == worth[next] && task.score[i] > task.score[next]))
+      next = i;
+  }
+  return next;
+}
+
+TUNEWRIGHT_INLINE double BiasedDiversity::weight(const Task& task, std::size_t i,
+                                                 const std::array<double, levels>& of_level) const {
+  switch (bias) {
+    case Bias::High: return 0.1 + task.q[i];
+    case Bias::Strata:
+    case Bias::Restore: return of_level[task.level[i]];
+    case Bias::Qbc: return task.deviation[i] + 1e-4;
+    case Bias::None:
+    case Bias::Dpp: break;
+  }
+  return 1;
+}
+
+TUNEWRIGHT_INLINE std::array<double, BiasedDiversity::levels> BiasedDiversity::level_weights(const Task& task) const {
+  std::array<double, levels> weights{};
+  const double all = std::accumulate(task.all.begin(), task.all.end(), 0.0);
+  const double labelled = std::max(1.0, std::accumulate(task.labelled.begin(), task.labelled.end(), 0.0));
+  for (std::size_t k = 0; k < levels; ++k) {
+    const double wanted = (1 - beta) * task.all[k] / all + beta / static_cast<double>(levels);
+    weights[k] = bias == Bias::Restore ? std::min(10.0, wanted / std::max(task.labelled[k] / labelled, 1e-3))
+                                       : 1 / (1 + task.labelled[k]);
+  }
+  return weights;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> BiasedDiversity::quotas(const std::map<std::uint32_t, TaskMembers>& tasks,
+                                                                   std::span<const float> deviation,
+                                                                   std::size_t n) const {
+  std::vector<double> share, doubt;
+  std::vector<std::size_t> room;
+  for (const auto& [number, members] : tasks) {
+    room.push_back(members.pool.size());
+    share.push_back(std::sqrt(static_cast<double>(members.pool.size())));
+    if (deviation.empty()) continue;
+    double sum = 0;
+    for (const std::size_t p : members.pool) sum += double{deviation[p]};
+    doubt.push_back(sum / static_cast<double>(members.pool.size()));
+  }
+  const auto unsure = first_in_order(positions(doubt.size()), doubt.size() / 4, [&](std::size_t a, std::size_t b) {
+    return doubt[a] != doubt[b] ? doubt[a] > doubt[b] : a < b;
+  });
+  for (const std::size_t t : unsure) share[t] *= unsure_task_factor;
+  return divide(n, share, room);
+}
+
+TUNEWRIGHT_INLINE void BiasedDiversity::check(bool knows_deviation) const {
+  constexpr const char* policy = "BiasedDiversity";
+  require(random_share >= 0 && random_share <= 1, policy, "random_share", random_share, "a share, 0 to 1");
+  require(beta >= 0 && beta <= 1, policy, "beta", beta, "a share, 0 to 1");
+  require(unsure_task_factor >= 1, policy, "unsure_task_factor", unsure_task_factor, "at least 1");
+  if (bias == Bias::Qbc && !knows_deviation) {
+    throw std::invalid_argument(
+        "BiasedDiversity: Bias::Qbc asks how sure the model is, and this one does not say; wrap it in "
+        "models::Committee or choose another bias");
+  }
+}
+
+}  // namespace tunewright::samplers
+
+#endif

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
-#include "tunewright/samplers/k_means.hpp"
 #include "tunewright/samplers/knobs.hpp"
 #include "tunewright/samplers/pool.hpp"
 
@@ -55,50 +55,67 @@ struct ClusterCentres {
 
  private:
   // The columns of the most values, as points of indices.
-  [[nodiscard]] Points widest_knobs(const KnobTable& table) const {
-    const std::vector<std::size_t> columns = first_in_order(
-        positions(table.columns), widest == 0 ? table.columns : widest, [&](std::size_t a, std::size_t b) {
-          return table.values[a] != table.values[b] ? table.values[a] > table.values[b] : a < b;
-        });
-    Points points{.columns = columns.size(), .values = {}, .count = 0};
-    std::vector<float> point(columns.size());
-    const std::size_t count = table.columns == 0 ? 0 : table.index.size() / table.columns;
-    for (std::size_t i = 0; i < count; ++i) {
-      for (std::size_t c = 0; c < columns.size(); ++c) point[c] = static_cast<float>(table.at(i, columns[c]));
-      points.append(point);
-    }
-    return points;
-  }
+  [[nodiscard]] Points widest_knobs(const KnobTable& table) const;
 
   [[nodiscard]] std::vector<std::size_t> representatives(const Points& points, std::span<const std::size_t> candidates,
-                                                         std::span<const float> score, std::size_t n, Rng& rng) const {
-    const std::size_t most = std::min(n, points.size());
-    Clusters clusters;
-    double before = std::numeric_limits<double>::infinity();
-    for (std::size_t k = std::min(step, most); k >= 1; k = std::min(k + step, most)) {
-      clusters = k_means(points, k, max_iterations, rng);
-      if (k == most || clusters.loss >= before / knee) break;
-      before = clusters.loss;
-    }
-    std::vector<bool> taken(points.size());
-    std::vector<std::size_t> chosen;
-    for (std::size_t c = 0; c < clusters.centres.size(); ++c) {
-      std::size_t nearest = points.size();
-      float least = 0;
-      for (std::size_t i = 0; i < points.size(); ++i) {
-        if (taken[i]) continue;
-        const float squared = squared_distance(points[i], clusters.centres[c]);
-        if (nearest == points.size() || squared < least ||
-            (squared == least && score[candidates[i]] > score[candidates[nearest]])) {
-          nearest = i;
-          least = squared;
-        }
-      }
-      taken[nearest] = true;
-      chosen.push_back(candidates[nearest]);
-    }
-    return largest(std::move(chosen), n, score, score);
-  }
+                                                         std::span<const float> score, std::size_t n, Rng& rng) const;
 };
 
 }  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/samplers/k_means.hpp"
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE Points ClusterCentres::widest_knobs(const KnobTable& table) const {
+  const std::vector<std::size_t> columns =
+      first_in_order(positions(table.columns), widest == 0 ? table.columns : widest, [&](std::size_t a, std::size_t b) {
+        return table.values[a] != table.values[b] ? table.values[a] > table.values[b] : a < b;
+      });
+  Points points{.columns = columns.size(), .values = {}, .count = 0};
+  std::vector<float> point(columns.size());
+  const std::size_t count = table.columns == 0 ? 0 : table.index.size() / table.columns;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t c = 0; c < columns.size(); ++c) point[c] = static_cast<float>(table.at(i, columns[c]));
+    points.append(point);
+  }
+  return points;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> ClusterCentres::representatives(const Points& points,
+                                                                           std::span<const std::size_t> candidates,
+                                                                           std::span<const float> score, std::size_t n,
+                                                                           Rng& rng) const {
+  const std::size_t most = std::min(n, points.size());
+  Clusters clusters;
+  double before = std::numeric_limits<double>::infinity();
+  for (std::size_t k = std::min(step, most); k >= 1; k = std::min(k + step, most)) {
+    clusters = k_means(points, k, max_iterations, rng);
+    if (k == most || clusters.loss >= before / knee) break;
+    before = clusters.loss;
+  }
+  std::vector<bool> taken(points.size());
+  std::vector<std::size_t> chosen;
+  for (std::size_t c = 0; c < clusters.centres.size(); ++c) {
+    std::size_t nearest = points.size();
+    float least = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      if (taken[i]) continue;
+      const float squared = squared_distance(points[i], clusters.centres[c]);
+      if (nearest == points.size() || squared < least ||
+          (squared == least && score[candidates[i]] > score[candidates[nearest]])) {
+        nearest = i;
+        least = squared;
+      }
+    }
+    taken[nearest] = true;
+    chosen.push_back(candidates[nearest]);
+  }
+  return largest(std::move(chosen), n, score, score);
+}
+
+}  // namespace tunewright::samplers
+
+#endif

@@ -11,6 +11,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/concept.hpp"
 
 namespace tunewright {
@@ -18,10 +19,7 @@ namespace tunewright {
 namespace samplers {
 
 /// A batch without programs.
-inline const FeatureBatch& no_programs() {
-  static const FeatureBatch none;
-  return none;
-}
+const FeatureBatch& no_programs();
 
 /// What has been measured so far, L programs, and how the pool of P relates to it. A view: what it refers to
 /// must outlive it. Everything may be left out; the members [L] and [P] are empty or of that length.
@@ -72,7 +70,21 @@ namespace samplers {
 
 /// Throws `std::logic_error` unless `chosen` holds at most `n` distinct positions in a pool of `pool`
 /// candidates.
-inline void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n) {
+void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n);
+
+}  // namespace samplers
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE const FeatureBatch& no_programs() {
+  static const FeatureBatch none;
+  return none;
+}
+
+TUNEWRIGHT_INLINE void check_selection(std::span<const std::size_t> chosen, std::size_t pool, std::size_t n) {
   if (chosen.size() > n) {
     throw std::logic_error("the sampler chose " + std::to_string(chosen.size()) + " candidates where at most " +
                            std::to_string(n) + " were asked for");
@@ -87,5 +99,6 @@ inline void check_selection(std::span<const std::size_t> chosen, std::size_t poo
   }
 }
 
-}  // namespace samplers
-}  // namespace tunewright
+}  // namespace tunewright::samplers
+
+#endif

@@ -11,6 +11,7 @@
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/knobs.hpp"
 #include "tunewright/samplers/pool.hpp"
@@ -60,36 +61,48 @@ struct DiverseTopK {
 
  private:
   [[nodiscard]] std::vector<std::size_t> greedy(const KnobTable& knobs, std::span<const std::size_t> candidates,
-                                                std::span<const float> score, std::size_t n) const {
-    std::vector<std::vector<bool>> tried(knobs.columns);  // by column and value
-    for (std::size_t c = 0; c < knobs.columns; ++c) tried[c].resize(knobs.values[c]);
-    const auto gain = [&](std::size_t i) {
-      std::size_t fresh = 0;
-      for (std::size_t c = 0; c < knobs.columns; ++c) fresh += tried[c][knobs.at(i, c)] ? 0 : 1;
-      // A weight of 0 ignores also scores that are infinite.
-      const double of_score = score_weight == 0 ? 0.0 : score_weight * double{score[candidates[i]]};
-      return of_score + knob_weight * static_cast<double>(fresh);
-    };
-    // Largest gain first, then the place among the candidates, which are sorted by score.
-    using Entry = std::pair<double, std::size_t>;
-    const auto after = [](const Entry& a, const Entry& b) {
-      return a.first != b.first ? a.first < b.first : a.second > b.second;
-    };
-    std::priority_queue<Entry, std::vector<Entry>, decltype(after)> queue(after);
-    for (std::size_t i = 0; i < candidates.size(); ++i) queue.emplace(gain(i), i);
-    std::vector<std::size_t> chosen;
-    while (chosen.size() < n && !queue.empty()) {
-      const auto [bound, i] = queue.top();
-      queue.pop();
-      if (const double now = gain(i); now < bound) {
-        queue.emplace(now, i);
-        continue;
-      }
-      chosen.push_back(i);
-      for (std::size_t c = 0; c < knobs.columns; ++c) tried[c][knobs.at(i, c)] = true;
-    }
-    return chosen;
-  }
+                                                std::span<const float> score, std::size_t n) const;
 };
 
 }  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> DiverseTopK::greedy(const KnobTable& knobs,
+                                                               std::span<const std::size_t> candidates,
+                                                               std::span<const float> score, std::size_t n) const {
+  std::vector<std::vector<bool>> tried(knobs.columns);  // by column and value
+  for (std::size_t c = 0; c < knobs.columns; ++c) tried[c].resize(knobs.values[c]);
+  const auto gain = [&](std::size_t i) {
+    std::size_t fresh = 0;
+    for (std::size_t c = 0; c < knobs.columns; ++c) fresh += tried[c][knobs.at(i, c)] ? 0 : 1;
+    // A weight of 0 ignores also scores that are infinite.
+    const double of_score = score_weight == 0 ? 0.0 : score_weight * double{score[candidates[i]]};
+    return of_score + knob_weight * static_cast<double>(fresh);
+  };
+  // Largest gain first, then the place among the candidates, which are sorted by score.
+  using Entry = std::pair<double, std::size_t>;
+  const auto after = [](const Entry& a, const Entry& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  };
+  std::priority_queue<Entry, std::vector<Entry>, decltype(after)> queue(after);
+  for (std::size_t i = 0; i < candidates.size(); ++i) queue.emplace(gain(i), i);
+  std::vector<std::size_t> chosen;
+  while (chosen.size() < n && !queue.empty()) {
+    const auto [bound, i] = queue.top();
+    queue.pop();
+    if (const double now = gain(i); now < bound) {
+      queue.emplace(now, i);
+      continue;
+    }
+    chosen.push_back(i);
+    for (std::size_t c = 0; c < knobs.columns; ++c) tried[c][knobs.at(i, c)] = true;
+  }
+  return chosen;
+}
+
+}  // namespace tunewright::samplers
+
+#endif

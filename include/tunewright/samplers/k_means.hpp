@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/points.hpp"
 
 namespace tunewright::samplers {
@@ -22,7 +23,15 @@ struct Clusters {
 /// Paper:  Lloyd, 1982; Arthur and Vassilvitskii, k-means++, SODA 2007.
 /// Shapes: points (N, E), N >= 1; `k` at least 1.
 /// Cost:   O(iterations * N K E).
-[[nodiscard]] inline Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng) {
+[[nodiscard]] Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng);
+
+}  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE Clusters k_means(const Points& points, std::size_t k, std::size_t max_iterations, Rng& rng) {
   Clusters found{.centres = {.columns = points.columns, .values = {}, .count = 0},
                  .cluster = std::vector<std::size_t>(points.size()),
                  .loss = 0};
@@ -79,3 +88,5 @@ struct Clusters {
 }
 
 }  // namespace tunewright::samplers
+
+#endif

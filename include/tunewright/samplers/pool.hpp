@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
 
 namespace tunewright::samplers {
@@ -24,7 +24,41 @@ namespace tunewright::samplers {
 }
 
 /// Positions of the described candidates, ascending.
-[[nodiscard]] inline std::vector<std::size_t> described_positions(std::span<const float> score) {
+[[nodiscard]] std::vector<std::size_t> described_positions(std::span<const float> score);
+
+/// Positions of the labelled programs that have rows, ascending: the others have no place among features.
+[[nodiscard]] std::vector<std::size_t> described_positions(const Labelled& labelled);
+
+/// Throws `std::invalid_argument` unless the sizes of the arguments of `select` belong together.
+void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score, const Labelled& labelled);
+
+/// The `count` first of `among` by `value` [P], largest first and NaN last; of equals the better-scored, then
+/// the one earlier in the pool.
+[[nodiscard]] std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
+                                               std::span<const float> value, std::span<const float> score);
+
+/// Appends the best-scored of what is not chosen until `chosen` holds min(n, P): a sampler that ran out of
+/// described candidates ends so.
+void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n);
+
+/// What belongs to one task: positions in the pool and in the labelled programs, ascending.
+struct TaskMembers {
+  std::vector<std::size_t> pool;
+  std::vector<std::size_t> labelled;
+};
+
+/// The described members of every task that the pool has candidates of, by task number.
+[[nodiscard]] std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score, const Labelled& labelled);
+
+}  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/order.hpp"
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> described_positions(std::span<const float> score) {
   std::vector<std::size_t> result;
   for (std::size_t p = 0; p < score.size(); ++p) {
     if (described(score[p])) result.push_back(p);
@@ -32,8 +66,7 @@ namespace tunewright::samplers {
   return result;
 }
 
-/// Positions of the labelled programs that have rows, ascending: the others have no place among features.
-[[nodiscard]] inline std::vector<std::size_t> described_positions(const Labelled& labelled) {
+TUNEWRIGHT_INLINE std::vector<std::size_t> described_positions(const Labelled& labelled) {
   std::vector<std::size_t> result;
   for (std::size_t l = 0; l < labelled.size(); ++l) {
     if (labelled.x.offsets()[l] != labelled.x.offsets()[l + 1]) result.push_back(l);
@@ -41,8 +74,8 @@ namespace tunewright::samplers {
   return result;
 }
 
-/// Throws `std::invalid_argument` unless the sizes of the arguments of `select` belong together.
-inline void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score, const Labelled& labelled) {
+TUNEWRIGHT_INLINE void check_pool(const char* who, const FeatureBatch& x, std::span<const float> score,
+                                  const Labelled& labelled) {
   const auto check = [&](const char* what, std::size_t have, std::size_t want, bool optional) {
     if (have == want || (optional && have == 0)) return;
     throw std::invalid_argument("samplers::" + std::string(who) + ": " + std::to_string(have) + " " + what + " where " +
@@ -61,10 +94,8 @@ inline void check_pool(const char* who, const FeatureBatch& x, std::span<const f
   }
 }
 
-/// The `count` first of `among` by `value` [P], largest first and NaN last; of equals the better-scored, then
-/// the one earlier in the pool.
-[[nodiscard]] inline std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
-                                                      std::span<const float> value, std::span<const float> score) {
+TUNEWRIGHT_INLINE std::vector<std::size_t> largest(std::vector<std::size_t> among, std::size_t count,
+                                                   std::span<const float> value, std::span<const float> score) {
   constexpr float lowest = -std::numeric_limits<float>::infinity();
   const auto key = [](float number) { return std::isnan(number) ? lowest : number; };
   return first_in_order(std::move(among), count, [&](std::size_t a, std::size_t b) {
@@ -74,9 +105,7 @@ inline void check_pool(const char* who, const FeatureBatch& x, std::span<const f
   });
 }
 
-/// Appends the best-scored of what is not chosen until `chosen` holds min(n, P): a sampler that ran out of
-/// described candidates ends so.
-inline void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n) {
+TUNEWRIGHT_INLINE void fill_up(std::vector<std::size_t>& chosen, std::span<const float> score, std::size_t n) {
   if (chosen.size() >= n || chosen.size() >= score.size()) return;
   std::vector<bool> taken(score.size());
   for (const std::size_t p : chosen) taken[p] = true;
@@ -88,15 +117,7 @@ inline void fill_up(std::vector<std::size_t>& chosen, std::span<const float> sco
   chosen.insert(chosen.end(), rest.begin(), rest.end());
 }
 
-/// What belongs to one task: positions in the pool and in the labelled programs, ascending.
-struct TaskMembers {
-  std::vector<std::size_t> pool;
-  std::vector<std::size_t> labelled;
-};
-
-/// The described members of every task that the pool has candidates of, by task number.
-[[nodiscard]] inline std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score,
-                                                                  const Labelled& labelled) {
+TUNEWRIGHT_INLINE std::map<std::uint32_t, TaskMembers> by_task(std::span<const float> score, const Labelled& labelled) {
   std::map<std::uint32_t, TaskMembers> tasks;
   for (const std::size_t p : described_positions(score)) tasks[labelled.pool_task_of(p)].pool.push_back(p);
   for (const std::size_t l : described_positions(labelled)) {
@@ -106,3 +127,5 @@ struct TaskMembers {
 }
 
 }  // namespace tunewright::samplers
+
+#endif

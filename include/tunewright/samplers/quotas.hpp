@@ -8,15 +8,26 @@
 #include <span>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::samplers {
 
 /// Divides `n` measurements among T parts in proportion to `share` [T], each at least 0, none getting more than
 /// its `room` [T]: whole numbers by the largest remainder, equals in order; what does not fit goes to the
 /// others in the same way. The sum is min(n, sum of room). O(T² log T) at worst.
-[[nodiscard]] inline std::vector<std::size_t> divide(std::size_t n, std::span<const double> share,
-                                                     std::span<const std::size_t> room) {
+[[nodiscard]] std::vector<std::size_t> divide(std::size_t n, std::span<const double> share,
+                                              std::span<const std::size_t> room);
+
+}  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/order.hpp"
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE std::vector<std::size_t> divide(std::size_t n, std::span<const double> share,
+                                                  std::span<const std::size_t> room) {
   std::vector<std::size_t> given(room.size());
   std::size_t left = std::min(n, std::accumulate(room.begin(), room.end(), std::size_t{0}));
   while (left > 0) {
@@ -50,3 +61,5 @@ namespace tunewright::samplers {
 }
 
 }  // namespace tunewright::samplers
+
+#endif

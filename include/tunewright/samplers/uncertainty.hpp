@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/require.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/samplers/pool.hpp"
 
@@ -73,40 +74,56 @@ struct Uncertainty {
   }
 
   /// The acquisition value of mean `m` and deviation `s` against the best `f`.
-  [[nodiscard]] double worth(double m, double s, double f, Rng& rng) const {
-    const double gain = m - f - xi;
-    switch (acquisition) {
-      case Acquisition::Variance: return s;
-      case Acquisition::Margin: return s > 0 ? -std::abs(m - f) / s : -std::numeric_limits<double>::infinity();
-      case Acquisition::ExpectedImprovement:
-        return s > 0 ? gain * below(gain / s) + s * density(gain / s) : std::max(0.0, gain);
-      case Acquisition::ProbabilityOfImprovement: return s > 0 ? below(gain / s) : (gain > 0 ? 1.0 : 0.0);
-      case Acquisition::UpperConfidenceBound: return m + kappa * s;
-      case Acquisition::Thompson: return m + s * rng.normal();
-    }
-    return m;
-  }
+  [[nodiscard]] double worth(double m, double s, double f, Rng& rng) const;
 
  private:
-  [[nodiscard]] bool needs_best() const noexcept {
-    return acquisition == Acquisition::Margin || acquisition == Acquisition::ExpectedImprovement ||
-           acquisition == Acquisition::ProbabilityOfImprovement;
-  }
+  [[nodiscard]] bool needs_best() const noexcept;
   static double density(double z) { return std::exp(-0.5 * z * z) * 0.3989422804014327; }
   static double below(double z) { return 0.5 * std::erfc(-z * 0.7071067811865476); }
 
   static std::map<std::uint32_t, float> best_of_tasks(std::span<const float> score, std::span<const float> known,
-                                                      const Labelled& labelled) {
-    std::map<std::uint32_t, float> best;
-    for (const auto& [task, members] : by_task(score, labelled)) {
-      const bool any = !members.labelled.empty();
-      float largest_mean = -std::numeric_limits<float>::infinity();
-      for (const std::size_t i : any ? members.labelled : members.pool)
-        largest_mean = std::max(largest_mean, any ? known[i] : score[i]);
-      best[task] = largest_mean;
-    }
-    return best;
-  }
+                                                      const Labelled& labelled);
 };
 
 }  // namespace tunewright::samplers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::samplers {
+
+TUNEWRIGHT_INLINE double Uncertainty::worth(double m, double s, double f, Rng& rng) const {
+  const double gain = m - f - xi;
+  switch (acquisition) {
+    case Acquisition::Variance: return s;
+    case Acquisition::Margin: return s > 0 ? -std::abs(m - f) / s : -std::numeric_limits<double>::infinity();
+    case Acquisition::ExpectedImprovement:
+      return s > 0 ? gain * below(gain / s) + s * density(gain / s) : std::max(0.0, gain);
+    case Acquisition::ProbabilityOfImprovement: return s > 0 ? below(gain / s) : (gain > 0 ? 1.0 : 0.0);
+    case Acquisition::UpperConfidenceBound: return m + kappa * s;
+    case Acquisition::Thompson: return m + s * rng.normal();
+  }
+  return m;
+}
+
+TUNEWRIGHT_INLINE bool Uncertainty::needs_best() const noexcept {
+  return acquisition == Acquisition::Margin || acquisition == Acquisition::ExpectedImprovement ||
+         acquisition == Acquisition::ProbabilityOfImprovement;
+}
+
+TUNEWRIGHT_INLINE std::map<std::uint32_t, float> Uncertainty::best_of_tasks(std::span<const float> score,
+                                                                            std::span<const float> known,
+                                                                            const Labelled& labelled) {
+  std::map<std::uint32_t, float> best;
+  for (const auto& [task, members] : by_task(score, labelled)) {
+    const bool any = !members.labelled.empty();
+    float largest_mean = -std::numeric_limits<float>::infinity();
+    for (const std::size_t i : any ? members.labelled : members.pool)
+      largest_mean = std::max(largest_mean, any ? known[i] : score[i]);
+    best[task] = largest_mean;
+  }
+  return best;
+}
+
+}  // namespace tunewright::samplers
+
+#endif

@@ -5,10 +5,7 @@
 #include <type_traits>
 #include <variant>
 
-#include "tunewright/schedule/apply/loop_steps.hpp"
-#include "tunewright/schedule/apply/stage_steps.hpp"
-#include "tunewright/schedule/apply/storage_steps.hpp"
-#include "tunewright/schedule/apply/tensor_unit_steps.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/state.hpp"
 
 /// The meaning of each step: `apply(state, step)` changes the state or throws `ScheduleError`, never anything
@@ -17,7 +14,20 @@ namespace tunewright::schedule {
 
 /// Applies one step. Throws `ScheduleError` (the state is then unusable) when the step is illegal. Cost: a
 /// few hundred nanoseconds; steps that make stages copy an operator.
-inline void apply(State& state, const Step& step) {
+void apply(State& state, const Step& step);
+
+}  // namespace tunewright::schedule
+
+#if TUNEWRIGHT_DEFINES(schedule)
+
+#include "tunewright/schedule/apply/loop_steps.hpp"
+#include "tunewright/schedule/apply/stage_steps.hpp"
+#include "tunewright/schedule/apply/storage_steps.hpp"
+#include "tunewright/schedule/apply/tensor_unit_steps.hpp"
+
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE void apply(State& state, const Step& step) {
   std::visit(
       [&](const auto& s) {
         detail::apply_step(state, s);
@@ -33,3 +43,5 @@ inline void apply(State& state, const Step& step) {
 }
 
 }  // namespace tunewright::schedule
+
+#endif

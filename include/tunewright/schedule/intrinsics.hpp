@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/schedule/kinds.hpp"
 
@@ -189,11 +190,7 @@ inline constexpr std::array<TensorIntrinsic, 19> tensor_intrinsics{{
 }
 
 /// Whether GPUs like `target` have it.
-[[nodiscard]] inline bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept {
-  return is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit) &&
-         target.compute_capability() >= intrinsic.since &&
-         (!intrinsic.by_warp_group() || target.multiplies_by_warp_groups());
-}
+[[nodiscard]] bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept;
 
 /// The two reads of a body that is a product of elements, each cast or not.
 struct Product {
@@ -202,7 +199,24 @@ struct Product {
 };
 
 /// Factors of a sum of products of two reads; nothing if the operator is something else.
-[[nodiscard]] inline std::optional<Product> product_of(const program::Operator& op) {
+[[nodiscard]] std::optional<Product> product_of(const program::Operator& op);
+
+/// True when `op` sums products of types that `intrinsic` multiplies.
+[[nodiscard]] bool multiplies(const TensorIntrinsic& intrinsic, const program::Operator& op);
+
+}  // namespace tunewright::schedule
+
+#if TUNEWRIGHT_DEFINES(schedule)
+
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE bool is_on(const TensorIntrinsic& intrinsic, const Target& target) noexcept {
+  return is_tensor_core(intrinsic.unit) && target.has(intrinsic.unit) &&
+         target.compute_capability() >= intrinsic.since &&
+         (!intrinsic.by_warp_group() || target.multiplies_by_warp_groups());
+}
+
+TUNEWRIGHT_INLINE std::optional<Product> product_of(const program::Operator& op) {
   if (op.combiner != program::Combiner::Sum || !op.body || op.body->op != program::Op::Multiply) return std::nullopt;
   const auto read = [](const program::Expr& e) -> const program::ExprNode* {
     const program::ExprNode* node = e->op == program::Op::Cast ? e->args[0].get() : e.get();
@@ -213,8 +227,7 @@ struct Product {
   return product;
 }
 
-/// True when `op` sums products of types that `intrinsic` multiplies.
-[[nodiscard]] inline bool multiplies(const TensorIntrinsic& intrinsic, const program::Operator& op) {
+TUNEWRIGHT_INLINE bool multiplies(const TensorIntrinsic& intrinsic, const program::Operator& op) {
   const std::optional<Product> product = product_of(op);
   if (!product) return false;
   const ScalarType x = product->first->type;
@@ -227,3 +240,5 @@ struct Product {
 }
 
 }  // namespace tunewright::schedule
+
+#endif

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 #include "tunewright/schedule/kinds.hpp"
@@ -111,14 +112,33 @@ template <std::size_t... I>
 }
 
 /// A default step of the primitive called `tag`.
-[[nodiscard]] inline Step step_named(std::string_view tag) {
+[[nodiscard]] Step step_named(std::string_view tag);
+
+[[nodiscard]] Step read_step(Scanner& in);
+
+}  // namespace detail
+
+/// One line of text, without spaces.
+[[nodiscard]] std::string to_json(const std::vector<Step>& steps);
+
+/// Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for anything else that is not
+/// as `to_json` writes it). Whether the steps fit a program is found out by replaying them.
+[[nodiscard]] std::vector<Step> steps_from_json(std::string_view text);
+
+}  // namespace tunewright::schedule
+
+#if TUNEWRIGHT_DEFINES(schedule)
+
+namespace tunewright::schedule::detail {
+
+TUNEWRIGHT_INLINE Step step_named(std::string_view tag) {
   for (const Step& step : default_steps(std::make_index_sequence<std::variant_size_v<Step>>())) {
     if (describe(step, [](std::string_view own, const auto&...) { return own; }) == tag) return step;
   }
   throw ScheduleError(ScheduleFault::Unsupported, "'" + std::string(tag) + "' is not a scheduling primitive");
 }
 
-[[nodiscard]] inline Step read_step(Scanner& in) {
+TUNEWRIGHT_INLINE Step read_step(Scanner& in) {
   in.expect('[');
   Step step = step_named(in.plain_string());
   describe(step, [&in](std::string_view, auto&... fields) { ((in.expect(','), read_field(in, fields)), ...); });
@@ -126,10 +146,11 @@ template <std::size_t... I>
   return step;
 }
 
-}  // namespace detail
+}  // namespace tunewright::schedule::detail
 
-/// One line of text, without spaces.
-[[nodiscard]] inline std::string to_json(const std::vector<Step>& steps) {
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE std::string to_json(const std::vector<Step>& steps) {
   std::string out = "[";
   for (const Step& step : steps) {
     detail::write_separator(out);
@@ -144,9 +165,7 @@ template <std::size_t... I>
   return out;
 }
 
-/// Throws `ScheduleError` (`Unsupported` for an unknown primitive, `Malformed` for anything else that is not
-/// as `to_json` writes it). Whether the steps fit a program is found out by replaying them.
-[[nodiscard]] inline std::vector<Step> steps_from_json(std::string_view text) {
+TUNEWRIGHT_INLINE std::vector<Step> steps_from_json(std::string_view text) {
   detail::Scanner in(text);
   std::vector<Step> steps;
   try {
@@ -159,3 +178,5 @@ template <std::size_t... I>
 }
 
 }  // namespace tunewright::schedule
+
+#endif

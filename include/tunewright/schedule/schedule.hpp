@@ -13,7 +13,11 @@
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
-#include "tunewright/schedule/apply.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/schedule/kinds.hpp"
+#include "tunewright/schedule/state.hpp"
+#include "tunewright/schedule/step.hpp"
 
 namespace tunewright::schedule {
 
@@ -26,18 +30,7 @@ struct Schedule {
 };
 
 /// Applies all steps in order. Throws `ScheduleError` naming the step that is illegal.
-[[nodiscard]] inline State replay(const Schedule& schedule) {
-  State state = initial_state(schedule.graph);
-  state.factors_end.reserve(schedule.steps.size());
-  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
-    try {
-      schedule::apply(state, schedule.steps[i]);
-    } catch (const ScheduleError& error) {
-      throw ScheduleError(error.fault(), "step " + std::to_string(i) + ": " + error.what());
-    }
-  }
-  return state;
-}
+[[nodiscard]] State replay(const Schedule& schedule);
 
 namespace detail {
 inline void hash_field(StableHash& h, const std::string& text) { h.add(std::string_view(text)); }
@@ -56,14 +49,7 @@ void hash_field(StableHash& h, const std::vector<T>& values) {
 }  // namespace detail
 
 /// Content hash of the steps; with the task's hash it identifies a candidate.
-[[nodiscard]] inline std::uint64_t stable_hash(const std::vector<Step>& steps) {
-  StableHash h;
-  for (const Step& step : steps) {
-    h.add(static_cast<std::uint64_t>(step.index()));
-    describe(step, [&](std::string_view, const auto&... fields) { (detail::hash_field(h, fields), ...); });
-  }
-  return h.value();
-}
+[[nodiscard]] std::uint64_t stable_hash(const std::vector<Step>& steps);
 
 /// Schedules a program by calling primitives. Each call appends a step and applies it, so misuse throws
 /// `ScheduleError` at the call. The functions return the iterators or stages they create.
@@ -76,29 +62,15 @@ class ScheduleBuilder {
   [[nodiscard]] const State& state() const noexcept { return state_; }
 
   /// The stage that computes the tensor called `name`. Throws `ScheduleError` when there is none.
-  [[nodiscard]] TensorId stage(std::string_view name) const {
-    for (TensorId id = 0; id < state_.stages.size(); ++id) {
-      if (state_.stages[id].op->name == name) return id;
-    }
-    throw ScheduleError(ScheduleFault::UnknownStage, "no tensor is called '" + std::string(name) + "'");
-  }
+  [[nodiscard]] TensorId stage(std::string_view name) const;
   /// Current loops of a stage, outermost first.
   [[nodiscard]] const std::vector<IterId>& loops(TensorId stage) const { return state_.stage(stage).order; }
 
-  std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors) {
-    const Operator& op = *state_.stage(stage).op;
-    const std::int64_t extent = iter < op.axes.size() ? op.axes[iter].extent : 0;
-    return append_split(stage, Split{stage, iter, std::move(factors), extent, -1, LoopKind::Serial});
-  }
+  std::vector<IterId> split(TensorId stage, IterId iter, std::vector<std::int64_t> factors);
   /// A split into 1 + `parts` whose factors the search chooses; `inner` says what the innermost part will
   /// become.
   std::vector<IterId> choose_tile(TensorId stage, IterId iter, std::size_t parts, std::int64_t max_innermost = 64,
-                                  LoopKind inner = LoopKind::Serial) {
-    const std::vector<std::int64_t> extents = extents_at_root(stage);
-    const std::int64_t extent =
-        iter < extents.size() ? extents[iter] : 0;  // an unknown iterator is refused by the split
-    return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
-  }
+                                  LoopKind inner = LoopKind::Serial);
   std::vector<IterId> follow_split(TensorId stage, IterId iter, std::uint32_t source_step, std::uint32_t parts) {
     return append_split(stage, FollowSplit{stage, iter, source_step, parts});
   }
@@ -108,21 +80,14 @@ class ScheduleBuilder {
     return append_split(stage, FollowFusedSplit{stage, iter, std::move(source_steps), level});
   }
   /// Fuses a number of the outermost of `iters` that the search chooses.
-  IterId choose_fuse(TensorId stage, std::vector<IterId> iters) {
-    append(Fuse{stage, std::move(iters), 1, true});
-    return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
-  }
+  IterId choose_fuse(TensorId stage, std::vector<IterId> iters);
   void choose_location(TensorId stage, std::vector<Location> choices) {
     append(ComputeLocation{stage, std::move(choices), 0});
   }
   void choose_unroll_limit(TensorId stage, std::vector<std::int64_t> choices) {
     append(UnrollLimit{stage, std::move(choices), 0});
   }
-  IterId fuse(TensorId stage, std::vector<IterId> iters) {
-    const auto count = static_cast<std::uint32_t>(iters.size());
-    append(Fuse{stage, std::move(iters), count, false});
-    return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
-  }
+  IterId fuse(TensorId stage, std::vector<IterId> iters);
   void reorder(TensorId stage, std::vector<IterId> order) { append(Reorder{stage, std::move(order)}); }
   void annotate(TensorId stage, IterId iter, LoopKind kind) { append(Annotate{stage, iter, kind}); }
   void parallel(TensorId stage, IterId iter) { annotate(stage, iter, LoopKind::Parallel); }
@@ -163,32 +128,104 @@ class ScheduleBuilder {
   [[nodiscard]] std::uint32_t next_step() const noexcept { return static_cast<std::uint32_t>(schedule_.steps.size()); }
 
   /// Extents of all iterators of a stage were it computed at the root.
-  [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const {
-    const Stage& s = state_.stage(stage);
-    std::vector<std::int64_t> extents(s.iterators.size(), 1);
-    for (std::size_t a = 0; a < s.op->axes.size(); ++a) extents[a] = s.op->axes[a].extent;
-    detail::propagate_extents(s, extents);
-    return extents;
-  }
+  [[nodiscard]] std::vector<std::int64_t> extents_at_root(TensorId stage) const;
 
-  void append(Step step) {
-    schedule::apply(state_, step);
-    schedule_.steps.push_back(std::move(step));
-  }
+  void append(Step step);
 
  private:
-  std::vector<IterId> append_split(TensorId stage, Step step) {
-    append(std::move(step));
-    const IterIds& parts = state_.stages[stage].relations.back().children;
-    return {parts.begin(), parts.end()};
-  }
-  TensorId append_stage(Step step) {
-    append(std::move(step));
-    return static_cast<TensorId>(state_.stages.size() - 1);
-  }
+  std::vector<IterId> append_split(TensorId stage, Step step);
+  TensorId append_stage(Step step);
 
   Schedule schedule_;
   State state_;
 };
 
 }  // namespace tunewright::schedule
+
+#if TUNEWRIGHT_DEFINES(schedule)
+
+#include "tunewright/schedule/apply.hpp"
+
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE State replay(const Schedule& schedule) {
+  State state = initial_state(schedule.graph);
+  state.factors_end.reserve(schedule.steps.size());
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    try {
+      schedule::apply(state, schedule.steps[i]);
+    } catch (const ScheduleError& error) {
+      throw ScheduleError(error.fault(), "step " + std::to_string(i) + ": " + error.what());
+    }
+  }
+  return state;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t stable_hash(const std::vector<Step>& steps) {
+  StableHash h;
+  for (const Step& step : steps) {
+    h.add(static_cast<std::uint64_t>(step.index()));
+    describe(step, [&](std::string_view, const auto&... fields) { (detail::hash_field(h, fields), ...); });
+  }
+  return h.value();
+}
+
+TUNEWRIGHT_INLINE TensorId ScheduleBuilder::stage(std::string_view name) const {
+  for (TensorId id = 0; id < state_.stages.size(); ++id) {
+    if (state_.stages[id].op->name == name) return id;
+  }
+  throw ScheduleError(ScheduleFault::UnknownStage, "no tensor is called '" + std::string(name) + "'");
+}
+
+TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::split(TensorId stage, IterId iter,
+                                                             std::vector<std::int64_t> factors) {
+  const Operator& op = *state_.stage(stage).op;
+  const std::int64_t extent = iter < op.axes.size() ? op.axes[iter].extent : 0;
+  return append_split(stage, Split{stage, iter, std::move(factors), extent, -1, LoopKind::Serial});
+}
+
+TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::choose_tile(TensorId stage, IterId iter, std::size_t parts,
+                                                                   std::int64_t max_innermost, LoopKind inner) {
+  const std::vector<std::int64_t> extents = extents_at_root(stage);
+  const std::int64_t extent = iter < extents.size() ? extents[iter] : 0;  // an unknown iterator is refused by the split
+  return append_split(stage, Split{stage, iter, std::vector<std::int64_t>(parts, 1), extent, max_innermost, inner});
+}
+
+TUNEWRIGHT_INLINE IterId ScheduleBuilder::choose_fuse(TensorId stage, std::vector<IterId> iters) {
+  append(Fuse{stage, std::move(iters), 1, true});
+  return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
+}
+
+TUNEWRIGHT_INLINE IterId ScheduleBuilder::fuse(TensorId stage, std::vector<IterId> iters) {
+  const auto count = static_cast<std::uint32_t>(iters.size());
+  append(Fuse{stage, std::move(iters), count, false});
+  return static_cast<IterId>(state_.stages[stage].iterators.size() - 1);
+}
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> ScheduleBuilder::extents_at_root(TensorId stage) const {
+  const Stage& s = state_.stage(stage);
+  std::vector<std::int64_t> extents(s.iterators.size(), 1);
+  for (std::size_t a = 0; a < s.op->axes.size(); ++a) extents[a] = s.op->axes[a].extent;
+  detail::propagate_extents(s, extents);
+  return extents;
+}
+
+TUNEWRIGHT_INLINE void ScheduleBuilder::append(Step step) {
+  schedule::apply(state_, step);
+  schedule_.steps.push_back(std::move(step));
+}
+
+TUNEWRIGHT_INLINE std::vector<IterId> ScheduleBuilder::append_split(TensorId stage, Step step) {
+  append(std::move(step));
+  const IterIds& parts = state_.stages[stage].relations.back().children;
+  return {parts.begin(), parts.end()};
+}
+
+TUNEWRIGHT_INLINE TensorId ScheduleBuilder::append_stage(Step step) {
+  append(std::move(step));
+  return static_cast<TensorId>(state_.stages.size() - 1);
+}
+
+}  // namespace tunewright::schedule
+
+#endif

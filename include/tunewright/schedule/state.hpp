@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/step.hpp"
@@ -82,22 +83,81 @@ struct State {
   std::vector<std::uint32_t> factors_end;   ///< by step index: where its factors end in `split_factors`
 
   /// Factors of step `index`; none if it is not a split.
-  [[nodiscard]] std::span<const std::int64_t> factors_of_step(std::size_t index) const {
-    const std::uint32_t first = index == 0 ? 0 : factors_end[index - 1];
-    return std::span(split_factors).subspan(first, factors_end[index] - first);
-  }
+  [[nodiscard]] std::span<const std::int64_t> factors_of_step(std::size_t index) const;
 
-  [[nodiscard]] const Stage& stage(TensorId id) const {
-    if (id >= stages.size()) {
-      throw ScheduleError(ScheduleFault::UnknownStage, "there is no stage " + std::to_string(id) +
-                                                           "; this program has " + std::to_string(stages.size()));
-    }
-    return stages[id];
-  }
+  [[nodiscard]] const Stage& stage(TensorId id) const;
 };
 
 namespace detail {
-inline void append_name(std::string& text, const Stage& stage, IterId iter) {
+void append_name(std::string& text, const Stage& stage, IterId iter);
+}  // namespace detail
+
+/// Name of an iterator: an axis has its own, the parts of a split are "i.0", "i.1", .., fused ones "i@j". Built
+/// when asked for, since replaying a schedule makes many iterators and most of them never need one.
+[[nodiscard]] std::string iterator_name(const Stage& stage, IterId iter);
+
+namespace detail {
+
+void reset_iterators(Stage& stage);
+
+std::string describe_iterator(const Stage& stage, IterId iter);
+
+std::size_t live_position(const Stage& stage, IterId iter);
+
+Stage& computed_stage(State& state, TensorId id);
+
+/// Bound of the product of the factors of one split; keeps all arithmetic on extents within 64 bits.
+inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
+
+void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors);
+
+/// Extents of the parts of a split, one more than factors.
+void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept;
+
+/// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
+void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent);
+
+/// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
+/// `stage.order` are, which must be filled already.
+void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
+                      IndexExpr::RangeOf range_of);
+
+TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before);
+
+std::vector<IndexExpr> identity_indices(std::size_t rank);
+
+Operator copy_operator(std::string name, const Operator& like, TensorId from);
+
+}  // namespace detail
+
+/// The state before any step: one stage an operator, every stage at the root with its axes as loops. Throws
+/// `std::invalid_argument` for no program.
+[[nodiscard]] State initial_state(std::shared_ptr<const ComputeGraph> graph);
+
+}  // namespace tunewright::schedule
+
+#if TUNEWRIGHT_DEFINES(schedule)
+
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE std::span<const std::int64_t> State::factors_of_step(std::size_t index) const {
+  const std::uint32_t first = index == 0 ? 0 : factors_end[index - 1];
+  return std::span(split_factors).subspan(first, factors_end[index] - first);
+}
+
+TUNEWRIGHT_INLINE const Stage& State::stage(TensorId id) const {
+  if (id >= stages.size()) {
+    throw ScheduleError(ScheduleFault::UnknownStage, "there is no stage " + std::to_string(id) + "; this program has " +
+                                                         std::to_string(stages.size()));
+  }
+  return stages[id];
+}
+
+}  // namespace tunewright::schedule
+
+namespace tunewright::schedule::detail {
+
+TUNEWRIGHT_INLINE void append_name(std::string& text, const Stage& stage, IterId iter) {
   if (iter < stage.op->axes.size()) {
     text += stage.op->axes[iter].name;
     return;
@@ -115,19 +175,22 @@ inline void append_name(std::string& text, const Stage& stage, IterId iter) {
   if (part >= 10) text += std::to_string(part / 10);
   text += static_cast<char>('0' + part % 10);
 }
-}  // namespace detail
 
-/// Name of an iterator: an axis has its own, the parts of a split are "i.0", "i.1", .., fused ones "i@j". Built
-/// when asked for, since replaying a schedule makes many iterators and most of them never need one.
-[[nodiscard]] inline std::string iterator_name(const Stage& stage, IterId iter) {
+}  // namespace tunewright::schedule::detail
+
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE std::string iterator_name(const Stage& stage, IterId iter) {
   std::string text;
   detail::append_name(text, stage, iter);
   return text;
 }
 
-namespace detail {
+}  // namespace tunewright::schedule
 
-inline void reset_iterators(Stage& stage) {
+namespace tunewright::schedule::detail {
+
+TUNEWRIGHT_INLINE void reset_iterators(Stage& stage) {
   stage.iterators.clear();
   stage.order.clear();
   stage.relations.clear();
@@ -142,13 +205,13 @@ inline void reset_iterators(Stage& stage) {
   }
 }
 
-inline std::string describe_iterator(const Stage& stage, IterId iter) {
+TUNEWRIGHT_INLINE std::string describe_iterator(const Stage& stage, IterId iter) {
   return "iterator " + std::to_string(iter) +
          (iter < stage.iterators.size() ? " ('" + iterator_name(stage, iter) + "')" : std::string()) + " of stage '" +
          stage.op->name + "'";
 }
 
-inline std::size_t live_position(const Stage& stage, IterId iter) {
+TUNEWRIGHT_INLINE std::size_t live_position(const Stage& stage, IterId iter) {
   const std::size_t at = stage.position(iter);
   if (at == stage.order.size()) {
     throw ScheduleError(ScheduleFault::UnknownIterator,
@@ -157,7 +220,7 @@ inline std::size_t live_position(const Stage& stage, IterId iter) {
   return at;
 }
 
-inline Stage& computed_stage(State& state, TensorId id) {
+TUNEWRIGHT_INLINE Stage& computed_stage(State& state, TensorId id) {
   if (state.stage(id).is_source()) {
     throw ScheduleError(ScheduleFault::UnknownStage, "'" + state.stages[id].op->name +
                                                          "' is an input or constant; only computed tensors have loops");
@@ -165,10 +228,7 @@ inline Stage& computed_stage(State& state, TensorId id) {
   return state.stages[id];
 }
 
-/// Bound of the product of the factors of one split; keeps all arithmetic on extents within 64 bits.
-inline constexpr std::int64_t max_split = std::int64_t{1} << 31;
-
-inline void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors) {
+TUNEWRIGHT_INLINE void split(State& state, TensorId id, IterId iter, std::span<const std::int64_t> factors) {
   Stage& stage = computed_stage(state, id);
   const std::size_t at = live_position(stage, iter);
   std::int64_t inner = 1;
@@ -197,8 +257,8 @@ inline void split(State& state, TensorId id, IterId iter, std::span<const std::i
                      relation.children.end());
 }
 
-/// Extents of the parts of a split, one more than factors.
-inline void split_extents(std::int64_t whole, std::span<const std::int64_t> factors, std::int64_t* part) noexcept {
+TUNEWRIGHT_INLINE void split_extents(std::int64_t whole, std::span<const std::int64_t> factors,
+                                     std::int64_t* part) noexcept {
   std::int64_t inner = 1;
   for (std::size_t f = 0; f < factors.size(); ++f) {
     part[f + 1] = factors[f];
@@ -215,8 +275,7 @@ inline void split_extents(std::int64_t whole, std::span<const std::int64_t> fact
   }
 }
 
-/// Fills in the extents of all iterators, by IterId; those of the axes must be filled already.
-inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
+TUNEWRIGHT_INLINE void propagate_extents(const Stage& stage, std::vector<std::int64_t>& extent) {
   for (const Relation& r : stage.relations) {
     std::int64_t* const children = extent.data() + r.children[0];  // one after the other
     if (r.parents.size() == 1) {
@@ -229,10 +288,8 @@ inline void propagate_extents(const Stage& stage, std::vector<std::int64_t>& ext
   }
 }
 
-/// Fills in the values of all iterators, by IterId, as expressions over whatever the values of the loops in
-/// `stage.order` are, which must be filled already.
-inline void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent, std::vector<IndexExpr>& value,
-                             IndexExpr::RangeOf range_of) {
+TUNEWRIGHT_INLINE void propagate_values(const Stage& stage, const std::vector<std::int64_t>& extent,
+                                        std::vector<IndexExpr>& value, IndexExpr::RangeOf range_of) {
   for (auto r = stage.relations.rbegin(); r != stage.relations.rend(); ++r) {
     if (r->parents.size() == 1) {
       IndexExpr& sum = value[r->parents[0]];
@@ -252,7 +309,7 @@ inline void propagate_values(const Stage& stage, const std::vector<std::int64_t>
   }
 }
 
-inline TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before) {
+TUNEWRIGHT_INLINE TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scope scope, TensorId before) {
   const auto id = static_cast<TensorId>(state.stages.size());
   Stage stage;
   stage.op = std::move(op);
@@ -263,14 +320,14 @@ inline TensorId add_stage(State& state, std::shared_ptr<const Operator> op, Scop
   return id;
 }
 
-inline std::vector<IndexExpr> identity_indices(std::size_t rank) {
+TUNEWRIGHT_INLINE std::vector<IndexExpr> identity_indices(std::size_t rank) {
   std::vector<IndexExpr> indices;
   indices.reserve(rank);
   for (program::Var v = 0; v < rank; ++v) indices.push_back(IndexExpr::variable(v));
   return indices;
 }
 
-inline Operator copy_operator(std::string name, const Operator& like, TensorId from) {
+TUNEWRIGHT_INLINE Operator copy_operator(std::string name, const Operator& like, TensorId from) {
   Operator copy;
   copy.name = std::move(name);
   copy.type = like.type;
@@ -279,11 +336,11 @@ inline Operator copy_operator(std::string name, const Operator& like, TensorId f
   return copy;
 }
 
-}  // namespace detail
+}  // namespace tunewright::schedule::detail
 
-/// The state before any step: one stage an operator, every stage at the root with its axes as loops. Throws
-/// `std::invalid_argument` for no program.
-[[nodiscard]] inline State initial_state(std::shared_ptr<const ComputeGraph> graph) {
+namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE State initial_state(std::shared_ptr<const ComputeGraph> graph) {
   if (graph == nullptr)
     throw std::invalid_argument("a schedule has no program; give it a graph, such as that of its task");
   State state;
@@ -302,3 +359,5 @@ inline Operator copy_operator(std::string name, const Operator& like, TensorId f
 }
 
 }  // namespace tunewright::schedule
+
+#endif

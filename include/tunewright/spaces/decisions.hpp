@@ -12,10 +12,8 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/decisions/block_tile.hpp"
-#include "tunewright/spaces/decisions/register_tile.hpp"
-#include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 /// Drawing and changing the open decisions of a schedule. A sketch is a complete list of steps; what the search may
 /// choose is written in the steps themselves with its domain, so these functions work for every space.
@@ -33,7 +31,41 @@ using schedule::UnrollLimit;
 
 /// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
 /// within the shared memory, of the target.
-inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
+void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng);
+
+/// A step whose decision is open, i.e. has another value to take.
+[[nodiscard]] bool is_open(const Step& step);
+
+/// Relative frequencies of mutations.
+struct MutationWeights {
+  double sizes = 0.85;
+  double location = 0.08;
+  double fused_loops = 0.04;
+  double unroll_limit = 0.03;
+  double arrangement = 0.05;
+
+  [[nodiscard]] double of(const Step& step) const;
+};
+
+/// Those of Ansor for GPUs, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave to no
+/// choice.
+inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
+
+/// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when
+/// nothing changed or a tile grew too large.
+bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng);
+
+}  // namespace tunewright::spaces::decisions
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/spaces/decisions/block_tile.hpp"
+#include "tunewright/spaces/decisions/register_tile.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+
+namespace tunewright::spaces::decisions {
+
+TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   if (target.kind == DeviceKind::Gpu) {
     draw_block_tiles(steps, target, rng);
   } else {
@@ -65,8 +97,7 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   }
 }
 
-/// A step whose decision is open, i.e. has another value to take.
-[[nodiscard]] inline bool is_open(const Step& step) {
+TUNEWRIGHT_INLINE bool is_open(const Step& step) {
   if (const auto* s = std::get_if<Split>(&step)) return is_open_split(*s) && s->extent > 1;
   if (const auto* s = std::get_if<Fuse>(&step)) return s->open && s->iters.size() > 1;
   if (const auto* s = std::get_if<ComputeLocation>(&step)) return s->choices.size() > 1;
@@ -76,29 +107,14 @@ inline void draw_all(std::vector<Step>& steps, const Target& target, Rng& rng) {
   return false;
 }
 
-/// Relative frequencies of mutations.
-struct MutationWeights {
-  double sizes = 0.85;
-  double location = 0.08;
-  double fused_loops = 0.04;
-  double unroll_limit = 0.03;
-  double arrangement = 0.05;
+TUNEWRIGHT_INLINE double MutationWeights::of(const Step& step) const {
+  if (std::holds_alternative<Split>(step)) return sizes;
+  if (std::holds_alternative<ComputeLocation>(step)) return location;
+  if (std::holds_alternative<Arrange>(step) || std::holds_alternative<Pipeline>(step)) return arrangement;
+  return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
+}
 
-  [[nodiscard]] double of(const Step& step) const {
-    if (std::holds_alternative<Split>(step)) return sizes;
-    if (std::holds_alternative<ComputeLocation>(step)) return location;
-    if (std::holds_alternative<Arrange>(step) || std::holds_alternative<Pipeline>(step)) return arrangement;
-    return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
-  }
-};
-
-/// Those of Ansor for GPUs, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave to no
-/// choice.
-inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
-
-/// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when
-/// nothing changed or a tile grew too large.
-inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng) {
+TUNEWRIGHT_INLINE bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng) {
   const bool gpu = target.kind == DeviceKind::Gpu;
   const MutationWeights weights = gpu ? gpu_mutation_weights : MutationWeights{};
   const auto weight = [&](const Step& step) { return weights.of(step); };
@@ -138,3 +154,5 @@ inline bool mutate_one(std::vector<Step>& steps, const Target& target, Rng& rng)
 }
 
 }  // namespace tunewright::spaces::decisions
+
+#endif

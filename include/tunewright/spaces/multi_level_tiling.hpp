@@ -10,6 +10,7 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
+#include "tunewright/spaces/tiling/add_rfactor.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"

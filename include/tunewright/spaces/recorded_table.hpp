@@ -19,6 +19,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/table.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::spaces {
 
@@ -64,104 +65,36 @@ class RecordedTable {
 
   /// Throws `std::invalid_argument` for a table without rows and for one that has two rows of one
   /// configuration.
-  explicit RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours = Neighbours::Hamming)
-      : table_(std::move(table)), kind_(neighbours) {
-    if (!table_ || table_->size() == 0)
-      throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
-    index_ = std::make_shared<const Index>(*table_);
-  }
+  explicit RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours = Neighbours::Hamming);
 
   /// Throws `std::invalid_argument` when there is none.
-  [[nodiscard]] const data::Table& table() const {
-    if (!table_) {
-      throw std::invalid_argument(
-          "RecordedTable has no table; construct it with one, and pass that space to the tuner");
-    }
-    return *table_;
-  }
+  [[nodiscard]] const data::Table& table() const;
   [[nodiscard]] std::size_t size() const noexcept { return table_ ? table_->size() : 0; }
   /// Throws `std::out_of_range` for a row that is not there.
-  [[nodiscard]] TableRow at(std::size_t row) const {
-    if (row >= size()) {
-      throw std::out_of_range("RecordedTable: row " + std::to_string(row) + " of " + std::to_string(size()) +
-                              " was asked for");
-    }
-    return {static_cast<std::uint32_t>(row), index_->key[row]};
-  }
+  [[nodiscard]] TableRow at(std::size_t row) const;
 
   [[nodiscard]] std::optional<TableRow> sample(const Task&, Rng& rng) const {
     return at(static_cast<std::size_t>(rng.below(table().size())));
   }
   /// One of the neighbours, each equally likely; nothing for a row without any.
-  [[nodiscard]] std::optional<TableRow> mutate(const Task&, const TableRow& from, Rng& rng) const {
-    const std::vector<std::uint32_t> rows = neighbours(from);
-    if (rows.empty()) return std::nullopt;
-    return at(rows[static_cast<std::size_t>(rng.below(rows.size()))]);
-  }
+  [[nodiscard]] std::optional<TableRow> mutate(const Task&, const TableRow& from, Rng& rng) const;
   [[nodiscard]] bool feasible(const Task&, const TableRow& config) const {
     return config.row < size() && index_->key[config.row] == config.key;
   }
   [[nodiscard]] std::uint64_t key(const TableRow& config) const { return config.key; }
   [[nodiscard]] std::string encode(const TableRow& config) const { return table().text(config.row); }
-  [[nodiscard]] std::optional<TableRow> decode(const Task&, std::string_view text) const {
-    if (!index_) return std::nullopt;
-    const auto found = index_->row.find(data::row_key(text));
-    if (found == index_->row.end() || table_->text(found->second) != text) return std::nullopt;
-    return at(found->second);
-  }
+  [[nodiscard]] std::optional<TableRow> decode(const Task&, std::string_view text) const;
   [[nodiscard]] TableRow lower(const Task&, const TableRow& config) const { return config; }
 
-  [[nodiscard]] std::vector<Knob> knobs() const {
-    (void)table();
-    return index_->knobs;
-  }
-  [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const {
-    const auto values = index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
-    return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
-  }
+  [[nodiscard]] std::vector<Knob> knobs() const;
+  [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const;
 
   /// Rows one change away, in the order of their values.
-  [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const {
-    const std::span<const std::uint16_t> own = table().row(of.row);
-    const std::span<const std::uint32_t> all(index_->sorted);
-    std::vector<std::uint32_t> found;
-    if (kind_ == Neighbours::Hamming) {
-      differ_once(own, all, 0, false, found);
-    } else {
-      move_by_one(own, all, 0, found);
-      std::erase(found, of.row);
-    }
-    return found;
-  }
+  [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const;
 
  private:
   struct Index {
-    explicit Index(const data::Table& table) : knobs(data::knobs_of(table)) {
-      for (std::size_t i = 0; i < table.size(); ++i) {
-        const std::string text = table.text(i);
-        key.push_back(data::row_key(text));
-        if (!row.try_emplace(key.back(), static_cast<std::uint32_t>(i)).second) {
-          throw std::invalid_argument("RecordedTable: configuration " + text +
-                                      " has two rows; keep one measurement of each");
-        }
-      }
-      for (std::size_t i = 0; i < table.size(); ++i) {
-        const std::vector<double> numbers = data::knob_values(table, i);
-        values.insert(values.end(), numbers.begin(), numbers.end());
-      }
-      sorted.resize(table.size());
-      std::iota(sorted.begin(), sorted.end(), 0U);
-      std::sort(sorted.begin(), sorted.end(), [&table](std::uint32_t a, std::uint32_t b) {
-        const auto x = table.row(a), y = table.row(b);
-        return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
-      });
-      for (std::size_t k = 0; k < table.parameters.size(); ++k) {
-        std::vector<std::uint16_t>& column = occurring.emplace_back();
-        for (std::size_t i = 0; i < table.size(); ++i) column.push_back(table.row(i)[k]);
-        std::sort(column.begin(), column.end());
-        column.erase(std::unique(column.begin(), column.end()), column.end());
-      }
-    }
+    explicit Index(const data::Table& table);
     std::vector<Knob> knobs;                               // [K]
     std::vector<std::uint64_t> key;                        // [N]
     std::vector<double> values;                            // (N, K), as knobs
@@ -172,44 +105,13 @@ class RecordedTable {
 
   // The part of `rows`, which agree before parameter k and are sorted, that takes `choice` there.
   [[nodiscard]] std::span<const std::uint32_t> with(std::span<const std::uint32_t> rows, std::size_t k,
-                                                    std::uint16_t choice) const {
-    if (index_->occurring[k].size() == 1) return rows;
-    if (rows.size() == 1) return rows.first(table_->row(rows[0])[k] == choice ? 1 : 0);
-    const auto first =
-        std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
-    const auto last =
-        std::partition_point(first, rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] == choice; });
-    return {first, last};
-  }
+                                                    std::uint16_t choice) const;
 
   void differ_once(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k, bool differs,
-                   std::vector<std::uint32_t>& found) const {
-    if (rows.empty()) return;
-    if (k == own.size()) {
-      if (differs) found.push_back(rows[0]);
-      return;
-    }
-    if (differs) return differ_once(own, with(rows, k, own[k]), k + 1, true, found);
-    for (const std::uint16_t choice : index_->occurring[k])
-      differ_once(own, with(rows, k, choice), k + 1, choice != own[k], found);
-  }
+                   std::vector<std::uint32_t>& found) const;
 
   void move_by_one(std::span<const std::uint16_t> own, std::span<const std::uint32_t> rows, std::size_t k,
-                   std::vector<std::uint32_t>& found) const {
-    if (rows.empty()) return;
-    if (k == own.size()) {
-      found.push_back(rows[0]);
-      return;
-    }
-    const std::vector<std::uint16_t>& column = index_->occurring[k];
-    auto at = std::lower_bound(column.begin(), column.end(), own[k]);
-    const auto near = [&](std::uint16_t choice) {
-      return kind_ == Neighbours::Adjacent || choice + 1 == own[k] || choice == own[k] + 1;
-    };
-    if (at != column.begin() && near(*std::prev(at))) move_by_one(own, with(rows, k, *std::prev(at)), k + 1, found);
-    move_by_one(own, with(rows, k, own[k]), k + 1, found);
-    if (++at != column.end() && near(*at)) move_by_one(own, with(rows, k, *at), k + 1, found);
-  }
+                   std::vector<std::uint32_t>& found) const;
 
   std::shared_ptr<const data::Table> table_;
   std::shared_ptr<const Index> index_;
@@ -217,3 +119,138 @@ class RecordedTable {
 };
 
 }  // namespace tunewright::spaces
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::spaces {
+
+TUNEWRIGHT_INLINE RecordedTable::RecordedTable(std::shared_ptr<const data::Table> table, Neighbours neighbours)
+    : table_(std::move(table)), kind_(neighbours) {
+  if (!table_ || table_->size() == 0)
+    throw std::invalid_argument("RecordedTable: the table has no rows; give one with measurements");
+  index_ = std::make_shared<const Index>(*table_);
+}
+
+TUNEWRIGHT_INLINE const data::Table& RecordedTable::table() const {
+  if (!table_) {
+    throw std::invalid_argument("RecordedTable has no table; construct it with one, and pass that space to the tuner");
+  }
+  return *table_;
+}
+
+TUNEWRIGHT_INLINE TableRow RecordedTable::at(std::size_t row) const {
+  if (row >= size()) {
+    throw std::out_of_range("RecordedTable: row " + std::to_string(row) + " of " + std::to_string(size()) +
+                            " was asked for");
+  }
+  return {static_cast<std::uint32_t>(row), index_->key[row]};
+}
+
+TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::mutate(const Task&, const TableRow& from, Rng& rng) const {
+  const std::vector<std::uint32_t> rows = neighbours(from);
+  if (rows.empty()) return std::nullopt;
+  return at(rows[static_cast<std::size_t>(rng.below(rows.size()))]);
+}
+
+TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::decode(const Task&, std::string_view text) const {
+  if (!index_) return std::nullopt;
+  const auto found = index_->row.find(data::row_key(text));
+  if (found == index_->row.end() || table_->text(found->second) != text) return std::nullopt;
+  return at(found->second);
+}
+
+TUNEWRIGHT_INLINE std::vector<Knob> RecordedTable::knobs() const {
+  (void)table();
+  return index_->knobs;
+}
+
+TUNEWRIGHT_INLINE std::vector<double> RecordedTable::knob_values(const TableRow& config) const {
+  const auto values = index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
+  return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
+}
+
+TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const TableRow& of) const {
+  const std::span<const std::uint16_t> own = table().row(of.row);
+  const std::span<const std::uint32_t> all(index_->sorted);
+  std::vector<std::uint32_t> found;
+  if (kind_ == Neighbours::Hamming) {
+    differ_once(own, all, 0, false, found);
+  } else {
+    move_by_one(own, all, 0, found);
+    std::erase(found, of.row);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE RecordedTable::Index::Index(const data::Table& table) : knobs(data::knobs_of(table)) {
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::string text = table.text(i);
+    key.push_back(data::row_key(text));
+    if (!row.try_emplace(key.back(), static_cast<std::uint32_t>(i)).second) {
+      throw std::invalid_argument("RecordedTable: configuration " + text +
+                                  " has two rows; keep one measurement of each");
+    }
+  }
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const std::vector<double> numbers = data::knob_values(table, i);
+    values.insert(values.end(), numbers.begin(), numbers.end());
+  }
+  sorted.resize(table.size());
+  std::iota(sorted.begin(), sorted.end(), 0U);
+  std::sort(sorted.begin(), sorted.end(), [&table](std::uint32_t a, std::uint32_t b) {
+    const auto x = table.row(a), y = table.row(b);
+    return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
+  });
+  for (std::size_t k = 0; k < table.parameters.size(); ++k) {
+    std::vector<std::uint16_t>& column = occurring.emplace_back();
+    for (std::size_t i = 0; i < table.size(); ++i) column.push_back(table.row(i)[k]);
+    std::sort(column.begin(), column.end());
+    column.erase(std::unique(column.begin(), column.end()), column.end());
+  }
+}
+
+TUNEWRIGHT_INLINE std::span<const std::uint32_t> RecordedTable::with(std::span<const std::uint32_t> rows, std::size_t k,
+                                                                     std::uint16_t choice) const {
+  if (index_->occurring[k].size() == 1) return rows;
+  if (rows.size() == 1) return rows.first(table_->row(rows[0])[k] == choice ? 1 : 0);
+  const auto first =
+      std::partition_point(rows.begin(), rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] < choice; });
+  const auto last =
+      std::partition_point(first, rows.end(), [&](std::uint32_t row) { return table_->row(row)[k] == choice; });
+  return {first, last};
+}
+
+TUNEWRIGHT_INLINE void RecordedTable::differ_once(std::span<const std::uint16_t> own,
+                                                  std::span<const std::uint32_t> rows, std::size_t k, bool differs,
+                                                  std::vector<std::uint32_t>& found) const {
+  if (rows.empty()) return;
+  if (k == own.size()) {
+    if (differs) found.push_back(rows[0]);
+    return;
+  }
+  if (differs) return differ_once(own, with(rows, k, own[k]), k + 1, true, found);
+  for (const std::uint16_t choice : index_->occurring[k])
+    differ_once(own, with(rows, k, choice), k + 1, choice != own[k], found);
+}
+
+TUNEWRIGHT_INLINE void RecordedTable::move_by_one(std::span<const std::uint16_t> own,
+                                                  std::span<const std::uint32_t> rows, std::size_t k,
+                                                  std::vector<std::uint32_t>& found) const {
+  if (rows.empty()) return;
+  if (k == own.size()) {
+    found.push_back(rows[0]);
+    return;
+  }
+  const std::vector<std::uint16_t>& column = index_->occurring[k];
+  auto at = std::lower_bound(column.begin(), column.end(), own[k]);
+  const auto near = [&](std::uint16_t choice) {
+    return kind_ == Neighbours::Adjacent || choice + 1 == own[k] || choice == own[k] + 1;
+  };
+  if (at != column.begin() && near(*std::prev(at))) move_by_one(own, with(rows, k, *std::prev(at)), k + 1, found);
+  move_by_one(own, with(rows, k, own[k]), k + 1, found);
+  if (++at != column.end() && near(*at)) move_by_one(own, with(rows, k, *at), k + 1, found);
+}
+
+}  // namespace tunewright::spaces
+
+#endif

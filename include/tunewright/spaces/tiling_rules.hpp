@@ -8,10 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/program/analysis.hpp"
-#include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
-#include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
 /// Sketch rules for CPUs. A derivation starts with the last stage and walks to the first; at each stage the
@@ -21,36 +18,20 @@ namespace tunewright::spaces::tiling {
 
 /// Inputs and constants have no loops.
 struct SkipSource {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return d.builder.state().stages[id].is_source() ? Answer::ApplyAndSkipRest : Answer::Skip;
-  }
-  void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
-    --d.place;
-    out.push_back(std::move(d));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
 };
 
 /// Cheap elementwise stages disappear into their readers.
 struct AlwaysInline {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return may_disappear(d.builder.state(), id) && program::strictly_inlineable(*d.builder.state().stages[id].op)
-               ? Answer::ApplyAndSkipRest
-               : Answer::Skip;
-  }
-  void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const {
-    d.builder.compute_inline(id);
-    --d.place;
-    out.push_back(std::move(d));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;
 };
 
 /// A costly elementwise stage may disappear as well: each reader then computes it again, which is worth it
 /// where it replaces waiting for memory. Not in Ansor.
 struct MayInline {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op) ? Answer::Apply
-                                                                                                         : Answer::Skip;
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
   }
@@ -60,123 +41,190 @@ struct MayInline {
 /// and neither is the padded tensor stored. An instruction for several rows needs it stored, since not all of its rows
 /// lack the same terms. Not in Ansor.
 struct MayInlinePadding {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    const State& state = d.builder.state();
-    if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
-    const std::vector<TensorId> all = readers(state, id);
-    return std::all_of(all.begin(), all.end(), [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
-               ? Answer::Apply
-               : Answer::Skip;
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
     AlwaysInline{}.apply(std::move(d), id, target, out);
   }
 
  private:
-  static bool may_leave_out(const Stage& reader, TensorId padding) {
-    const schedule::TensorIntrinsic* intrinsic = reader.tensorized.intrinsic;
-    return sums_products_of(*reader.op, padding) && (intrinsic == nullptr || intrinsic->m == 1);
-  }
+  static bool may_leave_out(const Stage& reader, TensorId padding);
 };
 
 /// A copy made by `cache_operands` is scheduled already.
 struct SkipScheduled {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return d.builder.state().stages[id].relations.empty() ? Answer::Skip : Answer::ApplyAndSkipRest;
-  }
-  void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
-    --d.place;
-    out.push_back(std::move(d));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const;
 };
 
 /// Lets a tiled stage without an elementwise reader accumulate in a tile of its own and copy it out once.
 struct AddCacheWrite {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    const State& state = d.builder.state();
-    if (!state.stages[id].op->has_reduction() || !program::needs_multi_level_tiling(*state.stages[id].op))
-      return Answer::Skip;
-    return elementwise_reader(state, id) == id ? Answer::Apply : Answer::Skip;
-  }
-  void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const {
-    const TensorId cache = d.builder.cache_write(id, Scope::Local);
-    d.cached.push_back(cache);
-    // The cache now stands where the stage stood, so it is visited next.
-    out.push_back(std::move(d));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(Derivation d, TensorId id, const Target&, std::vector<Derivation>& out) const;
 };
 
 /// Tiles a stage and computes it, tile by tile, inside its elementwise reader, which follows the tiling.
 struct MultiLevelTilingWithFusion {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    const State& state = d.builder.state();
-    if (!program::needs_multi_level_tiling(*state.stages[id].op) || elementwise_reader(state, id) == id)
-      return Answer::Skip;
-    return state.stages[elementwise_reader(state, id)].is_untouched() ? Answer::ApplyAndSkipRest : Answer::Skip;
-  }
-  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
-    for (const std::size_t fuse_level : {std::size_t{1}, std::size_t{2}})
-      out.push_back(fused(d, id, fuse_level, target));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  static Derivation fused(Derivation d, TensorId id, std::size_t fuse_level, const Target& target) {
-    ScheduleBuilder& s = d.builder;
-    const TensorId reader = elementwise_reader(s.state(), id);
-    const Tiled tiled = tile(s, id);
-    const std::size_t rank = tiled.spatial.size();
-    std::vector<std::vector<IterId>> copy;
-    for (std::size_t axis = 0; axis < rank; ++axis) {
-      // The last axis follows to the end, so that its innermost part is the vector of the register tile.
-      const bool vectorized = axis + 1 == rank;
-      copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
-                                    static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
-    }
-    std::vector<IterId> order;
-    for (std::size_t l = 0; l < fuse_level; ++l) {
-      for (const IterId iter : level(copy, l)) order.push_back(iter);
-    }
-    for (const std::vector<IterId>& axis : copy)
-      order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(fuse_level), axis.end());
-    s.reorder(reader, order);
-    s.vectorize(reader, copy.back().back());
-    compute_in_tile(s, id, reader, copy, fuse_level);
-    cache_operands(s, id, tiled, target);
-    d.place = place_of(s.state(), id);
-    return d;
-  }
+  static Derivation fused(Derivation d, TensorId id, std::size_t fuse_level, const Target& target);
 };
 
 /// Tiles a stage that writes its tensor directly.
 struct MultiLevelTiling {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const {
-    return program::needs_multi_level_tiling(*d.builder.state().stages[id].op) ? Answer::ApplyAndSkipRest
-                                                                               : Answer::Skip;
-  }
-  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
-    ScheduleBuilder& s = d.builder;
-    const Tiled tiled = tile(s, id);
-    s.parallel(id, s.choose_fuse(id, level(tiled.spatial, 0)));
-    cache_operands(s, id, tiled, target);
-    d.place = place_of(s.state(), id);
-    out.push_back(std::move(d));
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
 /// Everything else: parallel, vectorized, and somewhere near its reader.
 struct ScheduleSimply {
   [[nodiscard]] Answer meets(const Derivation&, TensorId, const Target&) const { return Answer::ApplyAndSkipRest; }
-  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
-    if (awaits_fusion(d.builder.state(), id)) {
-      --d.place;
-      out.push_back(std::move(d));
-      return;
-    }
-    schedule_simply(d, id, target);
-    if (!readers(d.builder.state(), id).empty()) d.builder.choose_location(id, location_choices(d, id));
-    --d.place;
-    out.push_back(std::move(d));
-  }
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 };
 
 }  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/tiling/actions.hpp"
+#include "tunewright/spaces/tiling/add_rfactor.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE Answer SkipSource::meets(const Derivation& d, TensorId id, const Target&) const {
+  return d.builder.state().stages[id].is_source() ? Answer::ApplyAndSkipRest : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void SkipSource::apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
+  --d.place;
+  out.push_back(std::move(d));
+}
+
+TUNEWRIGHT_INLINE Answer AlwaysInline::meets(const Derivation& d, TensorId id, const Target&) const {
+  return may_disappear(d.builder.state(), id) && program::strictly_inlineable(*d.builder.state().stages[id].op)
+             ? Answer::ApplyAndSkipRest
+             : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void AlwaysInline::apply(Derivation d, TensorId id, const Target&,
+                                           std::vector<Derivation>& out) const {
+  d.builder.compute_inline(id);
+  --d.place;
+  out.push_back(std::move(d));
+}
+
+TUNEWRIGHT_INLINE Answer MayInline::meets(const Derivation& d, TensorId id, const Target&) const {
+  return may_disappear(d.builder.state(), id) && program::inlineable(*d.builder.state().stages[id].op) ? Answer::Apply
+                                                                                                       : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE Answer MayInlinePadding::meets(const Derivation& d, TensorId id, const Target&) const {
+  const State& state = d.builder.state();
+  if (!may_disappear(state, id) || !pads_with_zeros(*state.stages[id].op)) return Answer::Skip;
+  const std::vector<TensorId> all = readers(state, id);
+  return std::all_of(all.begin(), all.end(), [&](TensorId reader) { return may_leave_out(state.stages[reader], id); })
+             ? Answer::Apply
+             : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE bool MayInlinePadding::may_leave_out(const Stage& reader, TensorId padding) {
+  const schedule::TensorIntrinsic* intrinsic = reader.tensorized.intrinsic;
+  return sums_products_of(*reader.op, padding) && (intrinsic == nullptr || intrinsic->m == 1);
+}
+
+TUNEWRIGHT_INLINE Answer SkipScheduled::meets(const Derivation& d, TensorId id, const Target&) const {
+  return d.builder.state().stages[id].relations.empty() ? Answer::Skip : Answer::ApplyAndSkipRest;
+}
+
+TUNEWRIGHT_INLINE void SkipScheduled::apply(Derivation d, TensorId, const Target&, std::vector<Derivation>& out) const {
+  --d.place;
+  out.push_back(std::move(d));
+}
+
+TUNEWRIGHT_INLINE Answer AddCacheWrite::meets(const Derivation& d, TensorId id, const Target&) const {
+  const State& state = d.builder.state();
+  if (!state.stages[id].op->has_reduction() || !program::needs_multi_level_tiling(*state.stages[id].op))
+    return Answer::Skip;
+  return elementwise_reader(state, id) == id ? Answer::Apply : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void AddCacheWrite::apply(Derivation d, TensorId id, const Target&,
+                                            std::vector<Derivation>& out) const {
+  const TensorId cache = d.builder.cache_write(id, Scope::Local);
+  d.cached.push_back(cache);
+  // The cache now stands where the stage stood, so it is visited next.
+  out.push_back(std::move(d));
+}
+
+TUNEWRIGHT_INLINE Answer MultiLevelTilingWithFusion::meets(const Derivation& d, TensorId id, const Target&) const {
+  const State& state = d.builder.state();
+  if (!program::needs_multi_level_tiling(*state.stages[id].op) || elementwise_reader(state, id) == id)
+    return Answer::Skip;
+  return state.stages[elementwise_reader(state, id)].is_untouched() ? Answer::ApplyAndSkipRest : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void MultiLevelTilingWithFusion::apply(const Derivation& d, TensorId id, const Target& target,
+                                                         std::vector<Derivation>& out) const {
+  for (const std::size_t fuse_level : {std::size_t{1}, std::size_t{2}}) out.push_back(fused(d, id, fuse_level, target));
+}
+
+TUNEWRIGHT_INLINE Derivation MultiLevelTilingWithFusion::fused(Derivation d, TensorId id, std::size_t fuse_level,
+                                                               const Target& target) {
+  ScheduleBuilder& s = d.builder;
+  const TensorId reader = elementwise_reader(s.state(), id);
+  const Tiled tiled = tile(s, id);
+  const std::size_t rank = tiled.spatial.size();
+  std::vector<std::vector<IterId>> copy;
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    // The last axis follows to the end, so that its innermost part is the vector of the register tile.
+    const bool vectorized = axis + 1 == rank;
+    copy.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis],
+                                  static_cast<std::uint32_t>(vectorized ? spatial_levels - 1 : fuse_level)));
+  }
+  std::vector<IterId> order;
+  for (std::size_t l = 0; l < fuse_level; ++l) {
+    for (const IterId iter : level(copy, l)) order.push_back(iter);
+  }
+  for (const std::vector<IterId>& axis : copy)
+    order.insert(order.end(), axis.begin() + static_cast<std::ptrdiff_t>(fuse_level), axis.end());
+  s.reorder(reader, order);
+  s.vectorize(reader, copy.back().back());
+  compute_in_tile(s, id, reader, copy, fuse_level);
+  cache_operands(s, id, tiled, target);
+  d.place = place_of(s.state(), id);
+  return d;
+}
+
+TUNEWRIGHT_INLINE Answer MultiLevelTiling::meets(const Derivation& d, TensorId id, const Target&) const {
+  return program::needs_multi_level_tiling(*d.builder.state().stages[id].op) ? Answer::ApplyAndSkipRest : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void MultiLevelTiling::apply(Derivation d, TensorId id, const Target& target,
+                                               std::vector<Derivation>& out) const {
+  ScheduleBuilder& s = d.builder;
+  const Tiled tiled = tile(s, id);
+  s.parallel(id, s.choose_fuse(id, level(tiled.spatial, 0)));
+  cache_operands(s, id, tiled, target);
+  d.place = place_of(s.state(), id);
+  out.push_back(std::move(d));
+}
+
+TUNEWRIGHT_INLINE void ScheduleSimply::apply(Derivation d, TensorId id, const Target& target,
+                                             std::vector<Derivation>& out) const {
+  if (awaits_fusion(d.builder.state(), id)) {
+    --d.place;
+    out.push_back(std::move(d));
+    return;
+  }
+  schedule_simply(d, id, target);
+  if (!readers(d.builder.state(), id).empty()) d.builder.choose_location(id, location_choices(d, id));
+  --d.place;
+  out.push_back(std::move(d));
+}
+
+}  // namespace tunewright::spaces::tiling
+
+#endif

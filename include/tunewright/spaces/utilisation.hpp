@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/loops/limits.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// How much of the machine a candidate keeps busy, told before anything is known of its speed.
@@ -15,8 +15,32 @@ namespace tunewright::spaces {
 namespace detail {
 
 /// Product of the extents of loops of kinds `first` to `last` around each other; the largest there is.
-inline std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
-                                 loops::LoopKind last) {
+std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
+                          loops::LoopKind last);
+
+}  // namespace detail
+
+/// Share of a GPU that the last kernel of the program (its output) keeps busy, at most 1:
+///
+///   threads / threads rounded up to warps * min(1, 2 * blocks / useful)
+///
+/// where `useful` is the number of multiprocessors, or of warps' worth of results if that is less. Half as
+/// many blocks as multiprocessors count as enough, since fewer blocks may be better blocks.
+[[nodiscard]] double block_utilisation(const loops::LoopNest& nest, const Target& target);
+
+/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs.
+[[nodiscard]] double utilisation(const loops::LoopNest& nest, const Target& target);
+
+}  // namespace tunewright::spaces
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/loops/limits.hpp"
+
+namespace tunewright::spaces::detail {
+
+TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
+                                            loops::LoopKind last) {
   std::int64_t most = 1;
   for (const loops::Node& node : body) {
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -30,15 +54,11 @@ inline std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body&
   return most;
 }
 
-}  // namespace detail
+}  // namespace tunewright::spaces::detail
 
-/// Share of a GPU that the last kernel of the program (its output) keeps busy, at most 1:
-///
-///   threads / threads rounded up to warps * min(1, 2 * blocks / useful)
-///
-/// where `useful` is the number of multiprocessors, or of warps' worth of results if that is less. Half as
-/// many blocks as multiprocessors count as enough, since fewer blocks may be better blocks.
-[[nodiscard]] inline double block_utilisation(const loops::LoopNest& nest, const Target& target) {
+namespace tunewright::spaces {
+
+TUNEWRIGHT_INLINE double block_utilisation(const loops::LoopNest& nest, const Target& target) {
   const auto* kernel = nest.body.empty() ? nullptr : std::get_if<loops::Loop>(&nest.body.back().content);
   if (kernel == nullptr) return 1;  // a single result
   using loops::LoopKind;
@@ -58,10 +78,11 @@ inline std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body&
   return lanes * std::min(1.0, 2.0 * static_cast<double>(blocks) / static_cast<double>(useful));
 }
 
-/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs.
-[[nodiscard]] inline double utilisation(const loops::LoopNest& nest, const Target& target) {
+TUNEWRIGHT_INLINE double utilisation(const loops::LoopNest& nest, const Target& target) {
   return target.kind == DeviceKind::Gpu ? block_utilisation(nest, target)
                                         : loops::thread_utilisation(nest, target.threads);
 }
 
 }  // namespace tunewright::spaces
+
+#endif

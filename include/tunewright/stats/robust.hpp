@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 /// Statistics of timings. Interference only ever adds time and comes in bursts, so means and standard
 /// deviations follow the burst; the median and the deviation around it ignore up to half of the values. The
 /// minimum is not used either: it keeps falling with the number of repeats, so candidates measured more often
@@ -19,25 +21,13 @@ namespace tunewright::stats {
 
 /// Middle value; of an even count the mean of the two middle ones. Throws `std::invalid_argument` for no
 /// values.
-[[nodiscard]] inline double median(std::vector<double> values) {
-  if (values.empty()) throw std::invalid_argument("the median of 0 values was asked for; give at least 1");
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
-}
+[[nodiscard]] double median(std::vector<double> values);
 [[nodiscard]] inline double median(std::span<const double> values) {
   return median(std::vector<double>(values.begin(), values.end()));
 }
 
 /// Median of |value - median(values)|; multiply by 1.4826 to compare with a standard deviation.
-[[nodiscard]] inline double median_absolute_deviation(std::span<const double> values) {
-  const double middle = median(values);
-  std::vector<double> distances;
-  distances.reserve(values.size());
-  for (const double value : values) distances.push_back(std::abs(value - middle));
-  return median(std::move(distances));
-}
+[[nodiscard]] double median_absolute_deviation(std::span<const double> values);
 
 /// What `median` and `median_absolute_deviation` say of the same values.
 struct MedianAndDeviation {
@@ -47,7 +37,55 @@ struct MedianAndDeviation {
 
 /// Both at the price of one sort, where calling one after the other selects three times: importers of logs ask
 /// for every record. Sorts the values. Throws `std::invalid_argument` for no values.
-[[nodiscard]] inline MedianAndDeviation median_and_deviation(std::span<double> values) {
+[[nodiscard]] MedianAndDeviation median_and_deviation(std::span<double> values);
+
+/// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value
+/// number level * (n - 1), counted from 0. Throws `std::invalid_argument` for no values and for a level
+/// outside [0, 1].
+[[nodiscard]] double quantile(std::vector<double> values, double level);
+
+/// Interval that holds the true median with probability `coverage`.
+struct MedianInterval {
+  double low = 0;
+  double high = 0;
+  double coverage = 0;
+};
+
+/// The narrowest pair of order statistics, equally many values off either end, that covers the median with at
+/// least `confidence`:
+///
+///   P(x_(j) <= median <= x_(n+1-j)) = 1 - 2 P(Binomial(n, 1/2) <= j - 1)
+///
+/// It assumes independent repeats and nothing about their distribution (the same for a skewed one, where an
+/// interval built on a standard deviation is wrong), needs no resampling and no random numbers. With too few
+/// values (5 for 0.95) no pair is wide enough: the smallest and the largest are returned, and `coverage` says
+/// what they are worth: 1 - 2^(1-n). Cost: O(n log n). Throws `std::invalid_argument` for no values and for a
+/// confidence outside (0, 1).
+[[nodiscard]] MedianInterval median_interval(std::vector<double> values, double confidence = 0.95);
+
+}  // namespace tunewright::stats
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::stats {
+
+TUNEWRIGHT_INLINE double median(std::vector<double> values) {
+  if (values.empty()) throw std::invalid_argument("the median of 0 values was asked for; give at least 1");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return 0.5 * (*middle + *std::max_element(values.begin(), middle));
+}
+
+TUNEWRIGHT_INLINE double median_absolute_deviation(std::span<const double> values) {
+  const double middle = median(values);
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::abs(value - middle));
+  return median(std::move(distances));
+}
+
+TUNEWRIGHT_INLINE MedianAndDeviation median_and_deviation(std::span<double> values) {
   const std::size_t n = values.size();
   constexpr std::size_t few = 64;
   if (n > few) {
@@ -79,10 +117,7 @@ struct MedianAndDeviation {
   return {middle, middle_of(below, at)};
 }
 
-/// Value below which the share `level` in [0, 1] of the values lies, linear between neighbours: sorted value
-/// number level * (n - 1), counted from 0. Throws `std::invalid_argument` for no values and for a level
-/// outside [0, 1].
-[[nodiscard]] inline double quantile(std::vector<double> values, double level) {
+TUNEWRIGHT_INLINE double quantile(std::vector<double> values, double level) {
   if (values.empty()) throw std::invalid_argument("a quantile of 0 values was asked for; give at least 1");
   if (!(level >= 0 && level <= 1)) {
     throw std::invalid_argument("quantile level " + std::to_string(level) + " is not a share; give a value in [0, 1]");
@@ -96,24 +131,7 @@ struct MedianAndDeviation {
   return *at + share * (*std::min_element(at + 1, values.end()) - *at);
 }
 
-/// Interval that holds the true median with probability `coverage`.
-struct MedianInterval {
-  double low = 0;
-  double high = 0;
-  double coverage = 0;
-};
-
-/// The narrowest pair of order statistics, equally many values off either end, that covers the median with at
-/// least `confidence`:
-///
-///   P(x_(j) <= median <= x_(n+1-j)) = 1 - 2 P(Binomial(n, 1/2) <= j - 1)
-///
-/// It assumes independent repeats and nothing about their distribution (the same for a skewed one, where an
-/// interval built on a standard deviation is wrong), needs no resampling and no random numbers. With too few
-/// values (5 for 0.95) no pair is wide enough: the smallest and the largest are returned, and `coverage` says
-/// what they are worth: 1 - 2^(1-n). Cost: O(n log n). Throws `std::invalid_argument` for no values and for a
-/// confidence outside (0, 1).
-[[nodiscard]] inline MedianInterval median_interval(std::vector<double> values, double confidence = 0.95) {
+TUNEWRIGHT_INLINE MedianInterval median_interval(std::vector<double> values, double confidence) {
   if (values.empty()) throw std::invalid_argument("a median interval of 0 values was asked for; give at least 1");
   if (!(confidence > 0 && confidence < 1)) {
     throw std::invalid_argument("confidence " + std::to_string(confidence) +
@@ -135,3 +153,5 @@ struct MedianInterval {
 }
 
 }  // namespace tunewright::stats
+
+#endif

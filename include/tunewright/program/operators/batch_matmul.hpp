@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program::operators {
 
@@ -22,8 +24,33 @@ struct BatchMatmulOptions {
 /// Shapes: a [batch, m, k] or, transposed, [batch, k, m]; b [batch, k, n] or [batch, n, k]; result [batch, m,
 /// n]. The operands have one type, or are int8 and uint8. Throws `std::invalid_argument` for other ranks or types,
 /// different batches or k, or an accumulator that does not hold the operands' values.
-inline Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b,
-                           const BatchMatmulOptions& options = {}) {
+Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const BatchMatmulOptions& options = {});
+
+struct BatchMatmulShape {
+  std::int64_t batch = 1;
+  std::int64_t m = 1;
+  std::int64_t n = 1;
+  std::int64_t k = 1;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  ScalarType type = ScalarType::Float32;
+  std::optional<ScalarType> type_b{};  ///< where it differs from `type`: uint8 times int8
+  std::optional<ScalarType> accumulator{};
+};
+
+/// One batch of matrix products as a whole graph with inputs "A" and "B".
+[[nodiscard]] std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b,
+                                      const BatchMatmulOptions& options) {
   detail::require_rank(options.name, "operand a", a, 3, options.transpose_a ? "[batch, k, m]" : "[batch, m, k]");
   detail::require_rank(options.name, "operand b", b, 3, options.transpose_b ? "[batch, n, k]" : "[batch, k, n]");
   const ScalarType accumulator = detail::accumulator_for(options.name, a, b, options.accumulator);
@@ -40,20 +67,7 @@ inline Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b
       });
 }
 
-struct BatchMatmulShape {
-  std::int64_t batch = 1;
-  std::int64_t m = 1;
-  std::int64_t n = 1;
-  std::int64_t k = 1;
-  bool transpose_a = false;
-  bool transpose_b = false;
-  ScalarType type = ScalarType::Float32;
-  std::optional<ScalarType> type_b{};  ///< where it differs from `type`: uint8 times int8
-  std::optional<ScalarType> accumulator{};
-};
-
-/// One batch of matrix products as a whole graph with inputs "A" and "B".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s) {
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   using Shape = std::vector<std::int64_t>;
   const Tensor a = graph->input("A", s.transpose_a ? Shape{s.batch, s.k, s.m} : Shape{s.batch, s.m, s.k}, s.type);
@@ -65,3 +79,5 @@ struct BatchMatmulShape {
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/operators/window.hpp"
 
 namespace tunewright::program::operators {
@@ -119,7 +120,15 @@ struct Conv2dShape {
 };
 
 /// One 2-D convolution as a whole graph with input "data" and constant "weight".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dShape& s) {
+[[nodiscard]] std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dShape& s) {
   detail::require_at_least("conv2d", "groups", s.groups, 1);
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
@@ -143,3 +152,5 @@ struct Conv2dShape {
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -6,8 +6,9 @@
 #include <string>
 #include <utility>
 
-#include "tunewright/program/operators/elementwise.hpp"
-#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program::operators {
 
@@ -16,14 +17,10 @@ namespace tunewright::program::operators {
 ///
 /// Shapes: x [batch, in], weight [in, out], bias [out]; result [batch, out]. Throws `std::invalid_argument`
 /// as `matmul` and `bias_add` do.
-inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense",
-                    std::optional<ScalarType> accumulator = {}) {
-  return matmul(graph, x, weight, {.name = std::move(name), .accumulator = accumulator});
-}
-inline Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Tensor& bias,
-                    const std::string& name = "dense", std::optional<ScalarType> accumulator = {}) {
-  return bias_add(graph, dense(graph, x, weight, name, accumulator), bias, -1, name + "_bias");
-}
+Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name = "dense",
+             std::optional<ScalarType> accumulator = {});
+Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Tensor& bias,
+             const std::string& name = "dense", std::optional<ScalarType> accumulator = {});
 
 struct DenseShape {
   std::int64_t batch = 1;
@@ -37,7 +34,28 @@ struct DenseShape {
 
 /// One fully connected layer as a whole graph with input "data" and constants "weight" and "bias", which has the type
 /// of the accumulator.
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s) {
+[[nodiscard]] std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, std::string name,
+                               std::optional<ScalarType> accumulator) {
+  return matmul(graph, x, weight, {.name = std::move(name), .accumulator = accumulator});
+}
+
+TUNEWRIGHT_INLINE Tensor dense(ComputeGraph& graph, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                               const std::string& name, std::optional<ScalarType> accumulator) {
+  return bias_add(graph, dense(graph, x, weight, name, accumulator), bias, -1, name + "_bias");
+}
+
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   const Tensor x = graph->input("data", {s.batch, s.in}, s.type);
   const Tensor weight = graph->constant("weight", {s.in, s.out}, s.weight_type.value_or(s.type));
@@ -51,3 +69,5 @@ struct DenseShape {
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

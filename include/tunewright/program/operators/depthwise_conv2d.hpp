@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/window.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program::operators {
 
@@ -27,8 +30,36 @@ struct DepthwiseConv2dOptions {
 /// Shapes: channels last x [n, h, w, ci], weight [kh, kw, co], result [n, h', w', co]; channels first x [n,
 /// ci, h, w], weight [co, kh, kw], result [n, co, h', w']. Throws `std::invalid_argument` unless ci divides
 /// co and the window fits.
-inline Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
-                               const DepthwiseConv2dOptions& options = {}) {
+Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                        const DepthwiseConv2dOptions& options = {});
+
+struct DepthwiseConv2dShape {
+  std::int64_t batch = 1;
+  std::int64_t height = 1;
+  std::int64_t width = 1;
+  std::int64_t channels = 1;
+  std::int64_t multiplier = 1;  ///< output channels for each input channel
+  PerDimension<2> kernel = 3;
+  PerDimension<2> stride = 1;
+  PerDimension<2> padding = 0;
+  PerDimension<2> dilation = 1;
+  Layout layout = Layout::ChannelsLast;
+  ScalarType type = ScalarType::Float32;
+};
+
+/// One depthwise convolution as a whole graph with input "data" and constant "weight".
+[[nodiscard]] std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/window.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                                          const DepthwiseConv2dOptions& options) {
   const detail::ImageDimensions<2> dims{options.layout};
   const bool last = options.layout == Layout::ChannelsLast;
   detail::require_rank(options.name, "input", x, 4, dims.text());
@@ -63,22 +94,7 @@ inline Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, const Tenso
   });
 }
 
-struct DepthwiseConv2dShape {
-  std::int64_t batch = 1;
-  std::int64_t height = 1;
-  std::int64_t width = 1;
-  std::int64_t channels = 1;
-  std::int64_t multiplier = 1;  ///< output channels for each input channel
-  PerDimension<2> kernel = 3;
-  PerDimension<2> stride = 1;
-  PerDimension<2> padding = 0;
-  PerDimension<2> dilation = 1;
-  Layout layout = Layout::ChannelsLast;
-  ScalarType type = ScalarType::Float32;
-};
-
-/// One depthwise convolution as a whole graph with input "data" and constant "weight".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s) {
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t co = s.channels * s.multiplier;
@@ -94,3 +110,5 @@ struct DepthwiseConv2dShape {
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/operators/checks.hpp"
 
 namespace tunewright::program::operators {
@@ -51,53 +52,21 @@ inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "rel
 }
 /// min(max(x, low), high), such as ReLU6 with 0 and 6. Bounds beyond the ends of a type of integers are its ends.
 /// Throws `std::invalid_argument` when low > high, and for a bound that has a fraction among integers.
-inline Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip") {
-  if (!(low <= high)) {
-    detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
-                             " are in the wrong order; give the lower one first");
-  }
-  low = detail::within_range_of(low, x.type);
-  high = detail::within_range_of(high, x.type);
-  detail::require_number_of(name, "the lower bound", low, x);
-  detail::require_number_of(name, "the upper bound", high, x);
-  return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });
-}
+Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip");
 // Of the following functions, those that have fractions in between throw `std::invalid_argument` for a tensor that does
 // not hold floating-point numbers.
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
-inline Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name),
-             [](const Expr& v) { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); });
-}
+Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
 /// 1 / (1 + exp(-x))
-inline Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name), [](const Expr& v) { return Expr(1.0) / (exp(-v) + 1.0); });
-}
+Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid");
 /// x * sigmoid(x), also called swish.
-inline Tensor silu(ComputeGraph& graph, const Tensor& x, std::string name = "silu") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name), [](const Expr& v) { return v / (exp(-v) + 1.0); });
-}
-inline Tensor tanh(ComputeGraph& graph, const Tensor& x, std::string name = "tanh") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name), [](const Expr& v) { return program::tanh(v); });
-}
-inline Tensor exp(ComputeGraph& graph, const Tensor& x, std::string name = "exp") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name), [](const Expr& v) { return program::exp(v); });
-}
-inline Tensor sqrt(ComputeGraph& graph, const Tensor& x, std::string name = "sqrt") {
-  detail::require_floating_point(name, "the input", x);
-  return map(graph, x, std::move(name), [](const Expr& v) { return program::sqrt(v); });
-}
+Tensor silu(ComputeGraph& graph, const Tensor& x, std::string name = "silu");
+Tensor tanh(ComputeGraph& graph, const Tensor& x, std::string name = "tanh");
+Tensor exp(ComputeGraph& graph, const Tensor& x, std::string name = "exp");
+Tensor sqrt(ComputeGraph& graph, const Tensor& x, std::string name = "sqrt");
 /// x * factor. Throws `std::invalid_argument` for a factor that is no number of the type of x.
-inline Tensor scale(ComputeGraph& graph, const Tensor& x, double factor, std::string name = "scale") {
-  detail::require_number_of(name, "the factor", factor, x);
-  return map(graph, x, std::move(name), [&](const Expr& v) { return v * factor; });
-}
+Tensor scale(ComputeGraph& graph, const Tensor& x, double factor, std::string name = "scale");
 inline Tensor cast(ComputeGraph& graph, const Tensor& x, ScalarType type, std::string name = "cast") {
   return map(graph, x, std::move(name), [&](const Expr& v) { return program::cast(v, type); });
 }
@@ -129,8 +98,64 @@ inline Tensor minimum(ComputeGraph& graph, const Tensor& a, const Tensor& b, std
 
 /// x plus one number a channel: bias [c] along dimension `axis` of x (the last by default).
 /// Throws `std::invalid_argument` when the bias does not have the channels of x.
-inline Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias, int axis = -1,
-                       std::string name = "bias_add") {
+Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias, int axis = -1, std::string name = "bias_add");
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name) {
+  if (!(low <= high)) {
+    detail::refuse(name, "bounds " + std::to_string(low) + " and " + std::to_string(high) +
+                             " are in the wrong order; give the lower one first");
+  }
+  low = detail::within_range_of(low, x.type);
+  high = detail::within_range_of(high, x.type);
+  detail::require_number_of(name, "the lower bound", low, x);
+  detail::require_number_of(name, "the upper bound", high, x);
+  return map(graph, x, std::move(name), [&](const Expr& v) { return min(max(v, Expr(low)), Expr(high)); });
+}
+
+TUNEWRIGHT_INLINE Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name),
+             [](const Expr& v) { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); });
+}
+
+TUNEWRIGHT_INLINE Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) { return Expr(1.0) / (exp(-v) + 1.0); });
+}
+
+TUNEWRIGHT_INLINE Tensor silu(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) { return v / (exp(-v) + 1.0); });
+}
+
+TUNEWRIGHT_INLINE Tensor tanh(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) { return program::tanh(v); });
+}
+
+TUNEWRIGHT_INLINE Tensor exp(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) { return program::exp(v); });
+}
+
+TUNEWRIGHT_INLINE Tensor sqrt(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) { return program::sqrt(v); });
+}
+
+TUNEWRIGHT_INLINE Tensor scale(ComputeGraph& graph, const Tensor& x, double factor, std::string name) {
+  detail::require_number_of(name, "the factor", factor, x);
+  return map(graph, x, std::move(name), [&](const Expr& v) { return v * factor; });
+}
+
+TUNEWRIGHT_INLINE Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias, int axis,
+                                  std::string name) {
   const std::size_t channel = detail::dimension(name, axis, x.shape.size());
   detail::require_rank(name, "bias", bias, 1, "[channels]");
   detail::require_extent(name, "length of the bias", bias.shape[0], x.shape[channel], "give one number a channel");
@@ -139,3 +164,5 @@ inline Tensor bias_add(ComputeGraph& graph, const Tensor& x, const Tensor& bias,
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -5,14 +5,35 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
 
 namespace tunewright::program::operators {
 
 /// Permutes dimensions: dimension d of the result is dimension `order[d]` of x; without an order, all are
 /// reversed. Throws `std::invalid_argument` unless `order` is a permutation.
-inline Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& order = {},
-                        const std::string& name = "transpose") {
+Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& order = {},
+                 const std::string& name = "transpose");
+
+/// The same elements in row-major order under another shape. Throws `std::invalid_argument` when the number
+/// of elements differs.
+Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
+               const std::string& name = "reshape");
+
+/// Tensors one after the other along dimension `axis`; they agree in all other extents.
+/// Throws `std::invalid_argument` for no tensors, or tensors of different types, ranks or other extents.
+Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = -1, const std::string& name = "concat");
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& order,
+                                   const std::string& name) {
   const std::size_t rank = x.shape.size();
   std::vector<std::size_t> source;
   std::vector<bool> used(rank, false);
@@ -36,10 +57,8 @@ inline Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<
   });
 }
 
-/// The same elements in row-major order under another shape. Throws `std::invalid_argument` when the number
-/// of elements differs.
-inline Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
-                      const std::string& name = "reshape") {
+TUNEWRIGHT_INLINE Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
+                                 const std::string& name) {
   std::int64_t before = 1;
   std::int64_t after = 1;
   for (const std::int64_t extent : x.shape) before *= extent;
@@ -64,10 +83,8 @@ inline Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<st
   });
 }
 
-/// Tensors one after the other along dimension `axis`; they agree in all other extents.
-/// Throws `std::invalid_argument` for no tensors, or tensors of different types, ranks or other extents.
-inline Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = -1,
-                     const std::string& name = "concat") {
+TUNEWRIGHT_INLINE Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis,
+                                const std::string& name) {
   if (parts.empty()) detail::refuse(name, "no tensors were given; give at least 1");
   const std::size_t along = detail::dimension(name, axis, parts[0].shape.size());
   std::vector<std::int64_t> shape = parts[0].shape;
@@ -99,3 +116,5 @@ inline Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int 
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

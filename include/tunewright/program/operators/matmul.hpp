@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program::operators {
 
@@ -22,20 +24,7 @@ struct MatmulOptions {
 /// Shapes: a [m, k] or, transposed, [k, m]; b [k, n] or [n, k]; result [m, n]. The operands have one type, or are int8
 /// and uint8. Throws `std::invalid_argument` for other ranks or types, different k, or an accumulator that does not
 /// hold the operands' values.
-inline Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options = {}) {
-  detail::require_rank(options.name, "operand a", a, 2, options.transpose_a ? "[k, m]" : "[m, k]");
-  detail::require_rank(options.name, "operand b", b, 2, options.transpose_b ? "[n, k]" : "[k, n]");
-  const ScalarType accumulator = detail::accumulator_for(options.name, a, b, options.accumulator);
-  const std::int64_t m = a.shape[options.transpose_a ? 1 : 0];
-  const std::int64_t k = a.shape[options.transpose_a ? 0 : 1];
-  const std::int64_t n = b.shape[options.transpose_b ? 0 : 1];
-  detail::require_extent(options.name, "k of b", b.shape[options.transpose_b ? 1 : 0], k,
-                         "make it equal to k of a, or set a transpose option");
-  return graph.reduce(options.name, {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum, [&](auto i, auto r) {
-    return detail::product_in(accumulator, options.transpose_a ? a(r[0], i[0]) : a(i[0], r[0]),
-                              options.transpose_b ? b(i[1], r[0]) : b(r[0], i[1]));
-  });
-}
+Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options = {});
 
 struct MatmulShape {
   std::int64_t m = 1;
@@ -50,7 +39,32 @@ struct MatmulShape {
 };
 
 /// One matrix product as a whole graph with inputs "A" and "B".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> matmul_graph(const MatmulShape& s) {
+[[nodiscard]] std::shared_ptr<const ComputeGraph> matmul_graph(const MatmulShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tensor& b, const MatmulOptions& options) {
+  detail::require_rank(options.name, "operand a", a, 2, options.transpose_a ? "[k, m]" : "[m, k]");
+  detail::require_rank(options.name, "operand b", b, 2, options.transpose_b ? "[n, k]" : "[k, n]");
+  const ScalarType accumulator = detail::accumulator_for(options.name, a, b, options.accumulator);
+  const std::int64_t m = a.shape[options.transpose_a ? 1 : 0];
+  const std::int64_t k = a.shape[options.transpose_a ? 0 : 1];
+  const std::int64_t n = b.shape[options.transpose_b ? 0 : 1];
+  detail::require_extent(options.name, "k of b", b.shape[options.transpose_b ? 1 : 0], k,
+                         "make it equal to k of a, or set a transpose option");
+  return graph.reduce(options.name, {{"i", m}, {"j", n}}, {{"k", k}}, Combiner::Sum, [&](auto i, auto r) {
+    return detail::product_in(accumulator, options.transpose_a ? a(r[0], i[0]) : a(i[0], r[0]),
+                              options.transpose_b ? b(i[1], r[0]) : b(r[0], i[1]));
+  });
+}
+
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> matmul_graph(const MatmulShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   using Shape = std::vector<std::int64_t>;
   const Shape shape_a = s.transpose_a ? Shape{s.k, s.m} : Shape{s.m, s.k};
@@ -63,3 +77,5 @@ struct MatmulShape {
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
 
 namespace tunewright::program::operators {
 
@@ -20,8 +21,42 @@ struct LayerNormOptions {
 /// Paper: Ba et al., arXiv 1607.06450. Shapes: x [.., c], gamma and beta [c]; result as x.
 /// Throws `std::invalid_argument` when gamma or beta do not have the length of the last dimension, and for a tensor
 /// that does not hold floating-point numbers.
-inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
-                         const LayerNormOptions& options = {}) {
+Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                  const LayerNormOptions& options = {});
+
+/// Parameters of a batch normalisation, one number a channel each.
+struct BatchNormParameters {
+  Tensor gamma;
+  Tensor beta;
+  Tensor mean;
+  Tensor variance;
+};
+
+struct BatchNormOptions {
+  int axis = -1;          ///< dimension of the channels; 1 for channels first
+  double epsilon = 1e-5;  ///< added to the variance
+  std::string name = "batch_norm";
+};
+
+/// Batch normalisation at inference, where mean and variance are constants: (x - mean) / sqrt(variance +
+/// epsilon) * gamma + beta. One elementwise operator.
+///
+/// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
+/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not
+/// hold floating-point numbers.
+Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
+                  const BatchNormOptions& options = {});
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gamma, const Tensor& beta,
+                                    const LayerNormOptions& options) {
   const std::size_t along = detail::dimension(options.name, -1, x.shape.size());
   detail::require_floating_point(options.name, "the input", x);
   const std::int64_t count = x.shape[along];
@@ -55,28 +90,8 @@ inline Tensor layer_norm(ComputeGraph& graph, const Tensor& x, const Tensor& gam
   });
 }
 
-/// Parameters of a batch normalisation, one number a channel each.
-struct BatchNormParameters {
-  Tensor gamma;
-  Tensor beta;
-  Tensor mean;
-  Tensor variance;
-};
-
-struct BatchNormOptions {
-  int axis = -1;          ///< dimension of the channels; 1 for channels first
-  double epsilon = 1e-5;  ///< added to the variance
-  std::string name = "batch_norm";
-};
-
-/// Batch normalisation at inference, where mean and variance are constants: (x - mean) / sqrt(variance +
-/// epsilon) * gamma + beta. One elementwise operator.
-///
-/// Paper: Ioffe and Szegedy, arXiv 1502.03167. Shapes: x any with c channels, parameters [c]; result as x.
-/// Throws `std::invalid_argument` when a parameter does not have one number a channel, and for a tensor that does not
-/// hold floating-point numbers.
-inline Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
-                         const BatchNormOptions& options = {}) {
+TUNEWRIGHT_INLINE Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormParameters& parameters,
+                                    const BatchNormOptions& options) {
   const std::size_t channel = detail::dimension(options.name, options.axis, x.shape.size());
   detail::require_floating_point(options.name, "the input", x);
   for (const Tensor* parameter : {&parameters.gamma, &parameters.beta, &parameters.mean, &parameters.variance}) {
@@ -93,3 +108,5 @@ inline Tensor batch_norm(ComputeGraph& graph, const Tensor& x, const BatchNormPa
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -5,7 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/expr.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/range.hpp"
 
 namespace tunewright::program::operators {
 
@@ -20,15 +24,7 @@ namespace detail {
 
 /// index >= least and index <= most, leaving out what the range of the index makes certain; empty when all of
 /// it is.
-[[nodiscard]] inline Expr guard(const IndexExpr& index, Range range, std::int64_t least, std::int64_t most) {
-  Expr condition;
-  if (range.min < least) condition = index_value(index) >= index_value(least);
-  if (range.max > most) {
-    Expr upper = index_value(index) <= index_value(most);
-    condition = condition ? condition && upper : upper;
-  }
-  return condition;
-}
+[[nodiscard]] Expr guard(const IndexExpr& index, Range range, std::int64_t least, std::int64_t most);
 
 }  // namespace detail
 
@@ -38,7 +34,31 @@ namespace detail {
 /// `x` itself when nothing is added. Throws `std::invalid_argument` for negative amounts or a wrong number of
 /// them, and for a value that is no number of the type of x; among integers, and among truth values, an infinity
 /// stands for the end of the type.
-inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options) {
+Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators::detail {
+
+TUNEWRIGHT_INLINE Expr guard(const IndexExpr& index, Range range, std::int64_t least, std::int64_t most) {
+  Expr condition;
+  if (range.min < least) condition = index_value(index) >= index_value(least);
+  if (range.max > most) {
+    Expr upper = index_value(index) <= index_value(most);
+    condition = condition ? condition && upper : upper;
+  }
+  return condition;
+}
+
+}  // namespace tunewright::program::operators::detail
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& options) {
   const std::size_t rank = x.shape.size();
   if (options.before.size() != rank || options.after.size() != rank) {
     detail::refuse(options.name, std::to_string(options.before.size()) + " amounts before and " +
@@ -73,3 +93,5 @@ inline Tensor pad(ComputeGraph& graph, const Tensor& x, const PadOptions& option
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

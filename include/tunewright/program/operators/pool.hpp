@@ -7,6 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/expr.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/operators/checks.hpp"
 #include "tunewright/program/operators/window.hpp"
 
 namespace tunewright::program::operators {
@@ -28,22 +33,7 @@ struct PoolPlan {
   std::vector<Axis> taps;
 };
 
-inline PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& options) {
-  const ImageDimensions<2> dims{options.layout};
-  require_rank(options.name, "input", x, 4, dims.text());
-  const std::vector<std::string> names = image_names<2>();
-  PoolPlan plan;
-  std::vector<Axis> image;
-  for (std::size_t d = 0; d < 2; ++d) {
-    plan.windows[d] = {options.kernel[d], options.stride[d], options.padding[d], 1};
-    image.push_back({names[d], plan.windows[d].positions(options.name, names[d], x.shape[dims.image(d)])});
-    require_at_least(options.name, "kernel minus padding of dimension " + names[d],
-                     options.kernel[d] - options.padding[d], 1);
-    plan.taps.push_back({"r" + names[d], options.kernel[d]});
-  }
-  plan.spatial = dims.arrange<Axis>({"n", x.shape[0]}, image, {"c", x.shape[dims.channel()]});
-  return plan;
-}
+PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& options);
 
 /// The element under tap (r[0], r[1]) of the window at (h, w).
 template <class I, class R>
@@ -60,7 +50,51 @@ Expr under_window(const Tensor& padded, const Pool2dOptions& options, I i, R r) 
 ///
 /// Shapes: x [n, h, w, c], result [n, h', w', c] (or channels first), h' = (h + 2*padding - kernel) / stride
 /// + 1. Throws `std::invalid_argument` for a window that does not fit or lies wholly in the padding.
-inline Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {}) {
+Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
+
+/// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as
+/// `max_pool2d`; the elements must be floating-point numbers, too.
+Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {});
+
+/// Mean over the whole image of each channel, as two operators: sum and scale.
+///
+/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a
+/// tensor that does not hold floating-point numbers.
+Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
+                         const std::string& name = "global_avg_pool2d");
+
+/// Largest element of each channel. Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
+Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
+                         const std::string& name = "global_max_pool2d");
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program::operators::detail {
+
+TUNEWRIGHT_INLINE PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& options) {
+  const ImageDimensions<2> dims{options.layout};
+  require_rank(options.name, "input", x, 4, dims.text());
+  const std::vector<std::string> names = image_names<2>();
+  PoolPlan plan;
+  std::vector<Axis> image;
+  for (std::size_t d = 0; d < 2; ++d) {
+    plan.windows[d] = {options.kernel[d], options.stride[d], options.padding[d], 1};
+    image.push_back({names[d], plan.windows[d].positions(options.name, names[d], x.shape[dims.image(d)])});
+    require_at_least(options.name, "kernel minus padding of dimension " + names[d],
+                     options.kernel[d] - options.padding[d], 1);
+    plan.taps.push_back({"r" + names[d], options.kernel[d]});
+  }
+  plan.spatial = dims.arrange<Axis>({"n", x.shape[0]}, image, {"c", x.shape[dims.channel()]});
+  return plan;
+}
+
+}  // namespace tunewright::program::operators::detail
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options) {
   detail::PoolPlan plan = detail::plan_pool(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded =
@@ -69,9 +103,7 @@ inline Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
                       [&](auto i, auto r) { return detail::under_window(padded, options, i, r); });
 }
 
-/// Mean of the elements under a moving window, as two operators: sum and divide. Shapes and errors as
-/// `max_pool2d`; the elements must be floating-point numbers, too.
-inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options = {}) {
+TUNEWRIGHT_INLINE Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options) {
   detail::require_floating_point(options.name, "the input", x);
   detail::PoolPlan plan = detail::plan_pool(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
@@ -98,12 +130,8 @@ inline Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptio
   });
 }
 
-/// Mean over the whole image of each channel, as two operators: sum and scale.
-///
-/// Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c]. Throws `std::invalid_argument` for other ranks and for a
-/// tensor that does not hold floating-point numbers.
-inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
-                                const std::string& name = "global_avg_pool2d") {
+TUNEWRIGHT_INLINE Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout,
+                                           const std::string& name) {
   const detail::ImageDimensions<2> dims{layout};
   detail::require_floating_point(name, "the input", x);
   detail::require_rank(name, "input", x, 4, dims.text());
@@ -116,9 +144,8 @@ inline Tensor global_avg_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
   return graph.compute(name, spatial, [&](auto i) { return sum(i[0], i[1]) * (1.0 / static_cast<double>(h * w)); });
 }
 
-/// Largest element of each channel. Shapes: x [n, h, w, c] or [n, c, h, w]; result [n, c].
-inline Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = Layout::ChannelsLast,
-                                const std::string& name = "global_max_pool2d") {
+TUNEWRIGHT_INLINE Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout,
+                                           const std::string& name) {
   const detail::ImageDimensions<2> dims{layout};
   detail::require_rank(name, "input", x, 4, dims.text());
   return graph.reduce(name, {{"n", x.shape[0]}, {"c", x.shape[dims.channel()]}},
@@ -127,3 +154,5 @@ inline Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout lay
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

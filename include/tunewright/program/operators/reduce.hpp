@@ -6,7 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/expr.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/operators/checks.hpp"
 
 namespace tunewright::program::operators {
 
@@ -39,12 +43,7 @@ Tensor reduce_over(ComputeGraph& graph, const Tensor& x, const std::vector<int>&
 }
 
 /// Number of elements of `x` behind each element of a tensor that it was reduced to.
-inline std::int64_t reduced_count(const Tensor& x, const Tensor& result) {
-  std::int64_t count = 1;
-  for (const std::int64_t extent : x.shape) count *= extent;
-  for (const std::int64_t extent : result.shape) count /= extent;
-  return count;
-}
+std::int64_t reduced_count(const Tensor& x, const Tensor& result);
 
 }  // namespace detail
 
@@ -66,15 +65,38 @@ inline Tensor min(ComputeGraph& graph, const Tensor& x, const std::vector<int>& 
 }
 /// Mean over the dimensions `over`, as two operators: sum and scale; see `sum`. Throws `std::invalid_argument` for a
 /// tensor that does not hold floating-point numbers, too.
-inline Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
-                   const std::string& name = "mean") {
+Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "mean");
+/// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; errors as `mean`.
+Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {}, const std::string& name = "norm");
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/elementwise.hpp"
+
+namespace tunewright::program::operators::detail {
+
+TUNEWRIGHT_INLINE std::int64_t reduced_count(const Tensor& x, const Tensor& result) {
+  std::int64_t count = 1;
+  for (const std::int64_t extent : x.shape) count *= extent;
+  for (const std::int64_t extent : result.shape) count /= extent;
+  return count;
+}
+
+}  // namespace tunewright::program::operators::detail
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor mean(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over,
+                              const std::string& name) {
   detail::require_floating_point(name, "the input", x);
   const Tensor total = sum(graph, x, over, name + "_sum");
   return scale(graph, total, 1.0 / static_cast<double>(detail::reduced_count(x, total)), name);
 }
-/// Euclidean norm over the dimensions `over`, as two operators: sum of squares and square root; errors as `mean`.
-inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over = {},
-                   const std::string& name = "norm") {
+
+TUNEWRIGHT_INLINE Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>& over,
+                              const std::string& name) {
   detail::require_floating_point(name, "the input", x);
   const Tensor squares =
       detail::reduce_over(graph, x, over, Combiner::Sum, name + "_squares", [](const Expr& v) { return v * v; });
@@ -82,3 +104,5 @@ inline Tensor norm(ComputeGraph& graph, const Tensor& x, const std::vector<int>&
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

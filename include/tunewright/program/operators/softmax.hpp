@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/checks.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/scalar_type.hpp"
 
 namespace tunewright::program::operators {
 
@@ -19,7 +21,26 @@ struct SoftmaxOptions {
 ///
 /// Shapes: x any rank of at least 1; result as x. Throws `std::invalid_argument` for a dimension that does
 /// not exist and for a tensor that does not hold floating-point numbers.
-inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {}) {
+Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options = {});
+
+struct SoftmaxShape {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+  ScalarType type = ScalarType::Float32;
+};
+
+/// Softmax of each row as a whole graph with input "data".
+[[nodiscard]] std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s);
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions& options) {
   const std::size_t along = detail::dimension(options.name, options.axis, x.shape.size());
   detail::require_floating_point(options.name, "the input", x);
   const auto erased = [&](auto all) {
@@ -45,17 +66,12 @@ inline Tensor softmax(ComputeGraph& graph, const Tensor& x, const SoftmaxOptions
                        [&](auto i) { return powers.at({i.begin(), i.end()}) / sum.at(outer_of(i)); });
 }
 
-struct SoftmaxShape {
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-  ScalarType type = ScalarType::Float32;
-};
-
-/// Softmax of each row as a whole graph with input "data".
-[[nodiscard]] inline std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s) {
+TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s) {
   auto graph = std::make_shared<ComputeGraph>();
   softmax(*graph, graph->input("data", {s.rows, s.columns}, s.type));
   return graph;
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/program/operators/window.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::program::operators {
 
@@ -25,8 +25,19 @@ struct TransposedConv2dOptions {
 /// [n, ci, h, w], weight [ci, co, kh, kw], result [n, co, h', w']; h' = (h - 1)*stride - 2*padding + kh +
 /// output_padding. Throws `std::invalid_argument` for shapes that do not fit together, padding of the
 /// kernel's extent or more, or an output padding of the stride or more.
-inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
-                                const TransposedConv2dOptions& options = {}) {
+Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                         const TransposedConv2dOptions& options = {});
+
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+#include "tunewright/program/operators/window.hpp"
+
+namespace tunewright::program::operators {
+
+TUNEWRIGHT_INLINE Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tensor& weight,
+                                           const TransposedConv2dOptions& options) {
   const detail::ImageDimensions<2> dims{options.layout};
   const bool last = options.layout == Layout::ChannelsLast;
   detail::require_rank(options.name, "input", x, 4, dims.text());
@@ -95,3 +106,5 @@ inline Tensor transposed_conv2d(ComputeGraph& graph, const Tensor& x, const Tens
 }
 
 }  // namespace tunewright::program::operators
+
+#endif

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/operators/checks.hpp"
 #include "tunewright/program/operators/pad.hpp"
 
 namespace tunewright::program::operators::detail {
@@ -50,19 +52,7 @@ struct Window {
 
   [[nodiscard]] std::int64_t span() const noexcept { return dilation * (kernel - 1) + 1; }
   /// Positions of the window over `extent` elements. Throws `std::invalid_argument` when it fits nowhere.
-  [[nodiscard]] std::int64_t positions(std::string_view who, std::string_view dimension, std::int64_t extent) const {
-    const std::string where = " of dimension " + std::string(dimension);
-    require_at_least(who, "kernel" + where, kernel, 1);
-    require_at_least(who, "stride" + where, stride, 1);
-    require_at_least(who, "dilation" + where, dilation, 1);
-    require_at_least(who, "padding" + where, padding, 0);
-    if (extent + 2 * padding < span()) {
-      refuse(who, "a window spanning " + std::to_string(span()) + " elements does not fit into the " +
-                      std::to_string(extent) + " + 2*" + std::to_string(padding) + where +
-                      "; enlarge the padding or shrink kernel or dilation");
-    }
-    return (extent + 2 * padding - span()) / stride + 1;
-  }
+  [[nodiscard]] std::int64_t positions(std::string_view who, std::string_view dimension, std::int64_t extent) const;
 };
 
 /// Pads the image dimensions of `x` on both sides with `value`.
@@ -75,3 +65,26 @@ Tensor pad_image(ComputeGraph& graph, const Tensor& x, const ImageDimensions<D>&
 }
 
 }  // namespace tunewright::program::operators::detail
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program::operators::detail {
+
+TUNEWRIGHT_INLINE std::int64_t Window::positions(std::string_view who, std::string_view dimension,
+                                                 std::int64_t extent) const {
+  const std::string where = " of dimension " + std::string(dimension);
+  require_at_least(who, "kernel" + where, kernel, 1);
+  require_at_least(who, "stride" + where, stride, 1);
+  require_at_least(who, "dilation" + where, dilation, 1);
+  require_at_least(who, "padding" + where, padding, 0);
+  if (extent + 2 * padding < span()) {
+    refuse(who, "a window spanning " + std::to_string(span()) + " elements does not fit into the " +
+                    std::to_string(extent) + " + 2*" + std::to_string(padding) + where +
+                    "; enlarge the padding or shrink kernel or dilation");
+  }
+  return (extent + 2 * padding - span()) / stride + 1;
+}
+
+}  // namespace tunewright::program::operators::detail
+
+#endif

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What separate compilation compiles of component data: include it in one source file, or in one for each unit with
+// `TUNEWRIGHT_COMPILES` defined as that unit.
+
+#if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+#error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
+#endif
+#if !defined(TUNEWRIGHT_COMPILES)
+#define TUNEWRIGHT_COMPILES \
+  (TUNEWRIGHT_UNIT_journal)
+#endif
+
+#include "tunewright/detail/config.hpp"
+
+#if TUNEWRIGHT_DEFINES(journal)
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/data/xgboost_model.hpp"
+#endif

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What separate compilation compiles of component graph: include it in one source file, or in one for each unit with
+// `TUNEWRIGHT_COMPILES` defined as that unit.
+
+#if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+#error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
+#endif
+#if !defined(TUNEWRIGHT_COMPILES)
+#define TUNEWRIGHT_COMPILES \
+  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces \
+  | TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
+  TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs)
+#endif
+
+#include "tunewright/detail/config.hpp"
+
+#if TUNEWRIGHT_DEFINES(program)
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/program/expr.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/conv.hpp"
+#include "tunewright/program/operators/dense.hpp"
+#include "tunewright/program/operators/depthwise_conv2d.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/layout.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/pad.hpp"
+#include "tunewright/program/operators/pool.hpp"
+#include "tunewright/program/operators/reduce.hpp"
+#include "tunewright/program/operators/softmax.hpp"
+#include "tunewright/program/operators/transposed_conv2d.hpp"
+#include "tunewright/program/operators/window.hpp"
+#include "tunewright/program/task.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(schedule)
+#include "tunewright/schedule/apply.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/schedule/json.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/schedule/state.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(loops)
+#include "tunewright/loops/device.hpp"
+#include "tunewright/loops/explain.hpp"
+#include "tunewright/loops/fragment_instructions.hpp"
+#include "tunewright/loops/guard_share.hpp"
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/loops/simt.hpp"
+#include "tunewright/loops/statement_program.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
+#include "tunewright/loops/tensor_statements.hpp"
+#include "tunewright/loops/tensor_work.hpp"
+#include "tunewright/loops/thread_arrays.hpp"
+#include "tunewright/loops/written_statements.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(spaces)
+#include "tunewright/spaces/decisions.hpp"
+#include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/spaces/tiling_rules.hpp"
+#include "tunewright/spaces/utilisation.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(program_features)
+#include "tunewright/features/curve.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(simulated)
+#include "tunewright/measurers/simulated.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(reference)
+#include "tunewright/reference/body_program.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/evaluate.hpp"
+#include "tunewright/reference/evaluate_at.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(codegen)
+#include "tunewright/codegen/export.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(sandbox)
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/sandbox.hpp"
+#include "tunewright/measurers/simt_check.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(tuning_logs)
+#include "tunewright/data/auto_scheduler_programs.hpp"
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What separate compilation compiles of component gzip: include it in one source file, or in one for each unit with
+// `TUNEWRIGHT_COMPILES` defined as that unit.
+
+#if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+#error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
+#endif
+#if !defined(TUNEWRIGHT_COMPILES)
+#define TUNEWRIGHT_COMPILES \
+  (TUNEWRIGHT_UNIT_gzip)
+#endif
+
+#include "tunewright/detail/config.hpp"
+
+#if TUNEWRIGHT_DEFINES(gzip)
+#include "tunewright/data/autotvm_log.hpp"
+#include "tunewright/data/autotvm_table.hpp"
+#include "tunewright/data/gzip.hpp"
+#include "tunewright/data/read_table.hpp"
+#endif

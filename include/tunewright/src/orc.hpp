@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What separate compilation compiles of component orc: include it in one source file, or in one for each unit with
+// `TUNEWRIGHT_COMPILES` defined as that unit.
+
+#if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+#error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
+#endif
+#if !defined(TUNEWRIGHT_COMPILES)
+#define TUNEWRIGHT_COMPILES \
+  (TUNEWRIGHT_UNIT_orc)
+#endif
+
+#include "tunewright/detail/config.hpp"
+
+#if TUNEWRIGHT_DEFINES(orc)
+#include "tunewright/measurers/orc.hpp"
+#endif
