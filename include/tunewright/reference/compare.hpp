@@ -91,7 +91,6 @@ inline std::string Comparison::text() const {
 
 #if TUNEWRIGHT_DEFINES(reference)
 
-
 namespace tunewright::reference::detail {
 
 TUNEWRIGHT_INLINE double narrow_roundings(const ComputeGraph& graph, TensorId id, ScalarType type) {
