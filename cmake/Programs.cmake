@@ -1,8 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # Programs of our own: tests, examples and benchmarks.
 
-# What our programs link: everything that was found. Only headers are concerned, so an unused component costs nothing.
+# What our programs link: everything that was found. Of headers and static libraries an unused component costs nothing.
+# Tests and benchmarks link what is compiled once; lessons, and checks of headers, are header-only.
 set(TUNEWRIGHT_DEVELOPMENT_TARGETS tunewright_development ${TUNEWRIGHT_USED_TARGETS})
+set(TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS tunewright_development ${TUNEWRIGHT_COMPILED_TARGETS})
+foreach(target IN LISTS TUNEWRIGHT_COMPILED_TARGETS)
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_link_libraries(${target} PRIVATE tunewright_development)
+  endif()
+endforeach()
 
 # Components that the sources need and that were not found; says so, because the program is then left out.
 function(tunewright_missing_components out what)
@@ -24,7 +32,7 @@ function(tunewright_add_test_program name)
     return()
   endif()
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:tunewright_test_main>)
-  target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_DEVELOPMENT_TARGETS} doctest::doctest)
+  target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS} doctest::doctest)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
   # Without it Clang warns of every result that a check for an exception does not use.
   target_compile_definitions(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:DOCTEST_CONFIG_VOID_CAST_EXPRESSIONS>)

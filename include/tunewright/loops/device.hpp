@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// From the loop nest of a schedule to GPU kernels.
@@ -68,7 +69,6 @@ class DeviceForm {
 #include "tunewright/loops/device/barriers.hpp"
 #include "tunewright/loops/device/fragments.hpp"
 #include "tunewright/loops/device/kernels.hpp"
-#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/device/pipelines.hpp"
 #include "tunewright/loops/device/reductions.hpp"
 #include "tunewright/loops/device/threads.hpp"

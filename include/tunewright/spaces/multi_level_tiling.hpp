@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
@@ -80,18 +81,7 @@ struct TilingRules {
   CpuTilingRules cpu = {};
   GpuTilingRules gpu = {};
 
-  [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const {
-    if (task.target.kind == DeviceKind::Cpu) return cpu.sketches(task);
-    const Target& t = task.target;
-    if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 || t.multiprocessors == 0 ||
-        t.shared_memory_per_block_bytes == 0) {
-      throw std::invalid_argument(
-          "GPU target '" + t.name +
-          "' lacks threads per block, warp size, virtual threads, multiprocessors or shared memory; start "
-          "from gpu_target(\"V100\"), say");
-    }
-    return gpu.sketches(task);
-  }
+  [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const;
 };
 
 /// Multi-level tiling with fusion, write and read caches, factored reductions, compute locations, parallel,
@@ -106,3 +96,24 @@ struct TilingRules {
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+namespace tunewright::spaces {
+
+TUNEWRIGHT_INLINE std::vector<schedule::Schedule> TilingRules::sketches(const Task& task) const {
+  if (task.target.kind == DeviceKind::Cpu) return cpu.sketches(task);
+  const Target& t = task.target;
+  if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 || t.multiprocessors == 0 ||
+      t.shared_memory_per_block_bytes == 0) {
+    throw std::invalid_argument(
+        "GPU target '" + t.name +
+        "' lacks threads per block, warp size, virtual threads, multiprocessors or shared memory; start "
+        "from gpu_target(\"V100\"), say");
+  }
+  return gpu.sketches(task);
+}
+
+}  // namespace tunewright::spaces
+
+#endif

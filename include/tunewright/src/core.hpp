@@ -16,6 +16,7 @@
 #include "tunewright/detail/config.hpp"
 
 #if TUNEWRIGHT_DEFINES(core)
+#include "tunewright/adaptations/alignment/columns.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/adaptations/momentum.hpp"
@@ -51,15 +52,29 @@
 #if TUNEWRIGHT_DEFINES(models)
 #include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt.hpp"
+#include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/binning.hpp"
+#include "tunewright/models/gbdt/boosting.hpp"
+#include "tunewright/models/gbdt/ensemble.hpp"
+#include "tunewright/models/gbdt/objective.hpp"
+#include "tunewright/models/gbdt/split.hpp"
+#include "tunewright/models/gbdt/tree_grower.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/linear.hpp"
 #include "tunewright/models/program_vectors.hpp"
 #include "tunewright/models/random.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(measurers)
+#include "tunewright/measurers/nvrtc/device_facts.hpp"
 #include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/measurers/sandbox/guarded_memory.hpp"
+#include "tunewright/measurers/sandbox/stopwatch.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(data)
+#include "tunewright/data/auto_scheduler_log/record.hpp"
+#include "tunewright/data/auto_scheduler_log/text.hpp"
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/data/import_report.hpp"
 #include "tunewright/data/kernel_tuner.hpp"
@@ -71,10 +86,14 @@
 #include "tunewright/data/table.hpp"
 #include "tunewright/data/table_builder.hpp"
 #include "tunewright/data/tvm_result.hpp"
+#include "tunewright/data/xgboost/ensemble.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(features)
 #include "tunewright/features/concept.hpp"
+#include "tunewright/features/dataflow/schema.hpp"
 #include "tunewright/features/hardware.hpp"
+#include "tunewright/features/hardware/device.hpp"
 #include "tunewright/features/knobs.hpp"
+#include "tunewright/features/per_statement/schema.hpp"
 #include "tunewright/features/tags.hpp"
 #endif

@@ -14,6 +14,7 @@
 #include "tunewright/detail/config.hpp"
 
 #if TUNEWRIGHT_DEFINES(networks)
+#include "tunewright/adaptations/alignment/covariance.hpp"
 #include "tunewright/models/bilstm_attention.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/network_persistence.hpp"

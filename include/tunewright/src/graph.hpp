@@ -46,17 +46,25 @@
 #endif
 #if TUNEWRIGHT_DEFINES(loops)
 #include "tunewright/loops/device.hpp"
+#include "tunewright/loops/device/core_matrices.hpp"
+#include "tunewright/loops/device/fragments.hpp"
+#include "tunewright/loops/device/kernels.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/explain.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/lower/stages.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/loops/simt.hpp"
+#include "tunewright/loops/simt/memory.hpp"
+#include "tunewright/loops/simt/steps.hpp"
+#include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
@@ -67,14 +75,29 @@
 #if TUNEWRIGHT_DEFINES(spaces)
 #include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/spaces/tiling/actions.hpp"
+#include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/spaces/tiling/gpu_actions.hpp"
+#include "tunewright/spaces/tiling/instruction_tile.hpp"
+#include "tunewright/spaces/tiling/product_axes.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/tensor_core.hpp"
+#include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 #include "tunewright/spaces/utilisation.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(program_features)
 #include "tunewright/features/curve.hpp"
+#include "tunewright/features/dataflow/describer.hpp"
+#include "tunewright/features/per_statement/accesses.hpp"
+#include "tunewright/features/per_statement/affine.hpp"
+#include "tunewright/features/per_statement/describer.hpp"
+#include "tunewright/features/per_statement/operations.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(simulated)
 #include "tunewright/measurers/simulated.hpp"
+#include "tunewright/measurers/simulated/accesses.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(reference)
 #include "tunewright/reference/body_program.hpp"
@@ -87,10 +110,18 @@
 #include "tunewright/codegen/export.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)
+#include "tunewright/measurers/nvrtc/code_wire.hpp"
+#include "tunewright/measurers/nvrtc/device_limits.hpp"
 #include "tunewright/measurers/reference_data.hpp"
 #include "tunewright/measurers/sandbox.hpp"
+#include "tunewright/measurers/sandbox/check.hpp"
+#include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/shared_task.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
+#include "tunewright/measurers/sandbox/zygote.hpp"
 #include "tunewright/measurers/simt_check.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(tuning_logs)
+#include "tunewright/data/auto_scheduler_log/from_schedule.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #endif

@@ -15,4 +15,10 @@
 
 #if TUNEWRIGHT_DEFINES(nvrtc)
 #include "tunewright/measurers/nvrtc.hpp"
+#include "tunewright/measurers/nvrtc/compiler.hpp"
+#include "tunewright/measurers/nvrtc/device_child.hpp"
+#include "tunewright/measurers/nvrtc/device_memory.hpp"
+#include "tunewright/measurers/nvrtc/device_zygote.hpp"
+#include "tunewright/measurers/nvrtc/driver.hpp"
+#include "tunewright/measurers/nvrtc/workers.hpp"
 #endif

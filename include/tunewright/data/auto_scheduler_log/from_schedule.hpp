@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::data::ansor {
@@ -19,15 +20,7 @@ namespace detail {
 /// Follows a schedule step by step and names stages and loops by their places, as logs do.
 class Export {
  public:
-  explicit Export(const schedule::Schedule& schedule) : state_(schedule::initial_state(schedule.graph)) {
-    for (schedule::TensorId id = 0; id < state_.stages.size(); ++id) stages_.push_back(id);
-    for (const schedule::Step& step : schedule.steps) {
-      step_.push_back(static_cast<std::int32_t>(steps.size()));
-      std::visit([this](const auto& s) { before(s); }, step);
-      schedule::apply(state_, step);
-      std::visit([this](const auto& s) { after(s); }, step);
-    }
-  }
+  explicit Export(const schedule::Schedule& schedule);
 
   std::vector<Step> steps;
 
@@ -45,64 +38,24 @@ class Export {
   void before(const schedule::Split& s) {
     steps.push_back(Split{place(s.stage), place(s.stage, s.iter), s.extent, {s.factors.begin(), s.factors.end()}});
   }
-  void before(const schedule::FollowSplit& s) {
-    const std::int32_t source = s.source < step_.size() ? step_[s.source] : 0;
-    steps.push_back(FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
-  }
-  void before(const schedule::FollowFusedSplit& s) {
-    FollowFusedSplit split{place(s.stage), place(s.stage, s.iter), {}, static_cast<std::int32_t>(s.level), true};
-    for (const std::uint32_t source : s.sources)
-      split.source_steps.push_back(source < step_.size() ? step_[source] : 0);
-    steps.push_back(std::move(split));
-  }
-  void before(const schedule::Fuse& s) {
-    Fuse fuse{place(s.stage), {}};
-    for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i) fuse.iters.push_back(place(s.stage, s.iters[i]));
-    steps.push_back(std::move(fuse));
-  }
+  void before(const schedule::FollowSplit& s);
+  void before(const schedule::FollowFusedSplit& s);
+  void before(const schedule::Fuse& s);
   void before(const schedule::Reorder& s) { order_ = state_.stage(s.stage).order; }
-  void before(const schedule::Annotate& s) {
-    constexpr Annotation kinds[] = {Annotation::None,    Annotation::Parallel, Annotation::Vectorize,
-                                    Annotation::Unroll,  Annotation::BlockX,   Annotation::BlockY,
-                                    Annotation::BlockZ,  Annotation::ThreadX,  Annotation::ThreadY,
-                                    Annotation::ThreadZ, Annotation::VThread};
-    steps.push_back(Annotate{place(s.stage), place(s.stage, s.iter), kinds[static_cast<std::size_t>(s.kind)]});
-  }
+  void before(const schedule::Annotate& s);
   void before(const schedule::CacheWrite& s) {
     steps.push_back(CacheWrite{place(s.stage), std::string(schedule::name(s.scope))});
   }
   void before(const schedule::CacheRead& s) {
     steps.push_back(CacheRead{place(s.tensor), std::string(schedule::name(s.scope)), {place(s.consumer)}});
   }
-  void before(const schedule::Rfactor& s) {
-    const auto rank = static_cast<std::int32_t>(state_.stage(s.stage).op->rank());
-    steps.push_back(Rfactor{place(s.stage), place(s.stage, s.iter), rank});
-  }
+  void before(const schedule::Rfactor& s);
   template <class S>
   void before(const S&) {}
 
-  void after(const schedule::Reorder& s) {
-    Reorder reorder{place(s.stage), {}};
-    for (const IterId iter : state_.stages[s.stage].order) {
-      reorder.order.push_back(
-          static_cast<std::int32_t>(std::find(order_.begin(), order_.end(), iter) - order_.begin()));
-    }
-    steps.push_back(std::move(reorder));
-  }
-  void after(const schedule::UnrollLimit& s) {
-    const std::int64_t limit = state_.stages[s.stage].unroll_limit;
-    steps.push_back(Pragma{place(s.stage), 0, "auto_unroll_max_step$" + std::to_string(limit)});
-  }
-  void after(const schedule::ComputeLocation& s) {
-    const schedule::Location& location = s.choices[s.selected];
-    if (location.kind == schedule::Location::Kind::Root) {
-      steps.push_back(ComputeRoot{place(s.stage)});
-    } else if (location.kind == schedule::Location::Kind::Inline) {
-      steps.push_back(ComputeInline{place(s.stage)});
-    } else {
-      steps.push_back(ComputeAt{place(s.stage), place(location.stage), place(location.stage, location.iter)});
-    }
-  }
+  void after(const schedule::Reorder& s);
+  void after(const schedule::UnrollLimit& s);
+  void after(const schedule::ComputeLocation& s);
   void after(const schedule::CacheWrite& s) { insert(place(s.stage)); }
   void after(const schedule::CacheRead& s) { insert(place(s.tensor) + 1); }
   void after(const schedule::Rfactor& s) { insert(place(s.stage)); }
@@ -130,3 +83,76 @@ class Export {
 }
 
 }  // namespace tunewright::data::ansor
+
+#if TUNEWRIGHT_DEFINES(tuning_logs)
+
+#include "tunewright/schedule/apply.hpp"
+
+namespace tunewright::data::ansor::detail {
+
+TUNEWRIGHT_INLINE Export::Export(const schedule::Schedule& schedule) : state_(schedule::initial_state(schedule.graph)) {
+  for (schedule::TensorId id = 0; id < state_.stages.size(); ++id) stages_.push_back(id);
+  for (const schedule::Step& step : schedule.steps) {
+    step_.push_back(static_cast<std::int32_t>(steps.size()));
+    std::visit([this](const auto& s) { before(s); }, step);
+    schedule::apply(state_, step);
+    std::visit([this](const auto& s) { after(s); }, step);
+  }
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::FollowSplit& s) {
+  const std::int32_t source = s.source < step_.size() ? step_[s.source] : 0;
+  steps.push_back(FollowSplit{place(s.stage), place(s.stage, s.iter), source, static_cast<std::int32_t>(s.parts)});
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::FollowFusedSplit& s) {
+  FollowFusedSplit split{place(s.stage), place(s.stage, s.iter), {}, static_cast<std::int32_t>(s.level), true};
+  for (const std::uint32_t source : s.sources) split.source_steps.push_back(source < step_.size() ? step_[source] : 0);
+  steps.push_back(std::move(split));
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::Fuse& s) {
+  Fuse fuse{place(s.stage), {}};
+  for (std::size_t i = 0; i < s.count && i < s.iters.size(); ++i) fuse.iters.push_back(place(s.stage, s.iters[i]));
+  steps.push_back(std::move(fuse));
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::Annotate& s) {
+  constexpr Annotation kinds[] = {Annotation::None,    Annotation::Parallel, Annotation::Vectorize, Annotation::Unroll,
+                                  Annotation::BlockX,  Annotation::BlockY,   Annotation::BlockZ,    Annotation::ThreadX,
+                                  Annotation::ThreadY, Annotation::ThreadZ,  Annotation::VThread};
+  steps.push_back(Annotate{place(s.stage), place(s.stage, s.iter), kinds[static_cast<std::size_t>(s.kind)]});
+}
+
+TUNEWRIGHT_INLINE void Export::before(const schedule::Rfactor& s) {
+  const auto rank = static_cast<std::int32_t>(state_.stage(s.stage).op->rank());
+  steps.push_back(Rfactor{place(s.stage), place(s.stage, s.iter), rank});
+}
+
+TUNEWRIGHT_INLINE void Export::after(const schedule::Reorder& s) {
+  Reorder reorder{place(s.stage), {}};
+  for (const IterId iter : state_.stages[s.stage].order) {
+    reorder.order.push_back(static_cast<std::int32_t>(std::find(order_.begin(), order_.end(), iter) - order_.begin()));
+  }
+  steps.push_back(std::move(reorder));
+}
+
+TUNEWRIGHT_INLINE void Export::after(const schedule::UnrollLimit& s) {
+  const std::int64_t limit = state_.stages[s.stage].unroll_limit;
+  steps.push_back(Pragma{place(s.stage), 0, "auto_unroll_max_step$" + std::to_string(limit)});
+}
+
+TUNEWRIGHT_INLINE void Export::after(const schedule::ComputeLocation& s) {
+  const schedule::Location& location = s.choices[s.selected];
+  if (location.kind == schedule::Location::Kind::Root) {
+    steps.push_back(ComputeRoot{place(s.stage)});
+  } else if (location.kind == schedule::Location::Kind::Inline) {
+    steps.push_back(ComputeInline{place(s.stage)});
+  } else {
+    steps.push_back(ComputeAt{place(s.stage), place(location.stage), place(location.stage, location.iter)});
+  }
+}
+
+}  // namespace tunewright::data::ansor::detail
+
+#endif

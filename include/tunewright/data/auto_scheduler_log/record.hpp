@@ -9,6 +9,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/data/auto_scheduler_log/steps.hpp"
 #include "tunewright/data/tvm_result.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/literal.hpp"
 
 namespace tunewright::data {
@@ -46,7 +47,33 @@ struct Workload {
   std::string name;  ///< of the function, or a hash of the computation
   std::vector<json::Literal> arguments;
 };
-[[nodiscard]] inline Workload parse_workload(std::string_view key) {
+[[nodiscard]] Workload parse_workload(std::string_view key);
+
+/// The target as far as a log describes it; `name` is for people. Kinds other than "llvm" and "c" are GPUs.
+[[nodiscard]] Target to_target(const TaskInfo& task, std::string name);
+
+}  // namespace ansor
+
+/// One measured program of a TVM auto_scheduler log.
+struct AutoSchedulerRecord {
+  std::shared_ptr<const ansor::TaskInfo> task;  ///< shared by neighbouring records of one task
+  std::vector<ansor::Step> steps;
+  TvmResult result;
+  std::string version;  ///< of the format, e.g. "v0.6"
+
+  friend bool operator==(const AutoSchedulerRecord& a, const AutoSchedulerRecord& b) {
+    const bool same_task = a.task == b.task || (a.task && b.task && *a.task == *b.task);
+    return same_task && a.steps == b.steps && a.result == b.result && a.version == b.version;
+  }
+};
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::ansor {
+
+TUNEWRIGHT_INLINE Workload parse_workload(std::string_view key) {
   const json::Literal parsed = json::parse_literal(key);
   const json::Literal::Array* elements = parsed.array();
   if (elements == nullptr || elements->empty() || elements->front().text() == nullptr) {
@@ -55,8 +82,7 @@ struct Workload {
   return {*elements->front().text(), {elements->begin() + 1, elements->end()}};
 }
 
-/// The target as far as a log describes it; `name` is for people. Kinds other than "llvm" and "c" are GPUs.
-[[nodiscard]] inline Target to_target(const TaskInfo& task, std::string name) {
+TUNEWRIGHT_INLINE Target to_target(const TaskInfo& task, std::string name) {
   const auto positive = [](std::int64_t value) { return value > 0 ? static_cast<unsigned>(value) : 0U; };
   const std::string kind = task.target.substr(0, task.target.find(' '));
   const HardwareParameters& h = task.hardware;
@@ -77,19 +103,6 @@ struct Workload {
   return target;
 }
 
-}  // namespace ansor
+}  // namespace tunewright::data::ansor
 
-/// One measured program of a TVM auto_scheduler log.
-struct AutoSchedulerRecord {
-  std::shared_ptr<const ansor::TaskInfo> task;  ///< shared by neighbouring records of one task
-  std::vector<ansor::Step> steps;
-  TvmResult result;
-  std::string version;  ///< of the format, e.g. "v0.6"
-
-  friend bool operator==(const AutoSchedulerRecord& a, const AutoSchedulerRecord& b) {
-    const bool same_task = a.task == b.task || (a.task && b.task && *a.task == *b.task);
-    return same_task && a.steps == b.steps && a.result == b.result && a.version == b.version;
-  }
-};
-
-}  // namespace tunewright::data
+#endif

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tunewright/data/auto_scheduler_log/record.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
 
@@ -22,22 +23,10 @@ namespace detail {
 
 inline void read_field(json::Scanner& in, std::int32_t& field) { field = in.integer<std::int32_t>(); }
 inline void read_field(json::Scanner& in, std::int64_t& field) { field = in.integer(); }
-inline void read_field(json::Scanner& in, bool& field) {
-  const char c = in.peek();
-  field = c == 't' || c == 'f' ? in.boolean() : in.integer() != 0;
-}
+void read_field(json::Scanner& in, bool& field);
 inline void read_field(json::Scanner& in, std::string& field) { in.string(field); }
-inline void read_field(json::Scanner& in, std::vector<std::int32_t>& field) {
-  field.clear();
-  in.integers(field);
-}
-inline void read_field(json::Scanner& in, Annotation& field) {
-  const auto number = in.integer();
-  if (number < 0 || number > static_cast<int>(Annotation::Tensorize)) {
-    in.fail("expected an annotation from 0 to 11, not " + std::to_string(number));
-  }
-  field = static_cast<Annotation>(number);
-}
+void read_field(json::Scanner& in, std::vector<std::int32_t>& field);
+void read_field(json::Scanner& in, Annotation& field);
 
 template <class T>
 void write_field(std::string& out, const T& field) {
@@ -70,97 +59,133 @@ void read_step(json::Scanner& in, std::string_view tag, Step& step) {
 /// Reads lines; text of the task that repeats from line to line is read once.
 class LineParser {
  public:
-  void parse(std::string_view line, AutoSchedulerRecord& record) {
-    json::Scanner in(line);
-    bool has_input = false, has_result = false;
-    record.version.clear();
-    in.object([&](std::string_view key) {
-      if (key == "i") {
-        read_input(in, line, record);
-        has_input = true;
-      } else if (key == "r") {
-        data::detail::read_tvm_result(in, record.result, true);
-        has_result = true;
-      } else if (key == "v") {
-        in.string(record.version);
-        if (record.version.size() != 4 || record.version.substr(0, 3) != "v0." || record.version[3] < '2' ||
-            record.version[3] > '6') {
-          in.fail("expected a format version from v0.2 to v0.6, not " + record.version);
-        }
-      } else {
-        in.skip_value();
-      }
-    });
-    in.expect_end();
-    if (!has_input) in.fail("the record has no input \"i\"");
-    if (!has_result) in.fail("the record has no result \"r\"");
-    if (record.version.empty()) in.fail("the record has no version \"v\"");
-  }
+  void parse(std::string_view line, AutoSchedulerRecord& record);
 
  private:
-  void read_input(json::Scanner& in, std::string_view line, AutoSchedulerRecord& record) {
-    in.expect('[');
-    in.peek();
-    const char* from = in.position();
-    const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
-    if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
-      in.skip_to(from + task_text_.size());
-    } else {
-      task_ = std::make_shared<const TaskInfo>(read_task(in));
-      task_text_.assign(from, in.position());
-    }
-    record.task = task_;
-    in.expect(',');
-    in.expect('[');
-    in.expect('[');  // stages: always empty, the steps rebuild them
-    in.expect(']');
-    in.expect(',');
-    std::size_t count = 0;
-    in.array([&] {
-      if (count == record.steps.size()) record.steps.emplace_back();
-      in.expect('[');
-      const std::string_view tag = in.plain_string();
-      detail::read_step(in, tag, record.steps[count++]);
-      in.expect(']');
-    });
-    record.steps.resize(count);
-    in.expect(']');
-    in.expect(']');
-  }
+  void read_input(json::Scanner& in, std::string_view line, AutoSchedulerRecord& record);
 
-  static TaskInfo read_task(json::Scanner& in) {
-    TaskInfo task;
-    in.expect('[');
-    in.string(task.workload_key);
-    in.expect(',');
-    in.string(task.target);
-    in.expect(',');
-    std::vector<std::int64_t> h;
-    in.integers(h);
-    if (h.size() != 8) in.fail("expected 8 hardware parameters, not " + std::to_string(h.size()));
-    task.hardware = {h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
-    task.fields = 3;
-    if (in.accept(',')) {
-      in.string(task.target_host);
-      ++task.fields;
-    }
-    if (task.fields == 4 && in.accept(',')) {
-      task.layout_rewrite = in.integer<int>();
-      ++task.fields;
-    }
-    if (task.fields == 5 && in.accept(',')) {
-      in.array([&] { task.input_names.push_back(in.string()); });
-      ++task.fields;
-    }
-    in.expect(']');
-    return task;
-  }
+  static TaskInfo read_task(json::Scanner& in);
 
   std::string task_text_;
   std::shared_ptr<const TaskInfo> task_;
 };
 
-[[nodiscard]] inline std::string write_line(const AutoSchedulerRecord& record) {
+[[nodiscard]] std::string write_line(const AutoSchedulerRecord& record);
+
+}  // namespace tunewright::data::ansor
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data::ansor::detail {
+
+TUNEWRIGHT_INLINE void read_field(json::Scanner& in, bool& field) {
+  const char c = in.peek();
+  field = c == 't' || c == 'f' ? in.boolean() : in.integer() != 0;
+}
+
+TUNEWRIGHT_INLINE void read_field(json::Scanner& in, std::vector<std::int32_t>& field) {
+  field.clear();
+  in.integers(field);
+}
+
+TUNEWRIGHT_INLINE void read_field(json::Scanner& in, Annotation& field) {
+  const auto number = in.integer();
+  if (number < 0 || number > static_cast<int>(Annotation::Tensorize)) {
+    in.fail("expected an annotation from 0 to 11, not " + std::to_string(number));
+  }
+  field = static_cast<Annotation>(number);
+}
+
+}  // namespace tunewright::data::ansor::detail
+
+namespace tunewright::data::ansor {
+
+TUNEWRIGHT_INLINE void LineParser::parse(std::string_view line, AutoSchedulerRecord& record) {
+  json::Scanner in(line);
+  bool has_input = false, has_result = false;
+  record.version.clear();
+  in.object([&](std::string_view key) {
+    if (key == "i") {
+      read_input(in, line, record);
+      has_input = true;
+    } else if (key == "r") {
+      data::detail::read_tvm_result(in, record.result, true);
+      has_result = true;
+    } else if (key == "v") {
+      in.string(record.version);
+      if (record.version.size() != 4 || record.version.substr(0, 3) != "v0." || record.version[3] < '2' ||
+          record.version[3] > '6') {
+        in.fail("expected a format version from v0.2 to v0.6, not " + record.version);
+      }
+    } else {
+      in.skip_value();
+    }
+  });
+  in.expect_end();
+  if (!has_input) in.fail("the record has no input \"i\"");
+  if (!has_result) in.fail("the record has no result \"r\"");
+  if (record.version.empty()) in.fail("the record has no version \"v\"");
+}
+
+TUNEWRIGHT_INLINE void LineParser::read_input(json::Scanner& in, std::string_view line, AutoSchedulerRecord& record) {
+  in.expect('[');
+  in.peek();
+  const char* from = in.position();
+  const auto left = static_cast<std::size_t>(line.data() + line.size() - from);
+  if (task_ && left > task_text_.size() && std::string_view(from, task_text_.size()) == task_text_) {
+    in.skip_to(from + task_text_.size());
+  } else {
+    task_ = std::make_shared<const TaskInfo>(read_task(in));
+    task_text_.assign(from, in.position());
+  }
+  record.task = task_;
+  in.expect(',');
+  in.expect('[');
+  in.expect('[');  // stages: always empty, the steps rebuild them
+  in.expect(']');
+  in.expect(',');
+  std::size_t count = 0;
+  in.array([&] {
+    if (count == record.steps.size()) record.steps.emplace_back();
+    in.expect('[');
+    const std::string_view tag = in.plain_string();
+    detail::read_step(in, tag, record.steps[count++]);
+    in.expect(']');
+  });
+  record.steps.resize(count);
+  in.expect(']');
+  in.expect(']');
+}
+
+TUNEWRIGHT_INLINE TaskInfo LineParser::read_task(json::Scanner& in) {
+  TaskInfo task;
+  in.expect('[');
+  in.string(task.workload_key);
+  in.expect(',');
+  in.string(task.target);
+  in.expect(',');
+  std::vector<std::int64_t> h;
+  in.integers(h);
+  if (h.size() != 8) in.fail("expected 8 hardware parameters, not " + std::to_string(h.size()));
+  task.hardware = {h[0], h[1], h[2], h[3], h[4], h[5], h[6], h[7]};
+  task.fields = 3;
+  if (in.accept(',')) {
+    in.string(task.target_host);
+    ++task.fields;
+  }
+  if (task.fields == 4 && in.accept(',')) {
+    task.layout_rewrite = in.integer<int>();
+    ++task.fields;
+  }
+  if (task.fields == 5 && in.accept(',')) {
+    in.array([&] { task.input_names.push_back(in.string()); });
+    ++task.fields;
+  }
+  in.expect(']');
+  return task;
+}
+
+TUNEWRIGHT_INLINE std::string write_line(const AutoSchedulerRecord& record) {
   const TaskInfo& task = *record.task;
   const HardwareParameters& h = task.hardware;
   std::string out = "{\"i\": [[";
@@ -195,3 +220,5 @@ class LineParser {
 }
 
 }  // namespace tunewright::data::ansor
+
+#endif

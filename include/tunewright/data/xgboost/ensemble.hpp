@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright::data {
 
 /// Trees as XGBoost learned them.
@@ -37,32 +39,44 @@ struct XgboostEnsemble {
   std::vector<Tree> trees{};
 
   /// row [columns]. Throws `std::invalid_argument` for another width.
-  [[nodiscard]] float margin(std::span<const float> row) const {
-    if (row.size() != columns) {
-      throw std::invalid_argument("data::XgboostEnsemble: a row of " + std::to_string(row.size()) +
-                                  " features, but the model was trained on " + std::to_string(columns));
-    }
-    float sum = base_margin;
-    for (const Tree& tree : trees) {
-      const Node* node = tree.data();
-      while (!node->leaf()) {
-        const float x = row[node->feature];
-        const bool left = std::isnan(x) ? node->missing_left : x < node->threshold;
-        node = tree.data() + (left ? node->left : node->right);
-      }
-      sum += node->threshold;
-    }
-    return sum;
-  }
-  [[nodiscard]] float value(std::span<const float> row) const {
-    const float sum = margin(row);
-    switch (link) {
-      case Link::Logistic: return 1.0F / (1.0F + std::exp(-sum));
-      case Link::Exponential: return std::exp(sum);
-      case Link::Identity: break;
-    }
-    return sum;
-  }
+  [[nodiscard]] float margin(std::span<const float> row) const;
+  [[nodiscard]] float value(std::span<const float> row) const;
 };
 
 }  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE float XgboostEnsemble::margin(std::span<const float> row) const {
+  if (row.size() != columns) {
+    throw std::invalid_argument("data::XgboostEnsemble: a row of " + std::to_string(row.size()) +
+                                " features, but the model was trained on " + std::to_string(columns));
+  }
+  float sum = base_margin;
+  for (const Tree& tree : trees) {
+    const Node* node = tree.data();
+    while (!node->leaf()) {
+      const float x = row[node->feature];
+      const bool left = std::isnan(x) ? node->missing_left : x < node->threshold;
+      node = tree.data() + (left ? node->left : node->right);
+    }
+    sum += node->threshold;
+  }
+  return sum;
+}
+
+TUNEWRIGHT_INLINE float XgboostEnsemble::value(std::span<const float> row) const {
+  const float sum = margin(row);
+  switch (link) {
+    case Link::Logistic: return 1.0F / (1.0F + std::exp(-sum));
+    case Link::Exponential: return std::exp(sum);
+    case Link::Identity: break;
+  }
+  return sum;
+}
+
+}  // namespace tunewright::data
+
+#endif

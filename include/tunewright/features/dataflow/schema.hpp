@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
 
@@ -42,7 +43,15 @@ enum Row : std::size_t {
 };
 inline constexpr std::size_t rows_without_store = StoredResult;
 
-inline FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies = false) {
+FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies = false);
+
+}  // namespace tunewright::features::dataflow
+
+#if TUNEWRIGHT_DEFINES(features)
+
+namespace tunewright::features::dataflow {
+
+TUNEWRIGHT_INLINE FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies) {
   std::string schema_name = squared_operations ? "dataflow_squared_operations" : "dataflow";
   if (asynchronous_copies) schema_name += "_asynchronous_copies";
   FeatureSchema schema{std::move(schema_name), 1, {}};
@@ -68,3 +77,5 @@ inline FeatureSchema make_schema(bool squared_operations, bool asynchronous_copi
 }
 
 }  // namespace tunewright::features::dataflow
+
+#endif

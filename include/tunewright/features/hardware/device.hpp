@@ -9,6 +9,7 @@
 
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::features::hardware {
 
@@ -94,13 +95,7 @@ inline constexpr std::array devices{
 }
 
 /// The same, for names written in a program. Throws `std::invalid_argument` naming all there are.
-[[nodiscard]] inline const Device& device(std::string_view name) {
-  if (const Device* found = find(name)) return *found;
-  std::string message = "no data of a device '" + std::string(name) + "'; known are";
-  for (const Device& known : devices)
-    message += (&known == devices.data() ? " '" : ", '") + std::string(known.name) + "'";
-  throw std::invalid_argument(message + "; fill in a hardware::Device for others");
-}
+[[nodiscard]] const Device& device(std::string_view name);
 
 /// The eight numbers of a log of auto_scheduler, in the order of the log: number of cores (negative where it
 /// is not known), bytes of a vector unit and of a cache line, shared and local memory a block, threads a block,
@@ -112,7 +107,23 @@ inline constexpr std::array devices{
 }
 
 /// What a target says of its machine.
-[[nodiscard]] inline Device from_target(const Target& target) {
+[[nodiscard]] Device from_target(const Target& target);
+
+}  // namespace tunewright::features::hardware
+
+#if TUNEWRIGHT_DEFINES(features)
+
+namespace tunewright::features::hardware {
+
+TUNEWRIGHT_INLINE const Device& device(std::string_view name) {
+  if (const Device* found = find(name)) return *found;
+  std::string message = "no data of a device '" + std::string(name) + "'; known are";
+  for (const Device& known : devices)
+    message += (&known == devices.data() ? " '" : ", '") + std::string(known.name) + "'";
+  throw std::invalid_argument(message + "; fill in a hardware::Device for others");
+}
+
+TUNEWRIGHT_INLINE Device from_target(const Target& target) {
   const bool gpu = target.kind == DeviceKind::Gpu;
   return {target.name,
           static_cast<double>(gpu ? target.multiprocessors : target.threads),
@@ -128,3 +139,5 @@ inline constexpr std::array devices{
 }
 
 }  // namespace tunewright::features::hardware
+
+#endif

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/loops/nest.hpp"
 
@@ -30,30 +31,15 @@ namespace tunewright::features::per_statement {
 /// What the statements visited so far touched under each of the loops now open.
 class TouchHistory {
  public:
-  void enter(std::size_t depth) {
-    if (levels_.size() <= depth) levels_.resize(depth + 1);
-    levels_[depth].records.clear();
-    levels_[depth].bytes = 0;
-  }
-  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes) {
-    levels_[depth].records.push_back({buffer, elements});
-    levels_[depth].bytes += elements * element_bytes;
-  }
+  void enter(std::size_t depth);
+  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes);
   [[nodiscard]] double bytes(std::size_t depth) const { return levels_[depth].bytes; }
 
   struct Summary {
     std::size_t records = 0;
     double least_elements = std::numeric_limits<double>::infinity();
   };
-  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const {
-    Summary found;
-    for (const Record& record : levels_[depth].records) {
-      if (record.buffer != buffer) continue;
-      ++found.records;
-      found.least_elements = std::min(found.least_elements, record.elements);
-    }
-    return found;
-  }
+  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const;
 
  private:
   struct Record {
@@ -92,79 +78,17 @@ struct BufferNumbers {
 /// memory, packing included. Cost: O(accesses * dimensions * loops).
 class StatementAccesses {
  public:
-  void reset(std::size_t loops) {
-    loops_ = loops;
-    uses_.clear();
-    accesses_.clear();
-    indices_.clear();
-    touched_.clear();
-    runs_.clear();
-  }
+  void reset(std::size_t loops);
 
   /// Adds an access to buffer `id` at tensor coordinates `coordinates`. A buffer read after it was written is
   /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
   /// call. Throws `std::invalid_argument` when coordinates and dimensions differ in number.
   std::span<const AffineForms::Id> add(const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
                                        std::span<const program::IndexExpr> coordinates, AffineForms::Over variables,
-                                       AccessType type) {
-    const loops::Buffer& buffer = nest.buffers[id];
-    if (coordinates.size() != buffer.shape.size()) {
-      throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
-                                  " dimensions and is accessed with " + std::to_string(coordinates.size()) +
-                                  " indices; give one index a dimension");
-    }
-    const std::size_t first = indices_.size();
-    for (std::size_t d = 0; d < coordinates.size(); ++d) {
-      const AffineForms::Id index = forms.zero();
-      forms.add(index, coordinates[d], 1, variables);
-      if (d < buffer.origin.size()) forms.add(index, buffer.origin[d], -1, AffineForms::Over::Loops);
-      indices_.push_back(index);
-    }
-    if (!buffer.packing.empty()) pack(buffer, forms, first);
-    std::size_t use = 0;
-    while (use < uses_.size() && uses_[use].buffer != id) ++use;
-    if (use == uses_.size()) {
-      uses_.push_back({});
-      uses_.back().buffer = id;
-      uses_.back().type = type;
-    } else if (uses_[use].type != AccessType::Read) {
-      uses_[use].type = AccessType::ReadWrite;
-      return std::span(indices_).subspan(first);
-    }
-    accesses_.push_back({use, first});
-    return std::span(indices_).subspan(first);
-  }
+                                       AccessType type);
 
   /// Finds the regions of all buffers at all depths and enters them into `history`.
-  void find_regions(const loops::LoopNest& nest, const AffineForms& forms, TouchHistory& history) {
-    touched_.assign(uses_.size() * loops_, 1.0);
-    runs_.assign(uses_.size(), 1.0);
-    bytes_.assign(loops_, 0.0);
-    for (std::size_t use = 0; use < uses_.size(); ++use) {
-      const loops::Buffer& buffer = nest.buffers[uses_[use].buffer];
-      bool whole = true;  // all dimensions further in are
-      for (std::size_t d = dimensions(buffer); d-- > 0;) {
-        box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
-        for (const Access& access : accesses_) {
-          if (access.use != use) continue;
-          forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
-            box_[l] = {std::min(box_[l].min, range.min), std::max(box_[l].max, range.max)};
-          });
-        }
-        const std::int64_t shape = extent(buffer, d);
-        for (std::size_t l = 0; l < loops_; ++l) {
-          touched_[use * loops_ + l] *= static_cast<double>(std::min(box_[l].extent(), shape));
-        }
-        const std::int64_t reached = loops_ == 0 ? 1 : std::min(box_[0].extent(), shape);
-        if (whole) runs_[use] *= static_cast<double>(reached);
-        whole = whole && reached == shape;
-      }
-      for (std::size_t l = 0; l < loops_; ++l) {
-        history.add(l, uses_[use].buffer, touched_[use * loops_ + l], element_bytes(buffer));
-        bytes_[l] += touched_[use * loops_ + l] * element_bytes(buffer);
-      }
-    }
-  }
+  void find_regions(const loops::LoopNest& nest, const AffineForms& forms, TouchHistory& history);
 
   /// Bytes this statement touches while loop l and those inside run, by depth l. After `find_regions`.
   [[nodiscard]] std::span<const double> touched_bytes() const noexcept { return bytes_; }
@@ -173,29 +97,7 @@ class StatementAccesses {
   /// `iterations` their product. After `find_regions`.
   [[nodiscard]] std::span<BufferNumbers> describe(const loops::LoopNest& nest, const AffineForms& forms,
                                                   const TouchHistory& history, std::span<const std::int64_t> extents,
-                                                  double iterations, double line_bytes) {
-    double one_iteration_bytes = 0;
-    for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
-    for (std::size_t use = 0; use < uses_.size(); ++use) {
-      BufferNumbers& numbers = uses_[use];
-      const loops::Buffer& buffer = nest.buffers[numbers.buffer];
-      const double element = element_bytes(buffer);
-      numbers.bytes = iterations * element;
-      numbers.unique_bytes = (loops_ == 0 ? 1.0 : touched_[use * loops_]) * element;
-      if (loops_ > 0) {
-        double resting = 1;  // iterations of the loops inside the first that moves the access
-        double stride = 0;
-        for (std::size_t l = loops_; l-- > 0 && (stride = stride_of(buffer, forms, use, l)) == 0;) {
-          resting *= static_cast<double>(extents[l]);
-        }
-        numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
-        numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
-        numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
-      }
-      find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
-    }
-    return uses_;
-  }
+                                                  double iterations, double line_bytes);
 
  private:
   struct Access {
@@ -204,74 +106,21 @@ class StatementAccesses {
   };
 
   /// Replaces the indices from `first` on by those into the packed buffer, as `loops::physical_indices` does.
-  void pack(const loops::Buffer& buffer, AffineForms& forms, std::size_t first) {
-    const std::size_t tensor_dimensions = indices_.size() - first;
-    for (const loops::PackedDimension& piece : buffer.packing) {
-      const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
-      const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
-        return other.dimension != piece.dimension || other.divisor <= piece.divisor;
-      });
-      indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
-    }
-    const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
-    indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
-  }
+  void pack(const loops::Buffer& buffer, AffineForms& forms, std::size_t first);
 
   /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves;
   /// zero if it moves none. An access moved in several dimensions, as by a fused loop, counts with the
   /// farthest move.
   [[nodiscard]] double stride_of(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
-                                 std::size_t l) const {
-    double least = 0;
-    for (const Access& access : accesses_) {
-      if (access.use != use) continue;
-      double moved = 0;
-      double pitch = 1;
-      for (std::size_t d = dimensions(buffer); d-- > 0;) {
-        moved = std::max(moved, std::abs(forms.step(indices_[access.first + d], l)) * pitch);
-        pitch *= static_cast<double>(extent(buffer, d));
-      }
-      if (moved != 0 && (least == 0 || moved < least)) least = moved;
-    }
-    return least;
-  }
+                                 std::size_t l) const;
 
   [[nodiscard]] bool moved_by(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
-                              std::size_t l) const {
-    for (const Access& access : accesses_) {
-      if (access.use != use) continue;
-      for (std::size_t d = 0; d < dimensions(buffer); ++d) {
-        if (forms.uses(indices_[access.first + d], l)) return true;
-      }
-    }
-    return false;
-  }
+                              std::size_t l) const;
 
   /// The innermost loop that brings the same elements back: because it does not move the access, or because
   /// several statements inside it use the buffer.
   void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms, const TouchHistory& history,
-                  std::span<const std::int64_t> extents, double one_iteration_bytes) {
-    BufferNumbers& numbers = uses_[use];
-    double inner_iterations = 1;
-    for (std::size_t l = loops_; l-- > 0;) {
-      const auto loop_extent = static_cast<double>(extents[l]);
-      if (!moved_by(nest.buffers[numbers.buffer], forms, use, l)) {
-        numbers.reuse = Reuse::Loop;
-        numbers.reuse_count = loop_extent;
-        numbers.reuse_iterations = inner_iterations;
-        numbers.reuse_bytes = l + 1 == loops_ ? one_iteration_bytes : history.bytes(l + 1);
-        return;
-      }
-      if (const TouchHistory::Summary touched = history.summary(l, numbers.buffer); touched.records > 1) {
-        numbers.reuse = Reuse::Serial;
-        numbers.reuse_count = static_cast<double>(touched.records - 1);
-        numbers.reuse_iterations = touched.least_elements / loop_extent;
-        numbers.reuse_bytes = history.bytes(l) / loop_extent;
-        return;
-      }
-      inner_iterations *= loop_extent;
-    }
-  }
+                  std::span<const std::int64_t> extents, double one_iteration_bytes);
 
   std::size_t loops_ = 0;
   std::vector<BufferNumbers> uses_;
@@ -284,3 +133,198 @@ class StatementAccesses {
 };
 
 }  // namespace tunewright::features::per_statement
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features::per_statement {
+
+TUNEWRIGHT_INLINE void TouchHistory::enter(std::size_t depth) {
+  if (levels_.size() <= depth) levels_.resize(depth + 1);
+  levels_[depth].records.clear();
+  levels_[depth].bytes = 0;
+}
+
+TUNEWRIGHT_INLINE void TouchHistory::add(std::size_t depth, loops::BufferId buffer, double elements,
+                                         double element_bytes) {
+  levels_[depth].records.push_back({buffer, elements});
+  levels_[depth].bytes += elements * element_bytes;
+}
+
+TUNEWRIGHT_INLINE TouchHistory::Summary TouchHistory::summary(std::size_t depth, loops::BufferId buffer) const {
+  Summary found;
+  for (const Record& record : levels_[depth].records) {
+    if (record.buffer != buffer) continue;
+    ++found.records;
+    found.least_elements = std::min(found.least_elements, record.elements);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE void StatementAccesses::reset(std::size_t loops) {
+  loops_ = loops;
+  uses_.clear();
+  accesses_.clear();
+  indices_.clear();
+  touched_.clear();
+  runs_.clear();
+}
+
+TUNEWRIGHT_INLINE std::span<const AffineForms::Id> StatementAccesses::add(
+    const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
+    std::span<const program::IndexExpr> coordinates, AffineForms::Over variables, AccessType type) {
+  const loops::Buffer& buffer = nest.buffers[id];
+  if (coordinates.size() != buffer.shape.size()) {
+    throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
+                                " dimensions and is accessed with " + std::to_string(coordinates.size()) +
+                                " indices; give one index a dimension");
+  }
+  const std::size_t first = indices_.size();
+  for (std::size_t d = 0; d < coordinates.size(); ++d) {
+    const AffineForms::Id index = forms.zero();
+    forms.add(index, coordinates[d], 1, variables);
+    if (d < buffer.origin.size()) forms.add(index, buffer.origin[d], -1, AffineForms::Over::Loops);
+    indices_.push_back(index);
+  }
+  if (!buffer.packing.empty()) pack(buffer, forms, first);
+  std::size_t use = 0;
+  while (use < uses_.size() && uses_[use].buffer != id) ++use;
+  if (use == uses_.size()) {
+    uses_.push_back({});
+    uses_.back().buffer = id;
+    uses_.back().type = type;
+  } else if (uses_[use].type != AccessType::Read) {
+    uses_[use].type = AccessType::ReadWrite;
+    return std::span(indices_).subspan(first);
+  }
+  accesses_.push_back({use, first});
+  return std::span(indices_).subspan(first);
+}
+
+TUNEWRIGHT_INLINE void StatementAccesses::find_regions(const loops::LoopNest& nest, const AffineForms& forms,
+                                                       TouchHistory& history) {
+  touched_.assign(uses_.size() * loops_, 1.0);
+  runs_.assign(uses_.size(), 1.0);
+  bytes_.assign(loops_, 0.0);
+  for (std::size_t use = 0; use < uses_.size(); ++use) {
+    const loops::Buffer& buffer = nest.buffers[uses_[use].buffer];
+    bool whole = true;  // all dimensions further in are
+    for (std::size_t d = dimensions(buffer); d-- > 0;) {
+      box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
+      for (const Access& access : accesses_) {
+        if (access.use != use) continue;
+        forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
+          box_[l] = {std::min(box_[l].min, range.min), std::max(box_[l].max, range.max)};
+        });
+      }
+      const std::int64_t shape = extent(buffer, d);
+      for (std::size_t l = 0; l < loops_; ++l) {
+        touched_[use * loops_ + l] *= static_cast<double>(std::min(box_[l].extent(), shape));
+      }
+      const std::int64_t reached = loops_ == 0 ? 1 : std::min(box_[0].extent(), shape);
+      if (whole) runs_[use] *= static_cast<double>(reached);
+      whole = whole && reached == shape;
+    }
+    for (std::size_t l = 0; l < loops_; ++l) {
+      history.add(l, uses_[use].buffer, touched_[use * loops_ + l], element_bytes(buffer));
+      bytes_[l] += touched_[use * loops_ + l] * element_bytes(buffer);
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE std::span<BufferNumbers> StatementAccesses::describe(const loops::LoopNest& nest,
+                                                                       const AffineForms& forms,
+                                                                       const TouchHistory& history,
+                                                                       std::span<const std::int64_t> extents,
+                                                                       double iterations, double line_bytes) {
+  double one_iteration_bytes = 0;
+  for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
+  for (std::size_t use = 0; use < uses_.size(); ++use) {
+    BufferNumbers& numbers = uses_[use];
+    const loops::Buffer& buffer = nest.buffers[numbers.buffer];
+    const double element = element_bytes(buffer);
+    numbers.bytes = iterations * element;
+    numbers.unique_bytes = (loops_ == 0 ? 1.0 : touched_[use * loops_]) * element;
+    if (loops_ > 0) {
+      double resting = 1;  // iterations of the loops inside the first that moves the access
+      double stride = 0;
+      for (std::size_t l = loops_; l-- > 0 && (stride = stride_of(buffer, forms, use, l)) == 0;) {
+        resting *= static_cast<double>(extents[l]);
+      }
+      numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
+      numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
+      numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
+    }
+    find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
+  }
+  return uses_;
+}
+
+TUNEWRIGHT_INLINE void StatementAccesses::pack(const loops::Buffer& buffer, AffineForms& forms, std::size_t first) {
+  const std::size_t tensor_dimensions = indices_.size() - first;
+  for (const loops::PackedDimension& piece : buffer.packing) {
+    const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
+    const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
+      return other.dimension != piece.dimension || other.divisor <= piece.divisor;
+    });
+    indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
+  }
+  const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
+  indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
+}
+
+TUNEWRIGHT_INLINE double StatementAccesses::stride_of(const loops::Buffer& buffer, const AffineForms& forms,
+                                                      std::size_t use, std::size_t l) const {
+  double least = 0;
+  for (const Access& access : accesses_) {
+    if (access.use != use) continue;
+    double moved = 0;
+    double pitch = 1;
+    for (std::size_t d = dimensions(buffer); d-- > 0;) {
+      moved = std::max(moved, std::abs(forms.step(indices_[access.first + d], l)) * pitch);
+      pitch *= static_cast<double>(extent(buffer, d));
+    }
+    if (moved != 0 && (least == 0 || moved < least)) least = moved;
+  }
+  return least;
+}
+
+TUNEWRIGHT_INLINE bool StatementAccesses::moved_by(const loops::Buffer& buffer, const AffineForms& forms,
+                                                   std::size_t use, std::size_t l) const {
+  for (const Access& access : accesses_) {
+    if (access.use != use) continue;
+    for (std::size_t d = 0; d < dimensions(buffer); ++d) {
+      if (forms.uses(indices_[access.first + d], l)) return true;
+    }
+  }
+  return false;
+}
+
+TUNEWRIGHT_INLINE void StatementAccesses::find_reuse(std::size_t use, const loops::LoopNest& nest,
+                                                     const AffineForms& forms, const TouchHistory& history,
+                                                     std::span<const std::int64_t> extents,
+                                                     double one_iteration_bytes) {
+  BufferNumbers& numbers = uses_[use];
+  double inner_iterations = 1;
+  for (std::size_t l = loops_; l-- > 0;) {
+    const auto loop_extent = static_cast<double>(extents[l]);
+    if (!moved_by(nest.buffers[numbers.buffer], forms, use, l)) {
+      numbers.reuse = Reuse::Loop;
+      numbers.reuse_count = loop_extent;
+      numbers.reuse_iterations = inner_iterations;
+      numbers.reuse_bytes = l + 1 == loops_ ? one_iteration_bytes : history.bytes(l + 1);
+      return;
+    }
+    if (const TouchHistory::Summary touched = history.summary(l, numbers.buffer); touched.records > 1) {
+      numbers.reuse = Reuse::Serial;
+      numbers.reuse_count = static_cast<double>(touched.records - 1);
+      numbers.reuse_iterations = touched.least_elements / loop_extent;
+      numbers.reuse_bytes = history.bytes(l) / loop_extent;
+      return;
+    }
+    inner_iterations *= loop_extent;
+  }
+}
+
+}  // namespace tunewright::features::per_statement
+
+#endif

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
 #include "tunewright/program/graph.hpp"
 
@@ -72,16 +73,7 @@ class OperationTable {
   /// A part of the body that is used several times is evaluated, and counted, once.
   /// Cost: a few pointer comparisons for an operator seen before, else O(nodes of the body, squared). The result is
   /// valid until the next call.
-  [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op) {
-    for (const Entry& entry : entries_) {
-      if (entry.op == op) return entry.operations;
-    }
-    if (entries_.size() == capacity) entries_.clear();
-    Entry& entry = entries_.emplace_back(Entry{op, {}});
-    seen_.clear();
-    if (op->body) analyse(op->body, entry.operations);
-    return entry.operations;
-  }
+  [[nodiscard]] const Operations& of(const std::shared_ptr<const program::Operator>& op);
 
  private:
   static constexpr std::size_t capacity = 32;  // operators of a task; schedules that inline make new ones
@@ -91,17 +83,38 @@ class OperationTable {
     Operations operations;
   };
 
-  void analyse(const program::Expr& e, Operations& found) {
-    if (e->op == program::Op::Constant || std::find(seen_.begin(), seen_.end(), e.get()) != seen_.end()) return;
-    seen_.push_back(e.get());
-    for (const program::Expr& argument : e->args) analyse(argument, found);
-    if (e->op == program::Op::Load) found.loads.push_back(e.get());
-    if (e->op == program::Op::Index) found.positions.push_back(e.get());
-    if (const auto column = column_of(e->op, e->type)) ++found.counts[*column];
-  }
+  void analyse(const program::Expr& e, Operations& found);
 
   std::vector<Entry> entries_;
   std::vector<const program::ExprNode*> seen_;  // bodies have some tens of nodes at most
 };
 
 }  // namespace tunewright::features::per_statement
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features::per_statement {
+
+TUNEWRIGHT_INLINE const Operations& OperationTable::of(const std::shared_ptr<const program::Operator>& op) {
+  for (const Entry& entry : entries_) {
+    if (entry.op == op) return entry.operations;
+  }
+  if (entries_.size() == capacity) entries_.clear();
+  Entry& entry = entries_.emplace_back(Entry{op, {}});
+  seen_.clear();
+  if (op->body) analyse(op->body, entry.operations);
+  return entry.operations;
+}
+
+TUNEWRIGHT_INLINE void OperationTable::analyse(const program::Expr& e, Operations& found) {
+  if (e->op == program::Op::Constant || std::find(seen_.begin(), seen_.end(), e.get()) != seen_.end()) return;
+  seen_.push_back(e.get());
+  for (const program::Expr& argument : e->args) analyse(argument, found);
+  if (e->op == program::Op::Load) found.loads.push_back(e.get());
+  if (e->op == program::Op::Index) found.positions.push_back(e.get());
+  if (const auto column = column_of(e->op, e->type)) ++found.counts[*column];
+}
+
+}  // namespace tunewright::features::per_statement
+
+#endif

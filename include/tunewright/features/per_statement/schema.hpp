@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 
 /// Parts of `features::PerStatement`. Reading order: this header (what the columns are), `operations.hpp` and
@@ -206,7 +207,20 @@ inline constexpr ColumnText tail_text[] = {
 };
 static_assert(std::size(tail_text) == columns - AllocationBytes);
 
-inline FeatureSchema make_schema() {
+FeatureSchema make_schema();
+
+}  // namespace detail
+
+/// Name, unit and meaning of the 164 columns. Built once.
+[[nodiscard]] const FeatureSchema& schema();
+
+}  // namespace tunewright::features::per_statement
+
+#if TUNEWRIGHT_DEFINES(features)
+
+namespace tunewright::features::per_statement::detail {
+
+TUNEWRIGHT_INLINE FeatureSchema make_schema() {
   FeatureSchema schema{"per_statement", 1, {}};
   const auto add = [&](const std::string& prefix, std::span<const ColumnText> texts) {
     for (const ColumnText& text : texts) {
@@ -228,12 +242,15 @@ inline FeatureSchema make_schema() {
   return schema;
 }
 
-}  // namespace detail
+}  // namespace tunewright::features::per_statement::detail
 
-/// Name, unit and meaning of the 164 columns. Built once.
-[[nodiscard]] inline const FeatureSchema& schema() {
+namespace tunewright::features::per_statement {
+
+TUNEWRIGHT_INLINE const FeatureSchema& schema() {
   static const FeatureSchema built = detail::make_schema();
   return built;
 }
 
 }  // namespace tunewright::features::per_statement
+
+#endif

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "tunewright/loops/device/pass.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/program/index_expr.hpp"
 
 /// Operands as instructions of warp groups find them in shared memory, by a descriptor of where the matrix begins and
 /// how far its parts are apart, without swizzling.
@@ -26,8 +28,19 @@ struct CoreMatrices {
 
 /// How elements at `offset` lie, of which `line` counts the lines and `term` the terms; nothing if not in core matrices
 /// whose pieces have `piece` elements. Cost: a substitution for each line and each term.
-[[nodiscard]] inline std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset, Var line,
-                                                               Var term, std::int64_t piece) {
+[[nodiscard]] std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset, Var line,
+                                                        Var term, std::int64_t piece);
+
+}  // namespace tunewright::loops::device
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/device/pass.hpp"
+
+namespace tunewright::loops::device {
+
+TUNEWRIGHT_INLINE std::optional<CoreMatrices> core_matrices(const LoopNest& nest, const IndexExpr& offset, Var line,
+                                                            Var term, std::int64_t piece) {
   constexpr std::int64_t pieces = 8;
   const auto uses = [](const IndexExpr::Term& t, Var v) {
     return t.kind == IndexExpr::Kind::Variable ? t.var == v : t.numerator->uses(v);
@@ -68,3 +81,5 @@ struct CoreMatrices {
 }
 
 }  // namespace tunewright::loops::device
+
+#endif

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/device/core_matrices.hpp"
 #include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
@@ -29,30 +30,13 @@
 namespace tunewright::loops::device {
 
 /// An offset that a loop counts up: how far apart its iterations are; nothing where that varies.
-[[nodiscard]] inline std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var) {
-  for (const IndexExpr::Term& term : offset.terms()) {
-    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
-  }
-  return offset.coefficient(var);
-}
+[[nodiscard]] std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var);
 
 /// `offset` where the loops over a fragment are at their first iteration, as are those that have no other.
-[[nodiscard]] inline IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
-  return offset.substitute(
-      [&](Var v) {
-        const bool first = nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
-        return first ? IndexExpr(0) : IndexExpr::variable(v);
-      },
-      [&](Var v) { return nest.range_of(v); });
-}
+[[nodiscard]] IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops);
 
 /// Whether `e` is a multiple of `m` whatever its variables are.
-[[nodiscard]] inline bool is_multiple_of(const IndexExpr& e, std::int64_t m) {
-  return e.constant() % m == 0 && std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
-           return t.coefficient % m == 0 ||
-                  (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 && is_multiple_of(*t.numerator, m));
-         });
-}
+[[nodiscard]] bool is_multiple_of(const IndexExpr& e, std::int64_t m);
 
 /// How a factor lies in shared memory.
 struct FragmentOperand {
@@ -72,7 +56,92 @@ struct FragmentWork {
 };
 
 /// Whether `body` is products of warp groups, in loops, and nothing else. They go on while threads do something else.
-[[nodiscard]] inline bool multiplies_by_warp_groups_alone(const Body& body) {
+[[nodiscard]] bool multiplies_by_warp_groups_alone(const Body& body);
+
+/// Reads what stands in the loops that `loop`, which is marked, begins.
+[[nodiscard]] FragmentWork fragment_work(const LoopNest& nest, const Loop& loop);
+
+/// Which fragment of an accumulator's the work is about, as a number.
+[[nodiscard]] IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
+                                        const FragmentWork& work, const IndexExpr& offset);
+
+/// Finds what warps do together and marks it.
+class Fragments {
+ public:
+  Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+
+  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads that hold fragments
+  /// together, where there are any.
+  void prepare(const Body& body);
+
+  /// Whether there are any, once prepared.
+  [[nodiscard]] bool any() const noexcept { return any_; }
+
+  /// Once there are no loops over threads any more.
+  void mark(Body& body);
+
+ private:
+  [[nodiscard]] bool is_accumulator(BufferId id) const { return nest_.buffers.at(id).scope == Scope::Accumulator; }
+
+  [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
+    throw DeviceFormError("kernel '" + nest_.name + "': '" + s.op->name + "' " + why);
+  }
+
+  void mark(Body& body, std::vector<Loop*>& around, bool divided);
+
+  void mark(Statement& s, const std::vector<Loop*>& around, bool divided);
+
+  static std::vector<Var> variables_of(const std::vector<Loop*>& loops);
+
+  /// An access must be to the element of a fragment that its loops are at.
+  void check(const Statement& s, const Access& access, const schedule::TensorIntrinsic& intrinsic,
+             const std::vector<Var>& loops) const;
+
+  /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
+  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const;
+
+  [[nodiscard]] bool uses_lane(const std::vector<Guard>& guards) const;
+
+  static constexpr const char* not_a_fragment =
+      "touches fragments but not one after the other; its innermost loops must be the rows and columns of "
+      "one";
+
+  LoopNest& nest_;
+  ThreadIndices& threads_;
+  bool any_ = false;
+  FragmentInstructions instructions_;
+};
+
+}  // namespace tunewright::loops::device
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::device {
+
+TUNEWRIGHT_INLINE std::optional<std::int64_t> distance_along(const IndexExpr& offset, Var var) {
+  for (const IndexExpr::Term& term : offset.terms()) {
+    if (term.kind != IndexExpr::Kind::Variable && term.numerator->uses(var)) return std::nullopt;
+  }
+  return offset.coefficient(var);
+}
+
+TUNEWRIGHT_INLINE IndexExpr at_first(const LoopNest& nest, const IndexExpr& offset, const std::vector<Var>& loops) {
+  return offset.substitute(
+      [&](Var v) {
+        const bool first = nest.variables[v].extent == 1 || std::find(loops.begin(), loops.end(), v) != loops.end();
+        return first ? IndexExpr(0) : IndexExpr::variable(v);
+      },
+      [&](Var v) { return nest.range_of(v); });
+}
+
+TUNEWRIGHT_INLINE bool is_multiple_of(const IndexExpr& e, std::int64_t m) {
+  return e.constant() % m == 0 && std::all_of(e.terms().begin(), e.terms().end(), [m](const IndexExpr::Term& t) {
+           return t.coefficient % m == 0 ||
+                  (t.kind == IndexExpr::Kind::Remainder && t.divisor % m == 0 && is_multiple_of(*t.numerator, m));
+         });
+}
+
+TUNEWRIGHT_INLINE bool multiplies_by_warp_groups_alone(const Body& body) {
   const Body* inside = &body;
   bool by_warp_group = false;
   while (inside->size() == 1) {
@@ -86,8 +155,7 @@ struct FragmentWork {
   return false;
 }
 
-/// Reads what stands in the loops that `loop`, which is marked, begins.
-[[nodiscard]] inline FragmentWork fragment_work(const LoopNest& nest, const Loop& loop) {
+TUNEWRIGHT_INLINE FragmentWork fragment_work(const LoopNest& nest, const Loop& loop) {
   FragmentWork work;
   const Loop* inner = &loop;
   while (true) {
@@ -159,147 +227,120 @@ struct FragmentWork {
   return work;
 }
 
-/// Which fragment of an accumulator's the work is about, as a number.
-[[nodiscard]] inline IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
-                                               const FragmentWork& work, const IndexExpr& offset) {
+TUNEWRIGHT_INLINE IndexExpr fragment_number(const LoopNest& nest, const schedule::TensorIntrinsic& intrinsic,
+                                            const FragmentWork& work, const IndexExpr& offset) {
   const IndexExpr first = at_first(nest, offset, work.loops);
   return IndexExpr::quotient(first, intrinsic.m * intrinsic.n, [&](Var v) { return nest.range_of(v); });
 }
 
-/// Finds what warps do together and marks it.
-class Fragments {
- public:
-  Fragments(LoopNest& nest, ThreadIndices& threads) : nest_(nest), threads_(threads) {}
+TUNEWRIGHT_INLINE void Fragments::prepare(const Body& body) {
+  visit_nodes<Allocate>(body, [this](const Allocate& a) { any_ = any_ || is_accumulator(a.buffer); });
+  if (!any_) return;
+  const FragmentInstructions instructions(body);
+  if (instructions.mix_warps_and_groups())
+    throw DeviceFormError("kernel '" + nest_.name + "' has instructions of warps and of warp groups");
+  const std::int64_t together = instructions.threads_together();
+  visit_nodes<Loop>(body, [&](const Loop& loop) {
+    if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > together) {
+      throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) + " has more than the " +
+                            std::to_string(together) +
+                            " threads that hold fragments together; bind what is beyond to thread_y");
+    }
+  });
+  nest_.variables.push_back({"lane", together});
+  threads_.x_y_z[0] = {static_cast<Var>(nest_.variables.size() - 1), together};
+}
 
-  /// Before loops over threads are flattened: sees to it that ThreadX numbers the threads that hold fragments
-  /// together, where there are any.
-  void prepare(const Body& body) {
-    visit_nodes<Allocate>(body, [this](const Allocate& a) { any_ = any_ || is_accumulator(a.buffer); });
-    if (!any_) return;
-    const FragmentInstructions instructions(body);
-    if (instructions.mix_warps_and_groups())
-      throw DeviceFormError("kernel '" + nest_.name + "' has instructions of warps and of warp groups");
-    const std::int64_t together = instructions.threads_together();
-    visit_nodes<Loop>(body, [&](const Loop& loop) {
-      if (loop.kind == LoopKind::ThreadX && nest_.variables[loop.var].extent > together) {
-        throw DeviceFormError("kernel '" + nest_.name + "': " + quoted(nest_, loop.var) + " has more than the " +
-                              std::to_string(together) +
-                              " threads that hold fragments together; bind what is beyond to thread_y");
-      }
-    });
-    nest_.variables.push_back({"lane", together});
-    threads_.x_y_z[0] = {static_cast<Var>(nest_.variables.size() - 1), together};
-  }
+TUNEWRIGHT_INLINE void Fragments::mark(Body& body) {
+  if (!any_) return;
+  instructions_ = FragmentInstructions(body);
+  std::vector<Loop*> around;
+  mark(body, around, false);
+}
 
-  /// Whether there are any, once prepared.
-  [[nodiscard]] bool any() const noexcept { return any_; }
-
-  /// Once there are no loops over threads any more.
-  void mark(Body& body) {
-    if (!any_) return;
-    instructions_ = FragmentInstructions(body);
-    std::vector<Loop*> around;
-    mark(body, around, false);
-  }
-
- private:
-  [[nodiscard]] bool is_accumulator(BufferId id) const { return nest_.buffers.at(id).scope == Scope::Accumulator; }
-
-  [[noreturn]] void refuse(const Statement& s, const std::string& why) const {
-    throw DeviceFormError("kernel '" + nest_.name + "': '" + s.op->name + "' " + why);
-  }
-
-  void mark(Body& body, std::vector<Loop*>& around, bool divided) {
-    for (Node& node : body) {
-      if (auto* loop = std::get_if<Loop>(&node.content)) {
-        around.push_back(loop);
-        mark(loop->body, around, divided);
-        around.pop_back();
-      } else if (auto* branch = std::get_if<Branch>(&node.content)) {
-        const bool some = divided || uses_lane(branch->conditions);
-        std::vector<Loop*> none;  // a fragment's loops have nothing else in them
-        mark(branch->then, none, some);
-        mark(branch->otherwise, none, some);
-      } else if (auto* statement = std::get_if<Statement>(&node.content)) {
-        mark(*statement, around, divided);
-      }
+TUNEWRIGHT_INLINE void Fragments::mark(Body& body, std::vector<Loop*>& around, bool divided) {
+  for (Node& node : body) {
+    if (auto* loop = std::get_if<Loop>(&node.content)) {
+      around.push_back(loop);
+      mark(loop->body, around, divided);
+      around.pop_back();
+    } else if (auto* branch = std::get_if<Branch>(&node.content)) {
+      const bool some = divided || uses_lane(branch->conditions);
+      std::vector<Loop*> none;  // a fragment's loops have nothing else in them
+      mark(branch->then, none, some);
+      mark(branch->otherwise, none, some);
+    } else if (auto* statement = std::get_if<Statement>(&node.content)) {
+      mark(*statement, around, divided);
     }
   }
+}
 
-  void mark(Statement& s, const std::vector<Loop*>& around, bool divided) {
-    std::vector<Access> accumulators;
-    bool of_thread = false, uses_lane_anywhere = uses_lane(s.guards);
-    visit_accesses(nest_, s, [&](const Access& access) {
-      if (is_accumulator(access.buffer)) accumulators.push_back(access);
-      of_thread = of_thread || nest_.buffers[access.buffer].scope == Scope::Local;
-      uses_lane_anywhere = uses_lane_anywhere || access.offset.uses(threads_.x_y_z[0].var);
-    });
-    if (accumulators.empty()) return;
-    if (divided || uses_lane_anywhere || of_thread)
-      refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
-    const schedule::TensorIntrinsic* found = instructions_.storing_to(accumulators.front().buffer);
-    if (found == nullptr) refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
-    const schedule::TensorIntrinsic& intrinsic = *found;
-    if (!is_tensor_core(intrinsic.unit))
-      refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
-    const std::size_t depth = s.kind == Statement::Kind::Update ? 3 : 2;
-    if (around.size() < depth) refuse(s, not_a_fragment);
-    const std::vector<Loop*> loops(around.end() - static_cast<std::ptrdiff_t>(depth), around.end());
-    const std::vector<Var> variables = variables_of(loops);
-    for (const Access& access : accumulators) check(s, access, intrinsic, variables);
-    const std::array<std::int64_t, 3> extents{intrinsic.m, intrinsic.n, intrinsic.k};
-    for (std::size_t l = 0; l < depth; ++l) {
-      loops[l]->kind = LoopKind::Serial;
-      if (nest_.variables[loops[l]->var].extent > extents[l]) refuse(s, not_a_fragment);
+TUNEWRIGHT_INLINE void Fragments::mark(Statement& s, const std::vector<Loop*>& around, bool divided) {
+  std::vector<Access> accumulators;
+  bool of_thread = false, uses_lane_anywhere = uses_lane(s.guards);
+  visit_accesses(nest_, s, [&](const Access& access) {
+    if (is_accumulator(access.buffer)) accumulators.push_back(access);
+    of_thread = of_thread || nest_.buffers[access.buffer].scope == Scope::Local;
+    uses_lane_anywhere = uses_lane_anywhere || access.offset.uses(threads_.x_y_z[0].var);
+  });
+  if (accumulators.empty()) return;
+  if (divided || uses_lane_anywhere || of_thread)
+    refuse(s, "touches fragments, which a warp does as a whole, in a way that its threads differ in");
+  const schedule::TensorIntrinsic* found = instructions_.storing_to(accumulators.front().buffer);
+  if (found == nullptr) refuse(s, "touches fragments that no tensor instruction computes; tensorize their loops");
+  const schedule::TensorIntrinsic& intrinsic = *found;
+  if (!is_tensor_core(intrinsic.unit))
+    refuse(s, "has fragments for " + std::string(intrinsic.name) + ", which no GPU has");
+  const std::size_t depth = s.kind == Statement::Kind::Update ? 3 : 2;
+  if (around.size() < depth) refuse(s, not_a_fragment);
+  const std::vector<Loop*> loops(around.end() - static_cast<std::ptrdiff_t>(depth), around.end());
+  const std::vector<Var> variables = variables_of(loops);
+  for (const Access& access : accumulators) check(s, access, intrinsic, variables);
+  const std::array<std::int64_t, 3> extents{intrinsic.m, intrinsic.n, intrinsic.k};
+  for (std::size_t l = 0; l < depth; ++l) {
+    loops[l]->kind = LoopKind::Serial;
+    if (nest_.variables[loops[l]->var].extent > extents[l]) refuse(s, not_a_fragment);
+  }
+  loops[0]->intrinsic = &intrinsic;
+  if (s.kind != Statement::Kind::Update) return;
+  ask_once(s, variables, extents);
+  static_cast<void>(fragment_work(nest_, *loops[0]));  // refuses what cannot be loaded
+}
+
+TUNEWRIGHT_INLINE std::vector<Var> Fragments::variables_of(const std::vector<Loop*>& loops) {
+  std::vector<Var> variables;
+  for (const Loop* loop : loops) variables.push_back(loop->var);
+  return variables;
+}
+
+TUNEWRIGHT_INLINE void Fragments::check(const Statement& s, const Access& access,
+                                        const schedule::TensorIntrinsic& intrinsic,
+                                        const std::vector<Var>& loops) const {
+  const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
+                         distance_along(access.offset, loops[1]) == 1 &&
+                         is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
+  if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
+}
+
+TUNEWRIGHT_INLINE void Fragments::ask_once(Statement& s, const std::vector<Var>& loops,
+                                           const std::array<std::int64_t, 3>& extents) const {
+  for (Guard& guard : s.guards) {
+    const IndexExpr first = at_first(nest_, guard.value, loops);
+    for (std::size_t l = 0; l < loops.size(); ++l) {
+      const std::optional<std::int64_t> step = distance_along(guard.value, loops[l]);
+      const bool whole =
+          step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
+      if (!whole) refuse(s, "ends within a fragment; pad its axes to whole ones first");
     }
-    loops[0]->intrinsic = &intrinsic;
-    if (s.kind != Statement::Kind::Update) return;
-    ask_once(s, variables, extents);
-    static_cast<void>(fragment_work(nest_, *loops[0]));  // refuses what cannot be loaded
+    guard.value = first;
   }
+}
 
-  static std::vector<Var> variables_of(const std::vector<Loop*>& loops) {
-    std::vector<Var> variables;
-    for (const Loop* loop : loops) variables.push_back(loop->var);
-    return variables;
-  }
-
-  /// An access must be to the element of a fragment that its loops are at.
-  void check(const Statement& s, const Access& access, const schedule::TensorIntrinsic& intrinsic,
-             const std::vector<Var>& loops) const {
-    const bool each_once = distance_along(access.offset, loops[0]) == intrinsic.n &&
-                           distance_along(access.offset, loops[1]) == 1 &&
-                           is_multiple_of(at_first(nest_, access.offset, loops), intrinsic.m * intrinsic.n);
-    if (!each_once || (loops.size() > 2 && distance_along(access.offset, loops[2]) != 0)) refuse(s, not_a_fragment);
-  }
-
-  /// Lets the guards of a product ask once a fragment: it is inside as a whole or not at all.
-  void ask_once(Statement& s, const std::vector<Var>& loops, const std::array<std::int64_t, 3>& extents) const {
-    for (Guard& guard : s.guards) {
-      const IndexExpr first = at_first(nest_, guard.value, loops);
-      for (std::size_t l = 0; l < loops.size(); ++l) {
-        const std::optional<std::int64_t> step = distance_along(guard.value, loops[l]);
-        const bool whole =
-            step == 0 || (step == 1 && guard.extent % extents[l] == 0 && is_multiple_of(first, extents[l]));
-        if (!whole) refuse(s, "ends within a fragment; pad its axes to whole ones first");
-      }
-      guard.value = first;
-    }
-  }
-
-  [[nodiscard]] bool uses_lane(const std::vector<Guard>& guards) const {
-    return std::any_of(guards.begin(), guards.end(),
-                       [this](const Guard& g) { return g.value.uses(threads_.x_y_z[0].var); });
-  }
-
-  static constexpr const char* not_a_fragment =
-      "touches fragments but not one after the other; its innermost loops must be the rows and columns of "
-      "one";
-
-  LoopNest& nest_;
-  ThreadIndices& threads_;
-  bool any_ = false;
-  FragmentInstructions instructions_;
-};
+TUNEWRIGHT_INLINE bool Fragments::uses_lane(const std::vector<Guard>& guards) const {
+  return std::any_of(guards.begin(), guards.end(),
+                     [this](const Guard& g) { return g.value.uses(threads_.x_y_z[0].var); });
+}
 
 }  // namespace tunewright::loops::device
+
+#endif

@@ -11,7 +11,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// What the passes that bring a nest into device form share.
@@ -37,10 +37,7 @@ struct ThreadIndices {
   [[nodiscard]] static std::size_t place(LoopKind kind) noexcept {
     return static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
   }
-  [[nodiscard]] bool any_used_by(const IndexExpr& e) const {
-    return std::any_of(x_y_z.begin(), x_y_z.end(),
-                       [&](const Index& index) { return index.extent > 1 && e.uses(index.var); });
-  }
+  [[nodiscard]] bool any_used_by(const IndexExpr& e) const;
   [[nodiscard]] bool any_used_by(const std::vector<Guard>& guards) const {
     return std::any_of(guards.begin(), guards.end(), [&](const Guard& g) { return any_used_by(g.value); });
   }
@@ -86,7 +83,33 @@ inline void append(Body& body, Body more) {
 }
 
 /// Hands what a loop that goes away allows to be unrolled on to the loops inside of it.
-inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
+void inherit_unroll_limit(Body& body, std::int64_t limit);
+
+[[nodiscard]] inline std::string quoted(const LoopNest& nest, Var var) {
+  return "loop '" + nest.variables.at(var).name + "'";
+}
+
+/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices,
+/// and what else they add stays within one thread's share or goes in steps of all threads' shares, so that an
+/// element tells its thread. False where it cannot be told.
+[[nodiscard]] bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads, const IndexExpr& a,
+                                  const IndexExpr& b);
+
+}  // namespace device
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/core/order.hpp"
+
+namespace tunewright::loops::device {
+
+TUNEWRIGHT_INLINE bool ThreadIndices::any_used_by(const IndexExpr& e) const {
+  return std::any_of(x_y_z.begin(), x_y_z.end(),
+                     [&](const Index& index) { return index.extent > 1 && e.uses(index.var); });
+}
+
+TUNEWRIGHT_INLINE void inherit_unroll_limit(Body& body, std::int64_t limit) {
   if (limit == 0) return;
   for (Node& node : body) {
     if (auto* loop = std::get_if<Loop>(&node.content)) loop->unroll_limit = std::max(loop->unroll_limit, limit);
@@ -97,15 +120,8 @@ inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
   }
 }
 
-[[nodiscard]] inline std::string quoted(const LoopNest& nest, Var var) {
-  return "loop '" + nest.variables.at(var).name + "'";
-}
-
-/// Whether no two threads touch one element through `a` and `b`: both count up alike with the thread indices,
-/// and what else they add stays within one thread's share or goes in steps of all threads' shares, so that an
-/// element tells its thread. False where it cannot be told.
-[[nodiscard]] inline bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads, const IndexExpr& a,
-                                         const IndexExpr& b) {
+TUNEWRIGHT_INLINE bool is_same_thread(const LoopNest& nest, const ThreadIndices& threads, const IndexExpr& a,
+                                      const IndexExpr& b) {
   std::vector<std::pair<std::int64_t, std::int64_t>> digits;  // coefficient, extent
   IndexExpr rest_of_a = a, rest_of_b = b;
   std::int64_t all_threads = 1;  // how far all of them reach
@@ -136,5 +152,6 @@ inline void inherit_unroll_limit(Body& body, std::int64_t limit) {
   return true;
 }
 
-}  // namespace device
-}  // namespace tunewright::loops
+}  // namespace tunewright::loops::device
+
+#endif

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 
 namespace tunewright::loops::detail {
@@ -18,37 +19,11 @@ class StagePlacement : Pass {
  public:
   explicit StagePlacement(Lowered& lowered) : Pass(lowered) {}
 
-  void run() {
-    inline_stages();
-    attach_stages();
-  }
+  void run();
 
  private:
   /// Substitutes inlined producers into the bodies of their consumers.
-  void inline_stages() {
-    for (const TensorId id : state_.order) {
-      const Stage& stage = state_.stages[id];
-      StageInfo& info = info_[id];
-      info.op = stage.op;
-      if (stage.is_source()) continue;
-      info.live = stage.location.kind != Location::Kind::Inline;
-      bool reads_inlined = false;
-      collect_reads(info.op->body, [&](TensorId read) { reads_inlined = reads_inlined || is_inlined(read); });
-      if (reads_inlined) {
-        Operator substituted = *stage.op;
-        const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
-        substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
-          if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
-          return program::substitute_indices(
-              info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
-        });
-        info.op = std::make_shared<const Operator>(std::move(substituted));
-      }
-      collect_reads(info.op->body, [&](TensorId read) {
-        if (std::find(info.reads.begin(), info.reads.end(), read) == info.reads.end()) info.reads.push_back(read);
-      });
-    }
-  }
+  void inline_stages();
 
   [[nodiscard]] bool is_inlined(TensorId id) const {
     return !state_.stages[id].is_source() && state_.stages[id].location.kind == Location::Kind::Inline;
@@ -61,25 +36,64 @@ class StagePlacement : Pass {
     });
   }
 
-  void attach_stages() {
-    for (auto self = state_.order.begin(); self != state_.order.end(); ++self) {
-      const TensorId id = *self;
-      const Location& location = state_.stages[id].location;
-      if (!info_[id].live || location.kind != Location::Kind::At) continue;
-      const Stage& target = state_.stages[location.stage];
-      const std::size_t place = target.position(location.iter);
-      const auto refuse = [&](const std::string& why) {
-        throw ScheduleError(
-            ScheduleFault::BadLocation,
-            "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "' " + why);
-      };
-      if (!info_[location.stage].live || place == target.order.size()) refuse("that no longer exists");
-      // The order is topological: what reads a stage comes after it.
-      if (std::find(self + 1, state_.order.end(), location.stage) == state_.order.end())
-        refuse("which does not read it");
-      info_[location.stage].attached.push_back({place, id});
-    }
-  }
+  void attach_stages();
 };
 
 }  // namespace tunewright::loops::detail
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE void StagePlacement::run() {
+  inline_stages();
+  attach_stages();
+}
+
+TUNEWRIGHT_INLINE void StagePlacement::inline_stages() {
+  for (const TensorId id : state_.order) {
+    const Stage& stage = state_.stages[id];
+    StageInfo& info = info_[id];
+    info.op = stage.op;
+    if (stage.is_source()) continue;
+    info.live = stage.location.kind != Location::Kind::Inline;
+    bool reads_inlined = false;
+    collect_reads(info.op->body, [&](TensorId read) { reads_inlined = reads_inlined || is_inlined(read); });
+    if (reads_inlined) {
+      Operator substituted = *stage.op;
+      const auto axis_range = [&](Var v) { return Range{0, stage.op->axes[v].extent - 1}; };
+      substituted.body = program::rewrite(stage.op->body, [&](const Expr& node) -> Expr {
+        if (node->op != Op::Load || !is_inlined(node->tensor)) return {};
+        return program::substitute_indices(
+            info_[node->tensor].op->body, [&](Var v) -> const IndexExpr& { return node->indices[v]; }, axis_range);
+      });
+      info.op = std::make_shared<const Operator>(std::move(substituted));
+    }
+    collect_reads(info.op->body, [&](TensorId read) {
+      if (std::find(info.reads.begin(), info.reads.end(), read) == info.reads.end()) info.reads.push_back(read);
+    });
+  }
+}
+
+TUNEWRIGHT_INLINE void StagePlacement::attach_stages() {
+  for (auto self = state_.order.begin(); self != state_.order.end(); ++self) {
+    const TensorId id = *self;
+    const Location& location = state_.stages[id].location;
+    if (!info_[id].live || location.kind != Location::Kind::At) continue;
+    const Stage& target = state_.stages[location.stage];
+    const std::size_t place = target.position(location.iter);
+    const auto refuse = [&](const std::string& why) {
+      throw ScheduleError(
+          ScheduleFault::BadLocation,
+          "'" + state_.stages[id].op->name + "' is computed at a loop of '" + target.op->name + "' " + why);
+    };
+    if (!info_[location.stage].live || place == target.order.size()) refuse("that no longer exists");
+    // The order is topological: what reads a stage comes after it.
+    if (std::find(self + 1, state_.order.end(), location.stage) == state_.order.end()) refuse("which does not read it");
+    info_[location.stage].attached.push_back({place, id});
+  }
+}
+
+}  // namespace tunewright::loops::detail
+
+#endif

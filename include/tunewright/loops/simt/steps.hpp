@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/statement_program.hpp"
 
 /// What the threads of a kernel run, prepared for being run by one thread after the other.
@@ -31,8 +32,17 @@ struct SimtStep {
 };
 
 /// The nodes of a kernel in device form. Appends what their statements compute to `programs`.
-[[nodiscard]] inline std::vector<SimtStep> simt_steps(const LoopNest& nest, std::span<const Node> body,
-                                                      std::vector<StatementProgram>& programs) {
+[[nodiscard]] std::vector<SimtStep> simt_steps(const LoopNest& nest, std::span<const Node> body,
+                                               std::vector<StatementProgram>& programs);
+
+}  // namespace tunewright::loops::detail
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE std::vector<SimtStep> simt_steps(const LoopNest& nest, std::span<const Node> body,
+                                                   std::vector<StatementProgram>& programs) {
   std::vector<SimtStep> steps;
   for (const Node& node : body) {
     if (std::holds_alternative<WaitForProducts>(node.content)) continue;  // they are done when they have run
@@ -73,3 +83,5 @@ struct SimtStep {
 }
 
 }  // namespace tunewright::loops::detail
+
+#endif

@@ -11,12 +11,36 @@
 
 #include "tunewright/codegen/cuda/device_code.hpp"
 #include "tunewright/codegen/kernel.hpp"
-#include "tunewright/measurers/sandbox/wire.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// Device code as it travels to the process that runs it: as the object file of a kernel.
 namespace tunewright::measurers::nvrtc {
 
-[[nodiscard]] inline codegen::Kernel as_kernel(const codegen::DeviceCode& code) {
+[[nodiscard]] codegen::Kernel as_kernel(const codegen::DeviceCode& code);
+
+/// The other end; `image` looks into what was read.
+struct CodeView {
+  struct Launch {
+    codegen::DeviceLaunch launch;
+    std::int64_t registers = -1;
+  };
+  std::string architecture;
+  codegen::DeviceFormat format = codegen::DeviceFormat::Cubin;
+  std::vector<Launch> launches;
+  std::span<const char> image;
+};
+
+[[nodiscard]] CodeView get_code(std::span<const char> object);
+
+}  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include "tunewright/measurers/sandbox/wire.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE codegen::Kernel as_kernel(const codegen::DeviceCode& code) {
   sandbox::Writer to;
   to.put_text(code.architecture);
   to.put(code.format);
@@ -39,19 +63,7 @@ namespace tunewright::measurers::nvrtc {
   return kernel;
 }
 
-/// The other end; `image` looks into what was read.
-struct CodeView {
-  struct Launch {
-    codegen::DeviceLaunch launch;
-    std::int64_t registers = -1;
-  };
-  std::string architecture;
-  codegen::DeviceFormat format = codegen::DeviceFormat::Cubin;
-  std::vector<Launch> launches;
-  std::span<const char> image;
-};
-
-[[nodiscard]] inline CodeView get_code(std::span<const char> object) {
+TUNEWRIGHT_INLINE CodeView get_code(std::span<const char> object) {
   sandbox::Reader from(object);
   CodeView view;
   view.architecture = from.get_text();
@@ -72,3 +84,5 @@ struct CodeView {
 }
 
 }  // namespace tunewright::measurers::nvrtc
+
+#endif

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <string>
 
-#include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::measurers::nvrtc {
 
@@ -34,14 +34,9 @@ struct DeviceFacts {
   std::int32_t memory_bus_bits = 0;
   std::uint64_t memory_bytes = 0;
 
-  [[nodiscard]] std::string architecture() const { return architecture_of(static_cast<unsigned>(major * 10 + minor)); }
+  [[nodiscard]] std::string architecture() const;
   /// E.g. "NVIDIA H200, sm_90a, driver 13.0, 1980/3201 MHz": the clocks of multiprocessors and memory, at most.
-  [[nodiscard]] std::string identity() const {
-    char text[256];
-    std::snprintf(text, sizeof text, "%s, %s, driver %d.%d, %d/%d MHz", name.data(), architecture().c_str(),
-                  driver / 1000, driver % 1000 / 10, clock_khz / 1000, memory_clock_khz / 1000);
-    return text;
-  }
+  [[nodiscard]] std::string identity() const;
 };
 
 /// Lanes for float32 arithmetic of a multiprocessor, by compute capability.
@@ -52,7 +47,28 @@ struct DeviceFacts {
 
 /// The device as a target; its peaks follow from the clocks it allows. `threads` stays 1: kernels run on the
 /// device.
-[[nodiscard]] inline Target target_of(const DeviceFacts& facts) {
+[[nodiscard]] Target target_of(const DeviceFacts& facts);
+
+}  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+#include "tunewright/core/gpu_targets.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE std::string DeviceFacts::architecture() const {
+  return architecture_of(static_cast<unsigned>(major * 10 + minor));
+}
+
+TUNEWRIGHT_INLINE std::string DeviceFacts::identity() const {
+  char text[256];
+  std::snprintf(text, sizeof text, "%s, %s, driver %d.%d, %d/%d MHz", name.data(), architecture().c_str(),
+                driver / 1000, driver % 1000 / 10, clock_khz / 1000, memory_clock_khz / 1000);
+  return text;
+}
+
+TUNEWRIGHT_INLINE Target target_of(const DeviceFacts& facts) {
   const auto count = [](std::int32_t value) { return static_cast<unsigned>(value < 0 ? 0 : value); };
   Target target;
   target.name = facts.name.data();
@@ -88,3 +104,5 @@ struct DeviceFacts {
 }
 
 }  // namespace tunewright::measurers::nvrtc
+
+#endif

@@ -8,13 +8,37 @@
 #include "tunewright/codegen/cuda/device_code.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// What a device cannot run, told before it is asked to.
 namespace tunewright::measurers::nvrtc {
 
 /// The limit that a launch exceeds, in words, or an empty string. Limits of `target` that are 0 are not known
 /// and not checked.
-[[nodiscard]] inline std::string exceeded_limit(const codegen::DeviceLaunch& launch, const Target& target) {
+[[nodiscard]] std::string exceeded_limit(const codegen::DeviceLaunch& launch, const Target& target);
+[[nodiscard]] std::string exceeded_limit(const codegen::DeviceProgram& program, const Target& target);
+
+/// Registers that a block of `threads` threads takes: whole warps, in units of 256.
+[[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers, std::int64_t threads) noexcept {
+  const std::int64_t a_warp = (registers * 32 + 255) / 256 * 256;
+  return a_warp * ((threads + 31) / 32);
+}
+
+/// The same for what only the compiler's report tells: `registers` of a thread, not positive if not known.
+[[nodiscard]] std::string exceeded_registers(const codegen::DeviceLaunch& launch, std::int64_t registers,
+                                             const Target& target);
+
+/// Whether code for `architecture` runs on a device of compute capability `major`.`minor`: PTX on its own version
+/// and newer ones, a cubin within its major version on its minor one and above; "sm_90a" only on 9.0.
+[[nodiscard]] bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major, int minor);
+
+}  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE std::string exceeded_limit(const codegen::DeviceLaunch& launch, const Target& target) {
   const auto exceeds = [&](const char* what, std::int64_t value, std::int64_t limit) {
     if (limit <= 0 || value <= limit) return std::string();
     return "kernel '" + launch.symbol + "' " + what + " " + std::to_string(value) + "; the device has at most " +
@@ -30,31 +54,23 @@ namespace tunewright::measurers::nvrtc {
   if (found.empty()) found = exceeds("has blocks along z:", launch.grid[2], 65535);
   return found;
 }
-[[nodiscard]] inline std::string exceeded_limit(const codegen::DeviceProgram& program, const Target& target) {
+
+TUNEWRIGHT_INLINE std::string exceeded_limit(const codegen::DeviceProgram& program, const Target& target) {
   for (const codegen::DeviceLaunch& launch : program.launches) {
     if (std::string found = exceeded_limit(launch, target); !found.empty()) return found;
   }
   return {};
 }
 
-/// Registers that a block of `threads` threads takes: whole warps, in units of 256.
-[[nodiscard]] constexpr std::int64_t registers_of_block(std::int64_t registers, std::int64_t threads) noexcept {
-  const std::int64_t a_warp = (registers * 32 + 255) / 256 * 256;
-  return a_warp * ((threads + 31) / 32);
-}
-
-/// The same for what only the compiler's report tells: `registers` of a thread, not positive if not known.
-[[nodiscard]] inline std::string exceeded_registers(const codegen::DeviceLaunch& launch, std::int64_t registers,
-                                                    const Target& target) {
+TUNEWRIGHT_INLINE std::string exceeded_registers(const codegen::DeviceLaunch& launch, std::int64_t registers,
+                                                 const Target& target) {
   const std::int64_t needed = registers_of_block(registers, launch.threads());
   if (registers <= 0 || target.registers_per_block == 0 || needed <= target.registers_per_block) return {};
   return "kernel '" + launch.symbol + "' needs registers a block: " + std::to_string(needed) +
          "; the device has at most " + std::to_string(target.registers_per_block);
 }
 
-/// Whether code for `architecture` runs on a device of compute capability `major`.`minor`: PTX on its own version
-/// and newer ones, a cubin within its major version on its minor one and above; "sm_90a" only on 9.0.
-[[nodiscard]] inline bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major, int minor) {
+TUNEWRIGHT_INLINE bool runs_on(const std::string& architecture, codegen::DeviceFormat format, int major, int minor) {
   if (architecture.size() < 5 || architecture.compare(0, 3, "sm_") != 0) return false;
   const bool specific = architecture.back() == 'a';
   const bool family = architecture.back() == 'f';
@@ -69,3 +85,5 @@ namespace tunewright::measurers::nvrtc {
 }
 
 }  // namespace tunewright::measurers::nvrtc
+
+#endif

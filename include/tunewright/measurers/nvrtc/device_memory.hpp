@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
 
 namespace tunewright::measurers::nvrtc {
@@ -22,17 +23,8 @@ class DeviceMemory {
   static constexpr unsigned char zone_pattern = 0xA5;
   static constexpr unsigned char unwritten = 0xFF;  ///< not a number in every floating-point type
 
-  DeviceMemory(const Driver& driver, std::string name, std::size_t bytes)
-      : driver_(&driver), name_(std::move(name)), bytes_(bytes) {
-    driver.check(driver->allocate(&base_, padded() + 2 * zone),
-                 "allocating " + std::to_string(bytes) + " bytes for '" + name_ + "'");
-    fill_zones();
-  }
-  DeviceMemory(DeviceMemory&& other) noexcept
-      : driver_(other.driver_),
-        name_(std::move(other.name_)),
-        bytes_(other.bytes_),
-        base_(std::exchange(other.base_, 0)) {}
+  DeviceMemory(const Driver& driver, std::string name, std::size_t bytes);
+  DeviceMemory(DeviceMemory&& other) noexcept;
   DeviceMemory& operator=(DeviceMemory&&) = delete;
   ~DeviceMemory() {
     if (base_ != 0) static_cast<void>((*driver_)->release(base_));
@@ -45,37 +37,14 @@ class DeviceMemory {
   void write(const void* from) const {
     if (bytes_ != 0) driver_->check((*driver_)->copy_to_device(data(), from, bytes_), "filling '" + name_ + "'");
   }
-  [[nodiscard]] std::vector<char> read() const {
-    std::vector<char> contents(bytes_);
-    if (bytes_ != 0)
-      driver_->check((*driver_)->copy_to_host(contents.data(), data(), bytes_), "reading '" + name_ + "'");
-    return contents;
-  }
+  [[nodiscard]] std::vector<char> read() const;
   void poison() const {
     if (bytes_ != 0) driver_->check((*driver_)->fill(data(), unwritten, bytes_), "poisoning '" + name_ + "'");
   }
-  void fill_zones() const {
-    driver_->check((*driver_)->fill(base_, zone_pattern, zone), "marking '" + name_ + "'");
-    driver_->check((*driver_)->fill(data() + bytes_, zone_pattern, padded() - bytes_ + zone),
-                   "marking '" + name_ + "'");
-  }
+  void fill_zones() const;
 
   /// What was written next to the buffer, in words; nothing when it is untouched.
-  [[nodiscard]] std::optional<std::string> damage() const {
-    std::vector<char> before(zone);
-    std::vector<char> after(padded() - bytes_ + zone);
-    driver_->check((*driver_)->copy_to_host(before.data(), base_, before.size()), "reading '" + name_ + "'");
-    driver_->check((*driver_)->copy_to_host(after.data(), data() + bytes_, after.size()), "reading '" + name_ + "'");
-    const auto untouched = [](char c) { return static_cast<unsigned char>(c) == zone_pattern; };
-    const auto past = std::find_if_not(after.begin(), after.end(), untouched);
-    if (past != after.end())
-      return "wrote " + std::to_string(past - after.begin()) + " bytes after the end of buffer '" + name_ + "'";
-    const auto ahead = std::find_if_not(before.rbegin(), before.rend(), untouched);
-    if (ahead != before.rend())
-      return "wrote " + std::to_string(ahead - before.rbegin() + 1) + " bytes before the start of buffer '" + name_ +
-             "'";
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::string> damage() const;
 
  private:
   [[nodiscard]] std::size_t padded() const noexcept { return (bytes_ + 255) / 256 * 256; }
@@ -87,3 +56,50 @@ class DeviceMemory {
 };
 
 }  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(nvrtc)
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE DeviceMemory::DeviceMemory(const Driver& driver, std::string name, std::size_t bytes)
+    : driver_(&driver), name_(std::move(name)), bytes_(bytes) {
+  driver.check(driver->allocate(&base_, padded() + 2 * zone),
+               "allocating " + std::to_string(bytes) + " bytes for '" + name_ + "'");
+  fill_zones();
+}
+
+TUNEWRIGHT_INLINE DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
+    : driver_(other.driver_),
+      name_(std::move(other.name_)),
+      bytes_(other.bytes_),
+      base_(std::exchange(other.base_, 0)) {}
+
+TUNEWRIGHT_INLINE std::vector<char> DeviceMemory::read() const {
+  std::vector<char> contents(bytes_);
+  if (bytes_ != 0) driver_->check((*driver_)->copy_to_host(contents.data(), data(), bytes_), "reading '" + name_ + "'");
+  return contents;
+}
+
+TUNEWRIGHT_INLINE void DeviceMemory::fill_zones() const {
+  driver_->check((*driver_)->fill(base_, zone_pattern, zone), "marking '" + name_ + "'");
+  driver_->check((*driver_)->fill(data() + bytes_, zone_pattern, padded() - bytes_ + zone), "marking '" + name_ + "'");
+}
+
+TUNEWRIGHT_INLINE std::optional<std::string> DeviceMemory::damage() const {
+  std::vector<char> before(zone);
+  std::vector<char> after(padded() - bytes_ + zone);
+  driver_->check((*driver_)->copy_to_host(before.data(), base_, before.size()), "reading '" + name_ + "'");
+  driver_->check((*driver_)->copy_to_host(after.data(), data() + bytes_, after.size()), "reading '" + name_ + "'");
+  const auto untouched = [](char c) { return static_cast<unsigned char>(c) == zone_pattern; };
+  const auto past = std::find_if_not(after.begin(), after.end(), untouched);
+  if (past != after.end())
+    return "wrote " + std::to_string(past - after.begin()) + " bytes after the end of buffer '" + name_ + "'";
+  const auto ahead = std::find_if_not(before.rbegin(), before.rend(), untouched);
+  if (ahead != before.rend())
+    return "wrote " + std::to_string(ahead - before.rbegin() + 1) + " bytes before the start of buffer '" + name_ + "'";
+  return std::nullopt;
+}
+
+}  // namespace tunewright::measurers::nvrtc
+
+#endif

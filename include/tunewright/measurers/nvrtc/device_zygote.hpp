@@ -15,10 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/measurers/nvrtc/device_child.hpp"
-#include "tunewright/measurers/sandbox/task_data.hpp"
-#include "tunewright/measurers/sandbox/wire.hpp"
-#include "tunewright/measurers/sandbox/worker_parts.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/zygote.hpp"
 
 /// The process that workers of devices are forked from.
@@ -31,15 +28,41 @@ struct Introduction {
 };
 
 /// The texts of this process's environment.
-[[nodiscard]] inline std::vector<std::string> environment() {
+[[nodiscard]] std::vector<std::string> environment();
+
+/// Tells a worker at the other end of `socket` which device and driver it is for, and with which environment. Throws
+/// `std::invalid_argument` for a path of the driver that is too long.
+void introduce(int socket, int device, const std::string& library, const std::vector<std::string>& environment);
+
+/// The worker's side of `introduce`, and all that follows.
+void serve_device(int socket);
+
+/// The zygote of all devices' workers of this process, forked when it is first asked for and kept until the process
+/// ends.
+///
+/// One for all measurers, since a process that has started the driver can fork none that uses it: NVRTC starts it,
+/// where there is one, with the first program that it compiles, and measurers are made after others have run.
+[[nodiscard]] std::shared_ptr<sandbox::Zygote> device_zygote();
+
+}  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(nvrtc)
+
+#include "tunewright/measurers/nvrtc/device_child.hpp"
+#include "tunewright/measurers/sandbox/task_data.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
+#include "tunewright/measurers/sandbox/worker_parts.hpp"
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE std::vector<std::string> environment() {
   std::vector<std::string> all;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) all.emplace_back(*entry);
   return all;
 }
 
-/// Tells a worker at the other end of `socket` which device and driver it is for, and with which environment. Throws
-/// `std::invalid_argument` for a path of the driver that is too long.
-inline void introduce(int socket, int device, const std::string& library, const std::vector<std::string>& environment) {
+TUNEWRIGHT_INLINE void introduce(int socket, int device, const std::string& library,
+                                 const std::vector<std::string>& environment) {
   Introduction introduction;
   introduction.device = device;
   if (library.size() >= introduction.library.size())
@@ -54,8 +77,7 @@ inline void introduce(int socket, int device, const std::string& library, const 
   static_cast<void>(sandbox::send_record(socket, introduction, contents.get()));
 }
 
-/// The worker's side of `introduce`, and all that follows.
-inline void serve_device(int socket) {
+TUNEWRIGHT_INLINE void serve_device(int socket) {
   Introduction introduction;
   sandbox::Descriptor contents;
   if (sandbox::receive_record(socket, introduction, &contents) != sandbox::Received::Message) return;
@@ -73,12 +95,7 @@ inline void serve_device(int socket) {
   DeviceChild(socket, introduction.library.data(), introduction.device).serve();
 }
 
-/// The zygote of all devices' workers of this process, forked when it is first asked for and kept until the process
-/// ends.
-///
-/// One for all measurers, since a process that has started the driver can fork none that uses it: NVRTC starts it,
-/// where there is one, with the first program that it compiles, and measurers are made after others have run.
-[[nodiscard]] inline std::shared_ptr<sandbox::Zygote> device_zygote() {
+TUNEWRIGHT_INLINE std::shared_ptr<sandbox::Zygote> device_zygote() {
   struct Kept {
     std::mutex mutex;
     pid_t owner = 0;
@@ -95,3 +112,5 @@ inline void serve_device(int socket) {
 }
 
 }  // namespace tunewright::measurers::nvrtc
+
+#endif

@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tunewright/detail/config.hpp"
+
 /// The CUDA driver, found when a program runs: only types come from its header, so a program built with the
 /// toolkit starts on a machine without a GPU.
 namespace tunewright::measurers::nvrtc {
@@ -69,48 +71,7 @@ class Driver {
   static constexpr const char* system_library = "libcuda.so.1";
 
   /// Loads the library and starts the driver. Throws `NoDevice`.
-  explicit Driver(const std::string& library = system_library) {
-    library_.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
-    if (!library_) {
-      const char* reason = ::dlerror();
-      throw NoDevice("no CUDA driver: '" + library + "' cannot be loaded (" +
-                     (reason != nullptr ? reason : "no reason given") +
-                     "); install NVIDIA's driver, or measure on a machine that has one");
-    }
-    load(functions_.init, "cuInit");
-    load(functions_.driver_version, "cuDriverGetVersion");
-    load(functions_.device_count, "cuDeviceGetCount");
-    load(functions_.device_get, "cuDeviceGet");
-    load(functions_.device_name, "cuDeviceGetName");
-    load(functions_.device_attribute, "cuDeviceGetAttribute");
-    load(functions_.device_memory, "cuDeviceTotalMem_v2");
-    load(functions_.retain_context, "cuDevicePrimaryCtxRetain");
-    load(functions_.set_context, "cuCtxSetCurrent");
-    load(functions_.synchronize, "cuCtxSynchronize");
-    load(functions_.load_module, "cuModuleLoadDataEx");
-    load(functions_.unload_module, "cuModuleUnload");
-    load(functions_.get_function, "cuModuleGetFunction");
-    load(functions_.set_function_attribute, "cuFuncSetAttribute");
-    load(functions_.allocate, "cuMemAlloc_v2");
-    load(functions_.release, "cuMemFree_v2");
-    load(functions_.copy_to_device, "cuMemcpyHtoD_v2");
-    load(functions_.copy_to_host, "cuMemcpyDtoH_v2");
-    load(functions_.fill, "cuMemsetD8_v2");
-    load(functions_.launch, "cuLaunchKernel");
-    load(functions_.create_event, "cuEventCreate");
-    load(functions_.record_event, "cuEventRecord");
-    load(functions_.wait_for_event, "cuEventSynchronize");
-    load(functions_.elapsed_milliseconds, "cuEventElapsedTime");
-    load(functions_.error_name, "cuGetErrorName");
-    load(functions_.error_text, "cuGetErrorString");
-    if (const CUresult result = functions_.init(0); result != CUDA_SUCCESS) {
-      throw NoDevice("the CUDA driver does not start: " + text(result) +
-                     (result == CUDA_ERROR_NO_DEVICE
-                          ? "; is a GPU there, and is it visible (CUDA_VISIBLE_DEVICES)?"
-                          : "; does nvidia-smi work here? A process that used CUDA before it made its first measurer "
-                            "of devices gives this, too; NVRTC uses it to compile"));
-    }
-  }
+  explicit Driver(const std::string& library = system_library);
 
   [[nodiscard]] const DriverFunctions& functions() const noexcept { return functions_; }
   [[nodiscard]] const DriverFunctions* operator->() const noexcept { return &functions_; }
@@ -119,13 +80,7 @@ class Driver {
   void check(CUresult result, const std::string& what) const {
     if (result != CUDA_SUCCESS) throw DriverError(result, what + ": " + text(result));
   }
-  [[nodiscard]] std::string text(CUresult result) const {
-    const char* name = nullptr;
-    const char* words = nullptr;
-    if (functions_.error_name(result, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
-    if (functions_.error_text(result, &words) != CUDA_SUCCESS || words == nullptr) return name;
-    return std::string(words) + " (" + name + ")";
-  }
+  [[nodiscard]] std::string text(CUresult result) const;
 
  private:
   template <class Function>
@@ -143,3 +98,62 @@ class Driver {
 };
 
 }  // namespace tunewright::measurers::nvrtc
+
+#if TUNEWRIGHT_DEFINES(nvrtc)
+
+namespace tunewright::measurers::nvrtc {
+
+TUNEWRIGHT_INLINE Driver::Driver(const std::string& library) {
+  library_.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!library_) {
+    const char* reason = ::dlerror();
+    throw NoDevice("no CUDA driver: '" + library + "' cannot be loaded (" +
+                   (reason != nullptr ? reason : "no reason given") +
+                   "); install NVIDIA's driver, or measure on a machine that has one");
+  }
+  load(functions_.init, "cuInit");
+  load(functions_.driver_version, "cuDriverGetVersion");
+  load(functions_.device_count, "cuDeviceGetCount");
+  load(functions_.device_get, "cuDeviceGet");
+  load(functions_.device_name, "cuDeviceGetName");
+  load(functions_.device_attribute, "cuDeviceGetAttribute");
+  load(functions_.device_memory, "cuDeviceTotalMem_v2");
+  load(functions_.retain_context, "cuDevicePrimaryCtxRetain");
+  load(functions_.set_context, "cuCtxSetCurrent");
+  load(functions_.synchronize, "cuCtxSynchronize");
+  load(functions_.load_module, "cuModuleLoadDataEx");
+  load(functions_.unload_module, "cuModuleUnload");
+  load(functions_.get_function, "cuModuleGetFunction");
+  load(functions_.set_function_attribute, "cuFuncSetAttribute");
+  load(functions_.allocate, "cuMemAlloc_v2");
+  load(functions_.release, "cuMemFree_v2");
+  load(functions_.copy_to_device, "cuMemcpyHtoD_v2");
+  load(functions_.copy_to_host, "cuMemcpyDtoH_v2");
+  load(functions_.fill, "cuMemsetD8_v2");
+  load(functions_.launch, "cuLaunchKernel");
+  load(functions_.create_event, "cuEventCreate");
+  load(functions_.record_event, "cuEventRecord");
+  load(functions_.wait_for_event, "cuEventSynchronize");
+  load(functions_.elapsed_milliseconds, "cuEventElapsedTime");
+  load(functions_.error_name, "cuGetErrorName");
+  load(functions_.error_text, "cuGetErrorString");
+  if (const CUresult result = functions_.init(0); result != CUDA_SUCCESS) {
+    throw NoDevice("the CUDA driver does not start: " + text(result) +
+                   (result == CUDA_ERROR_NO_DEVICE
+                        ? "; is a GPU there, and is it visible (CUDA_VISIBLE_DEVICES)?"
+                        : "; does nvidia-smi work here? A process that used CUDA before it made its first measurer "
+                          "of devices gives this, too; NVRTC uses it to compile"));
+  }
+}
+
+TUNEWRIGHT_INLINE std::string Driver::text(CUresult result) const {
+  const char* name = nullptr;
+  const char* words = nullptr;
+  if (functions_.error_name(result, &name) != CUDA_SUCCESS || name == nullptr) name = "unknown error";
+  if (functions_.error_text(result, &words) != CUDA_SUCCESS || words == nullptr) return name;
+  return std::string(words) + " (" + name + ")";
+}
+
+}  // namespace tunewright::measurers::nvrtc
+
+#endif

@@ -10,46 +10,17 @@
 #include <optional>
 #include <string>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 
 namespace tunewright::measurers::sandbox {
 
 /// One element as a number; types are data here.
-[[nodiscard]] inline double element(program::ScalarType type, const char* data, std::size_t offset) {
-  const auto as = [&]<class T>(T value) {
-    std::memcpy(&value, data + offset * sizeof(T), sizeof(T));
-    return static_cast<double>(value);
-  };
-  switch (type) {
-    case program::ScalarType::Bool: return as(std::uint8_t{});
-    case program::ScalarType::Int32: return as(std::int32_t{});
-    case program::ScalarType::Int64: return as(std::int64_t{});
-    case program::ScalarType::Float32: return as(float{});
-    case program::ScalarType::Float64: return as(double{});
-    case program::ScalarType::Float16: return as(program::Half{});
-    case program::ScalarType::BFloat16: return as(program::BFloat{});
-    case program::ScalarType::Int8: return as(std::int8_t{});
-    case program::ScalarType::UInt8: return as(std::uint8_t{});
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
+[[nodiscard]] double element(program::ScalarType type, const char* data, std::size_t offset);
 
 /// First element whose bits are all set, as in a poisoned output; floating-point types only, since an integer
 /// may well be -1.
-[[nodiscard]] inline std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
-                                                                std::size_t count) {
-  const auto scan = [&]<class T>(T bits) -> std::optional<std::size_t> {
-    for (std::size_t i = 0; i < count; ++i) {
-      std::memcpy(&bits, data + i * sizeof(T), sizeof(T));
-      if (bits == std::numeric_limits<T>::max()) return i;
-    }
-    return std::nullopt;
-  };
-  if (program::is_narrow_float(type)) return scan(std::uint16_t{});
-  if (type == program::ScalarType::Float32) return scan(std::uint32_t{});
-  if (type == program::ScalarType::Float64) return scan(std::uint64_t{});
-  return std::nullopt;
-}
+[[nodiscard]] std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data, std::size_t count);
 
 /// What is wrong with an output that holds `computed(offset)`, in one line; nothing if it is as expected
 /// (an `ExpectedOutput` or an `OutputView`).
@@ -85,7 +56,49 @@ template <class Expected, class Computed>
 
 /// What is wrong with an output in memory that was poisoned, in one line; nothing if it is as expected.
 /// Cost: one pass over the output, and a compare for each expected value.
-[[nodiscard]] inline std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
+[[nodiscard]] std::optional<std::string> mismatch(const OutputView& expected, const char* data);
+
+}  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE double element(program::ScalarType type, const char* data, std::size_t offset) {
+  const auto as = [&]<class T>(T value) {
+    std::memcpy(&value, data + offset * sizeof(T), sizeof(T));
+    return static_cast<double>(value);
+  };
+  switch (type) {
+    case program::ScalarType::Bool: return as(std::uint8_t{});
+    case program::ScalarType::Int32: return as(std::int32_t{});
+    case program::ScalarType::Int64: return as(std::int64_t{});
+    case program::ScalarType::Float32: return as(float{});
+    case program::ScalarType::Float64: return as(double{});
+    case program::ScalarType::Float16: return as(program::Half{});
+    case program::ScalarType::BFloat16: return as(program::BFloat{});
+    case program::ScalarType::Int8: return as(std::int8_t{});
+    case program::ScalarType::UInt8: return as(std::uint8_t{});
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
+TUNEWRIGHT_INLINE std::optional<std::size_t> first_unwritten(program::ScalarType type, const char* data,
+                                                             std::size_t count) {
+  const auto scan = [&]<class T>(T bits) -> std::optional<std::size_t> {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(&bits, data + i * sizeof(T), sizeof(T));
+      if (bits == std::numeric_limits<T>::max()) return i;
+    }
+    return std::nullopt;
+  };
+  if (program::is_narrow_float(type)) return scan(std::uint16_t{});
+  if (type == program::ScalarType::Float32) return scan(std::uint32_t{});
+  if (type == program::ScalarType::Float64) return scan(std::uint64_t{});
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::string> mismatch(const OutputView& expected, const char* data) {
   const auto count = static_cast<std::size_t>(element_count(expected.shape));
   if (const auto hole = first_unwritten(expected.type, data, count)) {
     return "output '" + expected.name + "': element " + std::to_string(*hole) + " of " + std::to_string(count) +
@@ -95,3 +108,5 @@ template <class Expected, class Computed>
 }
 
 }  // namespace tunewright::measurers::sandbox
+
+#endif

@@ -23,8 +23,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
-#include "tunewright/measurers/sandbox/check.hpp"
-#include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/guarded_memory.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 #include "tunewright/measurers/sandbox/stopwatch.hpp"
@@ -40,24 +39,7 @@ class Child {
   Child(int socket, const WorkerParts& parts) : socket_(socket), parts_(parts) {}
 
   /// Answers requests until the tuner closes its end.
-  void serve() {
-    for (;;) {
-      Request request;
-      Descriptor contents;
-      if (receive_record(socket_, request, &contents) != Received::Message) return;
-      Reply reply;
-      try {
-        answer(request, std::move(contents), reply);
-      } catch (const Rejected& rejected) {
-        fail(reply, rejected.fault, rejected.what());
-      } catch (const std::exception& error) {
-        fail(reply, Fault::RunError, std::string("exception: ") + error.what());
-      } catch (...) {
-        fail(reply, Fault::RunError, "the kernel threw something that is no std::exception");
-      }
-      if (!send_record(socket_, reply)) return;
-    }
-  }
+  void serve();
 
  private:
   struct Rejected : std::runtime_error {
@@ -85,172 +67,26 @@ class Child {
     std::shared_ptr<const GuardedBuffer> memory;
   };
 
-  static void fail(Reply& reply, Fault fault, const std::string& detail) noexcept {
-    reply.kind = Reply::Kind::Failed;
-    reply.fault = fault;
-    reply.set_detail(detail);
-  }
+  static void fail(Reply& reply, Fault fault, const std::string& detail) noexcept;
 
-  void answer(const Request& request, Descriptor contents, Reply& reply) {
-    const auto size = contents ? ::lseek(contents.get(), 0, SEEK_END) : 0;
-    Mapping mapping(contents.get(), static_cast<std::size_t>(size));
-    switch (request.kind) {
-      case Request::Kind::SetTask: set_task(std::move(mapping), request); break;
-      case Request::Kind::Drop: kept_.clear(); break;
-      case Request::Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
-      case Request::Kind::Measure: {
-        const Bound bound = load_and_check(mapping);
-        report(time_kernel(
-                   request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
-                   [&] { flush(request.protocol, bound); }),
-               reply);
-        check_red_zones(bound);
-        break;
-      }
-      case Request::Kind::Repeat: {
-        const Bound& bound = kept_.at(request.kernel);
-        keep_to_first_processor();
-        std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
-        report(one_turn(
-                   request.protocol, request.calls, [&] { call(bound); }, [&] { flush(request.protocol, bound); }),
-               reply);
-        break;
-      }
-      case Request::Kind::Describe:
-        throw Rejected(Fault::Unknown, "this worker runs kernels on the processors of this machine");
-    }
-  }
+  void answer(const Request& request, Descriptor contents, Reply& reply);
 
-  static void report(const Series& series, Reply& reply) {
-    reply.calls = series.calls;
-    reply.stopped = series.stopped;
-    reply.repeat_count = static_cast<std::uint32_t>(series.repeats.size());
-    for (std::size_t i = 0; i < series.repeats.size(); ++i) reply.repeats[i] = series.repeats[i];
-  }
+  static void report(const Series& series, Reply& reply);
 
-  void set_task(Mapping mapping, const Request& request) {
-    kept_.clear();
-    packed_.clear();
-    packed_bytes_ = 0;
-    outputs_.clear();
-    inputs_.clear();
-    mapping_ = std::move(mapping);
-    std::vector<int> processors;
-    for (int p = 0; p < static_cast<int>(request.processors.size()); ++p) {
-      if (request.processors.test(static_cast<std::size_t>(p))) processors.push_back(p);
-    }
-    if (threads_ != request.threads || processors_ != processors) runtime_ = {};
-    threads_ = request.threads;
-    processors_ = std::move(processors);
-    Reader reader(mapping_.bytes());
-    TaskView view = get_task(reader);
-    for (InputView& input : view.inputs) {
-      // A copy of its own rather than the shared pages: those are small pages, and not between guards.
-      GuardedBuffer memory(input.name, input.bytes.size());
-      if (!input.bytes.empty()) std::memcpy(memory.data(), input.bytes.data(), input.bytes.size());
-      memory.make_read_only();
-      inputs_.emplace_back(std::move(input), std::move(memory));
-    }
-    for (OutputView& output : view.outputs) {
-      GuardedBuffer memory(output.name,
-                           static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
-      outputs_.push_back({std::move(output), std::move(memory)});
-    }
-  }
+  void set_task(Mapping mapping, const Request& request);
 
-  [[nodiscard]] Bound load_and_check(const Mapping& mapping) {
-    Reader reader(mapping.bytes());
-    const KernelView kernel = get_kernel(reader);
-    Bound bound = bind(kernel);
-    if (bound.native) use_all_processors();
-    check(bound);
-    if (bound.native) {
-      spread_threads();
-      keep_to_first_processor();
-    }
-    return bound;
-  }
+  [[nodiscard]] Bound load_and_check(const Mapping& mapping);
 
-  [[nodiscard]] Bound bind(const KernelView& kernel) {
-    Bound bound;
-    if (kernel.native != nullptr) {
-      bound.code.entry = kernel.native;
-    } else {
-      if (!parts_.load) throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
-      try {
-        bound.code = parts_.load(kernel.object, kernel.symbol);
-      } catch (const std::exception& error) {
-        throw Rejected(Fault::CompileError, std::string("the object file does not load: ") + error.what());
-      }
-      if (bound.code.entry == nullptr) {
-        throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
-      }
-    }
-    for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
-    bound.native = kernel.native != nullptr;
-    keep_to_first_processor();
-    bound.runtime = runtime();
-    return bound;
-  }
+  [[nodiscard]] Bound bind(const KernelView& kernel);
 
-  [[nodiscard]] void* address(const codegen::KernelBuffer& buffer, Bound& bound) {
-    const loops::Buffer& layout = buffer.layout;
-    switch (layout.role) {
-      case loops::BufferRole::Temporary:
-        return bound.workspace.emplace_back("workspace " + layout.name, buffer.bytes()).data();
-      case loops::BufferRole::Output:
-        for (const Output& output : outputs_) {
-          if (output.expected.tensor == layout.tensor) return output.memory.data();
-        }
-        break;
-      case loops::BufferRole::Input:
-      case loops::BufferRole::Constant:
-        for (const auto& [input, memory] : inputs_) {
-          if (input.tensor != layout.tensor) continue;
-          if (layout.packing.empty()) return memory.data();
-          return bound.packed.emplace_back(packed(input, memory, buffer))->data();
-        }
-        break;
-    }
-    throw Rejected(Fault::InvalidSchedule,
-                   "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" + layout.name + "'");
-  }
+  [[nodiscard]] void* address(const codegen::KernelBuffer& buffer, Bound& bound);
 
   /// Constants in the order a kernel wants, remembered because neighbours in a search often agree on it.
   [[nodiscard]] std::shared_ptr<const GuardedBuffer> packed(const InputView& input, const GuardedBuffer& row_major,
-                                                            const codegen::KernelBuffer& buffer) {
-    const loops::Buffer& layout = buffer.layout;
-    for (const Packed& known : packed_) {
-      if (known.tensor == layout.tensor && known.shape == layout.shape && known.packing == layout.packing) {
-        return known.memory;
-      }
-    }
-    auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
-    const auto copy = [&]<class T>(T) {
-      codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()),
-                    reinterpret_cast<T*>(memory->data()));
-    };
-    switch (program::size_in_bytes(layout.type)) {
-      case 1: copy(std::uint8_t{}); break;
-      case 2: copy(std::uint16_t{}); break;
-      case 4: copy(std::uint32_t{}); break;
-      default: copy(std::uint64_t{}); break;
-    }
-    memory->make_read_only();
-    packed_bytes_ += memory->bytes();
-    packed_.push_back({layout.tensor, layout.shape, layout.packing, memory});
-    while (packed_.size() > 1 && packed_bytes_ > packed_limit_bytes) {
-      packed_bytes_ -= packed_.front().memory->bytes();
-      packed_.pop_front();
-    }
-    return memory;
-  }
+                                                            const codegen::KernelBuffer& buffer);
 
   /// Made for the first kernel rather than for the task, so that its threads start only when needed.
-  [[nodiscard]] const codegen::tunewright_runtime* runtime() {
-    if (runtime_.runtime == nullptr) runtime_ = parts_.runtime(threads_, processors_);
-    return runtime_.runtime;
-  }
+  [[nodiscard]] const codegen::tunewright_runtime* runtime();
 
   /// Calls come from the first processor, since the runtime's threads have the others.
   void keep_to_first_processor() const {
@@ -265,65 +101,19 @@ class Child {
 
   /// Gives threads that a native kernel started a processor each, as its library would if it were asked to bind
   /// them. Where two of them share one, a barrier between them lasts a time slice of the scheduler.
-  void spread_threads() const {
-    if (processors_.empty()) return;
-    const std::span<const int> others =
-        processors_.size() > 1 ? std::span(processors_).subspan(1) : std::span(processors_);
-    std::size_t next = 0;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
-      const pid_t thread = std::stoi(entry.path().filename().string());
-      cpu_set_t allowed;
-      // A thread that is gone by now, or has a place already, needs none.
-      if (thread == ::getpid() || ::sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
-      if (CPU_COUNT(&allowed) > 1) allow(thread, others.subspan(next++ % others.size(), 1));
-    }
-  }
+  void spread_threads() const;
 
-  static void allow(pid_t thread, std::span<const int> processors) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
-    if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH) throw_system_error("sched_setaffinity");
-  }
+  static void allow(pid_t thread, std::span<const int> processors);
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
 
   /// One call on poisoned memory; afterwards outputs must hold the expected values and red zones their
   /// pattern.
-  void check(Bound& bound) {
-    for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
-    for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
-    bound.checked_call_seconds = seconds_of(1, [&] { call(bound); });
-    check_red_zones(bound);
-    for (const Output& output : outputs_) {
-      if (const auto wrong = mismatch(output.expected, output.memory.data())) {
-        throw Rejected(Fault::WrongResult, *wrong);
-      }
-    }
-  }
+  void check(Bound& bound);
 
-  void check_red_zones(const Bound& bound) const {
-    const auto look = [](const std::string& name, const GuardedBuffer& memory) {
-      const auto damage = memory.damage();
-      if (!damage) return;
-      const bool before = *damage < 0;
-      const auto distance = before ? -*damage : *damage - static_cast<std::ptrdiff_t>(memory.bytes());
-      throw Rejected(Fault::OutOfBounds, "wrote " + std::to_string(distance) + " bytes " +
-                                             (before ? "before the start" : "after the end") + " of buffer '" + name +
-                                             "'");
-    };
-    for (const Output& output : outputs_) look(output.expected.name, output.memory);
-    for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);
-  }
+  void check_red_zones(const Bound& bound) const;
 
-  void flush(const Protocol& protocol, const Bound& bound) const {
-    if (!protocol.flush_cache) return;
-    const auto drop = [](const GuardedBuffer& memory) { evict({memory.data(), memory.bytes()}); };
-    for (const auto& [input, memory] : inputs_) drop(memory);
-    for (const auto& memory : bound.packed) drop(*memory);
-    for (const Output& output : outputs_) drop(output.memory);
-    for (const GuardedBuffer& memory : bound.workspace) drop(memory);
-  }
+  void flush(const Protocol& protocol, const Bound& bound) const;
 
   static constexpr std::size_t packed_limit_bytes = std::size_t{128} << 20;
 
@@ -341,3 +131,255 @@ class Child {
 };
 
 }  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include "tunewright/measurers/sandbox/check.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE void Child::serve() {
+  for (;;) {
+    Request request;
+    Descriptor contents;
+    if (receive_record(socket_, request, &contents) != Received::Message) return;
+    Reply reply;
+    try {
+      answer(request, std::move(contents), reply);
+    } catch (const Rejected& rejected) {
+      fail(reply, rejected.fault, rejected.what());
+    } catch (const std::exception& error) {
+      fail(reply, Fault::RunError, std::string("exception: ") + error.what());
+    } catch (...) {
+      fail(reply, Fault::RunError, "the kernel threw something that is no std::exception");
+    }
+    if (!send_record(socket_, reply)) return;
+  }
+}
+
+TUNEWRIGHT_INLINE void Child::fail(Reply& reply, Fault fault, const std::string& detail) noexcept {
+  reply.kind = Reply::Kind::Failed;
+  reply.fault = fault;
+  reply.set_detail(detail);
+}
+
+TUNEWRIGHT_INLINE void Child::answer(const Request& request, Descriptor contents, Reply& reply) {
+  const auto size = contents ? ::lseek(contents.get(), 0, SEEK_END) : 0;
+  Mapping mapping(contents.get(), static_cast<std::size_t>(size));
+  switch (request.kind) {
+    case Request::Kind::SetTask: set_task(std::move(mapping), request); break;
+    case Request::Kind::Drop: kept_.clear(); break;
+    case Request::Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
+    case Request::Kind::Measure: {
+      const Bound bound = load_and_check(mapping);
+      report(time_kernel(
+                 request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
+                 [&] { flush(request.protocol, bound); }),
+             reply);
+      check_red_zones(bound);
+      break;
+    }
+    case Request::Kind::Repeat: {
+      const Bound& bound = kept_.at(request.kernel);
+      keep_to_first_processor();
+      std::this_thread::sleep_for(std::chrono::duration<double>(request.settle_seconds));
+      report(one_turn(
+                 request.protocol, request.calls, [&] { call(bound); }, [&] { flush(request.protocol, bound); }),
+             reply);
+      break;
+    }
+    case Request::Kind::Describe:
+      throw Rejected(Fault::Unknown, "this worker runs kernels on the processors of this machine");
+  }
+}
+
+TUNEWRIGHT_INLINE void Child::report(const Series& series, Reply& reply) {
+  reply.calls = series.calls;
+  reply.stopped = series.stopped;
+  reply.repeat_count = static_cast<std::uint32_t>(series.repeats.size());
+  for (std::size_t i = 0; i < series.repeats.size(); ++i) reply.repeats[i] = series.repeats[i];
+}
+
+TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) {
+  kept_.clear();
+  packed_.clear();
+  packed_bytes_ = 0;
+  outputs_.clear();
+  inputs_.clear();
+  mapping_ = std::move(mapping);
+  std::vector<int> processors;
+  for (int p = 0; p < static_cast<int>(request.processors.size()); ++p) {
+    if (request.processors.test(static_cast<std::size_t>(p))) processors.push_back(p);
+  }
+  if (threads_ != request.threads || processors_ != processors) runtime_ = {};
+  threads_ = request.threads;
+  processors_ = std::move(processors);
+  Reader reader(mapping_.bytes());
+  TaskView view = get_task(reader);
+  for (InputView& input : view.inputs) {
+    // A copy of its own rather than the shared pages: those are small pages, and not between guards.
+    GuardedBuffer memory(input.name, input.bytes.size());
+    if (!input.bytes.empty()) std::memcpy(memory.data(), input.bytes.data(), input.bytes.size());
+    memory.make_read_only();
+    inputs_.emplace_back(std::move(input), std::move(memory));
+  }
+  for (OutputView& output : view.outputs) {
+    GuardedBuffer memory(output.name,
+                         static_cast<std::size_t>(element_count(output.shape)) * program::size_in_bytes(output.type));
+    outputs_.push_back({std::move(output), std::move(memory)});
+  }
+}
+
+TUNEWRIGHT_INLINE Child::Bound Child::load_and_check(const Mapping& mapping) {
+  Reader reader(mapping.bytes());
+  const KernelView kernel = get_kernel(reader);
+  Bound bound = bind(kernel);
+  if (bound.native) use_all_processors();
+  check(bound);
+  if (bound.native) {
+    spread_threads();
+    keep_to_first_processor();
+  }
+  return bound;
+}
+
+TUNEWRIGHT_INLINE Child::Bound Child::bind(const KernelView& kernel) {
+  Bound bound;
+  if (kernel.native != nullptr) {
+    bound.code.entry = kernel.native;
+  } else {
+    if (!parts_.load) throw Rejected(Fault::CompileError, "object files cannot be loaded: no loader was given");
+    try {
+      bound.code = parts_.load(kernel.object, kernel.symbol);
+    } catch (const std::exception& error) {
+      throw Rejected(Fault::CompileError, std::string("the object file does not load: ") + error.what());
+    }
+    if (bound.code.entry == nullptr) {
+      throw Rejected(Fault::CompileError, "the object file has no symbol '" + kernel.symbol + "'");
+    }
+  }
+  for (const codegen::KernelBuffer& buffer : kernel.buffers) bound.arguments.push_back(address(buffer, bound));
+  bound.native = kernel.native != nullptr;
+  keep_to_first_processor();
+  bound.runtime = runtime();
+  return bound;
+}
+
+TUNEWRIGHT_INLINE void* Child::address(const codegen::KernelBuffer& buffer, Bound& bound) {
+  const loops::Buffer& layout = buffer.layout;
+  switch (layout.role) {
+    case loops::BufferRole::Temporary:
+      return bound.workspace.emplace_back("workspace " + layout.name, buffer.bytes()).data();
+    case loops::BufferRole::Output:
+      for (const Output& output : outputs_) {
+        if (output.expected.tensor == layout.tensor) return output.memory.data();
+      }
+      break;
+    case loops::BufferRole::Input:
+    case loops::BufferRole::Constant:
+      for (const auto& [input, memory] : inputs_) {
+        if (input.tensor != layout.tensor) continue;
+        if (layout.packing.empty()) return memory.data();
+        return bound.packed.emplace_back(packed(input, memory, buffer))->data();
+      }
+      break;
+  }
+  throw Rejected(Fault::InvalidSchedule,
+                 "the task has no tensor " + std::to_string(layout.tensor) + " for buffer '" + layout.name + "'");
+}
+
+TUNEWRIGHT_INLINE std::shared_ptr<const GuardedBuffer> Child::packed(const InputView& input,
+                                                                     const GuardedBuffer& row_major,
+                                                                     const codegen::KernelBuffer& buffer) {
+  const loops::Buffer& layout = buffer.layout;
+  for (const Packed& known : packed_) {
+    if (known.tensor == layout.tensor && known.shape == layout.shape && known.packing == layout.packing) {
+      return known.memory;
+    }
+  }
+  auto memory = std::make_shared<GuardedBuffer>("packed " + input.name, buffer.bytes());
+  const auto copy = [&]<class T>(T) {
+    codegen::pack(layout, input.shape, reinterpret_cast<const T*>(row_major.data()),
+                  reinterpret_cast<T*>(memory->data()));
+  };
+  switch (program::size_in_bytes(layout.type)) {
+    case 1: copy(std::uint8_t{}); break;
+    case 2: copy(std::uint16_t{}); break;
+    case 4: copy(std::uint32_t{}); break;
+    default: copy(std::uint64_t{}); break;
+  }
+  memory->make_read_only();
+  packed_bytes_ += memory->bytes();
+  packed_.push_back({layout.tensor, layout.shape, layout.packing, memory});
+  while (packed_.size() > 1 && packed_bytes_ > packed_limit_bytes) {
+    packed_bytes_ -= packed_.front().memory->bytes();
+    packed_.pop_front();
+  }
+  return memory;
+}
+
+TUNEWRIGHT_INLINE const codegen::tunewright_runtime* Child::runtime() {
+  if (runtime_.runtime == nullptr) runtime_ = parts_.runtime(threads_, processors_);
+  return runtime_.runtime;
+}
+
+TUNEWRIGHT_INLINE void Child::spread_threads() const {
+  if (processors_.empty()) return;
+  const std::span<const int> others =
+      processors_.size() > 1 ? std::span(processors_).subspan(1) : std::span(processors_);
+  std::size_t next = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    const pid_t thread = std::stoi(entry.path().filename().string());
+    cpu_set_t allowed;
+    // A thread that is gone by now, or has a place already, needs none.
+    if (thread == ::getpid() || ::sched_getaffinity(thread, sizeof allowed, &allowed) != 0) continue;
+    if (CPU_COUNT(&allowed) > 1) allow(thread, others.subspan(next++ % others.size(), 1));
+  }
+}
+
+TUNEWRIGHT_INLINE void Child::allow(pid_t thread, std::span<const int> processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int p : processors) CPU_SET(static_cast<std::size_t>(p), &set);
+  if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH) throw_system_error("sched_setaffinity");
+}
+
+TUNEWRIGHT_INLINE void Child::check(Bound& bound) {
+  for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
+  for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
+  bound.checked_call_seconds = seconds_of(1, [&] { call(bound); });
+  check_red_zones(bound);
+  for (const Output& output : outputs_) {
+    if (const auto wrong = mismatch(output.expected, output.memory.data())) {
+      throw Rejected(Fault::WrongResult, *wrong);
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void Child::check_red_zones(const Bound& bound) const {
+  const auto look = [](const std::string& name, const GuardedBuffer& memory) {
+    const auto damage = memory.damage();
+    if (!damage) return;
+    const bool before = *damage < 0;
+    const auto distance = before ? -*damage : *damage - static_cast<std::ptrdiff_t>(memory.bytes());
+    throw Rejected(Fault::OutOfBounds, "wrote " + std::to_string(distance) + " bytes " +
+                                           (before ? "before the start" : "after the end") + " of buffer '" + name +
+                                           "'");
+  };
+  for (const Output& output : outputs_) look(output.expected.name, output.memory);
+  for (const GuardedBuffer& memory : bound.workspace) look("workspace", memory);
+}
+
+TUNEWRIGHT_INLINE void Child::flush(const Protocol& protocol, const Bound& bound) const {
+  if (!protocol.flush_cache) return;
+  const auto drop = [](const GuardedBuffer& memory) { evict({memory.data(), memory.bytes()}); };
+  for (const auto& [input, memory] : inputs_) drop(memory);
+  for (const auto& memory : bound.packed) drop(*memory);
+  for (const Output& output : outputs_) drop(output.memory);
+  for (const GuardedBuffer& memory : bound.workspace) drop(memory);
+}
+
+}  // namespace tunewright::measurers::sandbox
+
+#endif

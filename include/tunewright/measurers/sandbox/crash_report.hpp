@@ -13,7 +13,7 @@
 #include <cstring>
 #include <string>
 
-#include "tunewright/measurers/sandbox/guarded_memory.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 
 /// A worker's last words. Handlers use only what is allowed in a signal handler: they look the address up in
@@ -22,17 +22,44 @@ namespace tunewright::measurers::sandbox {
 
 namespace crash_report {
 
-inline int& socket() noexcept {
+int& socket() noexcept;
+/// Too large for the alternate stack.
+Reply& record() noexcept;
+
+void on_signal(int signal, siginfo_t* info, void* context);
+
+/// The worker itself never calls exit(), so a kernel did.
+void on_exit_call(int status, void*);
+
+/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of
+/// its own, which a fork inherits. Throws `std::system_error`.
+void install(int report_socket);
+
+}  // namespace crash_report
+
+/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is
+/// `RunError`.
+[[nodiscard]] Failure failure_of(const Reply& reply);
+
+}  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+#include "tunewright/measurers/sandbox/guarded_memory.hpp"
+
+namespace tunewright::measurers::sandbox::crash_report {
+
+TUNEWRIGHT_INLINE int& socket() noexcept {
   static constinit int fd = -1;
   return fd;
 }
-/// Too large for the alternate stack.
-inline Reply& record() noexcept {
+
+TUNEWRIGHT_INLINE Reply& record() noexcept {
   static constinit Reply reply;
   return reply;
 }
 
-inline void on_signal(int signal, siginfo_t* info, void* context) {
+TUNEWRIGHT_INLINE void on_signal(int signal, siginfo_t* info, void* context) {
   // A second fault, e.g. of another thread, must not write over the first report.
   static constinit volatile sig_atomic_t reporting = 0;
   if (reporting != 0) {
@@ -63,8 +90,7 @@ inline void on_signal(int signal, siginfo_t* info, void* context) {
   ::_exit(128 + signal);
 }
 
-/// The worker itself never calls exit(), so a kernel did.
-inline void on_exit_call(int status, void*) {
+TUNEWRIGHT_INLINE void on_exit_call(int status, void*) {
   Reply& reply = record();
   reply.kind = Reply::Kind::Exited;
   reply.signal = status;
@@ -72,9 +98,7 @@ inline void on_exit_call(int status, void*) {
   ::_exit(status);
 }
 
-/// Installs the handlers of this process. Explicitly, because a sanitizer or the tuner may have handlers of
-/// its own, which a fork inherits. Throws `std::system_error`.
-inline void install(int report_socket) {
+TUNEWRIGHT_INLINE void install(int report_socket) {
   socket() = report_socket;
   // Handlers run on a stack of their own: one of the faults is that the ordinary stack is used up.
   static char alternate[64 * 1024];
@@ -94,11 +118,11 @@ inline void install(int report_socket) {
   if (::on_exit(on_exit_call, nullptr) != 0) throw_system_error("on_exit");
 }
 
-}  // namespace crash_report
+}  // namespace tunewright::measurers::sandbox::crash_report
 
-/// A crash record as a failure: memory of a buffer's neighbourhood makes it `OutOfBounds`, all else is
-/// `RunError`.
-[[nodiscard]] inline Failure failure_of(const Reply& reply) {
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE Failure failure_of(const Reply& reply) {
   if (reply.kind == Reply::Kind::Exited) {
     return {Fault::RunError, "the kernel ended the process with status " + std::to_string(reply.signal)};
   }
@@ -133,3 +157,5 @@ inline void install(int report_socket) {
 }
 
 }  // namespace tunewright::measurers::sandbox
+
+#endif

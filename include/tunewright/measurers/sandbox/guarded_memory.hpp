@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "tunewright/measurers/sandbox/wire.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::measurers::sandbox {
 
@@ -30,10 +30,7 @@ struct GuardedRegion {
 
 /// All guarded buffers of this process. Fixed storage: looking an address up allocates nothing and takes no
 /// lock.
-inline std::array<GuardedRegion, 512>& guarded_regions() noexcept {
-  static constinit std::array<GuardedRegion, 512> regions{};
-  return regions;
-}
+std::array<GuardedRegion, 512>& guarded_regions() noexcept;
 
 /// Memory for a tensor between inaccessible pages. The data end at most 63 bytes before the guard, so reading
 /// or writing past the end traps; what is left of the first page and those 63 bytes is a red zone with a
@@ -47,69 +44,24 @@ inline std::array<GuardedRegion, 512>& guarded_regions() noexcept {
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;
-  GuardedBuffer(std::string_view name, std::size_t bytes) : bytes_(bytes) {
-    const std::size_t padded = round_up(bytes, 64);
-    accessible_ = round_up(padded == 0 ? 1 : padded, page);
-    reserved_ = accessible_ + 2 * guard + huge_page;
-    void* base = ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
-    base_ = static_cast<char*>(base);
-    const std::size_t boundary = accessible_ >= huge_page ? huge_page : page;
-    const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
-    begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
-    data_ = begin_ + (accessible_ - padded);
-    if (::mprotect(begin_, accessible_, PROT_READ | PROT_WRITE) != 0) {
-      ::munmap(base_, reserved_);
-      throw_system_error("mprotect of a guarded buffer");
-    }
-    if (accessible_ >= huge_page) ::madvise(begin_, accessible_, MADV_HUGEPAGE);
-    std::memset(begin_, red_zone, static_cast<std::size_t>(data_ - begin_));
-    std::memset(data_ + bytes_, red_zone, padded - bytes_);
-    register_region(name);
-  }
+  GuardedBuffer(std::string_view name, std::size_t bytes);
   GuardedBuffer(GuardedBuffer&& other) noexcept { *this = std::move(other); }
-  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept {
-    std::swap(base_, other.base_);
-    std::swap(begin_, other.begin_);
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    std::swap(accessible_, other.accessible_);
-    std::swap(reserved_, other.reserved_);
-    std::swap(region_, other.region_);
-    return *this;
-  }
-  ~GuardedBuffer() {
-    if (region_ != nullptr) *region_ = {};
-    if (base_ != nullptr) ::munmap(base_, reserved_);
-  }
+  GuardedBuffer& operator=(GuardedBuffer&& other) noexcept;
+  ~GuardedBuffer();
 
   [[nodiscard]] char* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// From now on a write traps.
-  void make_read_only() const {
-    if (::mprotect(begin_, accessible_, PROT_READ) != 0) throw_system_error("mprotect of an input");
-  }
+  void make_read_only() const;
   /// Fills the data with a pattern that is not a number in every floating-point type. Arithmetic keeps such a
   /// pattern but does not make it, so an element that still holds it was not written.
-  void poison(std::uint32_t pattern) const noexcept {
-    std::size_t at = 0;
-    for (; at + sizeof pattern <= bytes_; at += sizeof pattern) std::memcpy(data_ + at, &pattern, sizeof pattern);
-    std::memcpy(data_ + at, &pattern, bytes_ - at);
-  }
+  void poison(std::uint32_t pattern) const noexcept;
   static constexpr std::uint32_t unwritten_output = 0xFFFFFFFF;
   static constexpr std::uint32_t unwritten_workspace = 0xFFF0DEAD;
 
   /// Offset from the start of the data of a damaged red-zone byte, if there is one.
-  [[nodiscard]] std::optional<std::ptrdiff_t> damage() const noexcept {
-    for (const char* at = begin_; at < data_; ++at) {
-      if (*at != static_cast<char>(red_zone)) return at - data_;
-    }
-    for (const char* at = data_ + bytes_; at < begin_ + accessible_; ++at) {
-      if (*at != static_cast<char>(red_zone)) return at - data_;
-    }
-    return std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::ptrdiff_t> damage() const noexcept;
 
  private:
   static constexpr std::size_t page = 4096;
@@ -121,18 +73,7 @@ class GuardedBuffer {
     return (value + multiple - 1) / multiple * multiple;
   }
   /// A buffer that finds no free entry is guarded all the same; a trap in it is just reported by address.
-  void register_region(std::string_view name) noexcept {
-    for (GuardedRegion& region : guarded_regions()) {
-      if (region.reserve_begin != 0) continue;
-      name.copy(region.name, sizeof region.name - 1);
-      region.data_begin = reinterpret_cast<std::uintptr_t>(data_);
-      region.data_end = region.data_begin + bytes_;
-      region.reserve_end = reinterpret_cast<std::uintptr_t>(base_) + reserved_;
-      region.reserve_begin = reinterpret_cast<std::uintptr_t>(base_);
-      region_ = &region;
-      return;
-    }
-  }
+  void register_region(std::string_view name) noexcept;
 
   char* base_ = nullptr;
   char* begin_ = nullptr;
@@ -144,3 +85,88 @@ class GuardedBuffer {
 };
 
 }  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+#include "tunewright/measurers/sandbox/wire.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE std::array<GuardedRegion, 512>& guarded_regions() noexcept {
+  static constinit std::array<GuardedRegion, 512> regions{};
+  return regions;
+}
+
+TUNEWRIGHT_INLINE GuardedBuffer::GuardedBuffer(std::string_view name, std::size_t bytes) : bytes_(bytes) {
+  const std::size_t padded = round_up(bytes, 64);
+  accessible_ = round_up(padded == 0 ? 1 : padded, page);
+  reserved_ = accessible_ + 2 * guard + huge_page;
+  void* base = ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) throw_system_error("mmap of a guarded buffer");
+  base_ = static_cast<char*>(base);
+  const std::size_t boundary = accessible_ >= huge_page ? huge_page : page;
+  const std::uintptr_t end = round_up(reinterpret_cast<std::uintptr_t>(base_) + guard + accessible_, boundary);
+  begin_ = base_ + (end - accessible_ - reinterpret_cast<std::uintptr_t>(base_));
+  data_ = begin_ + (accessible_ - padded);
+  if (::mprotect(begin_, accessible_, PROT_READ | PROT_WRITE) != 0) {
+    ::munmap(base_, reserved_);
+    throw_system_error("mprotect of a guarded buffer");
+  }
+  if (accessible_ >= huge_page) ::madvise(begin_, accessible_, MADV_HUGEPAGE);
+  std::memset(begin_, red_zone, static_cast<std::size_t>(data_ - begin_));
+  std::memset(data_ + bytes_, red_zone, padded - bytes_);
+  register_region(name);
+}
+
+TUNEWRIGHT_INLINE GuardedBuffer& GuardedBuffer::operator=(GuardedBuffer&& other) noexcept {
+  std::swap(base_, other.base_);
+  std::swap(begin_, other.begin_);
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(accessible_, other.accessible_);
+  std::swap(reserved_, other.reserved_);
+  std::swap(region_, other.region_);
+  return *this;
+}
+
+TUNEWRIGHT_INLINE GuardedBuffer::~GuardedBuffer() {
+  if (region_ != nullptr) *region_ = {};
+  if (base_ != nullptr) ::munmap(base_, reserved_);
+}
+
+TUNEWRIGHT_INLINE void GuardedBuffer::make_read_only() const {
+  if (::mprotect(begin_, accessible_, PROT_READ) != 0) throw_system_error("mprotect of an input");
+}
+
+TUNEWRIGHT_INLINE void GuardedBuffer::poison(std::uint32_t pattern) const noexcept {
+  std::size_t at = 0;
+  for (; at + sizeof pattern <= bytes_; at += sizeof pattern) std::memcpy(data_ + at, &pattern, sizeof pattern);
+  std::memcpy(data_ + at, &pattern, bytes_ - at);
+}
+
+TUNEWRIGHT_INLINE std::optional<std::ptrdiff_t> GuardedBuffer::damage() const noexcept {
+  for (const char* at = begin_; at < data_; ++at) {
+    if (*at != static_cast<char>(red_zone)) return at - data_;
+  }
+  for (const char* at = data_ + bytes_; at < begin_ + accessible_; ++at) {
+    if (*at != static_cast<char>(red_zone)) return at - data_;
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE void GuardedBuffer::register_region(std::string_view name) noexcept {
+  for (GuardedRegion& region : guarded_regions()) {
+    if (region.reserve_begin != 0) continue;
+    name.copy(region.name, sizeof region.name - 1);
+    region.data_begin = reinterpret_cast<std::uintptr_t>(data_);
+    region.data_end = region.data_begin + bytes_;
+    region.reserve_end = reinterpret_cast<std::uintptr_t>(base_) + reserved_;
+    region.reserve_begin = reinterpret_cast<std::uintptr_t>(base_);
+    region_ = &region;
+    return;
+  }
+}
+
+}  // namespace tunewright::measurers::sandbox
+
+#endif

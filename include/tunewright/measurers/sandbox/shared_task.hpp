@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/task_data.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 
@@ -17,50 +18,13 @@ namespace tunewright::measurers {
 /// kernels are checked against. Costs its size in shared memory as long as it lives.
 class SharedTask {
  public:
-  explicit SharedTask(const TaskData& data) {
-    sandbox::validate(data);
-    sandbox::Writer writer;
-    sandbox::put(writer, data);
-    bytes_ = writer.bytes().size();
-    memory_ = sandbox::share(writer.bytes());
-    for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
-    for (const ExpectedOutput& output : data.outputs) {
-      tensors_.push_back({output.tensor, output.type, output.shape, true});
-    }
-  }
+  explicit SharedTask(const TaskData& data);
 
   [[nodiscard]] int descriptor() const noexcept { return memory_.get(); }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   /// Why `kernel` cannot be run on this task; empty if it can.
-  [[nodiscard]] std::string objection(const codegen::Kernel& kernel) const {
-    std::size_t outputs = 0;
-    for (const codegen::KernelBuffer& buffer : kernel.buffers) {
-      const loops::Buffer& layout = buffer.layout;
-      if (layout.role == loops::BufferRole::Temporary) continue;
-      const bool output = layout.role == loops::BufferRole::Output;
-      const auto known = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
-        return tensor.id == layout.tensor && tensor.output == output;
-      });
-      const std::string which = "buffer '" + layout.name + "' (tensor " + std::to_string(layout.tensor) + ")";
-      if (known == tensors_.end()) return which + " is no " + (output ? "output" : "input") + " of the task";
-      if (known->type != layout.type) {
-        return which + " holds " + std::string(program::name(layout.type)) + ", the task's tensor " +
-               std::string(program::name(known->type));
-      }
-      if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
-        return which + " is packed, which only constants may be";
-      }
-      if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
-      outputs += output ? 1 : 0;
-    }
-    const auto wanted = static_cast<std::size_t>(
-        std::count_if(tensors_.begin(), tensors_.end(), [](const Tensor& tensor) { return tensor.output; }));
-    if (outputs != wanted) {
-      return "the kernel has " + std::to_string(outputs) + " outputs, the task " + std::to_string(wanted);
-    }
-    return {};
-  }
+  [[nodiscard]] std::string objection(const codegen::Kernel& kernel) const;
 
  private:
   struct Tensor {
@@ -75,3 +39,52 @@ class SharedTask {
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE SharedTask::SharedTask(const TaskData& data) {
+  sandbox::validate(data);
+  sandbox::Writer writer;
+  sandbox::put(writer, data);
+  bytes_ = writer.bytes().size();
+  memory_ = sandbox::share(writer.bytes());
+  for (const TensorContents& input : data.inputs) tensors_.push_back({input.tensor, input.type, input.shape, false});
+  for (const ExpectedOutput& output : data.outputs) {
+    tensors_.push_back({output.tensor, output.type, output.shape, true});
+  }
+}
+
+TUNEWRIGHT_INLINE std::string SharedTask::objection(const codegen::Kernel& kernel) const {
+  std::size_t outputs = 0;
+  for (const codegen::KernelBuffer& buffer : kernel.buffers) {
+    const loops::Buffer& layout = buffer.layout;
+    if (layout.role == loops::BufferRole::Temporary) continue;
+    const bool output = layout.role == loops::BufferRole::Output;
+    const auto known = std::find_if(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
+      return tensor.id == layout.tensor && tensor.output == output;
+    });
+    const std::string which = "buffer '" + layout.name + "' (tensor " + std::to_string(layout.tensor) + ")";
+    if (known == tensors_.end()) return which + " is no " + (output ? "output" : "input") + " of the task";
+    if (known->type != layout.type) {
+      return which + " holds " + std::string(program::name(layout.type)) + ", the task's tensor " +
+             std::string(program::name(known->type));
+    }
+    if (!layout.packing.empty() && layout.role != loops::BufferRole::Constant) {
+      return which + " is packed, which only constants may be";
+    }
+    if (layout.packing.empty() && layout.shape != known->shape) return which + " does not have the tensor's shape";
+    outputs += output ? 1 : 0;
+  }
+  const auto wanted = static_cast<std::size_t>(
+      std::count_if(tensors_.begin(), tensors_.end(), [](const Tensor& tensor) { return tensor.output; }));
+  if (outputs != wanted) {
+    return "the kernel has " + std::to_string(outputs) + " outputs, the task " + std::to_string(wanted);
+  }
+  return {};
+}
+
+}  // namespace tunewright::measurers
+
+#endif

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/stats/robust.hpp"
 
@@ -32,10 +33,7 @@ template <class Call>
 }
 
 /// Calls that fill `seconds` when one takes `each`.
-[[nodiscard]] inline unsigned calls_filling(double seconds, double each) noexcept {
-  if (!(each > 0)) return 1000;
-  return static_cast<unsigned>(std::clamp(std::ceil(seconds / each), 1.0, 1e6));
-}
+[[nodiscard]] unsigned calls_filling(double seconds, double each) noexcept;
 
 /// Raw repeats of a kernel.
 struct Series {
@@ -43,20 +41,13 @@ struct Series {
   unsigned calls = 1;
   StopReason stopped = StopReason::Budget;
 
-  [[nodiscard]] double spread() const {
-    const double middle = stats::median(repeats);
-    return middle > 0 ? stats::median_absolute_deviation(repeats) / middle : 0;
-  }
+  [[nodiscard]] double spread() const;
 };
 
 /// Whether all `repeats`, which took `total` seconds, are far slower than the best and there have been enough of them.
 /// A repeat during which other programs had the processor for a time slice of some milliseconds is far slower, too.
-[[nodiscard]] inline bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
-                                        double total) {
-  const std::size_t enough = std::min(Protocol::far_slower_repeats, protocol.repeats_min);
-  if (repeats.size() < enough && total < protocol.budget_seconds / Protocol::far_slower_repeats) return false;
-  return *std::min_element(repeats.begin(), repeats.end()) > protocol.far_slower_factor * best_seconds;
-}
+[[nodiscard]] bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
+                                 double total);
 
 /// One series as `Protocol` describes. `flush` is called before each repeat, outside its time.
 template <class Call, class Flush>
@@ -135,7 +126,35 @@ template <class Call, class Flush>
 
 /// Writes the lines of `memory` back and drops them from every cache level. Where no instruction does that,
 /// reads through 64 MiB of other memory instead, which leaves little of anything else behind.
-inline void evict(std::span<const char> memory) {
+void evict(std::span<const char> memory);
+
+/// The latency that raw repeats amount to.
+[[nodiscard]] Timing timing_of(std::span<const double> repeats, unsigned calls, StopReason stopped);
+
+}  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE unsigned calls_filling(double seconds, double each) noexcept {
+  if (!(each > 0)) return 1000;
+  return static_cast<unsigned>(std::clamp(std::ceil(seconds / each), 1.0, 1e6));
+}
+
+TUNEWRIGHT_INLINE double Series::spread() const {
+  const double middle = stats::median(repeats);
+  return middle > 0 ? stats::median_absolute_deviation(repeats) / middle : 0;
+}
+
+TUNEWRIGHT_INLINE bool is_far_slower(const Protocol& protocol, double best_seconds, std::span<const double> repeats,
+                                     double total) {
+  const std::size_t enough = std::min(Protocol::far_slower_repeats, protocol.repeats_min);
+  if (repeats.size() < enough && total < protocol.budget_seconds / Protocol::far_slower_repeats) return false;
+  return *std::min_element(repeats.begin(), repeats.end()) > protocol.far_slower_factor * best_seconds;
+}
+
+TUNEWRIGHT_INLINE void evict(std::span<const char> memory) {
 #if defined(__x86_64__)
   for (std::size_t at = 0; at < memory.size(); at += 64) __builtin_ia32_clflush(memory.data() + at);
   if (!memory.empty()) __builtin_ia32_clflush(memory.data() + memory.size() - 1);
@@ -147,8 +166,7 @@ inline void evict(std::span<const char> memory) {
 #endif
 }
 
-/// The latency that raw repeats amount to.
-[[nodiscard]] inline Timing timing_of(std::span<const double> repeats, unsigned calls, StopReason stopped) {
+TUNEWRIGHT_INLINE Timing timing_of(std::span<const double> repeats, unsigned calls, StopReason stopped) {
   Timing timing;
   for (const double seconds : repeats) timing.repeats.emplace_back(seconds);
   timing.median = Seconds(stats::median(repeats));
@@ -159,3 +177,5 @@ inline void evict(std::span<const char> memory) {
 }
 
 }  // namespace tunewright::measurers::sandbox
+
+#endif

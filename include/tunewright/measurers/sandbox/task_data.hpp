@@ -11,6 +11,7 @@
 
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 #include "tunewright/program/expr.hpp"
 
@@ -49,26 +50,84 @@ struct TaskData {
   std::vector<ExpectedOutput> outputs;
 
   /// Of tensors and expected values.
-  [[nodiscard]] std::size_t bytes() const noexcept {
-    std::size_t count = 0;
-    for (const TensorContents& input : inputs) count += input.bytes.size();
-    for (const ExpectedOutput& output : outputs)
-      count += output.points.size() * sizeof(std::int64_t) + output.values.size() * sizeof(double);
-    return count;
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept;
 };
 
-[[nodiscard]] inline std::int64_t element_count(const std::vector<std::int64_t>& shape) {
+[[nodiscard]] std::int64_t element_count(const std::vector<std::int64_t>& shape);
+
+/// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in
+/// {0, .., 7}, integers of 8 bits over all their values, truth values even. Determinism: a function of the generator
+/// only.
+[[nodiscard]] std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
+                                                Rng rng, double low = -1, double high = 1);
+
+namespace sandbox {
+
+/// Throws `std::invalid_argument` where sizes contradict each other.
+void validate(const TaskData& data);
+
+void put(Writer& to, const TaskData& data);
+
+/// As written by `put`; the spans look into the shared memory, so nothing large is copied.
+struct InputView {
+  program::TensorId tensor;
+  std::string name;
+  program::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::span<const char> bytes;
+};
+struct OutputView {
+  program::TensorId tensor;
+  std::string name;
+  program::ScalarType type;
+  std::vector<std::int64_t> shape;
+  std::span<const std::int64_t> points;
+  std::span<const double> values;
+  double relative_tolerance;
+  double absolute_tolerance;
+};
+struct TaskView {
+  std::vector<InputView> inputs;
+  std::vector<OutputView> outputs;
+};
+
+[[nodiscard]] TaskView get_task(Reader& from);
+
+/// A kernel as it travels: without the origins of its buffers, which nobody needs to call it.
+void put(Writer& to, const codegen::Kernel& kernel);
+
+struct KernelView {
+  std::string symbol;
+  codegen::tunewright_kernel native = nullptr;
+  std::span<const char> object;
+  std::vector<codegen::KernelBuffer> buffers;
+};
+
+[[nodiscard]] KernelView get_kernel(Reader& from);
+
+}  // namespace sandbox
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::size_t TaskData::bytes() const noexcept {
+  std::size_t count = 0;
+  for (const TensorContents& input : inputs) count += input.bytes.size();
+  for (const ExpectedOutput& output : outputs)
+    count += output.points.size() * sizeof(std::int64_t) + output.values.size() * sizeof(double);
+  return count;
+}
+
+TUNEWRIGHT_INLINE std::int64_t element_count(const std::vector<std::int64_t>& shape) {
   std::int64_t count = 1;
   for (const std::int64_t extent : shape) count *= extent;
   return count;
 }
 
-/// Random contents: floating-point values uniform in [low, high), rounded to their type; int32 and int64 uniform in
-/// {0, .., 7}, integers of 8 bits over all their values, truth values even. Determinism: a function of the generator
-/// only.
-[[nodiscard]] inline std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
-                                                       Rng rng, double low = -1, double high = 1) {
+TUNEWRIGHT_INLINE std::vector<char> random_contents(program::ScalarType type, const std::vector<std::int64_t>& shape,
+                                                    Rng rng, double low, double high) {
   const auto count = static_cast<std::size_t>(element_count(shape));
   std::vector<char> bytes(count * program::size_in_bytes(type));
   const auto fill = [&](auto draw) {
@@ -96,10 +155,11 @@ struct TaskData {
   return bytes;
 }
 
-namespace sandbox {
+}  // namespace tunewright::measurers
 
-/// Throws `std::invalid_argument` where sizes contradict each other.
-inline void validate(const TaskData& data) {
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE void validate(const TaskData& data) {
   for (const TensorContents& input : data.inputs) {
     const std::size_t wanted =
         static_cast<std::size_t>(element_count(input.shape)) * program::size_in_bytes(input.type);
@@ -125,7 +185,7 @@ inline void validate(const TaskData& data) {
   }
 }
 
-inline void put(Writer& to, const TaskData& data) {
+TUNEWRIGHT_INLINE void put(Writer& to, const TaskData& data) {
   to.put(data.inputs.size());
   for (const TensorContents& input : data.inputs) {
     to.put(input.tensor);
@@ -147,30 +207,7 @@ inline void put(Writer& to, const TaskData& data) {
   }
 }
 
-/// As written by `put`; the spans look into the shared memory, so nothing large is copied.
-struct InputView {
-  program::TensorId tensor;
-  std::string name;
-  program::ScalarType type;
-  std::vector<std::int64_t> shape;
-  std::span<const char> bytes;
-};
-struct OutputView {
-  program::TensorId tensor;
-  std::string name;
-  program::ScalarType type;
-  std::vector<std::int64_t> shape;
-  std::span<const std::int64_t> points;
-  std::span<const double> values;
-  double relative_tolerance;
-  double absolute_tolerance;
-};
-struct TaskView {
-  std::vector<InputView> inputs;
-  std::vector<OutputView> outputs;
-};
-
-[[nodiscard]] inline TaskView get_task(Reader& from) {
+TUNEWRIGHT_INLINE TaskView get_task(Reader& from) {
   const auto shape = [&] {
     const auto extents = from.get_all<std::int64_t>();
     return std::vector<std::int64_t>(extents.begin(), extents.end());
@@ -200,8 +237,7 @@ struct TaskView {
   return view;
 }
 
-/// A kernel as it travels: without the origins of its buffers, which nobody needs to call it.
-inline void put(Writer& to, const codegen::Kernel& kernel) {
+TUNEWRIGHT_INLINE void put(Writer& to, const codegen::Kernel& kernel) {
   to.put_text(kernel.symbol);
   to.put(kernel.native);
   to.put_all(kernel.object ? std::span<const char>(*kernel.object) : std::span<const char>());
@@ -216,14 +252,7 @@ inline void put(Writer& to, const codegen::Kernel& kernel) {
   }
 }
 
-struct KernelView {
-  std::string symbol;
-  codegen::tunewright_kernel native = nullptr;
-  std::span<const char> object;
-  std::vector<codegen::KernelBuffer> buffers;
-};
-
-[[nodiscard]] inline KernelView get_kernel(Reader& from) {
+TUNEWRIGHT_INLINE KernelView get_kernel(Reader& from) {
   KernelView view;
   view.symbol = from.get_text();
   view.native = from.get<codegen::tunewright_kernel>();
@@ -243,5 +272,6 @@ struct KernelView {
   return view;
 }
 
-}  // namespace sandbox
-}  // namespace tunewright::measurers
+}  // namespace tunewright::measurers::sandbox
+
+#endif

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 /// How the tuner, the zygote and the workers talk: fixed-size records over sequenced-packet sockets, larger
 /// contents in anonymous shared memory whose descriptor travels with the record. All three are forks of one
 /// program, so a trivially copyable type has the same layout everywhere.
@@ -50,21 +52,13 @@ class Descriptor {
 }
 
 /// A connected pair of sockets that keep message boundaries and are closed by exec.
-[[nodiscard]] inline std::pair<Descriptor, Descriptor> socket_pair() {
-  int fds[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) throw_system_error("socketpair");
-  return {Descriptor(fds[0]), Descriptor(fds[1])};
-}
+[[nodiscard]] std::pair<Descriptor, Descriptor> socket_pair();
 
 /// Memory of a descriptor, mapped read-only until destroyed.
 class Mapping {
  public:
   Mapping() = default;
-  Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
-    if (bytes == 0) return;
-    base_ = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
-    if (base_ == MAP_FAILED) throw_system_error("mmap of shared memory");
-  }
+  Mapping(int fd, std::size_t bytes);
   Mapping(Mapping&& other) noexcept
       : base_(std::exchange(other.base_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
   Mapping& operator=(Mapping&& other) noexcept {
@@ -83,17 +77,7 @@ class Mapping {
 };
 
 /// Anonymous shared memory holding a copy of `bytes`.
-[[nodiscard]] inline Descriptor share(std::span<const char> bytes) {
-  Descriptor memory(::memfd_create("tunewright", MFD_CLOEXEC));
-  if (!memory) throw_system_error("memfd_create");
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t written = ::write(memory.get(), bytes.data() + done, bytes.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw_system_error("write to shared memory");
-    done += static_cast<std::size_t>(written);
-  }
-  return memory;
-}
+[[nodiscard]] Descriptor share(std::span<const char> bytes);
 
 /// Appends trivially copyable values, strings and vectors of values; `Reader` gives them back in the same
 /// order.
@@ -138,16 +122,10 @@ class Reader {
     at_ = (at_ + 63) / 64 * 64;
     return {reinterpret_cast<const T*>(take(count * sizeof(T))), count};
   }
-  [[nodiscard]] std::string get_text() {
-    const auto text = get_all<char>();
-    return {text.begin(), text.end()};
-  }
+  [[nodiscard]] std::string get_text();
 
  private:
-  const char* take(std::size_t count) {
-    if (at_ > bytes_.size() || count > bytes_.size() - at_) throw std::logic_error("shared memory ends too early");
-    return bytes_.data() + std::exchange(at_, at_ + count);
-  }
+  const char* take(std::size_t count);
   std::span<const char> bytes_;
   std::size_t at_ = 0;
 };
@@ -222,3 +200,45 @@ template <class Record>
 }
 
 }  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(measurers)
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE std::pair<Descriptor, Descriptor> socket_pair() {
+  int fds[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) throw_system_error("socketpair");
+  return {Descriptor(fds[0]), Descriptor(fds[1])};
+}
+
+TUNEWRIGHT_INLINE Mapping::Mapping(int fd, std::size_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  base_ = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, fd, 0);
+  if (base_ == MAP_FAILED) throw_system_error("mmap of shared memory");
+}
+
+TUNEWRIGHT_INLINE Descriptor share(std::span<const char> bytes) {
+  Descriptor memory(::memfd_create("tunewright", MFD_CLOEXEC));
+  if (!memory) throw_system_error("memfd_create");
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t written = ::write(memory.get(), bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) throw_system_error("write to shared memory");
+    done += static_cast<std::size_t>(written);
+  }
+  return memory;
+}
+
+TUNEWRIGHT_INLINE std::string Reader::get_text() {
+  const auto text = get_all<char>();
+  return {text.begin(), text.end()};
+}
+
+TUNEWRIGHT_INLINE const char* Reader::take(std::size_t count) {
+  if (at_ > bytes_.size() || count > bytes_.size() - at_) throw std::logic_error("shared memory ends too early");
+  return bytes_.data() + std::exchange(at_, at_ + count);
+}
+
+}  // namespace tunewright::measurers::sandbox
+
+#endif

@@ -18,11 +18,10 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/host_target.hpp"
-#include "tunewright/measurers/sandbox/child.hpp"
-#include "tunewright/measurers/sandbox/crash_report.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/sandbox/records.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
+#include "tunewright/measurers/sandbox/worker_parts.hpp"
 
 namespace tunewright::measurers::sandbox {
 
@@ -39,44 +38,17 @@ namespace tunewright::measurers::sandbox {
 /// what a kernel may have started ends with it.
 class Zygote {
  public:
-  explicit Zygote(WorkerParts parts) {
-    auto [ours, theirs] = socket_pair();
-    std::fflush(nullptr);  // else a kernel that prints would print our unwritten text again
-    const pid_t pid = ::fork();
-    if (pid < 0) throw_system_error("fork");
-    if (pid == 0) {
-      // An exception must not unwind into the tuner's frames, which this process shares as a copy.
-      try {
-        be_quiet(theirs.get());
-        serve(theirs.get(), parts);
-      } catch (...) {
-      }
-      ::_exit(0);
-    }
-    pid_ = pid;
-    socket_ = std::move(ours);
-  }
+  explicit Zygote(WorkerParts parts);
   Zygote(const Zygote&) = delete;
   Zygote& operator=(const Zygote&) = delete;
   /// In a fork of the process that made it, which has no part in it, only the copy of the socket is closed.
-  ~Zygote() {
-    if (::getpid() != owner_) return;
-    ::shutdown(socket_.get(), SHUT_RDWR);  // ends it also where a fork of this process still holds the socket
-    socket_.close();
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
+  ~Zygote();
 
   struct Worker {
     pid_t pid = 0;
     Descriptor socket;
   };
-  [[nodiscard]] Worker spawn() {
-    auto [ours, theirs] = socket_pair();
-    const ZygoteReply reply = ask({.kind = ZygoteRequest::Kind::Spawn}, theirs.get());
-    if (reply.worker <= 0) throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
-    return {reply.worker, std::move(ours)};
-  }
+  [[nodiscard]] Worker spawn();
 
   /// Ends a worker and its group at once, or after it had `grace` to end by itself. The status is as from
   /// `waitpid`.
@@ -86,95 +58,19 @@ class Zygote {
 
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   /// Whether it has not ended, whatever ended it.
-  [[nodiscard]] bool alive() const noexcept {
-    siginfo_t info{};
-    return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
-  }
+  [[nodiscard]] bool alive() const noexcept;
 
  private:
-  ZygoteReply ask(const ZygoteRequest& request, int fd = -1) {
-    const std::lock_guard lock(mutex_);
-    ZygoteReply reply;
-    if (!send_record(socket_.get(), request, fd) || receive_record(socket_.get(), reply) != Received::Message) {
-      throw std::runtime_error("the measuring process " + std::to_string(pid_) +
-                               " is gone; was it killed, or the machine short of memory?");
-    }
-    return reply;
-  }
+  ZygoteReply ask(const ZygoteRequest& request, int fd = -1);
 
   /// Cuts what ties the copy to the tuner: the terminal's signals, handlers, descriptors.
-  static void be_quiet(int socket) {
-    ::setpgid(0, 0);
-    for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-    ::signal(SIGPIPE, SIG_IGN);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end
-    // when they close.
-    if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
-    ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-  }
+  static void be_quiet(int socket);
 
-  static void serve(int socket, const WorkerParts& parts) {
-    std::vector<pid_t> workers;
-    for (;;) {
-      ZygoteRequest request;
-      Descriptor passed;
-      if (receive_record(socket, request, &passed) != Received::Message) break;
-      ZygoteReply reply;
-      if (request.kind == ZygoteRequest::Kind::Spawn) {
-        const pid_t zygote = ::getpid();
-        reply.worker = ::fork();
-        if (reply.worker == 0) {
-          ::close(socket);
-          be_worker(passed.get(), zygote, parts);
-          ::_exit(0);
-        }
-        // Here as well as in the worker: whoever is first.
-        if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
-        if (reply.worker > 0) workers.push_back(reply.worker);
-      } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
-        reply.worker = request.worker;
-        reply.wait_status = end_worker(request.worker, std::chrono::duration<double>(request.grace_seconds));
-        workers.erase(known);
-      }
-      if (!send_record(socket, reply)) break;
-    }
-    for (const pid_t worker : workers) end_worker(worker, {});
-  }
+  static void serve(int socket, const WorkerParts& parts);
 
-  static int end_worker(pid_t worker, std::chrono::duration<double> grace) {
-    const auto start = std::chrono::steady_clock::now();
-    siginfo_t info{};
-    // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to
-    // another process.
-    while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
-      ::usleep(500);
-    }
-    ::kill(-worker, SIGKILL);
-    int status = 0;
-    while (::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
-  }
+  static int end_worker(pid_t worker, std::chrono::duration<double> grace);
 
-  static void be_worker(int socket, pid_t zygote, const WorkerParts& parts) {
-    ::setpgid(0, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != zygote) return;  // it died before the line above
-    crash_report::install(socket);
-    if (parts.serve) {
-      parts.serve(socket);
-    } else {
-      // The tuner may have asked only after the zygote was forked. Where there are no such registers this fails.
-      (void)host::permit_tile_registers();
-      Child(socket, parts).serve();
-    }
-  }
+  static void be_worker(int socket, pid_t zygote, const WorkerParts& parts);
 
   pid_t pid_ = -1, owner_ = ::getpid();
   Descriptor socket_;
@@ -182,3 +78,136 @@ class Zygote {
 };
 
 }  // namespace tunewright::measurers::sandbox
+
+#if TUNEWRIGHT_DEFINES(sandbox)
+
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/measurers/sandbox/child.hpp"
+#include "tunewright/measurers/sandbox/crash_report.hpp"
+
+namespace tunewright::measurers::sandbox {
+
+TUNEWRIGHT_INLINE Zygote::Zygote(WorkerParts parts) {
+  auto [ours, theirs] = socket_pair();
+  std::fflush(nullptr);  // else a kernel that prints would print our unwritten text again
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_system_error("fork");
+  if (pid == 0) {
+    // An exception must not unwind into the tuner's frames, which this process shares as a copy.
+    try {
+      be_quiet(theirs.get());
+      serve(theirs.get(), parts);
+    } catch (...) {
+    }
+    ::_exit(0);
+  }
+  pid_ = pid;
+  socket_ = std::move(ours);
+}
+
+TUNEWRIGHT_INLINE Zygote::~Zygote() {
+  if (::getpid() != owner_) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);  // ends it also where a fork of this process still holds the socket
+  socket_.close();
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+TUNEWRIGHT_INLINE Zygote::Worker Zygote::spawn() {
+  auto [ours, theirs] = socket_pair();
+  const ZygoteReply reply = ask({.kind = ZygoteRequest::Kind::Spawn}, theirs.get());
+  if (reply.worker <= 0) throw std::runtime_error("the measuring process cannot fork; is there a process limit?");
+  return {reply.worker, std::move(ours)};
+}
+
+TUNEWRIGHT_INLINE bool Zygote::alive() const noexcept {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
+TUNEWRIGHT_INLINE ZygoteReply Zygote::ask(const ZygoteRequest& request, int fd) {
+  const std::lock_guard lock(mutex_);
+  ZygoteReply reply;
+  if (!send_record(socket_.get(), request, fd) || receive_record(socket_.get(), reply) != Received::Message) {
+    throw std::runtime_error("the measuring process " + std::to_string(pid_) +
+                             " is gone; was it killed, or the machine short of memory?");
+  }
+  return reply;
+}
+
+TUNEWRIGHT_INLINE void Zygote::be_quiet(int socket) {
+  ::setpgid(0, 0);
+  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // Locks and sockets of the tuner must not live on here. Sockets of other zygotes above all: those end
+  // when they close.
+  if (socket > 3) ::close_range(3, static_cast<unsigned>(socket) - 1, 0);
+  ::close_range(static_cast<unsigned>(socket) + 1, ~0U, 0);
+  const rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+}
+
+TUNEWRIGHT_INLINE void Zygote::serve(int socket, const WorkerParts& parts) {
+  std::vector<pid_t> workers;
+  for (;;) {
+    ZygoteRequest request;
+    Descriptor passed;
+    if (receive_record(socket, request, &passed) != Received::Message) break;
+    ZygoteReply reply;
+    if (request.kind == ZygoteRequest::Kind::Spawn) {
+      const pid_t zygote = ::getpid();
+      reply.worker = ::fork();
+      if (reply.worker == 0) {
+        ::close(socket);
+        be_worker(passed.get(), zygote, parts);
+        ::_exit(0);
+      }
+      // Here as well as in the worker: whoever is first.
+      if (reply.worker > 0) ::setpgid(reply.worker, reply.worker);
+      if (reply.worker > 0) workers.push_back(reply.worker);
+    } else if (const auto known = std::find(workers.begin(), workers.end(), request.worker); known != workers.end()) {
+      reply.worker = request.worker;
+      reply.wait_status = end_worker(request.worker, std::chrono::duration<double>(request.grace_seconds));
+      workers.erase(known);
+    }
+    if (!send_record(socket, reply)) break;
+  }
+  for (const pid_t worker : workers) end_worker(worker, {});
+}
+
+TUNEWRIGHT_INLINE int Zygote::end_worker(pid_t worker, std::chrono::duration<double> grace) {
+  const auto start = std::chrono::steady_clock::now();
+  siginfo_t info{};
+  // Looking without reaping keeps the number of a dead worker, and so of its group, from being given to
+  // another process.
+  while (grace.count() > 0 && ::waitid(P_PID, static_cast<id_t>(worker), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0 && std::chrono::steady_clock::now() - start < grace) {
+    ::usleep(500);
+  }
+  ::kill(-worker, SIGKILL);
+  int status = 0;
+  while (::waitpid(worker, &status, 0) < 0 && errno == EINTR) {
+  }
+  return status;
+}
+
+TUNEWRIGHT_INLINE void Zygote::be_worker(int socket, pid_t zygote, const WorkerParts& parts) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != zygote) return;  // it died before the line above
+  crash_report::install(socket);
+  if (parts.serve) {
+    parts.serve(socket);
+  } else {
+    // The tuner may have asked only after the zygote was forked. Where there are no such registers this fails.
+    (void)host::permit_tile_registers();
+    Child(socket, parts).serve();
+  }
+}
+
+}  // namespace tunewright::measurers::sandbox
+
+#endif

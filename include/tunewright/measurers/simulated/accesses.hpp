@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// What a statement touches, for machines that count it.
@@ -18,20 +19,14 @@ namespace tunewright::measurers::simulated {
 using Ticks = std::int64_t;
 
 /// a * b, or the largest number if that is too large.
-[[nodiscard]] inline std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
-  return b != 0 && a > most / b ? most : a * b;
-}
+[[nodiscard]] std::int64_t times(std::int64_t a, std::int64_t b) noexcept;
 
 /// A buffer and the physical indices, over loop variables, of the element that is read or written.
 struct Access {
   loops::BufferId buffer = 0;
   std::vector<program::IndexExpr> physical;
 
-  [[nodiscard]] bool moved_by(loops::Var var) const {
-    return std::any_of(physical.begin(), physical.end(),
-                       [var](const program::IndexExpr& index) { return index.uses(var); });
-  }
+  [[nodiscard]] bool moved_by(loops::Var var) const;
 };
 
 [[nodiscard]] inline Access access(const loops::LoopNest& nest, loops::BufferId id,
@@ -40,13 +35,33 @@ struct Access {
 }
 
 /// What `s` writes.
-[[nodiscard]] inline Access store_of(const loops::LoopNest& nest, const loops::Statement& s) {
+[[nodiscard]] Access store_of(const loops::LoopNest& nest, const loops::Statement& s);
+
+/// What the body of `s` reads, in the order of its loads.
+[[nodiscard]] std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s);
+
+}  // namespace tunewright::measurers::simulated
+
+#if TUNEWRIGHT_DEFINES(simulated)
+
+namespace tunewright::measurers::simulated {
+
+TUNEWRIGHT_INLINE std::int64_t times(std::int64_t a, std::int64_t b) noexcept {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max() / 64;
+  return b != 0 && a > most / b ? most : a * b;
+}
+
+TUNEWRIGHT_INLINE bool Access::moved_by(loops::Var var) const {
+  return std::any_of(physical.begin(), physical.end(),
+                     [var](const program::IndexExpr& index) { return index.uses(var); });
+}
+
+TUNEWRIGHT_INLINE Access store_of(const loops::LoopNest& nest, const loops::Statement& s) {
   const auto rank = static_cast<std::ptrdiff_t>(nest.buffers[s.target].shape.size());
   return access(nest, s.target, {s.axis_values.begin(), s.axis_values.begin() + rank});
 }
 
-/// What the body of `s` reads, in the order of its loads.
-[[nodiscard]] inline std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s) {
+TUNEWRIGHT_INLINE std::vector<Access> loads_of(const loops::LoopNest& nest, const loops::Statement& s) {
   std::vector<Access> loads;
   if (s.kind == loops::Statement::Kind::Initialise) return loads;
   program::visit(s.op->body, [&](const program::ExprNode& node) {
@@ -59,3 +74,5 @@ struct Access {
 }
 
 }  // namespace tunewright::measurers::simulated
+
+#endif

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/thread_team.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/gbdt/binning.hpp"
 
 namespace tunewright::models::gbdt {
@@ -64,52 +64,10 @@ struct Block {
   std::vector<std::vector<std::uint8_t>> bins;  // [R] each
 };
 
-inline Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max_bins, ColumnBinner& binner,
-                       std::vector<float>& scratch) {
-  const std::size_t rows = x.rows(), columns = std::min(Block::width, x.columns() - first);
-  scratch.resize(columns * rows);
-  const float* source = x.values().data() + first;
-  for (std::size_t r = 0; r < rows; ++r, source += x.columns()) {
-    for (std::size_t c = 0; c < columns; ++c) {
-      if (source[c] != source[c]) {
-        throw std::invalid_argument("models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " +
-                                    std::to_string(r) +
-                                    " is not a number; leave a program that cannot be described without rows");
-      }
-      scratch[c * rows + r] = source[c];
-    }
-  }
-  Block block;
-  std::vector<std::uint8_t> bins(rows);
-  for (std::size_t c = 0; c < columns; ++c) {
-    const std::span<const float> values = std::span(scratch).subspan(c * rows, rows);
-    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; })) continue;
-    ColumnBins cut = binner.cut(values, max_bins, bins);
-    if (cut.thresholds.empty()) continue;
-    Column column;
-    column.source = static_cast<std::uint32_t>(first + c);
-    column.bins = static_cast<std::uint32_t>(cut.bins());
-    column.thresholds = std::move(cut.thresholds);
-    std::array<std::uint32_t, ColumnBinner::most_bins> counts{};
-    for (const std::uint8_t bin : bins) ++counts[bin];
-    column.common_bin = static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    block.columns.push_back(std::move(column));
-    block.bins.push_back(bins);
-  }
-  return block;
-}
+Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max_bins, ColumnBinner& binner,
+                std::vector<float>& scratch);
 
-inline std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexcept {
-  std::uint64_t state = n;
-  for (; n >= 8; n -= 8, bytes += 8) {
-    std::uint64_t word;
-    std::memcpy(&word, bytes, 8);
-    state = mix64(state ^ word) + 0x9e3779b97f4a7c15ULL;
-  }
-  std::uint64_t word = 0;
-  if (n > 0) std::memcpy(&word, bytes, n);  // no bytes may mean no address either
-  return mix64(state ^ word);
-}
+std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexcept;
 
 /// `representative[i]` = the first of `n` byte strings that equals string i. The hash only names suspects, so
 /// neither byte order nor collisions show in the result.
@@ -173,7 +131,68 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
 
 /// Bins a batch. Throws `std::invalid_argument` for a feature that is NaN. Determinism: the same at any
 /// number of threads.
-[[nodiscard]] inline BinnedRows bin_rows(const FeatureBatch& x, std::size_t max_bins, ThreadTeam& team) {
+[[nodiscard]] BinnedRows bin_rows(const FeatureBatch& x, std::size_t max_bins, ThreadTeam& team);
+
+}  // namespace tunewright::models::gbdt
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::models::gbdt::binned_rows_detail {
+
+TUNEWRIGHT_INLINE Block bin_block(const FeatureBatch& x, std::size_t first, std::size_t max_bins, ColumnBinner& binner,
+                                  std::vector<float>& scratch) {
+  const std::size_t rows = x.rows(), columns = std::min(Block::width, x.columns() - first);
+  scratch.resize(columns * rows);
+  const float* source = x.values().data() + first;
+  for (std::size_t r = 0; r < rows; ++r, source += x.columns()) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      if (source[c] != source[c]) {
+        throw std::invalid_argument("models::Gbdt::fit: feature " + std::to_string(first + c) + " of row " +
+                                    std::to_string(r) +
+                                    " is not a number; leave a program that cannot be described without rows");
+      }
+      scratch[c * rows + r] = source[c];
+    }
+  }
+  Block block;
+  std::vector<std::uint8_t> bins(rows);
+  for (std::size_t c = 0; c < columns; ++c) {
+    const std::span<const float> values = std::span(scratch).subspan(c * rows, rows);
+    if (std::all_of(values.begin(), values.end(), [v = values[0]](float other) { return other == v; })) continue;
+    ColumnBins cut = binner.cut(values, max_bins, bins);
+    if (cut.thresholds.empty()) continue;
+    Column column;
+    column.source = static_cast<std::uint32_t>(first + c);
+    column.bins = static_cast<std::uint32_t>(cut.bins());
+    column.thresholds = std::move(cut.thresholds);
+    std::array<std::uint32_t, ColumnBinner::most_bins> counts{};
+    for (const std::uint8_t bin : bins) ++counts[bin];
+    column.common_bin = static_cast<std::uint32_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+    block.columns.push_back(std::move(column));
+    block.bins.push_back(bins);
+  }
+  return block;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t hash_bytes(const std::uint8_t* bytes, std::size_t n) noexcept {
+  std::uint64_t state = n;
+  for (; n >= 8; n -= 8, bytes += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, bytes, 8);
+    state = mix64(state ^ word) + 0x9e3779b97f4a7c15ULL;
+  }
+  std::uint64_t word = 0;
+  if (n > 0) std::memcpy(&word, bytes, n);  // no bytes may mean no address either
+  return mix64(state ^ word);
+}
+
+}  // namespace tunewright::models::gbdt::binned_rows_detail
+
+namespace tunewright::models::gbdt {
+
+TUNEWRIGHT_INLINE BinnedRows bin_rows(const FeatureBatch& x, std::size_t max_bins, ThreadTeam& team) {
   namespace detail = binned_rows_detail;
   const std::size_t rows = x.rows();
   BinnedRows out;
@@ -248,3 +267,5 @@ void fill_lists(BinnedRows& out, const std::vector<std::uint8_t>& by_row, const 
 }
 
 }  // namespace tunewright::models::gbdt
+
+#endif

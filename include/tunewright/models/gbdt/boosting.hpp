@@ -10,13 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
-#include "tunewright/models/gbdt/split.hpp"
 #include "tunewright/models/gbdt/tree_grower.hpp"
 
 namespace tunewright::models::gbdt {
@@ -33,30 +32,13 @@ struct BoostingRules {
 /// Which programs and columns the trees of one round see.
 class RoundSample {
  public:
-  RoundSample(const BoostingRules& rules, std::size_t columns)
-      : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
-    // At least one column, and all of them only where the share says so.
-    const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
-    wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
-  }
+  RoundSample(const BoostingRules& rules, std::size_t columns);
 
   /// Takes the slopes of programs left out away.
-  void leave_out(Rng rng, std::span<Slope> slopes) const {
-    if (program_share_ >= 1) return;
-    for (Slope& slope : slopes) {
-      if (rng.uniform() >= program_share_) slope = {};
-    }
-  }
+  void leave_out(Rng rng, std::span<Slope> slopes) const;
 
   /// The columns of this round, one byte each; empty for all.
-  std::span<const std::uint8_t> columns(Rng rng) {
-    if (wanted_ >= order_.size()) return {};
-    for (std::size_t f = 0; f < order_.size(); ++f) order_[f] = static_cast<std::uint32_t>(f);
-    rng.shuffle(std::span(order_));
-    std::fill(allowed_.begin(), allowed_.end(), std::uint8_t{0});
-    for (std::size_t i = 0; i < wanted_; ++i) allowed_[order_[i]] = 1;
-    return allowed_;
-  }
+  std::span<const std::uint8_t> columns(Rng rng);
 
  private:
   double program_share_;
@@ -69,16 +51,55 @@ class RoundSample {
 /// as its gradient asks and swing ever further once that exceeds 2. Where it exceeds 1, the hessian grows with
 /// it, which brings the program to its aim and no further. Deviates from XGBoost with Ansor's objective, which
 /// diverges there.
-inline void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope) {
+void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, std::span<Slope> slope);
+
+/// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
+/// `columns` = D. Bit-identical at any number of threads.
+[[nodiscard]] Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
+                             std::span<const float> y, std::span<const std::uint32_t> group, const BoostingRules& rules,
+                             const Rng& rng, ThreadTeam& team);
+
+}  // namespace tunewright::models::gbdt
+
+#if TUNEWRIGHT_DEFINES(models)
+
+#include "tunewright/core/feature_batch.hpp"
+#include "tunewright/models/gbdt/split.hpp"
+
+namespace tunewright::models::gbdt {
+
+TUNEWRIGHT_INLINE RoundSample::RoundSample(const BoostingRules& rules, std::size_t columns)
+    : program_share_(static_cast<double>(rules.program_share)), order_(columns), allowed_(columns) {
+  // At least one column, and all of them only where the share says so.
+  const double wanted = std::ceil(static_cast<double>(rules.column_share) * static_cast<double>(columns));
+  wanted_ = std::max<std::size_t>(static_cast<std::size_t>(wanted), 1);
+}
+
+TUNEWRIGHT_INLINE void RoundSample::leave_out(Rng rng, std::span<Slope> slopes) const {
+  if (program_share_ >= 1) return;
+  for (Slope& slope : slopes) {
+    if (rng.uniform() >= program_share_) slope = {};
+  }
+}
+
+TUNEWRIGHT_INLINE std::span<const std::uint8_t> RoundSample::columns(Rng rng) {
+  if (wanted_ >= order_.size()) return {};
+  for (std::size_t f = 0; f < order_.size(); ++f) order_[f] = static_cast<std::uint32_t>(f);
+  rng.shuffle(std::span(order_));
+  std::fill(allowed_.begin(), allowed_.end(), std::uint8_t{0});
+  for (std::size_t i = 0; i < wanted_; ++i) allowed_[order_[i]] = 1;
+  return allowed_;
+}
+
+TUNEWRIGHT_INLINE void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets,
+                                   std::span<Slope> slope) {
   for (std::size_t p = 0; p < slope.size(); ++p)
     slope[p].hessian *= std::max(1.0F, learning_rate * static_cast<float>(offsets[p + 1] - offsets[p]));
 }
 
-/// Learns trees one after another. `offsets` [P + 1] are the rows of the programs; y [P], group [P] or empty;
-/// `columns` = D. Bit-identical at any number of threads.
-[[nodiscard]] inline Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
-                                    std::span<const float> y, std::span<const std::uint32_t> group,
-                                    const BoostingRules& rules, const Rng& rng, ThreadTeam& team) {
+TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::uint32_t> offsets, std::size_t columns,
+                                 std::span<const float> y, std::span<const std::uint32_t> group,
+                                 const BoostingRules& rules, const Rng& rng, ThreadTeam& team) {
   const std::size_t programs = y.size();
   const auto groups = RankingGroups::of(programs, group);
   std::vector<float> score(programs, 0.0F), row_value(data.rows);
@@ -115,3 +136,5 @@ inline void bound_steps(float learning_rate, std::span<const std::uint32_t> offs
 }
 
 }  // namespace tunewright::models::gbdt
+
+#endif

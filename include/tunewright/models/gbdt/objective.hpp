@@ -11,6 +11,7 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::models::gbdt {
 
@@ -59,21 +60,7 @@ struct RankingGroups {
   std::vector<std::uint32_t> offsets;  ///< [groups + 1]
 
   /// Groups by equality; `group` may be empty: one group.
-  static RankingGroups of(std::size_t programs, std::span<const std::uint32_t> group) {
-    RankingGroups out;
-    out.members.resize(programs);
-    for (std::size_t p = 0; p < programs; ++p) out.members[p] = static_cast<std::uint32_t>(p);
-    out.offsets.push_back(0);
-    if (!group.empty()) {
-      std::sort(out.members.begin(), out.members.end(),
-                [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
-      for (std::size_t i = 1; i < programs; ++i) {
-        if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
-      }
-    }
-    if (programs > 0) out.offsets.push_back(static_cast<std::uint32_t>(programs));
-    return out;
-  }
+  static RankingGroups of(std::size_t programs, std::span<const std::uint32_t> group);
 };
 
 inline void squared_slopes(std::span<const float> score, std::span<const float> y, std::span<Slope> out) {
@@ -88,9 +75,47 @@ inline void summed_slopes(std::span<const float> score, std::span<const float> y
 /// a group small enough for all its pairs gets all of them, each once. Pairs are scaled so that one drawn
 /// pair stands for those left out, and the whole by 1 / (programs - 1), which keeps hessians, and with them
 /// the meaning of lambda and min_child_weight, independent of the size of a task.
-inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score,
-                           std::span<const float> y, bool by_ndcg, unsigned pairs_per_program, Rng rng,
-                           std::span<Slope> out) {
+void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score, std::span<const float> y,
+                    bool by_ndcg, unsigned pairs_per_program, Rng rng, std::span<Slope> out);
+
+void quantile_slopes(std::span<const float> score, std::span<const float> y, float quantile, std::span<Slope> out);
+
+void logistic_slopes(std::span<const float> score, std::span<const float> y, float positive_weight,
+                     std::span<Slope> out);
+
+/// Slopes of every program. `rng` only draws the pairs of a ranking objective; groups are independent, so
+/// that threads share them out.
+void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y,
+            const RankingGroups& groups, const Rng& rng, ThreadTeam& team, std::span<Slope> out);
+
+/// What an objective that looks at one program at a time lowers, summed over the programs.
+[[nodiscard]] double loss(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y);
+
+}  // namespace tunewright::models::gbdt
+
+#if TUNEWRIGHT_DEFINES(models)
+
+namespace tunewright::models::gbdt {
+
+TUNEWRIGHT_INLINE RankingGroups RankingGroups::of(std::size_t programs, std::span<const std::uint32_t> group) {
+  RankingGroups out;
+  out.members.resize(programs);
+  for (std::size_t p = 0; p < programs; ++p) out.members[p] = static_cast<std::uint32_t>(p);
+  out.offsets.push_back(0);
+  if (!group.empty()) {
+    std::sort(out.members.begin(), out.members.end(),
+              [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
+    for (std::size_t i = 1; i < programs; ++i) {
+      if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
+    }
+  }
+  if (programs > 0) out.offsets.push_back(static_cast<std::uint32_t>(programs));
+  return out;
+}
+
+TUNEWRIGHT_INLINE void ranking_slopes(std::span<const std::uint32_t> members, std::span<const float> score,
+                                      std::span<const float> y, bool by_ndcg, unsigned pairs_per_program, Rng rng,
+                                      std::span<Slope> out) {
   const std::size_t n = members.size();
   if (n < 2) return;
   std::vector<float> discount;  // by position in `members`
@@ -146,16 +171,16 @@ inline void ranking_slopes(std::span<const std::uint32_t> members, std::span<con
   }
 }
 
-inline void quantile_slopes(std::span<const float> score, std::span<const float> y, float quantile,
-                            std::span<Slope> out) {
+TUNEWRIGHT_INLINE void quantile_slopes(std::span<const float> score, std::span<const float> y, float quantile,
+                                       std::span<Slope> out) {
   for (std::size_t p = 0; p < y.size(); ++p) {
     const float gradient = score[p] < y[p] ? -quantile : score[p] > y[p] ? 1 - quantile : 0.0F;
     out[p] = {gradient, 1.0F};
   }
 }
 
-inline void logistic_slopes(std::span<const float> score, std::span<const float> y, float positive_weight,
-                            std::span<Slope> out) {
+TUNEWRIGHT_INLINE void logistic_slopes(std::span<const float> score, std::span<const float> y, float positive_weight,
+                                       std::span<Slope> out) {
   for (std::size_t p = 0; p < y.size(); ++p) {
     const float weight = y[p] > 0.5F ? positive_weight : 1.0F;
     const float probability = 1.0F / (1.0F + std::exp(-score[p]));
@@ -163,10 +188,8 @@ inline void logistic_slopes(std::span<const float> score, std::span<const float>
   }
 }
 
-/// Slopes of every program. `rng` only draws the pairs of a ranking objective; groups are independent, so
-/// that threads share them out.
-inline void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y,
-                   const RankingGroups& groups, const Rng& rng, ThreadTeam& team, std::span<Slope> out) {
+TUNEWRIGHT_INLINE void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y,
+                              const RankingGroups& groups, const Rng& rng, ThreadTeam& team, std::span<Slope> out) {
   switch (rules.objective) {
     case Objective::Squared: return squared_slopes(score, y, out);
     case Objective::SummedOverStatements: return summed_slopes(score, y, out);
@@ -185,8 +208,7 @@ inline void slopes(const ObjectiveRules& rules, std::span<const float> score, st
   });
 }
 
-/// What an objective that looks at one program at a time lowers, summed over the programs.
-[[nodiscard]] inline double loss(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y) {
+TUNEWRIGHT_INLINE double loss(const ObjectiveRules& rules, std::span<const float> score, std::span<const float> y) {
   double sum = 0;
   for (std::size_t p = 0; p < y.size(); ++p) {
     const double s = static_cast<double>(score[p]), label = static_cast<double>(y[p]), off = s - label;
@@ -208,3 +230,5 @@ inline void slopes(const ObjectiveRules& rules, std::span<const float> score, st
 }
 
 }  // namespace tunewright::models::gbdt
+
+#endif

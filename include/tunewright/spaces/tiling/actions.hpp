@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
@@ -28,7 +28,38 @@ inline constexpr std::size_t reduction_levels = 2;
 
 /// Splits and reorders: S0 S1 R0 S2 R1 S3, where S2 runs over the last axis first. The innermost spatial tile is meant
 /// for registers: its last axis is vectorized, the others are unrolled.
-inline Tiled tile(ScheduleBuilder& s, TensorId id) {
+Tiled tile(ScheduleBuilder& s, TensorId id);
+
+std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index);
+
+/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by
+/// panel, in the order in which the tiles read it: its last dimension follows the tiling of that axis. Others
+/// keep their rows.
+void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
+                           const std::vector<program::IndexExpr>& access, const Target& target);
+
+/// Gives the operands of a tiled stage a layout of their own: constants are packed ahead of time in the order
+/// of the loops, others may be copied, tile by tile, to where the copy stays in cache (or not at all:
+/// `Inline`).
+void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target);
+
+/// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside
+/// the first `levels` of its tile loops.
+void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader, const std::vector<std::vector<IterId>>& parts,
+                     std::size_t levels);
+
+/// Parallel outer loops and a vectorized innermost one, for stages that are not tiled.
+void schedule_simply(Derivation& d, TensorId id, const Target& target);
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE Tiled tile(ScheduleBuilder& s, TensorId id) {
   const std::size_t rank = s.state().stages[id].op->rank();
   const std::size_t axes = s.state().stages[id].op->axes.size();
   Tiled tiled;
@@ -62,17 +93,14 @@ inline Tiled tile(ScheduleBuilder& s, TensorId id) {
   return tiled;
 }
 
-inline std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index) {
+TUNEWRIGHT_INLINE std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index) {
   std::vector<IterId> iters;
   for (const std::vector<IterId>& axis : parts) iters.push_back(axis[index]);
   return iters;
 }
 
-/// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by
-/// panel, in the order in which the tiles read it: its last dimension follows the tiling of that axis. Others
-/// keep their rows.
-inline void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
-                                  const std::vector<program::IndexExpr>& access, const Target& target) {
+TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
+                                             const std::vector<program::IndexExpr>& access, const Target& target) {
   const auto last = static_cast<IterId>(s.state().stages[copy].op->rank() - 1);
   const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
   if (access.back().as_variable() == std::optional<program::Var>(vectorized_axis)) {
@@ -83,10 +111,7 @@ inline void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id
   }
 }
 
-/// Gives the operands of a tiled stage a layout of their own: constants are packed ahead of time in the order
-/// of the loops, others may be copied, tile by tile, to where the copy stays in cache (or not at all:
-/// `Inline`).
-inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
+TUNEWRIGHT_INLINE void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
   const std::vector<program::Reads> all = program::reads_of(*s.state().stages[id].op);
   if (!s.state().stages[id].op->has_reduction()) return;
   for (const program::Reads& reads : all) {
@@ -107,10 +132,8 @@ inline void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
   }
 }
 
-/// Runs the outermost tile loops of `reader`, whose axes are split into `parts`, in parallel, and computes `id` inside
-/// the first `levels` of its tile loops.
-inline void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader,
-                            const std::vector<std::vector<IterId>>& parts, std::size_t levels) {
+TUNEWRIGHT_INLINE void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader,
+                                       const std::vector<std::vector<IterId>>& parts, std::size_t levels) {
   if (levels == 1) {
     const IterId outer = s.fuse(reader, level(parts, 0));
     s.parallel(reader, outer);
@@ -121,8 +144,7 @@ inline void compute_in_tile(ScheduleBuilder& s, TensorId id, TensorId reader,
   }
 }
 
-/// Parallel outer loops and a vectorized innermost one, for stages that are not tiled.
-inline void schedule_simply(Derivation& d, TensorId id, const Target& target) {
+TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   std::vector<IterId> outer;
@@ -150,3 +172,5 @@ inline void schedule_simply(Derivation& d, TensorId id, const Target& target) {
 }
 
 }  // namespace tunewright::spaces::tiling
+
+#endif

@@ -8,8 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/program/analysis.hpp"
-#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
 namespace tunewright::spaces::tiling {
@@ -18,78 +17,98 @@ namespace tunewright::spaces::tiling {
 /// threads). Deviates: Ansor leaves the factored loop to its vectorization rule; here the lanes are annotated
 /// at once.
 struct AddRfactor {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
-    const Stage& stage = d.builder.state().stages[id];
-    if (!stage.op->has_reduction() || !stage.is_untouched()) return Answer::Skip;
-    if (std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end()) return Answer::Skip;
-    const double space = program::spatial_points(*stage.op);
-    const double reduction = program::reduction_points(*stage.op);
-    if (program::needs_multi_level_tiling(*stage.op)) {
-      return space > reduction || space > 16.0 * target.threads ? Answer::Skip : Answer::Apply;
-    }
-    return reduction > target.threads && reduction >= 8 && !vectorizes_well(*stage.op) ? Answer::Apply : Answer::Skip;
-  }
-  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
-    out.push_back(factored(d, id, target, false));
-    if (program::spatial_points(*d.builder.state().stages[id].op) < 16.0 * target.threads) {
-      out.push_back(factored(d, id, target, true));
-    }
-  }
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
+  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  static Derivation factored(Derivation d, TensorId id, const Target& target, bool threads) {
-    ScheduleBuilder& s = d.builder;
-    const program::Operator& op = *s.state().stages[id].op;
-    const std::size_t rank = op.rank();
-    const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    std::vector<IterId> reductions;
-    for (IterId axis = static_cast<IterId>(rank); axis < op.axes.size(); ++axis) reductions.push_back(axis);
-    const IterId whole = reductions.size() > 1 ? s.fuse(id, reductions) : reductions[0];
-    // [outer | middle | lanes]; only the outer part is a choice.
-    const std::int64_t extent = s.extents_at_root(id)[whole];
-    const std::int64_t width = std::min(2 * lanes, extent);
-    TensorId partial = 0;
-    if (threads) {
-      const std::int64_t chunk =
-          program::ceil_div(program::ceil_div(extent, width), 4 * static_cast<std::int64_t>(target.threads));
-      const std::vector<IterId> parts = s.split(id, whole, {chunk, width});
-      const TensorId by_thread = s.rfactor(id, parts[0]);
-      // Reduction axes of the new stage: the middle part, then the lanes.
-      partial = s.rfactor(by_thread, static_cast<IterId>(rank + 2));
-      finish_final(d, id);
-      finish_final(d, by_thread);
-    } else {
-      const std::vector<IterId> parts = s.split(id, whole, {width});
-      partial = s.rfactor(id, parts[1]);
-      finish_final(d, id);
-    }
-    // partial: [spatial.., lanes | rest]; the lanes go innermost.
-    const Stage& stage = s.state().stages[partial];
-    const auto lane = static_cast<IterId>(stage.op->rank() - 1);
-    std::vector<IterId> order = stage.order;
-    order.erase(std::find(order.begin(), order.end(), lane));
-    order.push_back(lane);
-    s.reorder(partial, order);
-    s.vectorize(partial, lane);
-    std::vector<IterId> outer;
-    for (IterId axis = 0; axis < lane; ++axis) outer.push_back(axis);
-    if (!outer.empty()) s.parallel(partial, s.choose_fuse(partial, outer));
-    s.choose_unroll_limit(partial, {0, 16, 64, 512});
-    s.choose_location(partial, location_choices(d, partial));
-    // Next is whatever comes before the partial stage.
-    d.place = place_of(s.state(), partial);
-    return d;
-  }
+  static Derivation factored(Derivation d, TensorId id, const Target& target, bool threads);
 
   /// The stage that sums up what is left: a few neighbouring values, which are combined across vector lanes.
-  static void finish_final(Derivation& d, TensorId id) {
-    ScheduleBuilder& s = d.builder;
-    s.vectorize(id, static_cast<IterId>(s.state().stages[id].op->axes.size() - 1));
-    std::vector<IterId> outer;
-    for (IterId axis = 0; axis < s.state().stages[id].op->rank(); ++axis) outer.push_back(axis);
-    if (!outer.empty()) s.parallel(id, s.choose_fuse(id, outer));
-    if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
-  }
+  static void finish_final(Derivation& d, TensorId id);
 };
 
 }  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE Answer AddRfactor::meets(const Derivation& d, TensorId id, const Target& target) const {
+  const Stage& stage = d.builder.state().stages[id];
+  if (!stage.op->has_reduction() || !stage.is_untouched()) return Answer::Skip;
+  if (std::find(d.cached.begin(), d.cached.end(), id) != d.cached.end()) return Answer::Skip;
+  const double space = program::spatial_points(*stage.op);
+  const double reduction = program::reduction_points(*stage.op);
+  if (program::needs_multi_level_tiling(*stage.op)) {
+    return space > reduction || space > 16.0 * target.threads ? Answer::Skip : Answer::Apply;
+  }
+  return reduction > target.threads && reduction >= 8 && !vectorizes_well(*stage.op) ? Answer::Apply : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void AddRfactor::apply(const Derivation& d, TensorId id, const Target& target,
+                                         std::vector<Derivation>& out) const {
+  out.push_back(factored(d, id, target, false));
+  if (program::spatial_points(*d.builder.state().stages[id].op) < 16.0 * target.threads) {
+    out.push_back(factored(d, id, target, true));
+  }
+}
+
+TUNEWRIGHT_INLINE Derivation AddRfactor::factored(Derivation d, TensorId id, const Target& target, bool threads) {
+  ScheduleBuilder& s = d.builder;
+  const program::Operator& op = *s.state().stages[id].op;
+  const std::size_t rank = op.rank();
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  std::vector<IterId> reductions;
+  for (IterId axis = static_cast<IterId>(rank); axis < op.axes.size(); ++axis) reductions.push_back(axis);
+  const IterId whole = reductions.size() > 1 ? s.fuse(id, reductions) : reductions[0];
+  // [outer | middle | lanes]; only the outer part is a choice.
+  const std::int64_t extent = s.extents_at_root(id)[whole];
+  const std::int64_t width = std::min(2 * lanes, extent);
+  TensorId partial = 0;
+  if (threads) {
+    const std::int64_t chunk =
+        program::ceil_div(program::ceil_div(extent, width), 4 * static_cast<std::int64_t>(target.threads));
+    const std::vector<IterId> parts = s.split(id, whole, {chunk, width});
+    const TensorId by_thread = s.rfactor(id, parts[0]);
+    // Reduction axes of the new stage: the middle part, then the lanes.
+    partial = s.rfactor(by_thread, static_cast<IterId>(rank + 2));
+    finish_final(d, id);
+    finish_final(d, by_thread);
+  } else {
+    const std::vector<IterId> parts = s.split(id, whole, {width});
+    partial = s.rfactor(id, parts[1]);
+    finish_final(d, id);
+  }
+  // partial: [spatial.., lanes | rest]; the lanes go innermost.
+  const Stage& stage = s.state().stages[partial];
+  const auto lane = static_cast<IterId>(stage.op->rank() - 1);
+  std::vector<IterId> order = stage.order;
+  order.erase(std::find(order.begin(), order.end(), lane));
+  order.push_back(lane);
+  s.reorder(partial, order);
+  s.vectorize(partial, lane);
+  std::vector<IterId> outer;
+  for (IterId axis = 0; axis < lane; ++axis) outer.push_back(axis);
+  if (!outer.empty()) s.parallel(partial, s.choose_fuse(partial, outer));
+  s.choose_unroll_limit(partial, {0, 16, 64, 512});
+  s.choose_location(partial, location_choices(d, partial));
+  // Next is whatever comes before the partial stage.
+  d.place = place_of(s.state(), partial);
+  return d;
+}
+
+TUNEWRIGHT_INLINE void AddRfactor::finish_final(Derivation& d, TensorId id) {
+  ScheduleBuilder& s = d.builder;
+  s.vectorize(id, static_cast<IterId>(s.state().stages[id].op->axes.size() - 1));
+  std::vector<IterId> outer;
+  for (IterId axis = 0; axis < s.state().stages[id].op->rank(); ++axis) outer.push_back(axis);
+  if (!outer.empty()) s.parallel(id, s.choose_fuse(id, outer));
+  if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
+}
+
+}  // namespace tunewright::spaces::tiling
+
+#endif

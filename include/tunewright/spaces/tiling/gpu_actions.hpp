@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
@@ -31,28 +30,78 @@ inline constexpr std::int64_t max_vector_bytes = 16;
 }
 
 /// Axes of a stage from `first` to before `last`.
-[[nodiscard]] inline std::vector<IterId> axes_between(std::size_t first, std::size_t last) {
+[[nodiscard]] std::vector<IterId> axes_between(std::size_t first, std::size_t last);
+
+/// The most elements of `type`, a power of two, that one instruction moves along an axis of `extent`, rows
+/// being contiguous: those of 16 bytes, as far as they divide it.
+[[nodiscard]] std::int64_t max_vector(program::ScalarType type, std::int64_t extent);
+
+[[nodiscard]] const BoundStage* bound_stage(const Derivation& d, TensorId id);
+
+/// Binds an elementwise root stage: each thread computes one vector of neighbouring points. Threads a block
+/// and the width of the vector are choices.
+BoundStage bind_points(Derivation& d, TensorId id, const Target& target);
+
+/// Binds an elementwise root stage: each block computes a row, that is what the axes from `row_axes` on span,
+/// with all its threads.
+BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, const Target& target);
+
+/// Lets threads share the reduction of a stage: neighbouring ones take neighbouring elements. As many threads
+/// as share the row of `bound`, where there is one.
+void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional<std::uint32_t>& thread_split,
+                     const Target& target);
+
+/// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, what is in shared memory
+/// at a time, and what a thread has in registers. Axes from `whole_from` on stay whole: each block has one of
+/// their points.
+Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from);
+
+/// Splits the elementwise reader of a tiled stage as that one, binds its outer loops and returns the loop of
+/// threads.
+IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled);
+
+/// Lets the search choose how a fetched operand is stored: as it is, or with the dimensions that only the
+/// reduction moves along outermost, so that what one step of it needs is contiguous; rows next to each other, or
+/// one vector apart.
+void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Operator& reader,
+                  const std::vector<program::IndexExpr>& access);
+
+/// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a
+/// time. All threads of the block fetch together, each a vector of neighbouring elements whose width is a
+/// choice.
+///
+/// Operands that are read in several places, or at an index that is a quotient or remainder of loops (the
+/// channels of a grouped convolution), are left to the caches of the device: the window that covers them would
+/// be most of the tensor. How far the copies run ahead is a choice, too.
+void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target);
+
+}  // namespace tunewright::spaces::tiling::gpu
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
+
+namespace tunewright::spaces::tiling::gpu {
+
+TUNEWRIGHT_INLINE std::vector<IterId> axes_between(std::size_t first, std::size_t last) {
   std::vector<IterId> axes;
   for (std::size_t axis = first; axis < last; ++axis) axes.push_back(static_cast<IterId>(axis));
   return axes;
 }
 
-/// The most elements of `type`, a power of two, that one instruction moves along an axis of `extent`, rows
-/// being contiguous: those of 16 bytes, as far as they divide it.
-[[nodiscard]] inline std::int64_t max_vector(program::ScalarType type, std::int64_t extent) {
+TUNEWRIGHT_INLINE std::int64_t max_vector(program::ScalarType type, std::int64_t extent) {
   std::int64_t width = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(type));
   while (width > 1 && extent % width != 0) width /= 2;
   return std::max<std::int64_t>(width, 1);
 }
 
-[[nodiscard]] inline const BoundStage* bound_stage(const Derivation& d, TensorId id) {
+TUNEWRIGHT_INLINE const BoundStage* bound_stage(const Derivation& d, TensorId id) {
   const auto found = std::find_if(d.bound.begin(), d.bound.end(), [&](const BoundStage& b) { return b.stage == id; });
   return found == d.bound.end() ? nullptr : &*found;
 }
 
-/// Binds an elementwise root stage: each thread computes one vector of neighbouring points. Threads a block
-/// and the width of the vector are choices.
-inline BoundStage bind_points(Derivation& d, TensorId id, const Target& target) {
+TUNEWRIGHT_INLINE BoundStage bind_points(Derivation& d, TensorId id, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const program::Operator& op = *s.state().stages[id].op;
   std::vector<IterId> outer = axes_between(0, op.rank());
@@ -70,9 +119,7 @@ inline BoundStage bind_points(Derivation& d, TensorId id, const Target& target) 
   return d.bound.back();
 }
 
-/// Binds an elementwise root stage: each block computes a row, that is what the axes from `row_axes` on span,
-/// with all its threads.
-inline BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, const Target& target) {
+TUNEWRIGHT_INLINE BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, const Target& target) {
   ScheduleBuilder& s = d.builder;
   const std::size_t rank = s.state().stages[id].op->rank();
   BoundStage bound{id, fuse_all(s, id, axes_between(0, row_axes)), row_axes};
@@ -88,10 +135,8 @@ inline BoundStage bind_rows(Derivation& d, TensorId id, std::size_t row_axes, co
   return bound;
 }
 
-/// Lets threads share the reduction of a stage: neighbouring ones take neighbouring elements. As many threads
-/// as share the row of `bound`, where there is one.
-inline void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional<std::uint32_t>& thread_split,
-                            const Target& target) {
+TUNEWRIGHT_INLINE void share_reduction(ScheduleBuilder& s, TensorId id,
+                                       const std::optional<std::uint32_t>& thread_split, const Target& target) {
   const program::Operator& op = *s.state().stages[id].op;
   const IterId all = fuse_all(s, id, axes_between(op.rank(), op.axes.size()));
   const std::vector<IterId> parts = thread_split
@@ -102,10 +147,7 @@ inline void share_reduction(ScheduleBuilder& s, TensorId id, const std::optional
   s.choose_unroll_limit(id, unroll_limits());
 }
 
-/// Splits and reorders as S0 S1 S2 R0 R1 S3 R2 S4: blocks, virtual threads, threads, what is in shared memory
-/// at a time, and what a thread has in registers. Axes from `whole_from` on stay whole: each block has one of
-/// their points.
-inline Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from) {
+TUNEWRIGHT_INLINE Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from) {
   const std::size_t rank = s.state().stages[id].op->rank();
   const std::size_t axes = s.state().stages[id].op->axes.size();
   Tiled tiled;
@@ -132,9 +174,7 @@ inline Tiled tile(ScheduleBuilder& s, TensorId id, std::size_t whole_from) {
   return tiled;
 }
 
-/// Splits the elementwise reader of a tiled stage as that one, binds its outer loops and returns the loop of
-/// threads.
-inline IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled) {
+TUNEWRIGHT_INLINE IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled) {
   std::vector<std::vector<IterId>> parts;
   for (std::size_t axis = 0; axis < tiled.spatial.size(); ++axis) {
     parts.push_back(s.follow_split(reader, static_cast<IterId>(axis), tiled.split_steps[axis], 3));
@@ -153,11 +193,8 @@ inline IterId bind_tiles(ScheduleBuilder& s, TensorId reader, const Tiled& tiled
   return bound;
 }
 
-/// Lets the search choose how a fetched operand is stored: as it is, or with the dimensions that only the
-/// reduction moves along outermost, so that what one step of it needs is contiguous; rows next to each other, or
-/// one vector apart.
-inline void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Operator& reader,
-                         const std::vector<program::IndexExpr>& access) {
+TUNEWRIGHT_INLINE void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Operator& reader,
+                                    const std::vector<program::IndexExpr>& access) {
   const program::Operator& op = *s.state().stages[copy].op;
   if (op.rank() < 2) return;
   std::vector<std::uint32_t> plain, reduced, kept;
@@ -176,14 +213,7 @@ inline void arrange_copy(ScheduleBuilder& s, TensorId copy, const program::Opera
   s.choose_arrangement(copy, std::move(orders), {0, vector});
 }
 
-/// Copies operands that are read more than once to shared memory, one step of the outermost reduction at a
-/// time. All threads of the block fetch together, each a vector of neighbouring elements whose width is a
-/// choice.
-///
-/// Operands that are read in several places, or at an index that is a quotient or remainder of loops (the
-/// channels of a grouped convolution), are left to the caches of the device: the window that covers them would
-/// be most of the tensor. How far the copies run ahead is a choice, too.
-inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
+TUNEWRIGHT_INLINE void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
   const IterId step = tiled.reduction.back()[0];
   bool fetches = false;
   for (const program::Reads& reads : program::reads_of(*s.state().stages[id].op)) {
@@ -211,3 +241,5 @@ inline void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, 
 }
 
 }  // namespace tunewright::spaces::tiling::gpu
+
+#endif

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/actions.hpp"
@@ -32,8 +33,30 @@ struct InstructionTile {
 
 /// Most parts of each spatial axis in registers. Where the instruction takes several rows, `down` tiles of the axis
 /// these run along, and of the axes around it what that has too few, but for axes along which other columns are read.
-[[nodiscard]] inline std::vector<std::int64_t> parts_in_registers(const program::Operator& op,
-                                                                  const InstructionTile& tile) {
+[[nodiscard]] std::vector<std::int64_t> parts_in_registers(const program::Operator& op, const InstructionTile& tile);
+
+/// Loops of one level of the spatial axes, that of the columns outermost.
+[[nodiscard]] std::vector<IterId> columns_first(const Tiled& tiled, std::size_t depth);
+
+/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place
+/// of the loops inside.
+Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile);
+
+/// Computes the stage inside its reader, whose loops follow the tiling.
+void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled, std::size_t fuse_level,
+                         const InstructionTile& tile);
+
+/// Writes a copy in blocks of what the instruction reads at once, where each dimension of it is one of its axes.
+void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile& tile);
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE std::vector<std::int64_t> parts_in_registers(const program::Operator& op,
+                                                               const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   std::vector<std::int64_t> most(op.rank(), axes.m == 1 ? tile.down : 1);
   most[axes.column] = tile.across;
@@ -47,16 +70,13 @@ struct InstructionTile {
   return most;
 }
 
-/// Loops of one level of the spatial axes, that of the columns outermost.
-[[nodiscard]] inline std::vector<IterId> columns_first(const Tiled& tiled, std::size_t depth) {
+TUNEWRIGHT_INLINE std::vector<IterId> columns_first(const Tiled& tiled, std::size_t depth) {
   std::vector<IterId> iters = level(tiled.spatial, depth);
   std::rotate(iters.begin(), iters.end() - 1, iters.end());
   return iters;
 }
 
-/// Splits and reorders: S0 S1 R0 S2 R1 S3 around the instruction, each S with the columns first, which takes the place
-/// of the loops inside.
-inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile) {
+TUNEWRIGHT_INLINE Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
   const program::Operator& op = *s.state().stages[id].op;
@@ -107,9 +127,8 @@ inline Tiled tile_around(ScheduleBuilder& s, TensorId id, const InstructionTile&
   return tiled;
 }
 
-/// Computes the stage inside its reader, whose loops follow the tiling.
-inline void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled,
-                                std::size_t fuse_level, const InstructionTile& tile) {
+TUNEWRIGHT_INLINE void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader, const Tiled& tiled,
+                                           std::size_t fuse_level, const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   std::vector<std::vector<IterId>> copy;
   std::vector<IterId> inner;
@@ -133,8 +152,7 @@ inline void follow_instructions(ScheduleBuilder& s, TensorId id, TensorId reader
   compute_in_tile(s, id, reader, copy, fuse_level);
 }
 
-/// Writes a copy in blocks of what the instruction reads at once, where each dimension of it is one of its axes.
-inline void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile& tile) {
+TUNEWRIGHT_INLINE void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile& tile) {
   const ProductAxes& axes = tile.axes;
   const schedule::TensorIntrinsic& intrinsic = *tile.intrinsic;
   const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
@@ -156,3 +174,5 @@ inline void interleave(ScheduleBuilder& s, TensorId copy, const InstructionTile&
 }
 
 }  // namespace tunewright::spaces::tiling
+
+#endif

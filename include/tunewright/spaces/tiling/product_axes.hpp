@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
 
 /// How matrix products, batches of them and convolutions fit the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {
@@ -33,18 +32,7 @@ struct ProductAxes {
 
 /// How many iterations of `extent` an instruction that takes up to `most` at once is best given: where some are left
 /// over, they run as plain loops, each of which costs about as much as two instructions.
-[[nodiscard]] inline std::int64_t share_of(std::int64_t extent, std::int64_t most) {
-  std::int64_t best = 1;
-  std::int64_t lowest = 2 * extent + 1;
-  for (std::int64_t share = std::min(extent, most); share > 1; --share) {
-    const std::int64_t cost = extent / share + 2 * (extent % share);
-    if (cost < lowest) {
-      best = share;
-      lowest = cost;
-    }
-  }
-  return best;
-}
+[[nodiscard]] std::int64_t share_of(std::int64_t extent, std::int64_t most);
 
 /// The same where what is left over is rounded up to a whole instruction: as few of those as there can be, of as few
 /// iterations as that takes.
@@ -59,17 +47,53 @@ enum class LeftOver {
 };
 
 /// Whether an instruction's share of each axis divides it.
-[[nodiscard]] inline bool divides(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic,
-                                  const ProductAxes& axes) {
+[[nodiscard]] bool divides(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic,
+                           const ProductAxes& axes);
+
+/// What each axis is rounded up to a multiple of where it is padded.
+[[nodiscard]] std::vector<std::int64_t> padded_multiples(const program::Operator& op,
+                                                         const schedule::TensorIntrinsic& intrinsic,
+                                                         const ProductAxes& axes);
+
+/// Nothing unless the last spatial axis and some reduction axis are long enough, and for an instruction of several rows
+/// some other spatial axis as well, one factor does not depend on the last, and elements of that factor along the
+/// reduction axis are neighbours. Padded axes are long enough where at least a quarter of the work is not padding.
+[[nodiscard]] std::optional<ProductAxes> product_axes(const program::Operator& op,
+                                                      const schedule::TensorIntrinsic& intrinsic,
+                                                      LeftOver left_over = LeftOver::InLoops);
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE std::int64_t share_of(std::int64_t extent, std::int64_t most) {
+  std::int64_t best = 1;
+  std::int64_t lowest = 2 * extent + 1;
+  for (std::int64_t share = std::min(extent, most); share > 1; --share) {
+    const std::int64_t cost = extent / share + 2 * (extent % share);
+    if (cost < lowest) {
+      best = share;
+      lowest = cost;
+    }
+  }
+  return best;
+}
+
+TUNEWRIGHT_INLINE bool divides(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic,
+                               const ProductAxes& axes) {
   return op.axes[axes.column].extent % intrinsic.n == 0 &&
          op.axes[axes.depth].extent % (intrinsic.k * axes.steps) == 0 &&
          (axes.m == 1 || op.axes[axes.row].extent % axes.m == 0);
 }
 
-/// What each axis is rounded up to a multiple of where it is padded.
-[[nodiscard]] inline std::vector<std::int64_t> padded_multiples(const program::Operator& op,
-                                                                const schedule::TensorIntrinsic& intrinsic,
-                                                                const ProductAxes& axes) {
+TUNEWRIGHT_INLINE std::vector<std::int64_t> padded_multiples(const program::Operator& op,
+                                                             const schedule::TensorIntrinsic& intrinsic,
+                                                             const ProductAxes& axes) {
   std::vector<std::int64_t> multiples(op.axes.size(), 1);
   if (axes.m > 1) multiples[axes.row] = axes.m;
   multiples[axes.column] = intrinsic.n;
@@ -77,12 +101,9 @@ enum class LeftOver {
   return multiples;
 }
 
-/// Nothing unless the last spatial axis and some reduction axis are long enough, and for an instruction of several rows
-/// some other spatial axis as well, one factor does not depend on the last, and elements of that factor along the
-/// reduction axis are neighbours. Padded axes are long enough where at least a quarter of the work is not padding.
-[[nodiscard]] inline std::optional<ProductAxes> product_axes(const program::Operator& op,
-                                                             const schedule::TensorIntrinsic& intrinsic,
-                                                             LeftOver left_over = LeftOver::InLoops) {
+TUNEWRIGHT_INLINE std::optional<ProductAxes> product_axes(const program::Operator& op,
+                                                          const schedule::TensorIntrinsic& intrinsic,
+                                                          LeftOver left_over) {
   constexpr double least_used = 0.25;  // tile registers are at least four times as fast as vectors
   const bool padded = left_over == LeftOver::Padded;
   if (!schedule::multiplies(intrinsic, op) || op.rank() == 0) return std::nullopt;
@@ -136,3 +157,5 @@ enum class LeftOver {
 }
 
 }  // namespace tunewright::spaces::tiling
+
+#endif

@@ -9,9 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/core/order.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 /// What sketch rules ask of a partly scheduled program: who reads a stage, where it may be computed, whether
@@ -58,7 +56,70 @@ enum class Answer : std::uint8_t {
 }
 
 /// Stages that read `id`, looking through inlined ones, in topological order.
-[[nodiscard]] inline std::vector<TensorId> readers(const State& state, TensorId id) {
+[[nodiscard]] std::vector<TensorId> readers(const State& state, TensorId id);
+
+/// True for stages that are neither an output nor a copy made on purpose.
+[[nodiscard]] inline bool may_disappear(const State& state, TensorId id) {
+  return !readers(state, id).empty() && id < state.graph->size();
+}
+
+/// The only reader of `id` if it has the same shape and reads point by point (through inlined elementwise
+/// stages), else `id`.
+[[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
+
+/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::skip_zeros` can leave
+/// the zeros out of sums.
+[[nodiscard]] bool pads_with_zeros(const program::Operator& op);
+
+/// True for a sum over products, or over elements, of `id`, converted or not.
+[[nodiscard]] bool sums_products_of(const program::Operator& op, TensorId id);
+
+/// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
+[[nodiscard]] bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access);
+
+/// Leading axes that the loops of stage `first` and of its reader `last` could share: the fewest over all ways
+/// from one to the other (see `program::num_common_outer_axes`).
+[[nodiscard]] std::size_t common_outer_axes(const State& state, TensorId first, TensorId last);
+
+/// True when a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every
+/// stage between them is elementwise, cheap, and the only reader of the one before.
+[[nodiscard]] bool awaits_fusion(const State& state, TensorId id);
+
+/// Loops of `consumer` a producer may be computed at: after the parallel ones, spatial or the last outer
+/// reduction, never vectorized or unrolled, and not behind an inner reduction.
+[[nodiscard]] std::vector<Location> attach_points(const State& state, TensorId consumer);
+
+/// True when the loop of `l` is gone as soon as a larger number of loops is fused.
+[[nodiscard]] bool may_vanish(const ScheduleBuilder& s, const Location& l);
+
+/// Where a stage that is not tiled itself may be computed: at the root, inside its reader, or wherever that
+/// may be computed.
+[[nodiscard]] std::vector<Location> location_choices(const Derivation& d, TensorId id);
+
+/// Whether an index of `read` depends on `axis`.
+[[nodiscard]] bool uses_axis(const program::ExprNode& read, program::Var axis);
+
+/// The dimension that `axis` alone counts.
+[[nodiscard]] std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis);
+
+/// Share of the work that is not padding where each axis is rounded up to its multiple.
+[[nodiscard]] double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples);
+
+/// True when neighbouring values of the last spatial axis are neighbours in memory in every read that uses
+/// it.
+[[nodiscard]] bool vectorizes_well(const program::Operator& op);
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/core/order.hpp"
+#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE std::vector<TensorId> readers(const State& state, TensorId id) {
   std::vector<TensorId> found;
   for (const TensorId other : state.order) {
     const Stage& stage = state.stages[other];
@@ -79,14 +140,7 @@ enum class Answer : std::uint8_t {
   return found;
 }
 
-/// True for stages that are neither an output nor a copy made on purpose.
-[[nodiscard]] inline bool may_disappear(const State& state, TensorId id) {
-  return !readers(state, id).empty() && id < state.graph->size();
-}
-
-/// The only reader of `id` if it has the same shape and reads point by point (through inlined elementwise
-/// stages), else `id`.
-[[nodiscard]] inline TensorId elementwise_reader(const State& state, TensorId id) {
+TUNEWRIGHT_INLINE TensorId elementwise_reader(const State& state, TensorId id) {
   const std::vector<TensorId> all = readers(state, id);
   if (all.size() != 1) return id;
   const program::Operator& reader = *state.stages[all[0]].op;
@@ -109,15 +163,12 @@ enum class Answer : std::uint8_t {
   return all[0];
 }
 
-/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::skip_zeros` can leave
-/// the zeros out of sums.
-[[nodiscard]] inline bool pads_with_zeros(const program::Operator& op) {
+TUNEWRIGHT_INLINE bool pads_with_zeros(const program::Operator& op) {
   if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
   return op.body->args[1]->op == program::Op::Load && loops::padding_conditions(op.body).has_value();
 }
 
-/// True for a sum over products, or over elements, of `id`, converted or not.
-[[nodiscard]] inline bool sums_products_of(const program::Operator& op, TensorId id) {
+TUNEWRIGHT_INLINE bool sums_products_of(const program::Operator& op, TensorId id) {
   if (op.combiner != program::Combiner::Sum) return false;
   const auto is_read = [&](const program::Expr& e) {
     const program::ExprNode& node = e->op == program::Op::Cast ? *e->args[0] : *e;
@@ -127,15 +178,12 @@ enum class Answer : std::uint8_t {
   return is_read(body) || (body->op == program::Op::Multiply && (is_read(body->args[0]) || is_read(body->args[1])));
 }
 
-/// True for a read worth a copy closer by: some element is read for several values of the spatial axes.
-[[nodiscard]] inline bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access) {
+TUNEWRIGHT_INLINE bool is_reused(const program::Operator& op, const std::vector<program::IndexExpr>& access) {
   const program::AccessPattern pattern = program::access_pattern(op, access);
   return !pattern.simple || pattern.axis_missing;
 }
 
-/// Leading axes that the loops of stage `first` and of its reader `last` could share: the fewest over all ways
-/// from one to the other (see `program::num_common_outer_axes`).
-[[nodiscard]] inline std::size_t common_outer_axes(const State& state, TensorId first, TensorId last) {
+TUNEWRIGHT_INLINE std::size_t common_outer_axes(const State& state, TensorId first, TensorId last) {
   const program::Operator& producer = *state.stages[first].op;
   if (first == last) return producer.rank();
   std::optional<std::size_t> common;
@@ -152,9 +200,7 @@ enum class Answer : std::uint8_t {
   return common.value_or(0);
 }
 
-/// True when a tiled stage further up will be computed inside `id` (see `MultiLevelTilingWithFusion`): every
-/// stage between them is elementwise, cheap, and the only reader of the one before.
-[[nodiscard]] inline bool awaits_fusion(const State& state, TensorId id) {
+TUNEWRIGHT_INLINE bool awaits_fusion(const State& state, TensorId id) {
   const auto direct_readers = [&](TensorId of) {
     std::vector<TensorId> found;
     for (const TensorId other : state.order) {
@@ -181,9 +227,7 @@ enum class Answer : std::uint8_t {
   return false;
 }
 
-/// Loops of `consumer` a producer may be computed at: after the parallel ones, spatial or the last outer
-/// reduction, never vectorized or unrolled, and not behind an inner reduction.
-[[nodiscard]] inline std::vector<Location> attach_points(const State& state, TensorId consumer) {
+TUNEWRIGHT_INLINE std::vector<Location> attach_points(const State& state, TensorId consumer) {
   const Stage& stage = state.stages[consumer];
   std::vector<Location> points;
   bool in_reduction = false;
@@ -199,8 +243,7 @@ enum class Answer : std::uint8_t {
   return points;
 }
 
-/// True when the loop of `l` is gone as soon as a larger number of loops is fused.
-[[nodiscard]] inline bool may_vanish(const ScheduleBuilder& s, const Location& l) {
+TUNEWRIGHT_INLINE bool may_vanish(const ScheduleBuilder& s, const Location& l) {
   for (const schedule::Step& step : s.schedule().steps) {
     const auto* fuse = std::get_if<schedule::Fuse>(&step);
     if (fuse != nullptr && fuse->stage == l.stage &&
@@ -210,9 +253,7 @@ enum class Answer : std::uint8_t {
   return false;
 }
 
-/// Where a stage that is not tiled itself may be computed: at the root, inside its reader, or wherever that
-/// may be computed.
-[[nodiscard]] inline std::vector<Location> location_choices(const Derivation& d, TensorId id) {
+TUNEWRIGHT_INLINE std::vector<Location> location_choices(const Derivation& d, TensorId id) {
   const State& state = d.builder.state();
   std::vector<Location> choices{{Location::Kind::Root, 0, 0}};
   const std::vector<TensorId> all = readers(state, id);
@@ -232,22 +273,19 @@ enum class Answer : std::uint8_t {
   return choices;
 }
 
-/// Whether an index of `read` depends on `axis`.
-[[nodiscard]] inline bool uses_axis(const program::ExprNode& read, program::Var axis) {
+TUNEWRIGHT_INLINE bool uses_axis(const program::ExprNode& read, program::Var axis) {
   return std::any_of(read.indices.begin(), read.indices.end(),
                      [axis](const program::IndexExpr& index) { return index.uses(axis); });
 }
 
-/// The dimension that `axis` alone counts.
-[[nodiscard]] inline std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis) {
+TUNEWRIGHT_INLINE std::optional<IterId> dimension_of(std::span<const program::IndexExpr> access, program::Var axis) {
   for (std::size_t d = 0; d < access.size(); ++d) {
     if (access[d].as_variable() == std::optional(axis)) return static_cast<IterId>(d);
   }
   return std::nullopt;
 }
 
-/// Share of the work that is not padding where each axis is rounded up to its multiple.
-[[nodiscard]] inline double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples) {
+TUNEWRIGHT_INLINE double share_not_padded(const program::Operator& op, std::span<const std::int64_t> multiples) {
   double share = 1;
   for (std::size_t a = 0; a < multiples.size(); ++a) {
     const std::int64_t extent = op.axes[a].extent;
@@ -256,9 +294,7 @@ enum class Answer : std::uint8_t {
   return share;
 }
 
-/// True when neighbouring values of the last spatial axis are neighbours in memory in every read that uses
-/// it.
-[[nodiscard]] inline bool vectorizes_well(const program::Operator& op) {
+TUNEWRIGHT_INLINE bool vectorizes_well(const program::Operator& op) {
   if (op.rank() == 0) return false;
   const auto last = static_cast<program::Var>(op.rank() - 1);
   bool well = true;
@@ -274,3 +310,5 @@ enum class Answer : std::uint8_t {
 }
 
 }  // namespace tunewright::spaces::tiling
+
+#endif

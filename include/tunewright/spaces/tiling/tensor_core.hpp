@@ -10,12 +10,9 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/program/analysis.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/decisions/pipelining.hpp"
-#include "tunewright/spaces/gpu_tiling_rules.hpp"
-#include "tunewright/spaces/tiling/gpu_actions.hpp"
 #include "tunewright/spaces/tiling/questions.hpp"
 
 /// Matrix products, batches of them and convolutions by the tensor units of a GPU.
@@ -35,7 +32,78 @@ namespace detail {
 
 /// Whether `read` is stored by rows or by columns of a matrix: neighbours differ in one of the axes alone, and some
 /// dimension is the depth alone, so that what lies beyond can be zero.
-[[nodiscard]] inline bool is_matrix(const program::ExprNode& read, IterId along, IterId depth) {
+[[nodiscard]] bool is_matrix(const program::ExprNode& read, IterId along, IterId depth);
+
+/// The dimension of `read` that alone follows `axis`, and each step of it by one; nothing if there are several or none.
+[[nodiscard]] std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read, IterId axis);
+
+/// Whether the matrix can be stored in core matrices: each of its axes goes along one dimension, by another.
+[[nodiscard]] bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth);
+
+/// What each axis is rounded up to a multiple of.
+[[nodiscard]] std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product);
+
+}  // namespace detail
+
+/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the
+/// instruction's work is not padding. Columns run along the last axis that one factor alone depends on; rows along the
+/// axis of the other that leaves the least idle.
+[[nodiscard]] std::optional<CoreProduct> core_product(const program::Operator& op,
+                                                      const schedule::TensorIntrinsic& intrinsic);
+
+/// How the target's tensor instructions compute `op`, if any does: one for each.
+[[nodiscard]] std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target);
+
+/// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
+/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay
+/// in fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not
+/// divide are padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
+struct TensorizeProducts {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
+    return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
+  }
+  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
+
+ private:
+  static Derivation tensorized(Derivation d, TensorId id, const Target& target, CoreProduct product);
+
+  struct Tile {
+    std::vector<std::uint32_t> steps;            ///< that split the spatial axes
+    std::vector<std::vector<IterId>> spatial;    ///< blocks, warps, fragments
+    std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
+  };
+
+  static void pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product);
+
+  static Tile tile(ScheduleBuilder& s, TensorId id, const CoreProduct& product);
+
+  /// Splits the stage that takes the sums out as that which computes them, binds its loops and returns that of warps.
+  static IterId follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product, const Tile& tiled);
+
+  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time,
+  /// whose width is a choice, and so is how far rows are apart.
+  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product, const Tile& tiled);
+  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary
+  /// fastest. Core matrices have both their dimensions last.
+  static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
+                                             const CoreProduct& product);
+  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is
+  /// one: `core_product` has seen to it.
+  static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis);
+};
+
+}  // namespace tunewright::spaces::tiling::gpu
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/spaces/decisions/pipelining.hpp"
+#include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/spaces/tiling/gpu_actions.hpp"
+
+namespace tunewright::spaces::tiling::gpu::detail {
+
+TUNEWRIGHT_INLINE bool is_matrix(const program::ExprNode& read, IterId along, IterId depth) {
   const auto is_alone = [](const program::IndexExpr& index, IterId axis) {
     return index.as_variable() == std::optional<program::Var>(axis);
   };
@@ -47,8 +115,7 @@ namespace detail {
                      [&](const program::IndexExpr& index) { return is_alone(index, depth); });
 }
 
-/// The dimension of `read` that alone follows `axis`, and each step of it by one; nothing if there are several or none.
-[[nodiscard]] inline std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read, IterId axis) {
+TUNEWRIGHT_INLINE std::optional<std::uint32_t> only_dimension_along(const program::ExprNode& read, IterId axis) {
   std::optional<std::uint32_t> found;
   for (std::uint32_t d = 0; d < read.indices.size(); ++d) {
     if (!read.indices[d].uses(axis)) continue;
@@ -58,15 +125,13 @@ namespace detail {
   return found;
 }
 
-/// Whether the matrix can be stored in core matrices: each of its axes goes along one dimension, by another.
-[[nodiscard]] inline bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth) {
+TUNEWRIGHT_INLINE bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth) {
   const std::optional<std::uint32_t> lines = only_dimension_along(read, along),
                                      terms = only_dimension_along(read, depth);
   return lines && terms && *lines != *terms;
 }
 
-/// What each axis is rounded up to a multiple of.
-[[nodiscard]] inline std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product) {
+TUNEWRIGHT_INLINE std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product) {
   std::vector<std::int64_t> multiples(op.axes.size(), 1);
   multiples[product.row] = product.intrinsic->m;
   multiples[product.column] = product.intrinsic->n;
@@ -74,13 +139,12 @@ namespace detail {
   return multiples;
 }
 
-}  // namespace detail
+}  // namespace tunewright::spaces::tiling::gpu::detail
 
-/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the
-/// instruction's work is not padding. Columns run along the last axis that one factor alone depends on; rows along the
-/// axis of the other that leaves the least idle.
-[[nodiscard]] inline std::optional<CoreProduct> core_product(const program::Operator& op,
-                                                             const schedule::TensorIntrinsic& intrinsic) {
+namespace tunewright::spaces::tiling::gpu {
+
+TUNEWRIGHT_INLINE std::optional<CoreProduct> core_product(const program::Operator& op,
+                                                          const schedule::TensorIntrinsic& intrinsic) {
   constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
   if (!schedule::multiplies(intrinsic, op)) return std::nullopt;
   const std::optional<schedule::Product> product = schedule::product_of(op);
@@ -115,8 +179,7 @@ namespace detail {
   return best > 0 ? std::optional(found) : std::nullopt;
 }
 
-/// How the target's tensor instructions compute `op`, if any does: one for each.
-[[nodiscard]] inline std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target) {
+TUNEWRIGHT_INLINE std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target) {
   std::vector<CoreProduct> found;
   for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
     if (!schedule::is_on(intrinsic, target)) continue;
@@ -125,172 +188,158 @@ namespace detail {
   return found;
 }
 
-/// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
-/// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay
-/// in fragments, from which the elementwise reader, if there is one, takes them. Extents that instructions do not
-/// divide are padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
-struct TensorizeProducts {
-  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
-    return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
-  }
-  void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const {
-    for (const CoreProduct& product : core_products(*d.builder.state().stages[id].op, target))
-      out.push_back(tensorized(d, id, target, product));
-  }
+TUNEWRIGHT_INLINE void TensorizeProducts::apply(const Derivation& d, TensorId id, const Target& target,
+                                                std::vector<Derivation>& out) const {
+  for (const CoreProduct& product : core_products(*d.builder.state().stages[id].op, target))
+    out.push_back(tensorized(d, id, target, product));
+}
 
- private:
-  static Derivation tensorized(Derivation d, TensorId id, const Target& target, CoreProduct product) {
-    ScheduleBuilder& s = d.builder;
-    const TensorId reader = elementwise_reader(s.state(), id);
-    const bool fused = reader != id && is_free(d, reader);
-    const TensorId outer = fused ? reader : id;
-    const TensorId sums = s.cache_write(id, Scope::Accumulator);
-    if (fused) s.compute_inline(id);
-    product.a = s.cache_read(product.a, sums, Scope::Shared);
-    product.b = s.cache_read(product.b, sums, Scope::Shared);
-    pad(s, sums, product);
-    const Tile tiled = tile(s, sums, product);
-    s.compute_at(sums, outer, follow(s, outer, product, tiled));
-    fetch(s, sums, product.a, product, tiled);
-    fetch(s, sums, product.b, product, tiled);
-    s.choose_pipelining(sums, tiled.reduction.back()[0], decisions::pipelinings(target));
-    d.place = place_of(s.state(), sums);
-    return d;
-  }
+TUNEWRIGHT_INLINE Derivation TensorizeProducts::tensorized(Derivation d, TensorId id, const Target& target,
+                                                           CoreProduct product) {
+  ScheduleBuilder& s = d.builder;
+  const TensorId reader = elementwise_reader(s.state(), id);
+  const bool fused = reader != id && is_free(d, reader);
+  const TensorId outer = fused ? reader : id;
+  const TensorId sums = s.cache_write(id, Scope::Accumulator);
+  if (fused) s.compute_inline(id);
+  product.a = s.cache_read(product.a, sums, Scope::Shared);
+  product.b = s.cache_read(product.b, sums, Scope::Shared);
+  pad(s, sums, product);
+  const Tile tiled = tile(s, sums, product);
+  s.compute_at(sums, outer, follow(s, outer, product, tiled));
+  fetch(s, sums, product.a, product, tiled);
+  fetch(s, sums, product.b, product, tiled);
+  s.choose_pipelining(sums, tiled.reduction.back()[0], decisions::pipelinings(target));
+  d.place = place_of(s.state(), sums);
+  return d;
+}
 
-  struct Tile {
-    std::vector<std::uint32_t> steps;            ///< that split the spatial axes
-    std::vector<std::vector<IterId>> spatial;    ///< blocks, warps, fragments
-    std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
-  };
+TUNEWRIGHT_INLINE void TensorizeProducts::pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product) {
+  const program::Operator& op = *s.state().stages[sums].op;
+  std::vector<std::int64_t> multiples = detail::multiples_of(op, product);
+  bool divides = true;
+  for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
+  if (!divides) s.pad(sums, std::move(multiples));
+}
 
-  static void pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product) {
-    const program::Operator& op = *s.state().stages[sums].op;
-    std::vector<std::int64_t> multiples = detail::multiples_of(op, product);
-    bool divides = true;
-    for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
-    if (!divides) s.pad(sums, std::move(multiples));
-  }
-
-  static Tile tile(ScheduleBuilder& s, TensorId id, const CoreProduct& product) {
-    const std::size_t rank = s.state().stages[id].op->rank(), axes = s.state().stages[id].op->axes.size();
-    Tile tiled;
-    std::vector<IterId> instruction(3);
-    for (IterId axis = 0; axis < axes; ++axis) {
-      IterId iter = axis;
-      const auto take = [&](IterId of, std::size_t place, std::int64_t extent) {
-        if (axis != of) return;
-        const std::vector<IterId> parts = s.split(id, axis, {extent});
-        iter = parts[0];
-        instruction[place] = parts[1];
-      };
-      take(product.row, 0, product.intrinsic->m);
-      take(product.column, 1, product.intrinsic->n);
-      take(product.depth, 2, product.intrinsic->k);
-      if (axis < rank) {
-        tiled.steps.push_back(s.next_step());
-        tiled.spatial.push_back(s.choose_tile(id, iter, 2, 0, LoopKind::ThreadY));
-      } else {
-        tiled.reduction.push_back(s.choose_tile(id, iter, 1, 0));
-      }
-    }
-    std::vector<IterId> order;
-    const auto add = [&order](const std::vector<IterId>& iters) {
-      order.insert(order.end(), iters.begin(), iters.end());
+TUNEWRIGHT_INLINE TensorizeProducts::Tile TensorizeProducts::tile(ScheduleBuilder& s, TensorId id,
+                                                                  const CoreProduct& product) {
+  const std::size_t rank = s.state().stages[id].op->rank(), axes = s.state().stages[id].op->axes.size();
+  Tile tiled;
+  std::vector<IterId> instruction(3);
+  for (IterId axis = 0; axis < axes; ++axis) {
+    IterId iter = axis;
+    const auto take = [&](IterId of, std::size_t place, std::int64_t extent) {
+      if (axis != of) return;
+      const std::vector<IterId> parts = s.split(id, axis, {extent});
+      iter = parts[0];
+      instruction[place] = parts[1];
     };
-    add(level(tiled.spatial, 0));
-    add(level(tiled.spatial, 1));
-    add(level(tiled.reduction, 0));
-    add(level(tiled.reduction, 1));
-    add(level(tiled.spatial, 2));
-    add(instruction);
-    s.reorder(id, order);
-    for (const IterId iter : level(tiled.spatial, 2)) s.unroll(id, iter);
-    s.tensorize(id, instruction[0], std::string(product.intrinsic->name));
-    return tiled;
-  }
-
-  /// Splits the stage that takes the sums out as that which computes them, binds its loops and returns that of warps.
-  static IterId follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product, const Tile& tiled) {
-    std::vector<std::vector<IterId>> parts;
-    std::vector<IterId> fragment(2);
-    for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
-      IterId iter = axis;
-      if (axis == product.row || axis == product.column) {
-        const bool row = axis == product.row;
-        const std::vector<IterId> inside = s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
-        iter = inside[0];
-        fragment[row ? 0 : 1] = inside[1];
-      }
-      parts.push_back(s.follow_split(reader, iter, tiled.steps[axis], 2));
+    take(product.row, 0, product.intrinsic->m);
+    take(product.column, 1, product.intrinsic->n);
+    take(product.depth, 2, product.intrinsic->k);
+    if (axis < rank) {
+      tiled.steps.push_back(s.next_step());
+      tiled.spatial.push_back(s.choose_tile(id, iter, 2, 0, LoopKind::ThreadY));
+    } else {
+      tiled.reduction.push_back(s.choose_tile(id, iter, 1, 0));
     }
-    std::vector<IterId> order;
-    for (const std::size_t index : {0U, 1U, 2U}) {
-      for (const IterId iter : level(parts, index)) order.push_back(iter);
-    }
-    order.insert(order.end(), fragment.begin(), fragment.end());
-    s.reorder(reader, order);
-    s.bind(reader, fuse_all(s, reader, level(parts, 0)), LoopKind::BlockX);
-    const IterId warps = fuse_all(s, reader, level(parts, 1));
-    s.bind(reader, warps, LoopKind::ThreadY);
-    for (const IterId iter : level(parts, 2)) s.unroll(reader, iter);
-    return warps;
   }
+  std::vector<IterId> order;
+  const auto add = [&order](const std::vector<IterId>& iters) {
+    order.insert(order.end(), iters.begin(), iters.end());
+  };
+  add(level(tiled.spatial, 0));
+  add(level(tiled.spatial, 1));
+  add(level(tiled.reduction, 0));
+  add(level(tiled.reduction, 1));
+  add(level(tiled.spatial, 2));
+  add(instruction);
+  s.reorder(id, order);
+  for (const IterId iter : level(tiled.spatial, 2)) s.unroll(id, iter);
+  s.tensorize(id, instruction[0], std::string(product.intrinsic->name));
+  return tiled;
+}
 
-  /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time,
-  /// whose width is a choice, and so is how far rows are apart.
-  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product, const Tile& tiled) {
-    const program::Operator& op = *s.state().stages[copy].op;
-    const auto rank = static_cast<std::uint32_t>(op.rank());
-    const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
-    s.compute_at(copy, sums, tiled.reduction.back()[0]);
-    std::vector<std::uint32_t> order = order_of(s, sums, copy, product);
-    // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
-    // so do, of core matrices, pieces of one row that are stored.
-    const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
-    s.choose_arrangement(copy, {std::move(order)}, {0, padding});
-    std::vector<IterId> iters = axes_between(0, rank);
-    const std::vector<IterId> vector =
-        s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
-    iters.back() = vector[0];
-    const std::vector<IterId> of_warp =
-        s.split(copy, fuse_all(s, copy, std::move(iters)), {product.intrinsic->threads});
-    const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);
-    s.reorder(copy, {of_block[1], of_warp[1], of_block[0]});
-    s.bind(copy, of_block[1], LoopKind::ThreadY);
-    s.bind(copy, of_warp[1], LoopKind::ThreadX);
-    s.vectorize(copy, vector[1]);
+TUNEWRIGHT_INLINE IterId TensorizeProducts::follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product,
+                                                   const Tile& tiled) {
+  std::vector<std::vector<IterId>> parts;
+  std::vector<IterId> fragment(2);
+  for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
+    IterId iter = axis;
+    if (axis == product.row || axis == product.column) {
+      const bool row = axis == product.row;
+      const std::vector<IterId> inside = s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
+      iter = inside[0];
+      fragment[row ? 0 : 1] = inside[1];
+    }
+    parts.push_back(s.follow_split(reader, iter, tiled.steps[axis], 2));
   }
-  /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary
-  /// fastest. Core matrices have both their dimensions last.
-  static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
-                                             const CoreProduct& product) {
-    const program::Operator& op = *s.state().stages[copy].op;
-    std::vector<std::uint32_t> order(op.rank());
-    for (std::uint32_t d = 0; d < order.size(); ++d) order[d] = d;
-    const bool of_bytes = program::size_in_bytes(op.type) == 1;
-    if (of_bytes && product.intrinsic->layout_is_known)
-      std::swap(order[dimension_along(s, sums, copy, product.depth)], order.back());
-    if (!product.intrinsic->by_warp_group()) return order;
-    const std::uint32_t terms = dimension_along(s, sums, copy, product.depth),
-                        lines = dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
-    const std::uint32_t other = order.back() == terms ? lines : terms;
-    order.erase(std::find(order.begin(), order.end(), other));
-    order.insert(order.end() - 1, other);
-    return order;
+  std::vector<IterId> order;
+  for (const std::size_t index : {0U, 1U, 2U}) {
+    for (const IterId iter : level(parts, index)) order.push_back(iter);
   }
-  /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is
-  /// one: `core_product` has seen to it.
-  static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis) {
-    const std::vector<program::Reads> all = program::reads_of(*s.state().stages[sums].op);
-    const auto of_copy =
-        std::find_if(all.begin(), all.end(), [&](const program::Reads& reads) { return reads.tensor == copy; });
-    const auto& indices = of_copy->accesses.front();
-    if (const std::optional<IterId> alone = dimension_of(indices, axis)) return *alone;
-    const auto along =
-        std::find_if(indices.begin(), indices.end(), [&](const program::IndexExpr& index) { return index.uses(axis); });
-    return static_cast<std::uint32_t>(along - indices.begin());
-  }
-};
+  order.insert(order.end(), fragment.begin(), fragment.end());
+  s.reorder(reader, order);
+  s.bind(reader, fuse_all(s, reader, level(parts, 0)), LoopKind::BlockX);
+  const IterId warps = fuse_all(s, reader, level(parts, 1));
+  s.bind(reader, warps, LoopKind::ThreadY);
+  for (const IterId iter : level(parts, 2)) s.unroll(reader, iter);
+  return warps;
+}
+
+TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sums, TensorId copy,
+                                                const CoreProduct& product, const Tile& tiled) {
+  const program::Operator& op = *s.state().stages[copy].op;
+  const auto rank = static_cast<std::uint32_t>(op.rank());
+  const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
+  s.compute_at(copy, sums, tiled.reduction.back()[0]);
+  std::vector<std::uint32_t> order = order_of(s, sums, copy, product);
+  // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
+  // so do, of core matrices, pieces of one row that are stored.
+  const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
+  s.choose_arrangement(copy, {std::move(order)}, {0, padding});
+  std::vector<IterId> iters = axes_between(0, rank);
+  const std::vector<IterId> vector =
+      s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
+  iters.back() = vector[0];
+  const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {product.intrinsic->threads});
+  const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);
+  s.reorder(copy, {of_block[1], of_warp[1], of_block[0]});
+  s.bind(copy, of_block[1], LoopKind::ThreadY);
+  s.bind(copy, of_warp[1], LoopKind::ThreadX);
+  s.vectorize(copy, vector[1]);
+}
+
+TUNEWRIGHT_INLINE std::vector<std::uint32_t> TensorizeProducts::order_of(const ScheduleBuilder& s, TensorId sums,
+                                                                         TensorId copy, const CoreProduct& product) {
+  const program::Operator& op = *s.state().stages[copy].op;
+  std::vector<std::uint32_t> order(op.rank());
+  for (std::uint32_t d = 0; d < order.size(); ++d) order[d] = d;
+  const bool of_bytes = program::size_in_bytes(op.type) == 1;
+  if (of_bytes && product.intrinsic->layout_is_known)
+    std::swap(order[dimension_along(s, sums, copy, product.depth)], order.back());
+  if (!product.intrinsic->by_warp_group()) return order;
+  const std::uint32_t terms = dimension_along(s, sums, copy, product.depth),
+                      lines = dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
+  const std::uint32_t other = order.back() == terms ? lines : terms;
+  order.erase(std::find(order.begin(), order.end(), other));
+  order.insert(order.end() - 1, other);
+  return order;
+}
+
+TUNEWRIGHT_INLINE std::uint32_t TensorizeProducts::dimension_along(const ScheduleBuilder& s, TensorId sums,
+                                                                   TensorId copy, IterId axis) {
+  const std::vector<program::Reads> all = program::reads_of(*s.state().stages[sums].op);
+  const auto of_copy =
+      std::find_if(all.begin(), all.end(), [&](const program::Reads& reads) { return reads.tensor == copy; });
+  const auto& indices = of_copy->accesses.front();
+  if (const std::optional<IterId> alone = dimension_of(indices, axis)) return *alone;
+  const auto along =
+      std::find_if(indices.begin(), indices.end(), [&](const program::IndexExpr& index) { return index.uses(axis); });
+  return static_cast<std::uint32_t>(along - indices.begin());
+}
 
 }  // namespace tunewright::spaces::tiling::gpu
+
+#endif
