@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/kernel_emitter.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
-#include "tunewright/codegen/cuda/kernel_text.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
-#include "tunewright/codegen/cuda/scalar_text.hpp"
+#include "tunewright/codegen/cuda/scalar_emitter.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/codegen/cuda/vector_stores.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/device.hpp"
+#include "tunewright/loops/eliminate_guards.hpp"
 #include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
 
 /// Loop nest -> CUDA C++, for NVIDIA GPUs.
 ///
@@ -42,9 +42,9 @@ struct CudaOptions {
 namespace cuda {
 
 /// Writes whole programs.
-class ProgramText {
+class ProgramEmitter {
  public:
-  ProgramText(const loops::LoopNest& nest, const CudaOptions& options)
+  ProgramEmitter(const loops::LoopNest& nest, const CudaOptions& options)
       : nest_(nest), options_(options), context_(nest), position_(nest.buffers.size(), 0) {}
 
   [[nodiscard]] DeviceProgram write() {
@@ -87,7 +87,7 @@ class ProgramText {
                     context_.buffers[id];
     }
     std::string shared = declare_shared(parts, launch);
-    KernelText text(context_, parts);
+    KernelEmitter text(context_, parts);
     const std::string body = text.body();
     shared += text.scratch_declaration();
     launch.static_shared_bytes += text.scratch_bytes();
@@ -168,14 +168,14 @@ class ProgramText {
                                                        const CudaOptions& options = {}) {
   const loops::LoopNest nest = loops::partition(cuda::vectorize_stores(
       cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements)));
-  return cuda::ProgramText(nest, options).write();
+  return cuda::ProgramEmitter(nest, options).write();
 }
 
 /// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
 ///
 /// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
 [[nodiscard]] inline DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {}) {
-  return device_form_to_cuda(loops::to_device(loops::relax(nest)), options);
+  return device_form_to_cuda(loops::to_device(loops::eliminate_guards(nest)), options);
 }
 
 }  // namespace tunewright::codegen

@@ -13,9 +13,9 @@
 #include "support/nest_builder.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/reference/compare.hpp"
@@ -183,7 +183,7 @@ TEST_CASE("padded, strided and dilated convolutions in tiles that do not divide 
       s.vectorize(y.id, 3);
       const loops::LoopNest nest = loops::lower(s.schedule());
       INFO(loops::to_string(nest));
-      const loops::LoopNest skipped = loops::skip_zeros(nest);
+      const loops::LoopNest skipped = loops::eliminate_padding(nest);
       const auto& guards = update_of(skipped.body)->guards;
       const auto skips = [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; };
       REQUIRE(std::any_of(guards.begin(), guards.end(), skips));

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/order.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -109,8 +109,8 @@ enum class Answer : std::uint8_t {
   return all[0];
 }
 
-/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::skip_zeros` can leave
-/// the zeros out of sums.
+/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::eliminate_padding` can
+/// leave the zeros out of sums.
 [[nodiscard]] inline bool pads_with_zeros(const program::Operator& op) {
   if (!op.body || op.has_reduction() || op.body->op != program::Op::Select) return false;
   return op.body->args[1]->op == program::Op::Load && loops::padding_conditions(op.body).has_value();

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/kernel_parts.hpp"
+#include "tunewright/codegen/cuda/lane_plan.hpp"
+#include "tunewright/codegen/cuda/scalar_emitter.hpp"
+
+namespace tunewright::codegen::cuda {
+
+/// Writes statements of a kernel, with their guards, and what other writers share: lines, blocks, heads of loops.
+class StatementEmitter {
+ public:
+  StatementEmitter(SourceContext& context, const KernelParts& parts)
+      : context_(context), nest_(context.nest), kernel_(parts.kernel) {}
+
+ protected:
+  void line(const std::string& text) { out_ += std::string(2 * depth_, ' ') + text + "\n"; }
+  template <class Inside>
+  void block(const std::string& head, const Inside& inside) {
+    line(head.empty() ? "{" : head + " {");
+    ++depth_;
+    inside();
+    --depth_;
+    line("}");
+  }
+
+  void declare_variable(loops::Var var) {
+    if (context_.variables[var].empty()) context_.variables[var] = context_.names.unique(nest_.variables[var].name);
+  }
+
+  [[nodiscard]] bool is_private(BufferId id) const {
+    return std::find(kernel_.local.begin(), kernel_.local.end(), id) != kernel_.local.end();
+  }
+
+  [[nodiscard]] std::string loop_head(loops::Var var, std::int64_t step) const {
+    const std::string& name = context_.variables[var];
+    const std::int64_t extent = nest_.variables[var].extent;
+    const bool wide = extent > std::int64_t{1} << 30;
+    return "for (" + std::string(wide ? "long long " : "int ") + name + " = 0; " + name + " < " +
+           std::to_string(extent) + (wide ? "LL" : "") + "; " +
+           (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
+  }
+
+  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and so for what is below.
+  [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
+    const auto is_quotient = [](const IndexExpr::Term& t) {
+      return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
+    };
+    for (;;) {
+      const auto& terms = guard.value.terms();
+      const auto found = std::find_if(terms.begin(), terms.end(), is_quotient);
+      if (found == terms.end()) return guard;
+      IndexExpr value = guard.value - IndexExpr::from_term(*found);
+      value *= found->divisor;
+      value += *found->numerator;
+      const std::int64_t extent = guard.extent * found->divisor;
+      if (context_.index.is_wide(value) || context_.index.is_wide(IndexExpr(extent))) return guard;
+      guard.value = std::move(value);
+      guard.extent = extent;
+    }
+  }
+  [[nodiscard]] std::string condition(const std::vector<loops::Guard>& guards) {
+    std::vector<std::string> all;
+    const auto add = [&](std::string text) {
+      if (std::find(all.begin(), all.end(), text) == all.end()) all.push_back(std::move(text));
+    };
+    for (const loops::Guard& written : guards) {
+      const loops::Guard guard = without_division(written);
+      const program::Range range = guard.value.range([&](loops::Var v) { return nest_.range_of(v); });
+      if (guard.below && range.min < 0) add(context_.index(guard.value).in(Text::Relation + 1) + " >= 0");
+      if (guard.above && range.max >= guard.extent)
+        add(context_.index(guard.value).in(Text::Relation + 1) + " < " + std::to_string(guard.extent) +
+            (context_.index.is_wide(IndexExpr(guard.extent)) ? "LL" : ""));
+    }
+    std::string text;
+    for (const std::string& one : all) text += (text.empty() ? "" : " && ") + one;
+    return text;
+  }
+  /// `inside` where `when` holds; nothing: always. `copies`: it asks for asynchronous copies and does nothing else.
+  template <class Inside>
+  void emit_where(const std::string& when, bool copies, const Inside& inside) {
+    if (when.empty()) {
+      inside();
+    } else if (copies) {
+      const std::string wanted = context_.names.unique("wanted");
+      line("const bool " + wanted + " = " + (wanted_.empty() ? "" : wanted_ + " && ") + when + ";");
+      const std::string before = std::exchange(wanted_, wanted);
+      inside();
+      wanted_ = before;
+    } else {
+      block("if (" + when + ")", inside);
+    }
+  }
+  /// `lanes`: of what `inside` writes at a time.
+  template <class Inside>
+  void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
+    emit_where(condition(statement.guards), takes_predicate(statement, lanes), inside);
+  }
+  /// Whether it asks for asynchronous copies, and its own condition may be evaluated where these are not wanted: it
+  /// reads no memory, of which there may be none there.
+  [[nodiscard]] bool takes_predicate(const loops::Statement& statement, std::int64_t lanes) {
+    if (!is_copied_by_device(statement, lanes)) return false;
+    const ExprNode& body = *statement.op->body;
+    return body.op != Op::Select || !reads_memory(body.args[0]);
+  }
+  [[nodiscard]] bool is_copied_by_device(const loops::Statement& statement, std::int64_t lanes) {
+    return statement.asynchronous && is_copied_at_once(context_.type(nest_.buffers[statement.target].type), lanes);
+  }
+
+  using Loads = std::unordered_map<const ExprNode*, std::string>;
+
+  template <class Substitute>
+  void emit_statement(const loops::Statement& s, const Loads& loads, const Substitute& substitute) {
+    const std::string target = context_.element(s.target, substitute(store_offset(nest_, s)));
+    if (s.kind == loops::Statement::Kind::Initialise) {
+      line(target + " = " + identity(s) + ";");
+      return;
+    }
+    ScalarEmitter scalar(context_, s, loads, substitute);
+    if (is_copied_by_device(s, 1)) {
+      emit_copy(s, 1, target, scalar, substitute);
+      return;
+    }
+    const Text value = scalar.value();
+    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    if (s.kind == loops::Statement::Kind::Assign) {
+      line(target + " = " + value.text + ";");
+    } else {
+      line(
+          ScalarEmitter::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target, value));
+    }
+  }
+  /// Asks for `lanes` elements to be copied to `target`, or zeros where the condition of the statement fails.
+  template <class Substitute>
+  void emit_copy(const loops::Statement& s, std::int64_t lanes, const std::string& target, ScalarEmitter& scalar,
+                 const Substitute& substitute) {
+    const ExprNode& body = *s.op->body;
+    const bool conditional = body.op == Op::Select;
+    const ExprNode& load = conditional ? *body.args[1] : body;
+    const std::string bytes = std::to_string(lanes * context_.type(load.type).bytes);
+    const std::string copy =
+        (wanted_.empty() ? "copy_async<" + bytes + ">(" : "copy_async_if<" + bytes + ">(" + wanted_ + ", ") + "&" +
+        target + ", &";
+    const BufferId from = nest_.buffer_of[load.tensor];
+    const IndexExpr place = substitute(load_offset(nest_, s, load));
+    if (!conditional) {
+      line(copy + context_.element(from, place) + ");");
+      return;
+    }
+    const std::string when = scalar.value_of(*body.args[0]).text;
+    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    const std::string inside = context_.names.unique("inside");
+    line("const bool " + inside + " = " + when + ";");
+    // An address that there is, chosen as a number: a choice between pointers becomes a branch.
+    line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
+         context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
+  }
+  [[nodiscard]] std::string identity(const loops::Statement& s) {
+    const CudaType& type = context_.type(nest_.buffers[s.target].type);
+    const std::string text = context_.constant(program::identity(s.op->combiner), type);
+    return type.emulated ? "to_" + std::string(type.spelling) + "(" + text + ")" : text;
+  }
+
+  [[nodiscard]] std::string vector_of(const CudaType& type, std::int64_t lanes) {
+    context_.uses_vectors = context_.uses_vectors || type.vector.empty();
+    return vector_type(type, lanes);
+  }
+
+  SourceContext& context_;
+  const loops::LoopNest& nest_;
+  const loops::DeviceKernel& kernel_;
+  std::string out_;
+  std::string wanted_;  ///< what holds where copies are asked for; nothing: they always are
+  std::size_t depth_ = 1;
+  int loop_depth_ = 0;
+};
+
+}  // namespace tunewright::codegen::cuda
