@@ -16,8 +16,8 @@ struct BodyOperations {
   double functions = 0;       ///< exp, tanh, ..
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
   bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
-  /// The simple operations that pad factors of a sum's terms with zeros: `eliminate_padding` leaves them out where lanes
-  /// do not differ in what is padded.
+  /// The simple operations that pad factors of a sum's terms with zeros: `eliminate_padding` leaves them out where
+  /// lanes do not differ in what is padded.
   double padding = 0;
   std::uint64_t padding_axes = 0;  ///< that decide what is padded, by bit; those from the 64th on by the last
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
