@@ -41,7 +41,7 @@ struct CudaOptions {
 
 namespace cuda {
 
-/// Writes whole programs.
+/// Emits whole programs.
 class ProgramEmitter {
  public:
   ProgramEmitter(const loops::LoopNest& nest, const CudaOptions& options)
@@ -109,11 +109,11 @@ class ProgramEmitter {
     }
     const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
     if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
-    // What combinations across threads need besides is static, and counts.
+    // Combinations across threads need static memory besides, which counts towards the same limit.
     const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
-    // The same in all kernels of a source, which declare one array.
+    // All kernels of a source declare this one array, so its alignment must be the same in each.
     if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
     if (stages_fragments) {
       text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"

@@ -19,12 +19,12 @@
 /// Threads that run the parallel loops of kernels.
 namespace tunewright::codegen {
 
-/// The calling thread and `threads - 1` helpers. A loop is cut into one contiguous part a thread, so that a
-/// kernel called again finds its data in the same caches.
+/// The calling thread and `threads - 1` helpers. A loop is cut into one contiguous part a thread, so that a kernel that
+/// is called again finds its data in the same caches.
 ///
-/// Helpers watch for work for `spin_microseconds` after the last loop and then sleep. While they watch,
-/// starting and ending a loop costs about a microsecond on an idle machine; waking them costs tens. A loop
-/// started inside a loop, or while another thread uses the team, runs on the thread that started it.
+/// Helpers watch for work for `spin_microseconds` after the last loop and then sleep. While they watch, starting and
+/// ending a loop costs about a microsecond on an idle machine; waking them costs tens. A loop started inside a loop, or
+/// while another thread uses the team, runs on the thread that started it.
 class PinnedTeam {
  public:
   /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere).
@@ -37,7 +37,7 @@ class PinnedTeam {
             [this](unsigned worker) { help(worker); }, [this](unsigned worker) { prepare(worker); }) {}
 
   [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }
-  /// What kernels take; valid as long as the team.
+  /// The runtime that kernels are called with; it is valid as long as the team.
   [[nodiscard]] const tunewright_runtime* runtime() const noexcept { return &runtime_; }
 
   using Part = void (*)(void* context, std::int64_t begin, std::int64_t end);

@@ -14,8 +14,8 @@ namespace tunewright {
 /// Threads that help a caller with one piece of work after another, and the protocol by which they wake up and finish.
 ///
 /// The caller writes down what there is to do, calls `start`, does its own part and calls `finish`. In between every
-/// helper runs `work(number)` exactly once, numbers counting from 1, since the caller is worker 0. What the caller wrote
-/// before `start` is visible to the helpers, and what they wrote is visible after `finish`. Work must not throw.
+/// helper runs `work(number)` exactly once, where numbers count from 1, since the caller is worker 0. What the caller
+/// wrote before `start` is visible to the helpers, and what they wrote is visible after `finish`. Work must not throw.
 ///
 /// Waiting: a sleeping thread takes tens of microseconds to wake, so helpers watch for the next start, and the caller
 /// for the end, for a while before they sleep. A thread that watches for long yields its processor between two looks,

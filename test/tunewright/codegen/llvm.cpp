@@ -294,7 +294,11 @@ TEST_CASE("a vectorised reduction of any number of vectors, alone and inside ano
 TEST_CASE("compilation is deterministic") {
   const loops::LoopNest nest = tiled_matmul(matmul_and_copy(8, 40, 5), LoopKind::Unrolled, 40);
   codegen::LlvmCompiler one(target(Isa::Avx2)), other(target(Isa::Avx2));
-  CHECK(*one.compile(nest).object == *other.compile(nest).object);
+  const auto code = one.compile(nest).object;
+  CHECK(*code == *other.compile(nest).object);
+  codegen::LlvmCompiler moved = std::move(one);
+  CHECK(*code == *moved.compile(nest).object);
+  CHECK(moved.identity() == other.identity());
 }
 
 TEST_CASE("loops of GPUs and parallel loops inside each other run one after the other") {

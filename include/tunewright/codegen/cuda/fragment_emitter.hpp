@@ -17,7 +17,7 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Writes what a warp or warp group does as a whole with fragments, which tensor units work on.
+/// Emits the work that a warp or warp group does as a whole with fragments, which are what tensor units work on.
 class FragmentEmitter : public StatementEmitter {
  public:
   using StatementEmitter::StatementEmitter;
@@ -40,8 +40,8 @@ class FragmentEmitter : public StatementEmitter {
     return function.name;
   }
 
-  /// The products of a warp group that make up all of `loop`, which then run on while the threads start others; nothing
-  /// if something else is in it, or around it are more of them.
+  /// The products of a warp group that make up all of `loop`, which then run on while the threads start others. Nothing
+  /// where the loop has anything else in it, or where a loop around it has the same products and more.
   [[nodiscard]] std::optional<FragmentTile> products_in(const loops::Loop& loop) const {
     if (products_started_) return std::nullopt;
     const loops::Loop* inner = &loop;
@@ -58,21 +58,21 @@ class FragmentEmitter : public StatementEmitter {
     keep_sums(tile);
     line(helper(begin_products_helper()) + "();");
   }
-  /// `run_on`: what waits for the products comes later in the same body.
+  /// `run_on`: a node that waits for the products comes later in the same body.
   void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
     line(helper(commit_products_helper()) + "();");
     running_on_.push_back(tile);
     if (!run_on) wait_for_products(0);
   }
-  /// Once there are none left, their sums can be used.
+  /// Waits until at most `under_way` groups of products are running. Where none are left, their sums can be used.
   void wait_for_products(std::uint32_t under_way) {
     line(helper(wait_for_products_helper(under_way)) + "();");
     if (under_way > 0) return;
     for (const FragmentTile& tile : std::exchange(running_on_, {})) keep_sums(tile);
   }
 
-  /// What a warp does as a whole. False where `loop` begins nothing of the kind.
+  /// Emits `loop` as work that a warp does as a whole. False where `loop` begins nothing of the kind.
   bool emit_fragments(const loops::Loop& loop) {
     const std::optional<FragmentTile> tile = fragment_tile(nest_, loop);
     if (tile) {
@@ -221,7 +221,7 @@ class FragmentEmitter : public StatementEmitter {
       take_out_through_shared_memory(work, *marked.intrinsic, from, sums);
     }
   }
-  /// From shared memory of the warp each thread takes elements that are neighbours of those that other threads take at
+  /// Each thread takes elements from the warp's shared memory that are neighbours of those that other threads take at
   /// the same time.
   void take_out_through_shared_memory(const loops::device::FragmentWork& work,
                                       const schedule::TensorIntrinsic& intrinsic, const Taken& from,
@@ -234,7 +234,7 @@ class FragmentEmitter : public StatementEmitter {
       line(helper(store_helper(type)) + "(staged, " + sums + ");");
       line("__syncwarp();");
       line("#pragma unroll");
-      // A number of iterations that is known, so that they can be written out.
+      // The number of iterations is known, so that the compiler can write them out.
       block("for (int part = 0; part < 8; ++part)", [&] {
         line("const int element = (int)threadIdx.x + 32 * part;");
         declare_place(work, intrinsic, {"element / 16", "element % 16"});
@@ -243,7 +243,7 @@ class FragmentEmitter : public StatementEmitter {
       line("__syncwarp();");
     });
   }
-  /// Names the row and column of a fragment that a thread is at; leaves out what is beyond.
+  /// Names the row and column of a fragment that a thread is at, and leaves out elements beyond the tensor.
   void declare_place(const loops::device::FragmentWork& work, const schedule::TensorIntrinsic& intrinsic,
                      const std::array<std::string, 2>& place) {
     for (std::size_t l = 0; l < 2; ++l) {
@@ -262,7 +262,8 @@ class FragmentEmitter : public StatementEmitter {
     emit_guarded(s, [&] { emit_statement(s, loads, [](IndexExpr e) { return e; }); });
   }
 
-  /// Whether what an even column and the next store are neighbours that move together: both there or neither.
+  /// Whether the elements that an even column and the next one store are neighbours and move together: either both are
+  /// within the tensor or neither is.
   [[nodiscard]] bool stores_pairs(const loops::device::FragmentWork& work) const {
     const loops::Statement& s = *work.statement;
     const loops::Var column = work.loops[1];
@@ -307,7 +308,7 @@ class FragmentEmitter : public StatementEmitter {
   }
 
   bool products_started_ = false;
-  std::vector<FragmentTile> running_on_;  // products that nobody has waited for
+  std::vector<FragmentTile> running_on_;  // products that no node has waited for
 };
 
 }  // namespace tunewright::codegen::cuda

@@ -47,7 +47,7 @@ struct FragmentTile {
   return tile;
 }
 
-/// Those of `around` that `offset` depends on.
+/// The variables among `around` that `offset` depends on.
 [[nodiscard]] inline std::vector<loops::Var> used_of(const std::vector<loops::Var>& around, const IndexExpr& offset) {
   std::vector<loops::Var> used;
   for (const loops::Var var : around) {
@@ -56,7 +56,7 @@ struct FragmentTile {
   return used;
 }
 
-/// Number of a point of loops, the last varying fastest.
+/// The number of an iteration of nested loops, the last of which varies fastest.
 [[nodiscard]] inline IndexExpr number_in(const loops::LoopNest& nest, const std::vector<loops::Var>& loops) {
   IndexExpr number;
   for (const loops::Var var : loops) {
@@ -71,7 +71,8 @@ struct FragmentTile {
   return points;
 }
 
-/// Type of the factors whose sums an accumulator is for: by the type of the sums, where they are only taken out.
+/// The type of fragments that stands for an accumulator whose sums are only taken out, so that only the type of the
+/// sums is known.
 [[nodiscard]] inline const FragmentType& fragments_of_sums(program::ScalarType sums) {
   return fragment_type(program::is_float(sums) ? program::ScalarType::Float16 : program::ScalarType::Int8);
 }

@@ -22,7 +22,7 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Writes the body of one kernel.
+/// Emits the body of one kernel.
 class KernelEmitter : public ReductionEmitter {
  public:
   using ReductionEmitter::ReductionEmitter;
@@ -61,7 +61,7 @@ class KernelEmitter : public ReductionEmitter {
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
-              // Behind a wait for products it is for those who overwrite their factors.
+              // A barrier behind a wait for products is there for threads that overwrite the products' factors.
               const bool shows_stores = n == 0 || !waits_for_products(n - 1);
               if (shows_stores && kernel_.instructions.by_warp_groups()) line(helper(show_stores_helper()) + "();");
               line("__syncthreads();");

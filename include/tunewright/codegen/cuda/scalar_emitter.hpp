@@ -160,7 +160,7 @@ class ScalarEmitter {
     return name + "(" + a + ", " + b + ")";
   }
 
-  /// `always`: computed whatever the values are, so that it may be computed earlier as well.
+  /// `always`: the value is computed whatever other values are, so that it may be computed earlier as well.
   [[nodiscard]] Text evaluate(const ExprNode& node, bool always) {
     if (const auto known = named_.find(&node); known != named_.end()) return {known->second};
     if (const auto known = at_hand_.find(&node); known != at_hand_.end()) return {known->second};
@@ -265,7 +265,7 @@ class ScalarEmitter {
     if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
     if (own.scalar == "float64") return {name + "(" + text + ")"};
     if (name == "fabs") return {(own.scalar == "int64" ? "llabs(" : "abs(") + text + ")"};
-    // Functions of integers: as of doubles, without the fraction.
+    // A function of an integer is computed in double, and the fraction is dropped.
     return {"(" + std::string(own.spelling) + ")" + name + "((double)(" + text + "))", Text::Unary};
   }
 

@@ -16,7 +16,7 @@
 
 namespace tunewright::codegen::cuda {
 
-/// Writes statements of a kernel, with their guards, and what other writers share: lines, blocks, heads of loops.
+/// Emits statements of a kernel with their guards, and the lines, blocks and heads of loops that other emitters share.
 class StatementEmitter {
  public:
   StatementEmitter(SourceContext& context, const KernelParts& parts)
@@ -50,7 +50,8 @@ class StatementEmitter {
            (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
   }
 
-  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and so for what is below.
+  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and likewise for the guard
+  /// from below.
   [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
     const auto is_quotient = [](const IndexExpr::Term& t) {
       return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
@@ -85,7 +86,8 @@ class StatementEmitter {
     for (const std::string& one : all) text += (text.empty() ? "" : " && ") + one;
     return text;
   }
-  /// `inside` where `when` holds; nothing: always. `copies`: it asks for asynchronous copies and does nothing else.
+  /// Emits `inside` where `when` holds; an empty text stands for always. `copies`: `inside` asks for asynchronous
+  /// copies and does nothing else.
   template <class Inside>
   void emit_where(const std::string& when, bool copies, const Inside& inside) {
     if (when.empty()) {
@@ -100,7 +102,7 @@ class StatementEmitter {
       block("if (" + when + ")", inside);
     }
   }
-  /// `lanes`: of what `inside` writes at a time.
+  /// Emits `inside` under the guards of `statement`; it writes `lanes` elements at a time.
   template <class Inside>
   void emit_guarded(const loops::Statement& statement, const Inside& inside, std::int64_t lanes = 1) {
     emit_where(condition(statement.guards), takes_predicate(statement, lanes), inside);
@@ -160,7 +162,8 @@ class StatementEmitter {
     for (const std::string& declaration : scalar.declarations()) line(declaration);
     const std::string inside = context_.names.unique("inside");
     line("const bool " + inside + " = " + when + ";");
-    // An address that there is, chosen as a number: a choice between pointers becomes a branch.
+    // Where nothing is to be read, an address that exists is chosen by its index, since a choice between pointers
+    // becomes a branch.
     line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
          context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
   }

@@ -6,14 +6,14 @@
 
 #include <cstdint>
 
-/// What index expressions become during emission.
+/// The forms that loop variables and index expressions take during emission.
 namespace tunewright::codegen::llvm_backend {
 
-/// What a loop variable is at the point of emission.
+/// The value of a loop variable at the place of emission.
 struct Binding {
   enum class Kind : std::uint8_t { None, Constant, Scalar, Lanes };
   Kind kind = Kind::None;
-  std::int64_t constant = 0;     ///< of Constant and Lanes (index of the first lane)
+  std::int64_t constant = 0;     ///< the value of Constant; the value in the first lane of Lanes
   llvm::Value* value = nullptr;  ///< of Scalar; a Lanes binding with `chunked` starts at chunk variable * lanes
   bool chunked = false;
   unsigned depth = 0;  ///< loops around; outer terms are summed first, so that they can be hoisted

@@ -51,8 +51,8 @@ struct KnownValues {
 using LoadedElements =
     std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*>;
 
-/// What all parts of the generator share: the module they write, the nest with its plan, and the place where code is
-/// being emitted.
+/// The state that all parts of the generator share: the module they write, the nest with its plan, and the place where
+/// code is being emitted.
 struct EmissionContext {
   EmissionContext(Plan& the_plan, const Target& the_target, llvm::Module& the_module)
       : plan(the_plan),
@@ -89,7 +89,7 @@ struct EmissionContext {
   [[nodiscard]] bool is_satisfied(const loops::Guard& guard) const {
     return std::find(satisfied.begin(), satisfied.end(), &guard) != satisfied.end();
   }
-  /// What a loop variable is bound to for the first of its values.
+  /// The binding of a loop variable to the first of its values.
   [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
 
   Plan& plan;

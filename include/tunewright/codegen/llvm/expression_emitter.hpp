@@ -156,7 +156,7 @@ class ExpressionEmitter {
     const bool careful_a = reads_outside(a, *accesses_);
     const bool careful_b = reads_outside(b, *accesses_);
     llvm::Value* x = value(*a, careful_a ? memory_.narrowed(mask, c) : mask);
-    // What a masked load does not read is zero, so a padding with zeros needs no select.
+    // A masked load gives zero in lanes that it does not read, so a padding with zeros needs no select.
     const bool masked = careful_a && a->op == program::Op::Load && is_vector(x) >= is_vector(c);
     if (masked && b->op == program::Op::Constant && b->value == 0) return x;
     llvm::Value* y = value(*b, careful_b ? memory_.narrowed(mask, builder_.CreateNot(c)) : mask);
@@ -224,7 +224,7 @@ class ExpressionEmitter {
     llvm::Value* zero = builder_.CreateICmpEQ(b, llvm::Constant::getNullValue(b->getType()));
     b = builder_.CreateSelect(zero, llvm::ConstantInt::get(b->getType(), 1), b);
     if (!has_sign(type)) return builder_.CreateUDiv(a, b);
-    // So would the least number divided by -1, whose quotient wraps around.
+    // The least number divided by -1 would trap too; its quotient wraps around.
     llvm::Value* negated = builder_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(b->getType()));
     llvm::Value* safe = builder_.CreateSelect(negated, llvm::ConstantInt::get(b->getType(), 1), b);
     return builder_.CreateSelect(negated, builder_.CreateNeg(a), builder_.CreateSDiv(a, safe));

@@ -34,7 +34,7 @@ namespace tunewright::codegen::llvm_backend {
   function->setDoesNotThrow();
   function->addFnAttr("frame-pointer", "none");
   if (context.target.isa == Isa::Avx512) {
-    // Without these, vectors of 512 bits are split in two on processors that prefer 256.
+    // LLVM splits vectors of 512 bits in two for processors that prefer 256, unless these attributes tell it not to.
     function->addFnAttr("prefer-vector-width", "512");
     function->addFnAttr("min-legal-vector-width", "512");
     if (const std::string units = tensor_features(context.target); !units.empty())

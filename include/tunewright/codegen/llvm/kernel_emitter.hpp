@@ -11,14 +11,13 @@
 /// Whole kernels in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
 
-/// Writes one nest into one module.
+/// Emits one nest into one module, once.
 class KernelEmitter {
  public:
   KernelEmitter(Plan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
       : context_(plan, target, module), loops_(context_, options) {}
 
-  /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the
-  /// arguments.
+  /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the arguments.
   std::vector<loops::BufferId> emit() {
     llvm::IRBuilder<>& builder = context_.builder;
     llvm::Type* pointer = builder.getPtrTy();

@@ -190,7 +190,7 @@ class MemoryEmitter {
     return builder_.CreateShuffleVector(low, high, picked);
   }
 
-  /// Without branches: where the condition of all lanes fails, zeros are read instead.
+  /// Loads without a branch: where the condition of all lanes fails, zeros are read instead.
   [[nodiscard]] llvm::Value* masked_load(loops::BufferId id, const Affine& at, const Mask& mask) {
     llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
     llvm::Type* wide = vector_of(type, context_.lanes);
@@ -211,7 +211,7 @@ class MemoryEmitter {
                                        llvm::Constant::getNullValue(wide));
   }
 
-  /// A vector register's worth of zeros to read instead of what must not be touched.
+  /// Zeros for a whole vector register, which are read in place of memory that must not be touched.
   [[nodiscard]] llvm::Value* zeros() {
     if (zeros_ == nullptr) {
       llvm::Type* type = llvm::ArrayType::get(builder_.getInt64Ty(), 64);

@@ -17,7 +17,7 @@
 
 #include "tunewright/core/target.hpp"
 
-/// From an LLVM module to machine code. Uses LLVM's C interface, which compiles in no time.
+/// From an LLVM module to machine code, by LLVM's C interface, whose headers compile in no time.
 namespace tunewright::codegen::llvm_backend {
 
 inline void initialise_llvm_once() {

@@ -7,11 +7,11 @@
 
 namespace tunewright::codegen::llvm_backend {
 
-/// Leaves out passes of LLVM's code generator that cost more than they give here; code generated in `context` while
-/// this lives.
+/// Leaves out a pass of LLVM's code generator that costs more than it gives here, for all code that is generated in
+/// `context` while this object lives.
 ///
-/// Domain reassignment looks for integers that could live in mask registers, which addresses could not. Its time grows
-/// with the square of the addresses in straight-line code, so that it comes to outweigh all else in the kernels that
+/// Domain reassignment looks for integers that could live in mask registers; addresses cannot. Its time grows with the
+/// square of the number of addresses in straight-line code, so that it outweighs all other passes in the kernels that
 /// are unrolled most.
 class PassGate final : public llvm::OptPassGate {
  public:

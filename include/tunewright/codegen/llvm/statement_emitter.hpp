@@ -9,12 +9,12 @@
 
 #include "tunewright/codegen/llvm/expression_emitter.hpp"
 
-/// Statements in LLVM IR: guards, and register tiles that stand for parts of a target while it is reduced
-/// into.
+/// Statements in LLVM IR, under their guards. Their targets are in memory or, while they are reduced into, in
+/// registers.
 namespace tunewright::codegen::llvm_backend {
 
-/// Elements of a target that live in registers across reduction loops: offset relative to the first, and
-/// lanes.
+/// Elements of a target that live in registers across reduction loops, found by their offset relative to the first and
+/// by their lanes.
 struct RegisterTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
@@ -83,8 +83,8 @@ class StatementEmitter {
     context_.enter(after, before);
   }
 
-  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of
-  /// asking for spatial guards. With `spatial_only`, guards of reduction axes are left out.
+  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of asking
+  /// for spatial guards. With `spatial_only`, guards of reduction axes are left out.
   [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool spatial_only) {
     const StatementPlan& plan = plan_.of(s);
     const std::size_t rank = nest_.buffers[s.target].shape.size();

@@ -174,8 +174,8 @@ class TensorEmitter {
     context_.bindings[p.column] = context_.first_value();
   }
 
-  /// Whether every guard that `var` takes part in holds for all of its `extent` values if for the first. Values beyond
-  /// the ends of the first `free_axes` axes do no harm.
+  /// Whether every guard that `var` takes part in holds for all of its `extent` values if it holds for the first.
+  /// Values beyond the ends of the first `free_axes` axes do no harm.
   [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
                                       std::size_t free_axes) const {
     return std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {

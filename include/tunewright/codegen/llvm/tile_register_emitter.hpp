@@ -48,7 +48,7 @@ class TileRegisterEmitter {
       }
     });
   }
-  /// Writes the open product back.
+  /// Writes the sums of the open product back.
   void close() {
     for_each_accumulator([&](const Affine& at, unsigned tile) {
       move_tile(llvm::Intrinsic::x86_tilestored64, tile, open_->target, at);
@@ -71,7 +71,7 @@ class TileRegisterEmitter {
     return true;
   }
 
-  /// A call that runs other parts of the kernel, which release the registers when they are done.
+  /// Notes a call that runs other parts of the kernel, which release the registers when they are done.
   void loses_registers(llvm::CallInst& call) { losing_.push_back(&call); }
 
   /// Shapes the registers on entry to a finished function that uses them, and releases them at its end.
@@ -157,7 +157,8 @@ class TileRegisterEmitter {
     builder_.CreateIntrinsic(instruction, {}, arguments);
   }
 
-  /// What `ldtilecfg` reads: palette 1, then from byte 16 the bytes of a row of each register, from byte 48 its rows.
+  /// The data that `ldtilecfg` reads: palette 1, from byte 16 the bytes of a row of each register, from byte 48 its
+  /// rows.
   [[nodiscard]] llvm::GlobalVariable* configuration(const MatrixShape& shape) {
     llvm::GlobalVariable*& known = configurations_[shape];
     if (known != nullptr) return known;
@@ -186,7 +187,7 @@ class TileRegisterEmitter {
   Factors rows_{};  ///< the one used last comes first
   Factors columns_{};
   const llvm::BasicBlock* factors_block_ = nullptr;
-  std::map<const llvm::Function*, MatrixShape> users_;  ///< and the shape that their registers have at most places
+  std::map<const llvm::Function*, MatrixShape> users_;  ///< with the shape that their registers have at most places
   std::vector<llvm::CallInst*> losing_;
   std::map<MatrixShape, llvm::GlobalVariable*> configurations_;
 };
