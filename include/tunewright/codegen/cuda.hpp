@@ -87,10 +87,10 @@ class ProgramEmitter {
                     context_.buffers[id];
     }
     std::string shared = declare_shared(parts, launch);
-    KernelEmitter text(context_, parts);
-    const std::string body = text.body();
-    shared += text.scratch_declaration();
-    launch.static_shared_bytes += text.scratch_bytes();
+    KernelEmitter emitter(context_, parts);
+    const std::string body = emitter.body();
+    shared += emitter.reductions().scratch_declaration();
+    launch.static_shared_bytes += emitter.reductions().scratch_bytes();
     return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " + launch.symbol +
            "(" + parameters + ") {\n" + shared + body + "}\n\n";
   }

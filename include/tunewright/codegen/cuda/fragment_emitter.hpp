@@ -18,11 +18,12 @@
 namespace tunewright::codegen::cuda {
 
 /// Emits the work that a warp or warp group does as a whole with fragments, which are what tensor units work on.
-class FragmentEmitter : public StatementEmitter {
+class FragmentEmitter {
  public:
-  using StatementEmitter::StatementEmitter;
+  FragmentEmitter(SourceContext& context, const loops::DeviceKernel& kernel, SourceWriter& out,
+                  StatementEmitter& statements)
+      : context_(context), nest_(context.nest), kernel_(kernel), out_(out), statements_(statements) {}
 
- protected:
   /// The instruction that computes an accumulator. Throws `Unsupported` if there is none.
   [[nodiscard]] const schedule::TensorIntrinsic& intrinsic_of(BufferId id) const {
     const schedule::TensorIntrinsic* found = kernel_.instructions.storing_to(id);
@@ -56,35 +57,35 @@ class FragmentEmitter : public StatementEmitter {
   void begin_products(const FragmentTile& tile) {
     products_started_ = true;
     keep_sums(tile);
-    line(helper(begin_products_helper()) + "();");
+    out_.line(helper(begin_products_helper()) + "();");
   }
   /// `run_on`: a node that waits for the products comes later in the same body.
   void finish_products(const FragmentTile& tile, bool run_on) {
     products_started_ = false;
-    line(helper(commit_products_helper()) + "();");
+    out_.line(helper(commit_products_helper()) + "();");
     running_on_.push_back(tile);
     if (!run_on) wait_for_products(0);
   }
   /// Waits until at most `under_way` groups of products are running. Where none are left, their sums can be used.
   void wait_for_products(std::uint32_t under_way) {
-    line(helper(wait_for_products_helper(under_way)) + "();");
+    out_.line(helper(wait_for_products_helper(under_way)) + "();");
     if (under_way > 0) return;
     for (const FragmentTile& tile : std::exchange(running_on_, {})) keep_sums(tile);
   }
 
   /// Emits `loop` as work that a warp does as a whole. False where `loop` begins nothing of the kind.
-  bool emit_fragments(const loops::Loop& loop) {
+  bool emit(const loops::Loop& loop) {
     const std::optional<FragmentTile> tile = fragment_tile(nest_, loop);
     if (tile) {
       emit_products(*tile);
     } else if (loop.intrinsic != nullptr) {
       const loops::device::FragmentWork work = loops::device::fragment_work(nest_, loop);
-      for (const loops::Var var : work.loops) declare_variable(var);
+      for (const loops::Var var : work.loops) context_.declare_variable(var);
       if (work.statement->kind == loops::Statement::Kind::Initialise) {
-        line("#pragma unroll");
-        line("for (int element = 0; element < " + std::to_string(loop.intrinsic->sums_of_thread()) + "; ++element) " +
-             fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
-             "[element] = " + identity(*work.statement) + ";");
+        out_.line("#pragma unroll");
+        out_.line("for (int element = 0; element < " + std::to_string(loop.intrinsic->sums_of_thread()) +
+                  "; ++element) " + fragment(loop, work, work.statement->target, store_offset(nest_, *work.statement)) +
+                  "[element] = " + statements_.identity(*work.statement) + ";");
       } else {
         take_out(loop, work);
       }
@@ -105,17 +106,17 @@ class FragmentEmitter : public StatementEmitter {
       inside();
       return;
     }
-    declare_variable(loops[next]);
-    line("#pragma unroll");
-    block(loop_head(loops[next], 1), [&] { unrolled(loops, inside, next + 1); });
+    context_.declare_variable(loops[next]);
+    out_.line("#pragma unroll");
+    out_.block(context_.loop_head(loops[next], 1), [&] { unrolled(loops, inside, next + 1); });
   }
 
   void keep_sums(const FragmentTile& tile) {
     const BufferId sums = tile.work.statement->target;
-    line("#pragma unroll");
-    line("for (int fragment = 0; fragment < " + std::to_string(fragments_in(sums)) + "; ++fragment) " +
-         helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) + "(" +
-         context_.buffers[sums] + "[fragment]);");
+    out_.line("#pragma unroll");
+    out_.line("for (int fragment = 0; fragment < " + std::to_string(fragments_in(sums)) + "; ++fragment) " +
+              helper(keep_sums_helper(fragments_of_sums(nest_.buffers[sums].type), *tile.product->intrinsic)) + "(" +
+              context_.buffers[sums] + "[fragment]);");
   }
 
   /// Products of matrices that the instruction finds in shared memory by itself.
@@ -127,16 +128,16 @@ class FragmentEmitter : public StatementEmitter {
       return helper(describe_matrix_helper()) + "(&" + context_.element(o.buffer, o.first) + ", " +
              std::to_string(o.matrices.along_terms * size) + ", " + std::to_string(o.matrices.along_lines * size) + ")";
     };
-    for (const loops::Var var : tile.work.loops) declare_variable(var);
-    for (const loops::Var var : tile.around) declare_variable(var);
-    const std::string guards = condition(s.guards);
-    block(guards.empty() ? "" : "if (" + guards + ")", [&] {
+    for (const loops::Var var : tile.work.loops) context_.declare_variable(var);
+    for (const loops::Var var : tile.around) context_.declare_variable(var);
+    const std::string guards = statements_.condition(s.guards);
+    out_.block(guards.empty() ? "" : "if (" + guards + ")", [&] {
       unrolled(tile.around, [&] {
         const loops::device::FragmentOperand &a = tile.work.a, &b = tile.work.b;
-        line(helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
-                                              fragment_type(b.read->type), a.by_columns, b.by_columns)) +
-             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) + ", " +
-             describe(b) + ");");
+        out_.line(helper(multiply_described_helper(*tile.product->intrinsic, fragment_type(a.read->type),
+                                                   fragment_type(b.read->type), a.by_columns, b.by_columns)) +
+                  "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " + describe(a) +
+                  ", " + describe(b) + ");");
       });
     });
   }
@@ -149,32 +150,32 @@ class FragmentEmitter : public StatementEmitter {
     const auto load = [&](const loops::device::FragmentOperand& o, char matrix) {
       const std::vector<loops::Var> loops = used_of(tile.around, o.first);
       const std::string name = context_.names.unique(nest_.buffers[o.buffer].name + "_fragments");
-      line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" +
-           std::to_string(known ? matrix_registers : type.registers) + "];");
+      out_.line("unsigned " + name + "[" + std::to_string(points_of(nest_, loops)) + "][" +
+                std::to_string(known ? matrix_registers : type.registers) + "];");
       unrolled(loops, [&] {
-        line(helper(known ? load_matrices_helper(fragment_type(o.read->type), matrix, o.by_columns)
-                          : load_helper(type, matrix, o.by_columns)) +
-             "(" + name + "[" + context_.index(number_in(nest_, loops)).text + "], &" +
-             context_.element(o.buffer, o.first) + ", " + std::to_string(o.pitch) + ");");
+        out_.line(helper(known ? load_matrices_helper(fragment_type(o.read->type), matrix, o.by_columns)
+                               : load_helper(type, matrix, o.by_columns)) +
+                  "(" + name + "[" + context_.index(number_in(nest_, loops)).text + "], &" +
+                  context_.element(o.buffer, o.first) + ", " + std::to_string(o.pitch) + ");");
       });
       return name;
     };
-    for (const loops::Var var : tile.work.loops) declare_variable(var);
-    for (const loops::Var var : tile.around) declare_variable(var);
+    for (const loops::Var var : tile.work.loops) context_.declare_variable(var);
+    for (const loops::Var var : tile.around) context_.declare_variable(var);
     const auto all = [&] {
       const std::string a = load(tile.work.a, 'a'), b = load(tile.work.b, 'b');
       unrolled(tile.around, [&] {
         const auto of = [&](const std::string& name, const IndexExpr& first) {
           return name + "[" + context_.index(number_in(nest_, used_of(tile.around, first))).text + "]";
         };
-        line(helper(known ? multiply_matrices_helper(type, fragment_type(tile.work.b.read->type))
-                          : multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) +
-             "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
-             of(a, tile.work.a.first) + ", " + of(b, tile.work.b.first) + ");");
+        out_.line(helper(known ? multiply_matrices_helper(type, fragment_type(tile.work.b.read->type))
+                               : multiply_helper(type, tile.work.a.by_columns, tile.work.b.by_columns)) +
+                  "(" + fragment(*tile.product, tile.work, s.target, store_offset(nest_, s)) + ", " +
+                  of(a, tile.work.a.first) + ", " + of(b, tile.work.b.first) + ");");
       });
     };
-    const std::string guards = condition(s.guards);
-    block(guards.empty() ? "" : "if (" + guards + ")", all);
+    const std::string guards = statements_.condition(s.guards);
+    out_.block(guards.empty() ? "" : "if (" + guards + ")", all);
   }
 
   /// The fragment whose sums a statement takes.
@@ -207,9 +208,9 @@ class FragmentEmitter : public StatementEmitter {
       const schedule::TensorIntrinsic& intrinsic = *marked.intrinsic;
       const SumPlace place = place_of_sum("(int)threadIdx.x", "part", intrinsic.by_warp_group());
       const bool pairs = stores_pairs(work);
-      line("#pragma unroll");
+      out_.line("#pragma unroll");
       const std::string parts = std::to_string(intrinsic.sums_of_thread());
-      block("for (int part = 0; part < " + parts + "; " + (pairs ? "part += 2" : "++part") + ")", [&] {
+      out_.block("for (int part = 0; part < " + parts + "; " + (pairs ? "part += 2" : "++part") + ")", [&] {
         declare_place(work, intrinsic, {place.row, place.column});
         if (pairs) {
           store_pair(work, from, sums);
@@ -228,19 +229,19 @@ class FragmentEmitter : public StatementEmitter {
                                       const std::string& sums) {
     const FragmentType& type = fragments_of_sums(nest_.buffers[from.sums].type);
     const std::string number = warp_number();
-    block("", [&] {
-      line(std::string(type.spelling) + "* const staged = reinterpret_cast<" + std::string(type.spelling) +
-           "*>(staging) + " + (number == "0" ? "" : number + " * ") + (number == "0" ? "0" : "256") + ";");
-      line(helper(store_helper(type)) + "(staged, " + sums + ");");
-      line("__syncwarp();");
-      line("#pragma unroll");
+    out_.block("", [&] {
+      out_.line(std::string(type.spelling) + "* const staged = reinterpret_cast<" + std::string(type.spelling) +
+                "*>(staging) + " + (number == "0" ? "" : number + " * ") + (number == "0" ? "0" : "256") + ";");
+      out_.line(helper(store_helper(type)) + "(staged, " + sums + ");");
+      out_.line("__syncwarp();");
+      out_.line("#pragma unroll");
       // The number of iterations is known, so that the compiler can write them out.
-      block("for (int part = 0; part < 8; ++part)", [&] {
-        line("const int element = (int)threadIdx.x + 32 * part;");
+      out_.block("for (int part = 0; part < 8; ++part)", [&] {
+        out_.line("const int element = (int)threadIdx.x + 32 * part;");
         declare_place(work, intrinsic, {"element / 16", "element % 16"});
         store_element(work, from, "staged[element]");
       });
-      line("__syncwarp();");
+      out_.line("__syncwarp();");
     });
   }
   /// Names the row and column of a fragment that a thread is at, and leaves out elements beyond the tensor.
@@ -248,10 +249,10 @@ class FragmentEmitter : public StatementEmitter {
                      const std::array<std::string, 2>& place) {
     for (std::size_t l = 0; l < 2; ++l) {
       const loops::Var var = work.loops[l];
-      line("const int " + context_.variables[var] + " = " + place[l] + ";");
+      out_.line("const int " + context_.variables[var] + " = " + place[l] + ";");
       const std::int64_t extent = nest_.variables[var].extent;
       if (extent < (l == 0 ? intrinsic.m : intrinsic.n))
-        line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
+        out_.line("if (" + context_.variables[var] + " >= " + std::to_string(extent) + ") continue;");
     }
   }
   /// Takes out the element there, which is at hand as `value`.
@@ -259,7 +260,7 @@ class FragmentEmitter : public StatementEmitter {
     Loads loads;
     for (const ExprNode* load : from.loads) loads.emplace(load, value);
     const loops::Statement& s = *work.statement;
-    emit_guarded(s, [&] { emit_statement(s, loads, [](IndexExpr e) { return e; }); });
+    statements_.emit_guarded(s, [&] { statements_.emit_statement(s, loads, [](IndexExpr e) { return e; }); });
   }
 
   /// Whether the elements that an even column and the next one store are neighbours and move together: either both are
@@ -279,11 +280,11 @@ class FragmentEmitter : public StatementEmitter {
   /// Takes out the element there and the next of its row.
   void store_pair(const loops::device::FragmentWork& work, const Taken& from, const std::string& sums) {
     const loops::Statement& s = *work.statement;
-    emit_guarded(s, [&] {
+    statements_.emit_guarded(s, [&] {
       const CudaType& type = context_.type(nest_.buffers[s.target].type);
-      const std::string pair = vector_of(type, 2);
+      const std::string pair = context_.vector_of(type, 2);
       const std::string result = context_.names.unique(nest_.buffers[s.target].name + "_lanes");
-      line(pair + " " + result + ";");
+      out_.line(pair + " " + result + ";");
       for (const std::int64_t lane : {0, 1}) {
         Loads loads;
         for (const ExprNode* load : from.loads) loads.emplace(load, sums + (lane == 0 ? "[part]" : "[part + 1]"));
@@ -293,11 +294,11 @@ class FragmentEmitter : public StatementEmitter {
               [&](loops::Var v) { return nest_.range_of(v); });
         });
         const Text value = scalar.value();
-        for (const std::string& declaration : scalar.declarations()) line(declaration);
-        line(lane_of(type, result, lane) + " = " + value.text + ";");
+        for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
+        out_.line(lane_of(type, result, lane) + " = " + value.text + ";");
       }
-      line("*reinterpret_cast<" + pair + "*>(&" + context_.element(s.target, store_offset(nest_, s)) + ") = " + result +
-           ";");
+      out_.line("*reinterpret_cast<" + pair + "*>(&" + context_.element(s.target, store_offset(nest_, s)) +
+                ") = " + result + ";");
     });
   }
   /// The number of a thread's warp, which ThreadX numbers the threads of.
@@ -307,6 +308,11 @@ class FragmentEmitter : public StatementEmitter {
     return "((int)threadIdx.y + " + std::to_string(kernel_.block[1]) + " * (int)threadIdx.z)";
   }
 
+  SourceContext& context_;
+  const loops::LoopNest& nest_;
+  const loops::DeviceKernel& kernel_;
+  SourceWriter& out_;
+  StatementEmitter& statements_;
   bool products_started_ = false;
   std::vector<FragmentTile> running_on_;  // products that no node has waited for
 };

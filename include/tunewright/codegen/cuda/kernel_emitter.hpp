@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/fragment_emitter.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/reduction_emitter.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
@@ -23,24 +24,28 @@
 namespace tunewright::codegen::cuda {
 
 /// Emits the body of one kernel.
-class KernelEmitter : public ReductionEmitter {
+class KernelEmitter {
  public:
-  using ReductionEmitter::ReductionEmitter;
+  KernelEmitter(SourceContext& context, const KernelParts& parts)
+      : context_(context), nest_(context.nest), kernel_(parts.kernel) {}
+  KernelEmitter(const KernelEmitter&) = delete;
+  KernelEmitter& operator=(const KernelEmitter&) = delete;
 
   [[nodiscard]] std::string body() {
-    for (const loops::Loop* loop : kernel_.bound) declare_variable(loop->var);
+    for (const loops::Loop* loop : kernel_.bound) context_.declare_variable(loop->var);
     emit(kernel_.body, 0);
-    const std::string inside = std::exchange(out_, {});
+    const std::string inside = out_.take();
     for (const loops::Loop* loop : kernel_.bound) {
       static constexpr const char* indices[] = {"blockIdx.x",  "blockIdx.y",  "blockIdx.z",
                                                 "threadIdx.x", "threadIdx.y", "threadIdx.z"};
       if (!context_.index.uses(loop->var)) continue;
       const auto index = static_cast<std::size_t>(loop->kind) - static_cast<std::size_t>(LoopKind::BlockX);
-      line("const int " + context_.variables[loop->var] + " = (int)" + indices[index] + ";  // below " +
-           std::to_string(nest_.variables[loop->var].extent));
+      out_.line("const int " + context_.variables[loop->var] + " = (int)" + indices[index] + ";  // below " +
+                std::to_string(nest_.variables[loop->var].extent));
     }
-    return out_ + inside;
+    return out_.take() + inside;
   }
+  [[nodiscard]] const ReductionEmitter& reductions() const noexcept { return reductions_; }
 
  private:
   void emit(std::span<const loops::Node> body, std::int64_t unroll_limit) {
@@ -57,24 +62,26 @@ class KernelEmitter : public ReductionEmitter {
             } else if constexpr (std::is_same_v<T, loops::Branch>) {
               emit_branch(content, unroll_limit);
             } else if constexpr (std::is_same_v<T, loops::Statement>) {
-              emit_guarded(content, [&] { emit_statement(content, {}, [](IndexExpr e) { return e; }); });
+              statements_.emit_guarded(content,
+                                       [&] { statements_.emit_statement(content, {}, [](IndexExpr e) { return e; }); });
             } else if constexpr (std::is_same_v<T, loops::Allocate>) {
               emit_allocate(content.buffer);
             } else if constexpr (std::is_same_v<T, loops::Barrier>) {
               // A barrier behind a wait for products is there for threads that overwrite the products' factors.
               const bool shows_stores = n == 0 || !waits_for_products(n - 1);
-              if (shows_stores && kernel_.instructions.by_warp_groups()) line(helper(show_stores_helper()) + "();");
-              line("__syncthreads();");
+              if (shows_stores && kernel_.instructions.by_warp_groups())
+                out_.line(fragments_.helper(show_stores_helper()) + "();");
+              out_.line("__syncthreads();");
             } else if constexpr (std::is_same_v<T, loops::CommitCopies>) {
               context_.copies_asynchronously = true;
               context_.require(Target::asynchronous_copies_since);
-              line("commit_copies();");
+              out_.line("commit_copies();");
             } else if constexpr (std::is_same_v<T, loops::WaitForCopies>) {
-              line("wait_for_copies<" + std::to_string(content.under_way) + ">();");
+              out_.line("wait_for_copies<" + std::to_string(content.under_way) + ">();");
             } else if constexpr (std::is_same_v<T, loops::WaitForProducts>) {
-              wait_for_products(content.under_way);
+              fragments_.wait_for_products(content.under_way);
             } else {
-              emit_reduction(content);
+              reductions_.emit(content);
             }
           },
           node.content);
@@ -86,39 +93,35 @@ class KernelEmitter : public ReductionEmitter {
     if (buffer.scope == loops::Scope::Shared) return;  // declared at the start of the kernel
     if (context_.buffers[id].empty()) context_.buffers[id] = context_.names.unique(buffer.name);
     if (buffer.scope == loops::Scope::Accumulator) {
-      const schedule::TensorIntrinsic& intrinsic = intrinsic_of(id);
-      line(std::string(fragments_of_sums(buffer.type).spelling) + " " + context_.buffers[id] + "[" +
-           std::to_string(fragments_in(id)) + "][" + std::to_string(intrinsic.sums_of_thread()) +
-           "];  // fragments, of the warp" + (intrinsic.by_warp_group() ? " group" : ""));
+      const schedule::TensorIntrinsic& intrinsic = fragments_.intrinsic_of(id);
+      out_.line(std::string(fragments_of_sums(buffer.type).spelling) + " " + context_.buffers[id] + "[" +
+                std::to_string(fragments_.fragments_in(id)) + "][" + std::to_string(intrinsic.sums_of_thread()) +
+                "];  // fragments, of the warp" + (intrinsic.by_warp_group() ? " group" : ""));
       return;
     }
     const std::string declaration = std::string(context_.type(buffer.type).spelling) + " " + context_.buffers[id];
-    line(SourceContext::is_scalar(buffer) ? declaration + ";"
-                                          : declaration + "[" + std::to_string(buffer.elements()) + "];");
+    out_.line(SourceContext::is_scalar(buffer) ? declaration + ";"
+                                               : declaration + "[" + std::to_string(buffer.elements()) + "];");
   }
 
   // Loops.
   void emit_loop(const loops::Loop& loop, std::int64_t unroll_limit, bool products_run_on) {
     unroll_limit = std::max(unroll_limit, loop.unroll_limit);
-    declare_variable(loop.var);
-    const std::optional<FragmentTile> products = products_in(loop);
-    if (products) begin_products(*products);
+    context_.declare_variable(loop.var);
+    const std::optional<FragmentTile> products = fragments_.products_in(loop);
+    if (products) fragments_.begin_products(*products);
     emit_loop_itself(loop, unroll_limit);
-    if (products) finish_products(*products, products_run_on);
+    if (products) fragments_.finish_products(*products, products_run_on);
   }
   void emit_loop_itself(const loops::Loop& loop, std::int64_t unroll_limit) {
-    if (emit_fragments(loop)) return;
+    if (fragments_.emit(loop)) return;
     if (loop.kind == LoopKind::Vectorized && emit_vectorized(loop)) return;
     const std::int64_t together = written_together(loop, unroll_limit);
     const bool all = together == nest_.variables[loop.var].extent;
     context_.unrolled[loop.var] = all || together > 1;
-    if (context_.unrolled[loop.var]) line("#pragma unroll" + (all ? "" : " " + std::to_string(together)));
+    if (context_.unrolled[loop.var]) out_.line("#pragma unroll" + (all ? "" : " " + std::to_string(together)));
     const std::int64_t around = std::exchange(copies_, copies_ * together);
-    block(loop_head(loop.var, 1), [&] {
-      ++loop_depth_;
-      emit(loop.body, unroll_limit);
-      --loop_depth_;
-    });
+    out_.loop(context_.loop_head(loop.var, 1), [&] { emit(loop.body, unroll_limit); });
     copies_ = around;
   }
 
@@ -128,7 +131,7 @@ class KernelEmitter : public ReductionEmitter {
     if (loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized) return extent;
     if (unroll_limit > 0 && loops::statements_of(nest_, loop, unroll_limit) <= unroll_limit) return extent;
     if (is_short_fetch(nest_, loop)) return extent;
-    return terms_together(nest_, loop, copies_, [&](BufferId id) { return is_private(id); });
+    return terms_together(nest_, loop, copies_, [&](BufferId id) { return statements_.is_private(id); });
   }
 
   // Conditions.
@@ -148,36 +151,33 @@ class KernelEmitter : public ReductionEmitter {
     });
   }
   void emit_branch(const loops::Branch& branch, std::int64_t unroll_limit) {
-    const std::string when = condition(branch.conditions);
+    const std::string when = statements_.condition(branch.conditions);
     if (when.empty()) {
       emit(branch.then, unroll_limit);
       return;
     }
     const auto then = [&] { emit(branch.then, unroll_limit); };
     if (does_nothing(branch.otherwise, branch.conditions)) {
-      emit_where(when, only_copies(branch.then), then);
+      statements_.emit_where(when, only_copies(branch.then), then);
       return;
     }
-    line("if (" + when + ") {");
-    ++depth_;
-    then();
-    --depth_;
-    line("} else {");
-    ++depth_;
-    emit(branch.otherwise, unroll_limit);
-    --depth_;
-    line("}");
+    out_.line("if (" + when + ") {");
+    out_.indented(then);
+    out_.line("} else {");
+    out_.indented([&] { emit(branch.otherwise, unroll_limit); });
+    out_.line("}");
   }
   /// Whether nodes ask for asynchronous copies, under predicates where need be, and do nothing else.
   [[nodiscard]] bool only_copies(std::span<const loops::Node> body) {
     return std::all_of(body.begin(), body.end(), [&](const loops::Node& node) {
       if (const auto* branch = std::get_if<loops::Branch>(&node.content))
         return only_copies(branch->then) && only_copies(branch->otherwise);
-      if (const auto* statement = std::get_if<loops::Statement>(&node.content)) return takes_predicate(*statement, 1);
+      if (const auto* statement = std::get_if<loops::Statement>(&node.content))
+        return statements_.takes_predicate(*statement, 1);
       const auto* loop = std::get_if<loops::Loop>(&node.content);
       if (loop == nullptr) return false;
       const std::optional<LanePlan> plan = loop->kind == LoopKind::Vectorized ? plan_of(*loop) : std::nullopt;
-      return plan ? takes_predicate(*plan->statement, plan->lanes) : only_copies(loop->body);
+      return plan ? statements_.takes_predicate(*plan->statement, plan->lanes) : only_copies(loop->body);
     });
   }
 
@@ -191,18 +191,19 @@ class KernelEmitter : public ReductionEmitter {
     const loops::Statement& s = *plan->statement;
     const auto in_vectors = [&] {
       if (plan->lanes < nest_.variables[loop.var].extent) {
-        line("#pragma unroll");
-        block(loop_head(loop.var, plan->lanes), [&] { emit_lanes(*plan, IndexExpr::variable(loop.var)); });
+        out_.line("#pragma unroll");
+        out_.block(context_.loop_head(loop.var, plan->lanes),
+                   [&] { emit_lanes(*plan, IndexExpr::variable(loop.var)); });
       } else {
-        block("", [&] { emit_lanes(*plan, IndexExpr(0)); });
+        out_.block("", [&] { emit_lanes(*plan, IndexExpr(0)); });
       }
     };
-    emit_guarded(s, in_vectors, plan->lanes);
+    statements_.emit_guarded(s, in_vectors, plan->lanes);
     return true;
   }
 
   [[nodiscard]] std::optional<LanePlan> plan_of(const loops::Loop& loop) const {
-    return plan_lanes(nest_, loop, [&](BufferId id) { return is_private(id); });
+    return plan_lanes(nest_, loop, [&](BufferId id) { return statements_.is_private(id); });
   }
 
   void emit_lanes(const LanePlan& plan, const IndexExpr& first) {
@@ -213,9 +214,9 @@ class KernelEmitter : public ReductionEmitter {
                             [&](loops::Var v) { return nest_.range_of(v); });
       };
     };
-    if (is_copied_by_device(s, plan.lanes)) {
+    if (statements_.is_copied_by_device(s, plan.lanes)) {
       ScalarEmitter scalar(context_, s, {}, at(0));
-      emit_copy(s, plan.lanes, context_.element(s.target, at(0)(store_offset(nest_, s))), scalar, at(0));
+      statements_.emit_copy(s, plan.lanes, context_.element(s.target, at(0)(store_offset(nest_, s))), scalar, at(0));
       return;
     }
     std::unordered_map<const ExprNode*, std::string> vectors;
@@ -224,17 +225,17 @@ class KernelEmitter : public ReductionEmitter {
       const BufferId id = nest_.buffer_of[load.node->tensor];
       const CudaType& type = context_.type(nest_.buffers[id].type);
       const std::string name = context_.names.unique(nest_.buffers[id].name + "_lanes");
-      const std::string word = vector_of(type, plan.lanes);
+      const std::string word = context_.vector_of(type, plan.lanes);
       const std::string read = "*reinterpret_cast<const " + word + "*>(&" +
                                context_.element(id, at(0)(load_offset(nest_, s, *load.node))) + ")";
       if (load.conditions.empty()) {
-        line("const " + word + " " + name + " = " + read + ";");
+        out_.line("const " + word + " " + name + " = " + read + ";");
       } else {
         std::string when;
         for (const auto& [condition, wanted] : load.conditions)
           when += (when.empty() ? "" : " && ") + std::string(wanted ? "" : "!") + decided.at(condition);
-        line(word + " " + name + " = {};");
-        line("if (" + when + ") " + name + " = " + read + ";");
+        out_.line(word + " " + name + " = {};");
+        out_.line("if (" + when + ") " + name + " = " + read + ";");
       }
       vectors.emplace(load.node, name);
     }
@@ -242,13 +243,13 @@ class KernelEmitter : public ReductionEmitter {
     const std::string target = context_.element(s.target, at(0)(store_offset(nest_, s)));
     std::string result;
     if (plan.stores) {
-      const std::string word = vector_of(type, plan.lanes);
+      const std::string word = context_.vector_of(type, plan.lanes);
       if (plan.is_copy) {
-        line("*reinterpret_cast<" + word + "*>(&" + target + ") = " + vectors.begin()->second + ";");
+        out_.line("*reinterpret_cast<" + word + "*>(&" + target + ") = " + vectors.begin()->second + ";");
         return;
       }
       result = context_.names.unique(nest_.buffers[s.target].name + "_lanes");
-      line(word + " " + result + ";");
+      out_.line(word + " " + result + ";");
     }
     for (std::int64_t lane = 0; lane < plan.lanes; ++lane) {
       Loads loads = decided;
@@ -257,20 +258,21 @@ class KernelEmitter : public ReductionEmitter {
         loads.emplace(load.node, lane_of(from, vectors.at(load.node), lane));
       }
       if (!plan.stores) {
-        emit_statement(s, loads, at(lane));
+        statements_.emit_statement(s, loads, at(lane));
         continue;
       }
       const std::string place = lane_of(type, result, lane);
       if (s.kind == loops::Statement::Kind::Initialise) {
-        line(place + " = " + identity(s) + ";");
+        out_.line(place + " = " + statements_.identity(s) + ";");
         continue;
       }
       ScalarEmitter scalar(context_, s, loads, at(lane));
       const Text value = scalar.value();
-      for (const std::string& declaration : scalar.declarations()) line(declaration);
-      line(place + " = " + value.text + ";");
+      for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
+      out_.line(place + " = " + value.text + ";");
     }
-    if (plan.stores) line("*reinterpret_cast<" + vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
+    if (plan.stores)
+      out_.line("*reinterpret_cast<" + context_.vector_of(type, plan.lanes) + "*>(&" + target + ") = " + result + ";");
   }
   /// Names for the conditions of loads, which are the same for all lanes.
   template <class Substitute>
@@ -282,13 +284,20 @@ class KernelEmitter : public ReductionEmitter {
         ScalarEmitter scalar(context_, *plan.statement, decided, substitute);
         const std::string text = scalar.value_of(*condition).text;
         const std::string name = context_.names.unique("inside");
-        line("const bool " + name + " = " + text + ";");
+        out_.line("const bool " + name + " = " + text + ";");
         decided.emplace(condition, name);
       }
     }
     return decided;
   }
 
+  SourceContext& context_;
+  const loops::LoopNest& nest_;
+  const loops::DeviceKernel& kernel_;
+  SourceWriter out_;
+  StatementEmitter statements_{context_, kernel_, out_};
+  FragmentEmitter fragments_{context_, kernel_, out_, statements_};
+  ReductionEmitter reductions_{context_, kernel_, out_, statements_};
   std::int64_t copies_ = 1;  // of what is emitted, made by the loops around that are written out
 };
 

@@ -6,32 +6,36 @@
 #include <cstdint>
 #include <string>
 
-#include "tunewright/codegen/cuda/fragment_emitter.hpp"
+#include "tunewright/codegen/cuda/statement_emitter.hpp"
 
 namespace tunewright::codegen::cuda {
 
-/// Writes reductions across threads: by shuffles within warps, through shared memory beyond.
-class ReductionEmitter : public FragmentEmitter {
+/// Emits reductions across threads: by shuffles within warps, through shared memory beyond.
+class ReductionEmitter {
  public:
-  using FragmentEmitter::FragmentEmitter;
+  ReductionEmitter(SourceContext& context, const loops::DeviceKernel& kernel, SourceWriter& out,
+                   StatementEmitter& statements)
+      : context_(context), nest_(context.nest), kernel_(kernel), out_(out), statements_(statements) {}
 
-  /// Declarations that reductions need ahead of the body, once it is written.
+  /// The declaration that reductions need ahead of the body, once the body is written.
   [[nodiscard]] std::string scratch_declaration() const {
     if (scratch_bytes_ == 0) return {};
     return "  __shared__ __align__(16) unsigned char " + scratch_ + "[" + std::to_string(scratch_bytes_) + "];\n";
   }
   [[nodiscard]] std::int64_t scratch_bytes() const noexcept { return scratch_bytes_; }
 
- protected:
-  void emit_reduction(const loops::CrossThreadReduction& r) {
+  void emit(const loops::CrossThreadReduction& r) {
     const loops::Buffer& buffer = nest_.buffers[r.partial];
     const CudaType& type = context_.type(buffer.type);
-    const auto along = [&](std::size_t d) { return kernel_.block[d]; };
     const std::string own = context_.element(r.partial, element_offset(nest_, buffer, r.axis_values));
-    line("{");
-    ++depth_;
+    out_.block("", [&] { emit_inside(r, type, own); });
+  }
+
+ private:
+  void emit_inside(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& own) {
+    const auto along = [&](std::size_t d) { return kernel_.block[d]; };
     const std::string total = context_.names.unique(nest_.buffers[r.target].name + "_total");
-    line(std::string(type.spelling) + " " + total + " = " + own + ";");
+    out_.line(std::string(type.spelling) + " " + total + " = " + own + ";");
     const bool only_x = r.over[0] && !r.over[1] && !r.over[2];
     if (loops::device::stays_in_warp(kernel_, r)) {
       shuffle(r, type, total, along(0));
@@ -44,20 +48,17 @@ class ReductionEmitter : public FragmentEmitter {
     const std::string target =
         context_.element(r.target, element_offset(nest_, nest_.buffers[r.target], r.axis_values));
     std::string stores;
-    if (!is_private(r.target)) {
+    if (!statements_.is_private(r.target)) {
       static constexpr const char* indices[] = {"threadIdx.x", "threadIdx.y", "threadIdx.z"};
       for (std::size_t d = 0; d < 3; ++d) {
         if (r.over[d] && along(d) > 1) stores += (stores.empty() ? "" : " && ") + std::string(indices[d]) + " == 0";
       }
-      if (const std::string guards = condition(r.guards); !guards.empty())
+      if (const std::string guards = statements_.condition(r.guards); !guards.empty())
         stores += (stores.empty() ? "" : " && ") + guards;
     }
-    line((stores.empty() ? "" : "if (" + stores + ") ") + target + " = " + total + ";");
-    --depth_;
-    line("}");
+    out_.line((stores.empty() ? "" : "if (" + stores + ") ") + target + " = " + total + ";");
   }
 
- private:
   [[nodiscard]] std::string combined(const loops::CrossThreadReduction& r, const CudaType& type,
                                      const std::string& kept, const std::string& value) {
     return ScalarEmitter::combine(context_, r.op->combiner, type, kept, {value});
@@ -75,12 +76,12 @@ class ReductionEmitter : public FragmentEmitter {
                           : "(" + thread_number() + " / 32 == " + std::to_string(threads / 32) + " ? " + part + " : " +
                                 mask + ")";
     }
-    line("#pragma unroll");
-    block("for (int lanes = " + std::to_string(lanes / 2) + "; lanes > 0; lanes /= 2)",
-          [&] { line(combined(r, type, total, exchanged(type, mask, total))); });
+    out_.line("#pragma unroll");
+    out_.block("for (int lanes = " + std::to_string(lanes / 2) + "; lanes > 0; lanes /= 2)",
+               [&] { out_.line(combined(r, type, total, exchanged(type, mask, total))); });
   }
 
-  /// What another lane holds. Types below 32 bits travel as integers.
+  /// The value that another lane holds. Types below 32 bits travel as integers.
   [[nodiscard]] static std::string exchanged(const CudaType& type, const std::string& mask, const std::string& total) {
     const auto exchange = [&](const std::string& value) {
       return "__shfl_xor_sync(" + mask + ", " + value + ", lanes)";
@@ -91,19 +92,19 @@ class ReductionEmitter : public FragmentEmitter {
     return exchange(total);
   }
 
-  /// Combines what the warps along x have, which lie one after the other.
+  /// Combines the results of the warps along x, which lie one after the other.
   void across_warps(const loops::CrossThreadReduction& r, const CudaType& type, const std::string& total) {
     const std::int64_t warps = kernel_.block[0] / 32;
     if (warps == 1) return;
     const std::string scratch = scratch_array(type, warps * kernel_.block[1] * kernel_.block[2]);
-    line("if (threadIdx.x % 32 == 0) " + scratch + "[" + thread_number() + " / 32] = " + total + ";");
-    line("__syncthreads();");
+    out_.line("if (threadIdx.x % 32 == 0) " + scratch + "[" + thread_number() + " / 32] = " + total + ";");
+    out_.line("__syncthreads();");
     const std::string first =
         "(" + thread_number() + ") / " + std::to_string(kernel_.block[0]) + " * " + std::to_string(warps);
-    line(total + " = " + scratch + "[" + first + "];");
-    line("#pragma unroll");
-    block("for (int warp = 1; warp < " + std::to_string(warps) + "; ++warp)",
-          [&] { line(combined(r, type, total, scratch + "[" + first + " + warp]")); });
+    out_.line(total + " = " + scratch + "[" + first + "];");
+    out_.line("#pragma unroll");
+    out_.block("for (int warp = 1; warp < " + std::to_string(warps) + "; ++warp)",
+               [&] { out_.line(combined(r, type, total, scratch + "[" + first + " + warp]")); });
   }
 
   /// Combines any threads of the block, as a tree.
@@ -122,30 +123,30 @@ class ReductionEmitter : public FragmentEmitter {
           number == "0" ? "(int)" + std::string(indices[d]) : "(" + number + ") * " + extent + " + (int)" + indices[d];
       if (r.over[d]) size *= kernel_.block[d];
     }
-    line("const int member = " + member + ";");
-    line(std::string(type.spelling) + "* const group = " + scratch + " + (" + group + ") * " + std::to_string(size) +
-         ";");
-    line("group[member] = " + total + ";");
+    out_.line("const int member = " + member + ";");
+    out_.line(std::string(type.spelling) + "* const group = " + scratch + " + (" + group + ") * " +
+              std::to_string(size) + ";");
+    out_.line("group[member] = " + total + ";");
     std::int64_t half = 1;
     while (2 * half < size) half *= 2;
-    block("for (int distance = " + std::to_string(size == 1 ? 0 : half) + "; distance > 0; distance /= 2)", [&] {
-      line("__syncthreads();");
-      block("if (member < distance && member + distance < " + std::to_string(size) + ")",
-            [&] { line(combined(r, type, "group[member]", "group[member + distance]")); });
+    out_.block("for (int distance = " + std::to_string(size == 1 ? 0 : half) + "; distance > 0; distance /= 2)", [&] {
+      out_.line("__syncthreads();");
+      out_.block("if (member < distance && member + distance < " + std::to_string(size) + ")",
+                 [&] { out_.line(combined(r, type, "group[member]", "group[member + distance]")); });
     });
-    line("__syncthreads();");
-    line(total + " = group[0];");
+    out_.line("__syncthreads();");
+    out_.line(total + " = group[0];");
   }
 
   /// Shared memory for a reduction, free to be written. Reductions follow one another, so they share it.
   [[nodiscard]] std::string scratch_array(const CudaType& type, std::int64_t elements) {
     if (scratch_.empty()) scratch_ = context_.names.unique("combined");
-    // Others may still read what the reduction before left, or the iteration before.
-    if (loop_depth_ > 0 || scratch_bytes_ > 0) line("__syncthreads();");
+    // Other threads may still read the results of the reduction before, or of the iteration before.
+    if (out_.is_in_loop() || scratch_bytes_ > 0) out_.line("__syncthreads();");
     scratch_bytes_ = std::max(scratch_bytes_, elements * static_cast<std::int64_t>(type.bytes));
     const std::string name = context_.names.unique("shares");
     const std::string spelling(type.spelling);
-    line(spelling + "* const " + name + " = reinterpret_cast<" + spelling + "*>(" + scratch_ + ");");
+    out_.line(spelling + "* const " + name + " = reinterpret_cast<" + spelling + "*>(" + scratch_ + ");");
     return name;
   }
   [[nodiscard]] std::string thread_number() const {
@@ -159,6 +160,11 @@ class ReductionEmitter : public FragmentEmitter {
     return number;
   }
 
+  SourceContext& context_;
+  const loops::LoopNest& nest_;
+  const loops::DeviceKernel& kernel_;
+  SourceWriter& out_;
+  StatementEmitter& statements_;
   std::string scratch_;
   std::int64_t scratch_bytes_ = 0;
 };

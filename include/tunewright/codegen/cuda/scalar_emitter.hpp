@@ -90,6 +90,23 @@ struct SourceContext {
   [[nodiscard]] static bool is_scalar(const loops::Buffer& buffer) {
     return is_registers(buffer) && buffer.elements() == 1;
   }
+
+  void declare_variable(loops::Var var) {
+    if (variables[var].empty()) variables[var] = names.unique(nest.variables[var].name);
+  }
+  [[nodiscard]] std::string loop_head(loops::Var var, std::int64_t step) const {
+    const std::string& name = variables[var];
+    const std::int64_t extent = nest.variables[var].extent;
+    const bool wide = extent > std::int64_t{1} << 30;
+    return "for (" + std::string(wide ? "long long " : "int ") + name + " = 0; " + name + " < " +
+           std::to_string(extent) + (wide ? "LL" : "") + "; " +
+           (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
+  }
+  /// The name of a type of so many lanes, which is defined if need be.
+  [[nodiscard]] std::string vector_of(const CudaType& row, std::int64_t lanes) {
+    uses_vectors = uses_vectors || row.vector.empty();
+    return vector_type(row, lanes);
+  }
 };
 
 /// Writes the body of one statement at one point of its loops. Values that a body uses several times get a

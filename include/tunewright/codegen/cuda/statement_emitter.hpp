@@ -13,62 +13,23 @@
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/scalar_emitter.hpp"
+#include "tunewright/codegen/cuda/source_writer.hpp"
 
 namespace tunewright::codegen::cuda {
 
-/// Emits statements of a kernel with their guards, and the lines, blocks and heads of loops that other emitters share.
+/// Values of loads and conditions that have been written already, under a name.
+using Loads = std::unordered_map<const ExprNode*, std::string>;
+
+/// Emits statements of a kernel, under their guards.
 class StatementEmitter {
  public:
-  StatementEmitter(SourceContext& context, const KernelParts& parts)
-      : context_(context), nest_(context.nest), kernel_(parts.kernel) {}
-
- protected:
-  void line(const std::string& text) { out_ += std::string(2 * depth_, ' ') + text + "\n"; }
-  template <class Inside>
-  void block(const std::string& head, const Inside& inside) {
-    line(head.empty() ? "{" : head + " {");
-    ++depth_;
-    inside();
-    --depth_;
-    line("}");
-  }
-
-  void declare_variable(loops::Var var) {
-    if (context_.variables[var].empty()) context_.variables[var] = context_.names.unique(nest_.variables[var].name);
-  }
+  StatementEmitter(SourceContext& context, const loops::DeviceKernel& kernel, SourceWriter& out)
+      : context_(context), nest_(context.nest), kernel_(kernel), out_(out) {}
 
   [[nodiscard]] bool is_private(BufferId id) const {
     return std::find(kernel_.local.begin(), kernel_.local.end(), id) != kernel_.local.end();
   }
 
-  [[nodiscard]] std::string loop_head(loops::Var var, std::int64_t step) const {
-    const std::string& name = context_.variables[var];
-    const std::int64_t extent = nest_.variables[var].extent;
-    const bool wide = extent > std::int64_t{1} << 30;
-    return "for (" + std::string(wide ? "long long " : "int ") + name + " = 0; " + name + " < " +
-           std::to_string(extent) + (wide ? "LL" : "") + "; " +
-           (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
-  }
-
-  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and likewise for the guard
-  /// from below.
-  [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
-    const auto is_quotient = [](const IndexExpr::Term& t) {
-      return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
-    };
-    for (;;) {
-      const auto& terms = guard.value.terms();
-      const auto found = std::find_if(terms.begin(), terms.end(), is_quotient);
-      if (found == terms.end()) return guard;
-      IndexExpr value = guard.value - IndexExpr::from_term(*found);
-      value *= found->divisor;
-      value += *found->numerator;
-      const std::int64_t extent = guard.extent * found->divisor;
-      if (context_.index.is_wide(value) || context_.index.is_wide(IndexExpr(extent))) return guard;
-      guard.value = std::move(value);
-      guard.extent = extent;
-    }
-  }
   [[nodiscard]] std::string condition(const std::vector<loops::Guard>& guards) {
     std::vector<std::string> all;
     const auto add = [&](std::string text) {
@@ -94,12 +55,12 @@ class StatementEmitter {
       inside();
     } else if (copies) {
       const std::string wanted = context_.names.unique("wanted");
-      line("const bool " + wanted + " = " + (wanted_.empty() ? "" : wanted_ + " && ") + when + ";");
+      out_.line("const bool " + wanted + " = " + (wanted_.empty() ? "" : wanted_ + " && ") + when + ";");
       const std::string before = std::exchange(wanted_, wanted);
       inside();
       wanted_ = before;
     } else {
-      block("if (" + when + ")", inside);
+      out_.block("if (" + when + ")", inside);
     }
   }
   /// Emits `inside` under the guards of `statement`; it writes `lanes` elements at a time.
@@ -118,13 +79,11 @@ class StatementEmitter {
     return statement.asynchronous && is_copied_at_once(context_.type(nest_.buffers[statement.target].type), lanes);
   }
 
-  using Loads = std::unordered_map<const ExprNode*, std::string>;
-
   template <class Substitute>
   void emit_statement(const loops::Statement& s, const Loads& loads, const Substitute& substitute) {
     const std::string target = context_.element(s.target, substitute(store_offset(nest_, s)));
     if (s.kind == loops::Statement::Kind::Initialise) {
-      line(target + " = " + identity(s) + ";");
+      out_.line(target + " = " + identity(s) + ";");
       return;
     }
     ScalarEmitter scalar(context_, s, loads, substitute);
@@ -133,11 +92,11 @@ class StatementEmitter {
       return;
     }
     const Text value = scalar.value();
-    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
     if (s.kind == loops::Statement::Kind::Assign) {
-      line(target + " = " + value.text + ";");
+      out_.line(target + " = " + value.text + ";");
     } else {
-      line(
+      out_.line(
           ScalarEmitter::combine(context_, s.op->combiner, context_.type(nest_.buffers[s.target].type), target, value));
     }
   }
@@ -155,17 +114,17 @@ class StatementEmitter {
     const BufferId from = nest_.buffer_of[load.tensor];
     const IndexExpr place = substitute(load_offset(nest_, s, load));
     if (!conditional) {
-      line(copy + context_.element(from, place) + ");");
+      out_.line(copy + context_.element(from, place) + ");");
       return;
     }
     const std::string when = scalar.value_of(*body.args[0]).text;
-    for (const std::string& declaration : scalar.declarations()) line(declaration);
+    for (const std::string& declaration : scalar.declarations()) out_.line(declaration);
     const std::string inside = context_.names.unique("inside");
-    line("const bool " + inside + " = " + when + ";");
+    out_.line("const bool " + inside + " = " + when + ";");
     // Where nothing is to be read, an address that exists is chosen by its index, since a choice between pointers
     // becomes a branch.
-    line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
-         context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
+    out_.line(copy + context_.buffers[memory_of(nest_, from)] + "[" + inside + " ? " +
+              context_.index(place).in(Text::Ternary) + " : 0], " + inside + " ? " + bytes + " : 0);");
   }
   [[nodiscard]] std::string identity(const loops::Statement& s) {
     const CudaType& type = context_.type(nest_.buffers[s.target].type);
@@ -173,18 +132,32 @@ class StatementEmitter {
     return type.emulated ? "to_" + std::string(type.spelling) + "(" + text + ")" : text;
   }
 
-  [[nodiscard]] std::string vector_of(const CudaType& type, std::int64_t lanes) {
-    context_.uses_vectors = context_.uses_vectors || type.vector.empty();
-    return vector_type(type, lanes);
+ private:
+  /// The same guard without a division: a + floor(n / d) < e exactly where a d + n < e d, and likewise for the guard
+  /// from below.
+  [[nodiscard]] loops::Guard without_division(loops::Guard guard) const {
+    const auto is_quotient = [](const IndexExpr::Term& t) {
+      return t.kind == IndexExpr::Kind::Quotient && t.coefficient == 1;
+    };
+    for (;;) {
+      const auto& terms = guard.value.terms();
+      const auto found = std::find_if(terms.begin(), terms.end(), is_quotient);
+      if (found == terms.end()) return guard;
+      IndexExpr value = guard.value - IndexExpr::from_term(*found);
+      value *= found->divisor;
+      value += *found->numerator;
+      const std::int64_t extent = guard.extent * found->divisor;
+      if (context_.index.is_wide(value) || context_.index.is_wide(IndexExpr(extent))) return guard;
+      guard.value = std::move(value);
+      guard.extent = extent;
+    }
   }
 
   SourceContext& context_;
   const loops::LoopNest& nest_;
   const loops::DeviceKernel& kernel_;
-  std::string out_;
-  std::string wanted_;  ///< what holds where copies are asked for; nothing: they always are
-  std::size_t depth_ = 1;
-  int loop_depth_ = 0;
+  SourceWriter& out_;
+  std::string wanted_;  ///< the condition under which copies are asked for; none where they always are
 };
 
 }  // namespace tunewright::codegen::cuda
