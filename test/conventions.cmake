@@ -13,7 +13,7 @@ set(walls
   "isa-l/|^data/"
   "xtensor/|^reference/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
-  "llvm(-c)?/|^(codegen/llvm|measurers/orc)"
+  "llvm(-c)?/|^(codegen/llvm[/._]|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
 
 # layers, and what each may include

@@ -10,18 +10,18 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/kernel_emitter.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
-#include "tunewright/codegen/cuda/kernel_text.hpp"
 #include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/codegen/cuda/register_loops.hpp"
-#include "tunewright/codegen/cuda/scalar_text.hpp"
+#include "tunewright/codegen/cuda/scalar_emitter.hpp"
 #include "tunewright/codegen/cuda/types.hpp"
 #include "tunewright/codegen/cuda/vector_stores.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/device.hpp"
+#include "tunewright/loops/eliminate_guards.hpp"
 #include "tunewright/loops/partition.hpp"
-#include "tunewright/loops/relax.hpp"
 
 /// Loop nest -> CUDA C++, for NVIDIA GPUs.
 ///
@@ -41,10 +41,10 @@ struct CudaOptions {
 
 namespace cuda {
 
-/// Writes whole programs.
-class ProgramText {
+/// Emits whole programs.
+class ProgramEmitter {
  public:
-  ProgramText(const loops::LoopNest& nest, const CudaOptions& options)
+  ProgramEmitter(const loops::LoopNest& nest, const CudaOptions& options)
       : nest_(nest), options_(options), context_(nest), position_(nest.buffers.size(), 0) {}
 
   [[nodiscard]] DeviceProgram write() {
@@ -87,10 +87,10 @@ class ProgramText {
                     context_.buffers[id];
     }
     std::string shared = declare_shared(parts, launch);
-    KernelText text(context_, parts);
-    const std::string body = text.body();
-    shared += text.scratch_declaration();
-    launch.static_shared_bytes += text.scratch_bytes();
+    KernelEmitter emitter(context_, parts);
+    const std::string body = emitter.body();
+    shared += emitter.reductions().scratch_declaration();
+    launch.static_shared_bytes += emitter.reductions().scratch_bytes();
     return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " + launch.symbol +
            "(" + parameters + ") {\n" + shared + body + "}\n\n";
   }
@@ -109,11 +109,11 @@ class ProgramText {
     }
     const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
     if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
-    // What combinations across threads need besides is static, and counts.
+    // Combinations across threads need static memory besides, which counts towards the same limit.
     const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
     (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
     std::string text;
-    // The same in all kernels of a source, which declare one array.
+    // All kernels of a source declare this one array, so its alignment must be the same in each.
     if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
     if (stages_fragments) {
       text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
@@ -168,14 +168,14 @@ class ProgramText {
                                                        const CudaOptions& options = {}) {
   const loops::LoopNest nest = loops::partition(cuda::vectorize_stores(
       cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements)));
-  return cuda::ProgramText(nest, options).write();
+  return cuda::ProgramEmitter(nest, options).write();
 }
 
 /// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
 ///
 /// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
 [[nodiscard]] inline DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {}) {
-  return device_form_to_cuda(loops::to_device(loops::relax(nest)), options);
+  return device_form_to_cuda(loops::to_device(loops::eliminate_guards(nest)), options);
 }
 
 }  // namespace tunewright::codegen

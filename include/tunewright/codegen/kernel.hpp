@@ -13,7 +13,8 @@
 namespace tunewright::codegen {
 
 extern "C" {
-/// What a compiled kernel needs from its host. Plain C, so that exported kernels run without this library.
+/// The services that a compiled kernel needs from its host, in plain C, so that exported kernels run without this
+/// library.
 struct tunewright_runtime {
   /// Calls `body(context, begin, end)` for a partition of [0, count) and returns when all parts are done.
   void (*parallel_for)(const struct tunewright_runtime* self, std::int64_t count,
@@ -25,7 +26,7 @@ typedef void (*tunewright_kernel)(void* const* buffers, const struct tunewright_
 }
 
 /// A buffer the caller passes: the arguments of the loop nest in order, then top-level temporaries as workspace.
-/// All are aligned to 64 bytes.
+/// Every buffer is aligned to 64 bytes.
 struct KernelBuffer {
   loops::Buffer layout;
   [[nodiscard]] std::size_t bytes() const { return static_cast<std::size_t>(layout.bytes()); }

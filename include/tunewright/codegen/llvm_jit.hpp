@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <llvm-c/LLJIT.h>
-#include <llvm-c/Orc.h>
-
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <mutex>
-#include <stdexcept>
-#include <string>
 #include <utility>
-#include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
-#include "tunewright/codegen/llvm_module.hpp"
 
 /// Loading compiled kernels into this process.
 namespace tunewright::codegen {
@@ -33,111 +23,131 @@ class LoadedKernel {
   std::shared_ptr<void> code_;
 };
 
-/// A linker of object files into this process (LLVM ORC). Make one and load many kernels, from one thread at
-/// a time. Kernels may outlive it, and may be dropped on any thread. Cost: about a millisecond to make, well
-/// under one a kernel.
+/// Links object files into this process (LLVM ORC). Make one and load many kernels, from one thread at a time. Kernels
+/// may outlive it, and may be dropped on any thread. Cost: about a millisecond to make, well under one a kernel.
 class KernelLoader {
  public:
-  KernelLoader() : session_(std::make_shared<Session>()) {}
+  KernelLoader();
 
-  /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's
-  /// symbol, and `std::invalid_argument` for a kernel without code.
-  [[nodiscard]] LoadedKernel load(const Kernel& kernel) {
-    if (kernel.native != nullptr) return {kernel.native, nullptr};
-    if (!kernel.object || kernel.object->empty()) {
-      throw std::invalid_argument("kernel '" + kernel.symbol + "' has no code; compile it first");
-    }
-    try {
-      auto code = std::make_shared<Code>(session_);
-      const tunewright_kernel entry = code->link(kernel);
-      return {entry, std::move(code)};
-    } catch (const std::runtime_error& error) {
-      throw std::runtime_error("cannot load kernel '" + kernel.symbol + "': " + error.what());
-    }
-  }
+  /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's symbol, and
+  /// `std::invalid_argument` for a kernel without code.
+  [[nodiscard]] LoadedKernel load(const Kernel& kernel);
 
  private:
-  static void check(LLVMErrorRef error) {
-    if (error != nullptr) throw std::runtime_error(detail::message_of(error));
-  }
-
-  /// Symbols of one library are unique, so each kernel gets a library; emptied ones are used again.
-  struct Session {
-    Session() {
-      detail::initialise_llvm_once();
-      check(LLVMOrcCreateLLJIT(&jit, nullptr));
-    }
-    Session(const Session&) = delete;
-    Session& operator=(const Session&) = delete;
-    ~Session() { LLVMConsumeError(LLVMOrcDisposeLLJIT(jit)); }
-
-    LLVMOrcJITDylibRef take() {
-      const std::lock_guard lock(mutex);
-      if (!free.empty()) {
-        LLVMOrcJITDylibRef library = free.back();
-        free.pop_back();
-        return library;
-      }
-      LLVMOrcJITDylibRef library = nullptr;
-      const std::string name = "kernel" + std::to_string(made++);
-      check(LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library, name.c_str()));
-      LLVMOrcDefinitionGeneratorRef process = nullptr;
-      check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit), nullptr,
-                                                                 nullptr));
-      LLVMOrcJITDylibAddGenerator(library, process);
-      return library;
-    }
-    void give_back(LLVMOrcJITDylibRef library) {
-      const std::lock_guard lock(mutex);
-      if (LLVMErrorRef error = LLVMOrcJITDylibClear(library)) {
-        LLVMConsumeError(error);
-      } else {
-        free.push_back(library);
-      }
-    }
-
-    LLVMOrcLLJITRef jit = nullptr;
-    std::mutex mutex;
-    std::vector<LLVMOrcJITDylibRef> free;
-    unsigned made = 0;
-  };
-
-  struct Code {
-    explicit Code(std::shared_ptr<Session> owner) : session(std::move(owner)), library(session->take()) {}
-    Code(const Code&) = delete;
-    Code& operator=(const Code&) = delete;
-    ~Code() { session->give_back(library); }
-
-    tunewright_kernel link(const Kernel& kernel) {
-      LLVMMemoryBufferRef bytes = LLVMCreateMemoryBufferWithMemoryRangeCopy(
-          kernel.object->data(), kernel.object->size(), kernel.symbol.c_str());
-      check(LLVMOrcLLJITAddObjectFile(session->jit, library, bytes));
-      LLVMOrcCJITDylibSearchOrderElement where{library, LLVMOrcJITDylibLookupFlagsMatchAllSymbols};
-      LLVMOrcCLookupSetElement what{LLVMOrcLLJITMangleAndIntern(session->jit, kernel.symbol.c_str()),
-                                    LLVMOrcSymbolLookupFlagsRequiredSymbol};
-      Answer answer;
-      LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic, &where, 1,
-                                    &what, 1, &Code::receive, &answer);
-      check(answer.error);
-      return reinterpret_cast<tunewright_kernel>(answer.address);  // NOLINT: an address in this process
-    }
-
-    struct Answer {
-      LLVMErrorRef error = nullptr;
-      std::uint64_t address = 0;
-    };
-    /// Linking happens on the calling thread, so the answer is there when the lookup returns.
-    static void receive(LLVMErrorRef error, LLVMOrcCSymbolMapPairs result, std::size_t count, void* context) {
-      auto* answer = static_cast<Answer*>(context);
-      answer->error = error;
-      if (error == nullptr && count == 1) answer->address = result[0].Sym.Address;
-    }
-
-    std::shared_ptr<Session> session;
-    LLVMOrcJITDylibRef library;
-  };
-
+  struct Session;  // of LLVM's linker; what is loaded shares it
+  struct Code;     // of one kernel
   std::shared_ptr<Session> session_;
 };
+
+}  // namespace tunewright::codegen
+
+// Definitions, which take LLVM's headers.
+
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/codegen/llvm/module.hpp"
+
+namespace tunewright::codegen {
+
+/// Symbols of one library are unique, so each kernel gets a library of its own; emptied ones are used again.
+struct KernelLoader::Session {
+  Session() {
+    llvm_backend::initialise_llvm_once();
+    llvm_backend::check(LLVMOrcCreateLLJIT(&jit, nullptr));
+  }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  ~Session() { LLVMConsumeError(LLVMOrcDisposeLLJIT(jit)); }
+
+  LLVMOrcJITDylibRef take() {
+    const std::lock_guard lock(mutex);
+    if (!free.empty()) {
+      LLVMOrcJITDylibRef library = free.back();
+      free.pop_back();
+      return library;
+    }
+    LLVMOrcJITDylibRef library = nullptr;
+    const std::string name = "kernel" + std::to_string(made++);
+    llvm_backend::check(
+        LLVMOrcExecutionSessionCreateJITDylib(LLVMOrcLLJITGetExecutionSession(jit), &library, name.c_str()));
+    LLVMOrcDefinitionGeneratorRef process = nullptr;
+    llvm_backend::check(LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&process, LLVMOrcLLJITGetGlobalPrefix(jit),
+                                                                             nullptr, nullptr));
+    LLVMOrcJITDylibAddGenerator(library, process);
+    return library;
+  }
+  void give_back(LLVMOrcJITDylibRef library) {
+    const std::lock_guard lock(mutex);
+    if (LLVMErrorRef error = LLVMOrcJITDylibClear(library)) {
+      LLVMConsumeError(error);
+    } else {
+      free.push_back(library);
+    }
+  }
+
+  LLVMOrcLLJITRef jit = nullptr;
+  std::mutex mutex;
+  std::vector<LLVMOrcJITDylibRef> free;
+  unsigned made = 0;
+};
+
+struct KernelLoader::Code {
+  explicit Code(std::shared_ptr<Session> owner) : session(std::move(owner)), library(session->take()) {}
+  Code(const Code&) = delete;
+  Code& operator=(const Code&) = delete;
+  ~Code() { session->give_back(library); }
+
+  tunewright_kernel link(const Kernel& kernel) {
+    LLVMMemoryBufferRef bytes =
+        LLVMCreateMemoryBufferWithMemoryRangeCopy(kernel.object->data(), kernel.object->size(), kernel.symbol.c_str());
+    llvm_backend::check(LLVMOrcLLJITAddObjectFile(session->jit, library, bytes));
+    LLVMOrcCJITDylibSearchOrderElement where{library, LLVMOrcJITDylibLookupFlagsMatchAllSymbols};
+    LLVMOrcCLookupSetElement what{LLVMOrcLLJITMangleAndIntern(session->jit, kernel.symbol.c_str()),
+                                  LLVMOrcSymbolLookupFlagsRequiredSymbol};
+    Answer answer;
+    LLVMOrcExecutionSessionLookup(LLVMOrcLLJITGetExecutionSession(session->jit), LLVMOrcLookupKindStatic, &where, 1,
+                                  &what, 1, &Code::receive, &answer);
+    llvm_backend::check(answer.error);
+    return reinterpret_cast<tunewright_kernel>(answer.address);  // NOLINT: an address in this process
+  }
+
+  struct Answer {
+    LLVMErrorRef error = nullptr;
+    std::uint64_t address = 0;
+  };
+  /// Linking happens on the calling thread, so the answer is there when the lookup returns.
+  static void receive(LLVMErrorRef error, LLVMOrcCSymbolMapPairs result, std::size_t count, void* context) {
+    auto* answer = static_cast<Answer*>(context);
+    answer->error = error;
+    if (error == nullptr && count == 1) answer->address = result[0].Sym.Address;
+  }
+
+  std::shared_ptr<Session> session;
+  LLVMOrcJITDylibRef library;
+};
+
+inline KernelLoader::KernelLoader() : session_(std::make_shared<Session>()) {}
+
+inline LoadedKernel KernelLoader::load(const Kernel& kernel) {
+  if (kernel.native != nullptr) return {kernel.native, nullptr};
+  if (!kernel.object || kernel.object->empty()) {
+    throw std::invalid_argument("kernel '" + kernel.symbol + "' has no code; compile it first");
+  }
+  try {
+    auto code = std::make_shared<Code>(session_);
+    const tunewright_kernel entry = code->link(kernel);
+    return {entry, std::move(code)};
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("cannot load kernel '" + kernel.symbol + "': " + error.what());
+  }
+}
 
 }  // namespace tunewright::codegen

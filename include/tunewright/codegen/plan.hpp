@@ -16,7 +16,7 @@
 #include "tunewright/loops/nest.hpp"
 
 /// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become
-/// straight-line code, and where each access goes. Knows nothing of LLVM.
+/// straight-line code, and where each access goes. The plan knows nothing of LLVM.
 namespace tunewright::codegen {
 
 struct PlanOptions {
@@ -46,7 +46,7 @@ class Plan {
   void set_extent(loops::Var var, std::int64_t extent) { nest_.variables[var].extent = extent; }
   [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
 
-  /// Elements of one vector register for what happens inside `body`: of the widest type stored, read or cast to.
+  /// Elements of one vector register inside `body`, where the widest type that is stored, read or cast to decides.
   [[nodiscard]] std::int64_t lanes(const loops::Body& body) const {
     std::size_t bytes = 1;
     for_each_statement(body, [&](const loops::Statement& s) {
@@ -150,8 +150,8 @@ class Plan {
       if (moves) shape.targets *= times;
       return shape;
     };
-    // Boundaries run seldom, and blocks under conditions are what takes longest to compile. Terms to be skipped are
-    // unrolled below, where that decides their conditions.
+    // Boundaries run seldom, and blocks under conditions take longest to compile. Terms to be skipped are unrolled
+    // below, where unrolling decides their conditions.
     if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded && shape.instances * count <= unroll_limit)
       loop.kind = LoopKind::Unrolled;
     if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
@@ -283,7 +283,8 @@ class Plan {
       }
       plan.clamp_variables.push_back(stand_in);
     }
-    // What a skipped term would read is known to be inside for the coordinates as they are, not for clamped ones.
+    // The read of a term that may be skipped is known to be inside for the coordinates as they are, not for clamped
+    // ones.
     plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
       return guard.axis == loops::Guard::zero_term;
     });

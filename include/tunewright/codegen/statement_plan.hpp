@@ -33,9 +33,9 @@ struct StatementPlan {
   Access target;
   std::unordered_map<const program::ExprNode*, Access> loads;
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> indices;
-  /// The same where spatial guards do not hold: coordinates are clamped, so that reads stay in bounds.
-  /// `clamp_variables` are variables that stand for the clamped coordinate of each guard; `no_variable` for
-  /// guards that are not clamped.
+  /// `loads` and `indices` for code that runs where spatial guards fail: coordinates are clamped, so that reads stay in
+  /// bounds. `clamp_variables` has the variable that stands for the clamped coordinate of each guard, or `no_variable`
+  /// for a guard that is not clamped.
   std::unordered_map<const program::ExprNode*, Access> clamped_loads;
   std::unordered_map<const program::ExprNode*, loops::IndexExpr> clamped_indices;
   std::vector<loops::Var> clamp_variables;

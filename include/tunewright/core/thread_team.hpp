@@ -2,15 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
+
+#include "tunewright/core/helper_threads.hpp"
 
 namespace tunewright {
 
@@ -30,28 +31,16 @@ namespace tunewright {
 /// that throws does not stop the others: when all are done, the exception of the lowest index is rethrown,
 /// again whatever the number of threads.
 ///
-/// Cost: about ten microseconds a loop while the helpers are awake; they watch for work for some ten
-///       microseconds and then
-/// sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same
-/// team.
+/// Cost: about ten microseconds a loop while the helpers are awake; they watch for work for some ten microseconds and
+/// then sleep, so an idle team costs nothing. One loop at a time: a body must not start another loop on the same team.
 class ThreadTeam {
  public:
   /// `threads` counts the caller; 0 asks for `hardware_threads()`.
-  explicit ThreadTeam(unsigned threads = 0) : threads_(threads == 0 ? hardware_threads() : threads) {
-    helpers_.reserve(threads_ - 1);
-    for (unsigned worker = 1; worker < threads_; ++worker) {
-      helpers_.emplace_back([this, worker] { help(worker); });
-    }
-  }
-  ~ThreadTeam() {
-    stopping_ = true;
-    announce();
-    for (std::thread& helper : helpers_) helper.join();
-  }
-  ThreadTeam(const ThreadTeam&) = delete;
-  ThreadTeam& operator=(const ThreadTeam&) = delete;
+  explicit ThreadTeam(unsigned threads = 0)
+      : helpers_((threads == 0 ? hardware_threads() : threads) - 1, {watch, watch},
+                 [this](unsigned worker) { work(worker); }) {}
 
-  [[nodiscard]] unsigned threads() const noexcept { return threads_; }
+  [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }
 
   /// Runs `f(index, worker)` for every index in [0, n), worker in [0, threads()).
   template <class F>
@@ -63,47 +52,19 @@ class ThreadTeam {
   }
 
  private:
+  // Loops of a model fit follow each other within microseconds; a sleep and a wake-up cost tens of them.
+  static constexpr std::chrono::microseconds watch{10};
+
   void run(std::size_t n) {
     if (n == 0) return;
     count_ = n;
     next_.store(0, std::memory_order_relaxed);
     failure_ = nullptr;
-    if (n == 1 || helpers_.empty()) {
-      work(0);
-    } else {
-      busy_.store(threads_ - 1, std::memory_order_relaxed);
-      announce();
-      work(0);
-      wait_while(busy_, [](unsigned busy) { return busy != 0; });
-    }
+    const bool alone = n == 1 || helpers_.count() == 0;
+    if (!alone) helpers_.start();
+    work(0);
+    if (!alone) helpers_.finish();
     if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
-  template <class T, class Pending>
-  static T wait_while(std::atomic<T>& value, Pending pending) {
-    // Loops of a model fit follow each other within microseconds; a sleep and a wake-up cost tens of them.
-    for (int spin = 0; spin < 300; ++spin) {
-      if (const T now = value.load(std::memory_order_acquire); !pending(now)) return now;
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-    for (;;) {
-      const T now = value.load(std::memory_order_acquire);
-      if (!pending(now)) return now;
-      value.wait(now, std::memory_order_acquire);
-    }
-  }
-  void announce() {
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
-  }
-  void help(unsigned worker) {
-    for (std::uint32_t seen = 0;;) {
-      seen = wait_while(generation_, [seen](std::uint32_t now) { return now == seen; });
-      if (stopping_) return;
-      work(worker);
-      if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
-    }
   }
   void work(unsigned worker) {
     for (;;) {
@@ -121,18 +82,14 @@ class ThreadTeam {
     }
   }
 
-  unsigned threads_;
   std::size_t count_ = 0;
   void* body_ = nullptr;
   void (*call_)(void*, std::size_t, unsigned) = nullptr;
   std::atomic<std::size_t> next_{0};
-  std::atomic<unsigned> busy_{0};
-  std::atomic<std::uint32_t> generation_{0};
-  std::atomic<bool> stopping_{false};
   std::mutex failure_mutex_;
   std::exception_ptr failure_;
   std::size_t failed_index_ = 0;
-  std::vector<std::thread> helpers_;
+  HelperThreads helpers_;  // comes last: helpers use the members above
 };
 
 /// `f(index)` for every index in [0, n) on `threads` threads (0: all the machine has), under the contract of

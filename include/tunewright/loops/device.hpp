@@ -55,7 +55,7 @@ class DeviceForm {
 /// * What tensor instructions compute is marked: see `device/fragments.hpp`.
 /// * What does not depend on a thread index and stores to shared or global memory is done by one thread.
 ///
-/// `relax` and `partition` may be applied before or after, respectively.
+/// `eliminate_guards` and `partition` may be applied before or after, respectively.
 ///
 /// Throws `DeviceFormError` for a nest that is no GPU program: loops over blocks or threads inside of others,
 /// parallel loops, shared memory outside of kernels, Local memory that another thread reads, data passed

@@ -16,8 +16,8 @@ struct BodyOperations {
   double functions = 0;       ///< exp, tanh, ..
   double arithmetic = 0;      ///< additions, subtractions, multiplications and divisions of floats alone
   bool multiply_add = false;  ///< the combiner's addition comes with the body's multiplication
-  /// Of the simple ones, those that pad factors of a sum's terms with zeros: `skip_zeros` leaves them out where lanes
-  /// do not differ in what is padded.
+  /// The simple operations that pad factors of a sum's terms with zeros: `eliminate_padding` leaves them out where
+  /// lanes do not differ in what is padded.
   double padding = 0;
   std::uint64_t padding_axes = 0;  ///< that decide what is padded, by bit; those from the 64th on by the last
   [[nodiscard]] double all() const noexcept { return simple + divisions + functions; }
@@ -37,7 +37,7 @@ void count_padding(const program::Expr& body, BodyOperations& count);
 
 #if TUNEWRIGHT_DEFINES(loops)
 
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 
 namespace tunewright::loops::detail {
 

@@ -60,7 +60,7 @@ struct TensorStatement {
 /// True when code for `target` has the instruction.
 [[nodiscard]] bool is_emitted(const TensorStatement& tensor, const Target& target);
 
-/// Finds tensor statements of a nest that code is generated for, see `as_emitted`. In another nest those
+/// Finds tensor statements of a nest that code is generated for, see `prepare_for_codegen`. In another nest those
 /// are missing whose guards `partition` would hoist (`is_final`).
 class TensorStatements {
  public:
@@ -133,7 +133,7 @@ class TensorStatements {
 
 #if TUNEWRIGHT_DEFINES(loops)
 
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 
 namespace tunewright::loops {

@@ -40,7 +40,7 @@ namespace tunewright::measurers {
 ///   caches    for L1, L2 and the last level: the lines that the first loop whose footprint does not fit
 ///             reaches, each time it is entered.
 /// Loops cost a step unless unrolled, parallel loops a fork and their longest share of iterations. The nest is
-/// the one that code is generated for, `loops::as_emitted`: zeros inlined into sums are left out where
+/// the one that code is generated for, `loops::prepare_for_codegen`: zeros inlined into sums are left out where
 /// the lanes of a vector share them, by one condition a tile in the interior and one by one on the boundary,
 /// each for its share of the iterations.
 ///

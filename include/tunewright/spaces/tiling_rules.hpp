@@ -37,9 +37,9 @@ struct MayInline {
   }
 };
 
-/// Padding with zeros may disappear into sums of products: terms with a zero are then left out (`loops::skip_zeros`),
-/// and neither is the padded tensor stored. An instruction for several rows needs it stored, since not all of its rows
-/// lack the same terms. Not in Ansor.
+/// Padding with zeros may disappear into sums of products: terms with a zero are then left out
+/// (`loops::eliminate_padding`), and neither is the padded tensor stored. An instruction for several rows needs it
+/// stored, since not all of its rows lack the same terms. Not in Ansor.
 struct MayInlinePadding {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target&) const;
   void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const {

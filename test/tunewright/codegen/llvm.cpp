@@ -7,15 +7,16 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "support/nest_builder.hpp"
 #include "support/reference_arguments.hpp"
 #include "support/run_kernel.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/reference/compare.hpp"
@@ -183,7 +184,7 @@ TEST_CASE("padded, strided and dilated convolutions in tiles that do not divide 
       s.vectorize(y.id, 3);
       const loops::LoopNest nest = loops::lower(s.schedule());
       INFO(loops::to_string(nest));
-      const loops::LoopNest skipped = loops::skip_zeros(nest);
+      const loops::LoopNest skipped = loops::eliminate_padding(nest);
       const auto& guards = update_of(skipped.body)->guards;
       const auto skips = [](const loops::Guard& guard) { return guard.axis == loops::Guard::zero_term; };
       REQUIRE(std::any_of(guards.begin(), guards.end(), skips));
@@ -294,7 +295,11 @@ TEST_CASE("a vectorised reduction of any number of vectors, alone and inside ano
 TEST_CASE("compilation is deterministic") {
   const loops::LoopNest nest = tiled_matmul(matmul_and_copy(8, 40, 5), LoopKind::Unrolled, 40);
   codegen::LlvmCompiler one(target(Isa::Avx2)), other(target(Isa::Avx2));
-  CHECK(*one.compile(nest).object == *other.compile(nest).object);
+  const auto code = one.compile(nest).object;
+  CHECK(*code == *other.compile(nest).object);
+  codegen::LlvmCompiler moved = std::move(one);
+  CHECK(*code == *moved.compile(nest).object);
+  CHECK(moved.identity() == other.identity());
 }
 
 TEST_CASE("loops of GPUs and parallel loops inside each other run one after the other") {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "tunewright/core/rng.hpp"
-#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -52,7 +52,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
       if (!config) continue;
       ++drawn;
       const loops::LoopNest nest = loops::lower(*config);
-      const loops::LoopNest emitted = loops::as_emitted(nest);
+      const loops::LoopNest emitted = loops::prepare_for_codegen(nest);
       std::vector<loops::TensorStatement> found, all;
       outline.find(nest, found);
       loops::TensorStatements().find(emitted, all);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "support/cpu_tensor_schedules.hpp"
-#include "tunewright/loops/as_emitted.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
@@ -29,7 +29,7 @@ std::vector<TensorStatement> found_in(const LoopNest& nest) {
 
 /// How many are found in what code is generated for, and which share of the iterations they have.
 std::pair<std::size_t, double> share_of(const LoopNest& lowered) {
-  const LoopNest nest = as_emitted(lowered);
+  const LoopNest nest = prepare_for_codegen(lowered);
   Share share = 0;
   const std::vector<TensorStatement> found = found_in(nest);
   for (const TensorStatement& t : found) share += t.share;

@@ -25,7 +25,7 @@ using namespace tunewright;
 namespace ops = program::operators;
 using program::ScalarType;
 using spaces::decisions::WarpTile;
-using spaces::tiling::gpu::core_products;
+using spaces::tiling::gpu::all_mma_axes;
 using Graph = std::shared_ptr<const program::ComputeGraph>;
 
 Graph product(std::int64_t m, std::int64_t n, std::int64_t k, ScalarType type) {
@@ -116,7 +116,7 @@ TEST_CASE("rows and columns of a convolution: the image axis that fills instruct
   };
   const Target device = gpu_target("A100");
   // Axes n, h, w, c | rh, rw, rc. A 3 x 3 window leaves 14 of 16 rows, columns and channels as they were.
-  const auto few = core_products(conv(1, 16)->op(2), device);
+  const auto few = all_mma_axes(conv(1, 16)->op(2), device);
   REQUIRE(few.size() == 2);
   for (const auto& each : few) {
     CHECK(each.row == 2);
@@ -125,8 +125,8 @@ TEST_CASE("rows and columns of a convolution: the image axis that fills instruct
     CHECK(each.a == 0);
     CHECK(each.b == 1);
   }
-  CHECK(core_products(conv(32, 16)->op(2), device).at(0).row == 0);  // 32 images fill them
-  CHECK(core_products(conv(1, 5)->op(2), device).empty());           // 3 of 16
+  CHECK(all_mma_axes(conv(32, 16)->op(2), device).at(0).row == 0);  // 32 images fill them
+  CHECK(all_mma_axes(conv(1, 5)->op(2), device).empty());           // 3 of 16
 }
 
 TEST_CASE("rows of core matrices follow one another: not those of a convolution that steps over some") {
@@ -137,7 +137,7 @@ TEST_CASE("rows of core matrices follow one another: not those of a convolution 
     return g;
   };
   const auto by_warp_groups = [&](std::int64_t stride) {
-    const auto products = core_products(conv(stride)->op(2), gpu_target("H100"));
+    const auto products = all_mma_axes(conv(stride)->op(2), gpu_target("H100"));
     return std::count_if(products.begin(), products.end(),
                          [](const auto& product) { return product.intrinsic->by_warp_group(); });
   };

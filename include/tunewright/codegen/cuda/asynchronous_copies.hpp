@@ -9,8 +9,8 @@
 /// Copies from memory of the device to shared memory that go on while threads compute (`cp.async`).
 namespace tunewright::codegen::cuda {
 
-/// What one instruction copies, between places that are multiples of as many bytes; anything else is loaded and stored
-/// by the thread, which is sooner than asked for.
+/// True for the numbers of bytes that one instruction copies, between addresses that are multiples of that number. The
+/// thread loads and stores any other number itself, which completes sooner than was asked for.
 [[nodiscard]] inline bool is_copied_at_once(const CudaType& type, std::int64_t lanes) {
   const std::int64_t bytes = static_cast<std::int64_t>(type.bytes) * lanes;
   return bytes == 4 || bytes == 8 || bytes == 16;

@@ -14,7 +14,7 @@ namespace tunewright::codegen {
 /// Ptx is text that a driver translates for its device; a cubin is ready for one architecture.
 enum class DeviceFormat : std::uint8_t { Cubin, Ptx };
 
-/// What a kernel uses of a multiprocessor, as the assembler reports it; -1: not reported.
+/// The resources of a multiprocessor that a kernel uses, as the assembler reports them; -1: not reported.
 struct KernelResources {
   std::int64_t registers = -1;  ///< of a thread
   std::int64_t stack_bytes = -1;

@@ -75,7 +75,7 @@ class ArgumentReader {
 
 }  // namespace detail
 
-/// What a kernel touches besides the memory it allocates.
+/// The kernel with the buffers that it reads and writes besides those it allocates.
 [[nodiscard]] inline KernelParts kernel_parts(const loops::LoopNest& nest, loops::DeviceKernel kernel) {
   KernelParts parts{std::move(kernel), {}, {}};
   detail::ArgumentReader(nest, parts).read();

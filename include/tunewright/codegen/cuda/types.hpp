@@ -92,7 +92,7 @@ template <class T>
   return detail::floating_literal(static_cast<float>(value), "f", "INFINITY");
 }
 
-/// What generated code may refer to besides itself; no header is included.
+/// Definitions that generated code may refer to, since it includes no header.
 inline constexpr std::string_view infinity_definition =
     "#ifndef INFINITY\n#define INFINITY __int_as_float(0x7f800000)\n#endif\n\n";
 

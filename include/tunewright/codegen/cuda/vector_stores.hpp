@@ -10,8 +10,8 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/thread_arrays.hpp"
 
-/// What threads have in registers leaves them in vectors where it has neighbours. A compiler does so for shared memory,
-/// whose alignment it sees, and cannot for arguments of kernels.
+/// Values that threads hold in registers are stored as vectors where their places are neighbours. A compiler does so
+/// for shared memory, whose alignment it sees, but not for arguments of kernels.
 namespace tunewright::codegen::cuda {
 
 namespace detail {

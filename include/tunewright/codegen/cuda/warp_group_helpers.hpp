@@ -36,14 +36,14 @@ namespace detail {
                                 "  asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n");
 }
 
-/// Products may start: what the threads have done with the sums so far comes before ("wgmma.fence"). Products of one
-/// shape that follow one another add to the same sums without another.
+/// Lets products start after everything that the threads have done with the sums so far ("wgmma.fence"). Products of
+/// one shape that follow one another add to the same sums without another fence.
 [[nodiscard]] inline TensorHelper begin_products_helper() {
   return detail::of_warp_groups("void", "begin_products", "",
                                 "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n");
 }
 
-/// Products that have been started since the last one become a group.
+/// Makes one group of the products that have been started since the last call.
 [[nodiscard]] inline TensorHelper commit_products_helper() {
   return detail::of_warp_groups("void", "commit_products", "",
                                 "  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n");

@@ -41,7 +41,7 @@ struct Roof {
 ///
 ///   registers   vectors of the innermost unrolled and vectorized tile; operands are loaded once if it fits, and its
 ///               accumulators are loaded and stored each time the loops around it are entered that do not move them
-///   operations  those of the body, without the padding that `loops::skip_zeros` leaves out of sums
+///   operations  those of the body, without the padding that `loops::eliminate_padding` leaves out of sums
 ///   tile        the longer of computing and loading + (1 - overlap) * the shorter + storing
 ///   L1, L2, L3  what the first loop whose reach does not fit touches, each time it is entered; nothing where all
 ///               buffers fit together, since a program is run again and again on the same ones. Of rows that begin in

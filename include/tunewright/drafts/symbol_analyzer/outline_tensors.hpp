@@ -6,8 +6,8 @@
 #include <iterator>
 #include <vector>
 
-#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 namespace tunewright::drafts {
@@ -20,7 +20,7 @@ class OutlineTensors {
   /// next call.
   void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
     const bool is_final = loops::TensorStatements::is_final(nest);
-    if (!is_final) emitted_ = loops::as_emitted(nest);
+    if (!is_final) emitted_ = loops::prepare_for_codegen(nest);
     statements_.find(is_final ? nest : emitted_, found);
     auto end = found.begin();
     for (auto next = found.begin(); next != found.end(); ++next) {

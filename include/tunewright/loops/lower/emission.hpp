@@ -9,8 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/lower/pass.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
 
 namespace tunewright::loops::detail {
 

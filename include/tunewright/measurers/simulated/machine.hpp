@@ -14,10 +14,10 @@
 
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
-#include "tunewright/loops/as_emitted.hpp"
 #include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"
 #include "tunewright/measurers/simulated/accesses.hpp"
@@ -32,7 +32,7 @@ using loops::part, loops::Share, loops::share_where, loops::whole_share;
 class Machine {
  public:
   Machine(const loops::LoopNest& nest, const Target& target, const Prices& prices)
-      : nest_(loops::as_emitted(nest)), target_(target), prices_(prices) {
+      : nest_(loops::prepare_for_codegen(nest)), target_(target), prices_(prices) {
     bool is_narrow = false;  // any buffer: tensor instructions of CPUs read nothing wider
     for (const loops::Buffer& buffer : nest_.buffers) {
       buffers_bytes_ += static_cast<std::uint64_t>(buffer.bytes());

@@ -67,7 +67,7 @@ enum class Answer : std::uint8_t {
 /// stages), else `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
 
-/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::skip_zeros` can leave
+/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::eliminate_padding` can leave
 /// the zeros out of sums.
 [[nodiscard]] bool pads_with_zeros(const program::Operator& op);
 
@@ -114,7 +114,7 @@ enum class Answer : std::uint8_t {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/core/order.hpp"
-#include "tunewright/loops/skip_zeros.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/program/analysis.hpp"
 
 namespace tunewright::spaces::tiling {

@@ -18,8 +18,9 @@
 /// Matrix products, batches of them and convolutions by the tensor units of a GPU.
 namespace tunewright::spaces::tiling::gpu {
 
-/// How an operator is a product that an instruction computes: the axes of its rows, columns and terms, and its factors.
-struct CoreProduct {
+/// How an operator's axes map to those of a matrix multiply-accumulate instruction: which of them run along its rows,
+/// its columns and its terms, and which tensors are its factors.
+struct MmaAxes {
   const schedule::TensorIntrinsic* intrinsic = nullptr;
   IterId row = 0;
   IterId column = 0;
@@ -41,18 +42,17 @@ namespace detail {
 [[nodiscard]] bool fits_core_matrices(const program::ExprNode& read, IterId along, IterId depth);
 
 /// What each axis is rounded up to a multiple of.
-[[nodiscard]] std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product);
+[[nodiscard]] std::vector<std::int64_t> multiples_of(const program::Operator& op, const MmaAxes& axes);
 
 }  // namespace detail
 
-/// Nothing unless some axes make rows, columns and terms of a matrix product, and at least a quarter of the
-/// instruction's work is not padding. Columns run along the last axis that one factor alone depends on; rows along the
-/// axis of the other that leaves the least idle.
-[[nodiscard]] std::optional<CoreProduct> core_product(const program::Operator& op,
-                                                      const schedule::TensorIntrinsic& intrinsic);
+/// The axes that `intrinsic` multiplies along. Nothing unless some axes make rows, columns and terms of a matrix
+/// product, and at least a quarter of the instruction's work is not padding. Columns run along the last axis that one
+/// factor alone depends on; rows along the axis of the other that leaves the least idle.
+[[nodiscard]] std::optional<MmaAxes> mma_axes(const program::Operator& op, const schedule::TensorIntrinsic& intrinsic);
 
-/// How the target's tensor instructions compute `op`, if any does: one for each.
-[[nodiscard]] std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target);
+/// The axes along which each of the target's tensor instructions can compute `op`.
+[[nodiscard]] std::vector<MmaAxes> all_mma_axes(const program::Operator& op, const Target& target);
 
 /// Tiles a product for a tensor instruction of the target: S0 S1 R0 R1 S2 around one instruction, for blocks, warps and
 /// the fragments of a warp (or warp groups and theirs), with R1 of the reduction in shared memory at a time. Sums stay
@@ -60,12 +60,12 @@ namespace detail {
 /// divide are padded with zeros in shared memory. How far the copies run ahead of the instructions is a choice.
 struct TensorizeProducts {
   [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const {
-    return core_products(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
+    return all_mma_axes(*d.builder.state().stages[id].op, target).empty() ? Answer::Skip : Answer::Apply;
   }
   void apply(const Derivation& d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
 
  private:
-  static Derivation tensorized(Derivation d, TensorId id, const Target& target, CoreProduct product);
+  static Derivation tensorized(Derivation d, TensorId id, const Target& target, MmaAxes axes);
 
   struct Tile {
     std::vector<std::uint32_t> steps;            ///< that split the spatial axes
@@ -73,22 +73,22 @@ struct TensorizeProducts {
     std::vector<std::vector<IterId>> reduction;  ///< steps, what is in shared memory
   };
 
-  static void pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product);
+  static void pad(ScheduleBuilder& s, TensorId sums, const MmaAxes& axes);
 
-  static Tile tile(ScheduleBuilder& s, TensorId id, const CoreProduct& product);
+  static Tile tile(ScheduleBuilder& s, TensorId id, const MmaAxes& axes);
 
   /// Splits the stage that takes the sums out as that which computes them, binds its loops and returns that of warps.
-  static IterId follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product, const Tile& tiled);
+  static IterId follow(ScheduleBuilder& s, TensorId reader, const MmaAxes& axes, const Tile& tiled);
 
   /// All threads of the block copy what it needs of an operand for one step, each a vector of neighbours at a time,
   /// whose width is a choice, and so is how far rows are apart.
-  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const CoreProduct& product, const Tile& tiled);
+  static void fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const MmaAxes& axes, const Tile& tiled);
   /// How the dimensions of a copy are stored. Bytes that one thread multiplies together are neighbours: terms vary
   /// fastest. Core matrices have both their dimensions last.
   static std::vector<std::uint32_t> order_of(const ScheduleBuilder& s, TensorId sums, TensorId copy,
-                                             const CoreProduct& product);
+                                             const MmaAxes& axes);
   /// The dimension of a factor along an axis of its matrix, which nothing else counts if it is that of terms. There is
-  /// one: `core_product` has seen to it.
+  /// one: `mma_axes` has seen to it.
   static std::uint32_t dimension_along(const ScheduleBuilder& s, TensorId sums, TensorId copy, IterId axis);
 };
 
@@ -131,11 +131,11 @@ TUNEWRIGHT_INLINE bool fits_core_matrices(const program::ExprNode& read, IterId 
   return lines && terms && *lines != *terms;
 }
 
-TUNEWRIGHT_INLINE std::vector<std::int64_t> multiples_of(const program::Operator& op, const CoreProduct& product) {
+TUNEWRIGHT_INLINE std::vector<std::int64_t> multiples_of(const program::Operator& op, const MmaAxes& axes) {
   std::vector<std::int64_t> multiples(op.axes.size(), 1);
-  multiples[product.row] = product.intrinsic->m;
-  multiples[product.column] = product.intrinsic->n;
-  multiples[product.depth] = product.intrinsic->k;
+  multiples[axes.row] = axes.intrinsic->m;
+  multiples[axes.column] = axes.intrinsic->n;
+  multiples[axes.depth] = axes.intrinsic->k;
   return multiples;
 }
 
@@ -143,13 +143,13 @@ TUNEWRIGHT_INLINE std::vector<std::int64_t> multiples_of(const program::Operator
 
 namespace tunewright::spaces::tiling::gpu {
 
-TUNEWRIGHT_INLINE std::optional<CoreProduct> core_product(const program::Operator& op,
-                                                          const schedule::TensorIntrinsic& intrinsic) {
+TUNEWRIGHT_INLINE std::optional<MmaAxes> mma_axes(const program::Operator& op,
+                                                  const schedule::TensorIntrinsic& intrinsic) {
   constexpr double least_used = 0.25;  // tensor units are not four times as fast everywhere
   if (!schedule::multiplies(intrinsic, op)) return std::nullopt;
   const std::optional<schedule::Product> product = schedule::product_of(op);
   if (product->first->tensor == product->second->tensor) return std::nullopt;
-  CoreProduct found;
+  MmaAxes found;
   const program::ExprNode *a = product->first, *b = product->second;
   const auto only_by = [&](const program::ExprNode* one, const program::ExprNode* other, IterId axis) {
     return uses_axis(*one, axis) && !uses_axis(*other, axis);
@@ -169,7 +169,7 @@ TUNEWRIGHT_INLINE std::optional<CoreProduct> core_product(const program::Operato
       if (intrinsic.by_warp_group() &&
           !(detail::fits_core_matrices(*a, row, depth) && detail::fits_core_matrices(*b, column, depth)))
         continue;
-      const CoreProduct here{&intrinsic, row, column, depth, a->tensor, b->tensor};
+      const MmaAxes here{&intrinsic, row, column, depth, a->tensor, b->tensor};
       const double used = share_not_padded(op, detail::multiples_of(op, here));
       if (used < std::max(best, least_used)) continue;
       best = used;
@@ -179,55 +179,55 @@ TUNEWRIGHT_INLINE std::optional<CoreProduct> core_product(const program::Operato
   return best > 0 ? std::optional(found) : std::nullopt;
 }
 
-TUNEWRIGHT_INLINE std::vector<CoreProduct> core_products(const program::Operator& op, const Target& target) {
-  std::vector<CoreProduct> found;
+TUNEWRIGHT_INLINE std::vector<MmaAxes> all_mma_axes(const program::Operator& op, const Target& target) {
+  std::vector<MmaAxes> found;
   for (const schedule::TensorIntrinsic& intrinsic : schedule::tensor_intrinsics) {
     if (!schedule::is_on(intrinsic, target)) continue;
-    if (const std::optional<CoreProduct> product = core_product(op, intrinsic)) found.push_back(*product);
+    if (const std::optional<MmaAxes> axes = mma_axes(op, intrinsic)) found.push_back(*axes);
   }
   return found;
 }
 
 TUNEWRIGHT_INLINE void TensorizeProducts::apply(const Derivation& d, TensorId id, const Target& target,
                                                 std::vector<Derivation>& out) const {
-  for (const CoreProduct& product : core_products(*d.builder.state().stages[id].op, target))
-    out.push_back(tensorized(d, id, target, product));
+  for (const MmaAxes& axes : all_mma_axes(*d.builder.state().stages[id].op, target))
+    out.push_back(tensorized(d, id, target, axes));
 }
 
 TUNEWRIGHT_INLINE Derivation TensorizeProducts::tensorized(Derivation d, TensorId id, const Target& target,
-                                                           CoreProduct product) {
+                                                           MmaAxes axes) {
   ScheduleBuilder& s = d.builder;
   const TensorId reader = elementwise_reader(s.state(), id);
   const bool fused = reader != id && is_free(d, reader);
   const TensorId outer = fused ? reader : id;
   const TensorId sums = s.cache_write(id, Scope::Accumulator);
   if (fused) s.compute_inline(id);
-  product.a = s.cache_read(product.a, sums, Scope::Shared);
-  product.b = s.cache_read(product.b, sums, Scope::Shared);
-  pad(s, sums, product);
-  const Tile tiled = tile(s, sums, product);
-  s.compute_at(sums, outer, follow(s, outer, product, tiled));
-  fetch(s, sums, product.a, product, tiled);
-  fetch(s, sums, product.b, product, tiled);
+  axes.a = s.cache_read(axes.a, sums, Scope::Shared);
+  axes.b = s.cache_read(axes.b, sums, Scope::Shared);
+  pad(s, sums, axes);
+  const Tile tiled = tile(s, sums, axes);
+  s.compute_at(sums, outer, follow(s, outer, axes, tiled));
+  fetch(s, sums, axes.a, axes, tiled);
+  fetch(s, sums, axes.b, axes, tiled);
   s.choose_pipelining(sums, tiled.reduction.back()[0], decisions::pipelinings(target));
   d.place = place_of(s.state(), sums);
   return d;
 }
 
-TUNEWRIGHT_INLINE void TensorizeProducts::pad(ScheduleBuilder& s, TensorId sums, const CoreProduct& product) {
+TUNEWRIGHT_INLINE void TensorizeProducts::pad(ScheduleBuilder& s, TensorId sums, const MmaAxes& axes) {
   const program::Operator& op = *s.state().stages[sums].op;
-  std::vector<std::int64_t> multiples = detail::multiples_of(op, product);
+  std::vector<std::int64_t> multiples = detail::multiples_of(op, axes);
   bool divides = true;
   for (std::size_t a = 0; a < multiples.size(); ++a) divides = divides && op.axes[a].extent % multiples[a] == 0;
   if (!divides) s.pad(sums, std::move(multiples));
 }
 
 TUNEWRIGHT_INLINE TensorizeProducts::Tile TensorizeProducts::tile(ScheduleBuilder& s, TensorId id,
-                                                                  const CoreProduct& product) {
-  const std::size_t rank = s.state().stages[id].op->rank(), axes = s.state().stages[id].op->axes.size();
+                                                                  const MmaAxes& axes) {
+  const std::size_t rank = s.state().stages[id].op->rank(), count = s.state().stages[id].op->axes.size();
   Tile tiled;
   std::vector<IterId> instruction(3);
-  for (IterId axis = 0; axis < axes; ++axis) {
+  for (IterId axis = 0; axis < count; ++axis) {
     IterId iter = axis;
     const auto take = [&](IterId of, std::size_t place, std::int64_t extent) {
       if (axis != of) return;
@@ -235,9 +235,9 @@ TUNEWRIGHT_INLINE TensorizeProducts::Tile TensorizeProducts::tile(ScheduleBuilde
       iter = parts[0];
       instruction[place] = parts[1];
     };
-    take(product.row, 0, product.intrinsic->m);
-    take(product.column, 1, product.intrinsic->n);
-    take(product.depth, 2, product.intrinsic->k);
+    take(axes.row, 0, axes.intrinsic->m);
+    take(axes.column, 1, axes.intrinsic->n);
+    take(axes.depth, 2, axes.intrinsic->k);
     if (axis < rank) {
       tiled.steps.push_back(s.next_step());
       tiled.spatial.push_back(s.choose_tile(id, iter, 2, 0, LoopKind::ThreadY));
@@ -257,19 +257,19 @@ TUNEWRIGHT_INLINE TensorizeProducts::Tile TensorizeProducts::tile(ScheduleBuilde
   add(instruction);
   s.reorder(id, order);
   for (const IterId iter : level(tiled.spatial, 2)) s.unroll(id, iter);
-  s.tensorize(id, instruction[0], std::string(product.intrinsic->name));
+  s.tensorize(id, instruction[0], std::string(axes.intrinsic->name));
   return tiled;
 }
 
-TUNEWRIGHT_INLINE IterId TensorizeProducts::follow(ScheduleBuilder& s, TensorId reader, const CoreProduct& product,
+TUNEWRIGHT_INLINE IterId TensorizeProducts::follow(ScheduleBuilder& s, TensorId reader, const MmaAxes& axes,
                                                    const Tile& tiled) {
   std::vector<std::vector<IterId>> parts;
   std::vector<IterId> fragment(2);
   for (IterId axis = 0; axis < tiled.spatial.size(); ++axis) {
     IterId iter = axis;
-    if (axis == product.row || axis == product.column) {
-      const bool row = axis == product.row;
-      const std::vector<IterId> inside = s.split(reader, axis, {row ? product.intrinsic->m : product.intrinsic->n});
+    if (axis == axes.row || axis == axes.column) {
+      const bool row = axis == axes.row;
+      const std::vector<IterId> inside = s.split(reader, axis, {row ? axes.intrinsic->m : axes.intrinsic->n});
       iter = inside[0];
       fragment[row ? 0 : 1] = inside[1];
     }
@@ -288,22 +288,22 @@ TUNEWRIGHT_INLINE IterId TensorizeProducts::follow(ScheduleBuilder& s, TensorId 
   return warps;
 }
 
-TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sums, TensorId copy,
-                                                const CoreProduct& product, const Tile& tiled) {
+TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sums, TensorId copy, const MmaAxes& axes,
+                                                const Tile& tiled) {
   const program::Operator& op = *s.state().stages[copy].op;
   const auto rank = static_cast<std::uint32_t>(op.rank());
   const auto size = static_cast<std::int64_t>(program::size_in_bytes(op.type));
   s.compute_at(copy, sums, tiled.reduction.back()[0]);
-  std::vector<std::uint32_t> order = order_of(s, sums, copy, product);
+  std::vector<std::uint32_t> order = order_of(s, sums, copy, axes);
   // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
   // so do, of core matrices, pieces of one row that are stored.
-  const std::int64_t padding = (product.intrinsic->layout_is_known ? 16 : 32) / size;
+  const std::int64_t padding = (axes.intrinsic->layout_is_known ? 16 : 32) / size;
   s.choose_arrangement(copy, {std::move(order)}, {0, padding});
   std::vector<IterId> iters = axes_between(0, rank);
   const std::vector<IterId> vector =
       s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);
   iters.back() = vector[0];
-  const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {product.intrinsic->threads});
+  const std::vector<IterId> of_warp = s.split(copy, fuse_all(s, copy, std::move(iters)), {axes.intrinsic->threads});
   const std::vector<IterId> of_block = s.follow_fused_split(copy, of_warp[0], tiled.steps, 0);
   s.reorder(copy, {of_block[1], of_warp[1], of_block[0]});
   s.bind(copy, of_block[1], LoopKind::ThreadY);
@@ -312,16 +312,16 @@ TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sum
 }
 
 TUNEWRIGHT_INLINE std::vector<std::uint32_t> TensorizeProducts::order_of(const ScheduleBuilder& s, TensorId sums,
-                                                                         TensorId copy, const CoreProduct& product) {
+                                                                         TensorId copy, const MmaAxes& axes) {
   const program::Operator& op = *s.state().stages[copy].op;
   std::vector<std::uint32_t> order(op.rank());
   for (std::uint32_t d = 0; d < order.size(); ++d) order[d] = d;
   const bool of_bytes = program::size_in_bytes(op.type) == 1;
-  if (of_bytes && product.intrinsic->layout_is_known)
-    std::swap(order[dimension_along(s, sums, copy, product.depth)], order.back());
-  if (!product.intrinsic->by_warp_group()) return order;
-  const std::uint32_t terms = dimension_along(s, sums, copy, product.depth),
-                      lines = dimension_along(s, sums, copy, copy == product.a ? product.row : product.column);
+  if (of_bytes && axes.intrinsic->layout_is_known)
+    std::swap(order[dimension_along(s, sums, copy, axes.depth)], order.back());
+  if (!axes.intrinsic->by_warp_group()) return order;
+  const std::uint32_t terms = dimension_along(s, sums, copy, axes.depth),
+                      lines = dimension_along(s, sums, copy, copy == axes.a ? axes.row : axes.column);
   const std::uint32_t other = order.back() == terms ? lines : terms;
   order.erase(std::find(order.begin(), order.end(), other));
   order.insert(order.end() - 1, other);

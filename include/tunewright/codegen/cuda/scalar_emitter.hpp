@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/cuda/index_emitter.hpp"
+#include "tunewright/codegen/cuda/names.hpp"
+#include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/loops/nest.hpp"
+
+namespace tunewright::codegen::cuda {
+
+using program::Expr;
+using program::ExprNode;
+using program::Op;
+
+/// What the parts of one source file share: names, and which definitions the code has come to need.
+struct SourceContext {
+  explicit SourceContext(const loops::LoopNest& n)
+      : nest(n),
+        variables(n.variables.size()),
+        buffers(n.buffers.size()),
+        unrolled(n.variables.size(), false),
+        index(n, variables) {}
+  SourceContext(const SourceContext&) = delete;
+  SourceContext& operator=(const SourceContext&) = delete;
+
+  const loops::LoopNest& nest;
+  Names names;
+  std::vector<std::string> variables;  ///< by Var
+  std::vector<std::string> buffers;    ///< by BufferId
+  std::vector<bool> unrolled;          ///< by Var: the loop is written out, all of it or some iterations at a time
+  IndexEmitter index;
+  bool uses_infinity = false;
+  bool uses_half = false;
+  bool uses_bfloat16 = false;
+  bool uses_vectors = false;
+  bool copies_asynchronously = false;
+  bool multiplies_by_warp_groups = false;
+  std::map<std::string, std::string> helpers{};  ///< definitions of device functions, by name
+  unsigned min_compute_capability = 0;           ///< times ten; of all instructions that are used
+
+  void require(unsigned compute_capability) noexcept {
+    min_compute_capability = std::max(min_compute_capability, compute_capability);
+  }
+
+  [[nodiscard]] const CudaType& type(program::ScalarType scalar) {
+    const CudaType& row = cuda_type(scalar);
+    uses_half = uses_half || row.spelling == "half";
+    uses_bfloat16 = uses_bfloat16 || row.spelling == "bfloat16";
+    return row;
+  }
+  [[nodiscard]] std::string constant(double value, const CudaType& row) {
+    std::string text = literal(value, row);
+    uses_infinity = uses_infinity || text.find("INFINITY") != std::string::npos;
+    return text;
+  }
+  [[nodiscard]] std::string element(loops::BufferId id, const IndexExpr& offset) {
+    const loops::Buffer& buffer = nest.buffers[id];
+    const std::string& memory = buffers[memory_of(nest, id)];
+    if (is_scalar(buffer)) return memory;
+    // Apart from the rest, what is a number once loops are written out becomes the offset of an instruction: compilers
+    // do not take it out of sums in 32 bits, which might overflow.
+    IndexExpr moving, number(offset.constant());
+    bool any = false;
+    for (const IndexExpr::Term& term : offset.terms()) {
+      const IndexExpr part = IndexExpr::from_term(term);
+      bool known = true;
+      program::for_each_variable(part, [&](loops::Var v) { known = known && unrolled[v]; });
+      any = any || known;
+      (known ? number : moving) += part;
+    }
+    if (!any || moving.terms().empty() || is_registers(buffer)) return memory + "[" + index(offset).text + "]";
+    return "(" + memory + " + " + index(moving).in(Text::Sum + 1) + ")[" + index(number).text + "]";
+  }
+  /// Buffers of a thread live in registers.
+  [[nodiscard]] static bool is_registers(const loops::Buffer& buffer) {
+    return buffer.role == loops::BufferRole::Temporary && buffer.scope == loops::Scope::Local;
+  }
+  /// Buffers of a thread with one element are plain variables.
+  [[nodiscard]] static bool is_scalar(const loops::Buffer& buffer) {
+    return is_registers(buffer) && buffer.elements() == 1;
+  }
+
+  void declare_variable(loops::Var var) {
+    if (variables[var].empty()) variables[var] = names.unique(nest.variables[var].name);
+  }
+  [[nodiscard]] std::string loop_head(loops::Var var, std::int64_t step) const {
+    const std::string& name = variables[var];
+    const std::int64_t extent = nest.variables[var].extent;
+    const bool wide = extent > std::int64_t{1} << 30;
+    return "for (" + std::string(wide ? "long long " : "int ") + name + " = 0; " + name + " < " +
+           std::to_string(extent) + (wide ? "LL" : "") + "; " +
+           (step == 1 ? "++" + name : name + " += " + std::to_string(step)) + ")";
+  }
+  /// The name of a type of so many lanes, which is defined if need be.
+  [[nodiscard]] std::string vector_of(const CudaType& row, std::int64_t lanes) {
+    uses_vectors = uses_vectors || row.vector.empty();
+    return vector_type(row, lanes);
+  }
+};
+
+/// Writes the body of one statement at one point of its loops. Values that a body uses several times get a
+/// name, as long as they are computed in any case; the lines that declare them are in `declarations`.
+class ScalarEmitter {
+ public:
+  /// `at_hand`: parts of the body whose value is there already, under a name. `substitute`: applied to every index over
+  /// the loops.
+  template <class Substitute>
+  ScalarEmitter(SourceContext& context, const loops::Statement& statement,
+                std::unordered_map<const ExprNode*, std::string> at_hand, const Substitute& substitute)
+      : context_(context), statement_(statement), at_hand_(std::move(at_hand)) {
+    if (statement.kind == loops::Statement::Kind::Initialise) return;
+    count_uses(*statement.op->body);
+    program::visit(statement.op->body, [&](const ExprNode& node) {
+      if (node.op == Op::Index) places_.try_emplace(&node, substitute(over_loops(context.nest, statement, node.index)));
+      if (node.op == Op::Load) {
+        if (context.nest.buffer_of.at(node.tensor) == loops::LoopNest::no_buffer)
+          throw Unsupported("operator '" + statement.op->name + "' reads tensor " + std::to_string(node.tensor) +
+                            ", which has no buffer");
+        places_.try_emplace(&node, substitute(load_offset(context.nest, statement, node)));
+      }
+    });
+  }
+
+  [[nodiscard]] Text value() { return evaluate(*statement_.op->body, true); }
+  [[nodiscard]] Text value_of(const ExprNode& node) { return evaluate(node, false); }
+  [[nodiscard]] const std::vector<std::string>& declarations() const noexcept { return declarations_; }
+
+  /// `kept op= value` for the statement's combiner, as C++.
+  [[nodiscard]] static std::string combine(SourceContext& context, program::Combiner combiner, const CudaType& type,
+                                           const std::string& kept, const Text& value) {
+    using program::Combiner;
+    const auto as_float = [&](const std::string& text) { return "to_float(" + text + ")"; };
+    const bool extreme = combiner == Combiner::Max || combiner == Combiner::Min;
+    if (type.emulated) {
+      const std::string a = as_float(kept);
+      const std::string b = as_float(value.text);
+      const std::string sum =
+          extreme ? extreme_of(combiner == Combiner::Max, context.type(program::ScalarType::Float32), a, b)
+                  : a + (combiner == Combiner::Product ? " * " : " + ") + b;
+      return kept + " = to_" + std::string(type.spelling) + "(" + sum + ");";
+    }
+    switch (combiner) {
+      case Combiner::Sum: return kept + " += " + value.text + ";";
+      case Combiner::Product: return kept + " *= " + value.text + ";";
+      case Combiner::Max:
+      case Combiner::Min: return kept + " = " + extreme_of(combiner == Combiner::Max, type, kept, value.text) + ";";
+      case Combiner::None: break;
+    }
+    return kept + " = " + value.text + ";";
+  }
+
+ private:
+  void count_uses(const ExprNode& node) {
+    if (++uses_[&node] > 1) return;
+    for (const Expr& arg : node.args) count_uses(*arg);
+  }
+
+  [[nodiscard]] const CudaType& type(const ExprNode& node) { return context_.type(node.type); }
+
+  /// Maximum and minimum ignore an operand that is not a number, which is one instruction.
+  [[nodiscard]] static std::string extreme_of(bool maximum, const CudaType& type, const std::string& a,
+                                              const std::string& b) {
+    const std::string name = maximum ? "max" : "min";
+    if (type.scalar == "float32") return "f" + name + "f(" + a + ", " + b + ")";
+    if (type.scalar == "float64") return "f" + name + "(" + a + ", " + b + ")";
+    return name + "(" + a + ", " + b + ")";
+  }
+
+  /// `always`: the value is computed whatever other values are, so that it may be computed earlier as well.
+  [[nodiscard]] Text evaluate(const ExprNode& node, bool always) {
+    if (const auto known = named_.find(&node); known != named_.end()) return {known->second};
+    if (const auto known = at_hand_.find(&node); known != at_hand_.end()) return {known->second};
+    Text text = compose(node, always);
+    const bool leaf = node.args.empty();
+    if (!always || leaf || uses_[&node] < 2) return text;
+    const std::string name = context_.names.unique("t");
+    declarations_.push_back("const " + std::string(type(node).spelling) + " " + name + " = " + text.text + ";");
+    named_.emplace(&node, name);
+    return {name};
+  }
+
+  /// The value as a float, where the type is one that is computed in float.
+  [[nodiscard]] std::string widened(const ExprNode& node, bool always) {
+    if (!type(node).emulated) return evaluate(node, always).text;
+    if (node.op == Op::Constant)
+      return context_.constant(program::rounded(node.value, node.type), cuda_type(program::ScalarType::Float32));
+    return "to_float(" + evaluate(node, always).text + ")";
+  }
+  [[nodiscard]] Text operand(const ExprNode& node, bool always) {
+    if (type(node).emulated) return {widened(node, always)};
+    return evaluate(node, always);
+  }
+  /// A result computed in float, or in int for types smaller than it, as a value of the type.
+  [[nodiscard]] Text rounded(Text text, const CudaType& to) const {
+    if (to.emulated) return {"to_" + std::string(to.spelling) + "(" + text.text + ")"};
+    if (to.scalar == "int8" || to.scalar == "uint8")
+      return {"(" + std::string(to.spelling) + ")" + text.in(Text::Unary), Text::Unary};
+    return text;
+  }
+
+  [[nodiscard]] Text compose(const ExprNode& node, bool always) {
+    const auto arg = [&](std::size_t i) -> const ExprNode& { return *node.args[i]; };
+    const CudaType& own = type(node);
+    switch (node.op) {
+      case Op::Constant: {
+        const std::string text = context_.constant(node.value, own);
+        const bool negative = text.front() == '-';
+        if (own.emulated) return {"to_" + std::string(own.spelling) + "(" + text + ")"};
+        return {text, negative ? int{Text::Unary} : int{Text::Primary}};
+      }
+      case Op::Index: {
+        const IndexExpr& place = places_.at(&node);
+        if (place.is_constant()) return {context_.constant(static_cast<double>(place.constant()), own)};
+        return {"(long long)" + context_.index(place).in(Text::Unary), Text::Unary};
+      }
+      case Op::Load: {
+        return {context_.element(context_.nest.buffer_of[node.tensor], places_.at(&node))};
+      }
+      case Op::Negate: {
+        const Text inner = operand(arg(0), always);
+        return rounded(
+            {"-" + (inner.text.front() == '-' ? "(" + inner.text + ")" : inner.in(Text::Unary)), Text::Unary}, own);
+      }
+      case Op::Abs: return rounded(function(own, "fabs", arg(0), always), own);
+      case Op::Exp: return rounded(function(own, "exp", arg(0), always), own);
+      case Op::Log: return rounded(function(own, "log", arg(0), always), own);
+      case Op::Sqrt: return rounded(function(own, "sqrt", arg(0), always), own);
+      case Op::Tanh: return rounded(function(own, "tanh", arg(0), always), own);
+      case Op::Erf: return rounded(function(own, "erf", arg(0), always), own);
+      case Op::Cast: return cast_of(arg(0), own, always);
+      case Op::Not: return {"!" + evaluate(arg(0), always).in(Text::Unary), Text::Unary};
+      case Op::Add: return rounded(binary(node, " + ", Text::Sum, always), own);
+      case Op::Subtract: return rounded(binary(node, " - ", Text::Sum, always), own);
+      case Op::Multiply: return rounded(binary(node, " * ", Text::Product, always), own);
+      case Op::Divide: return rounded(binary(node, " / ", Text::Product, always), own);
+      case Op::Min:
+      case Op::Max: {
+        const CudaType& in = own.emulated ? cuda_type(program::ScalarType::Float32) : own;
+        return rounded({extreme_of(node.op == Op::Max, in, operand(arg(0), always).text, operand(arg(1), always).text)},
+                       own);
+      }
+      case Op::Less: return comparison(node, " < ", Text::Relation, always);
+      case Op::LessEqual: return comparison(node, " <= ", Text::Relation, always);
+      case Op::Equal: return comparison(node, " == ", Text::Equality, always);
+      case Op::And:
+      case Op::Or: {
+        const bool all = node.op == Op::And;
+        const Text a = evaluate(arg(0), always);
+        const Text b = evaluate(arg(1), false);
+        const std::string neutral = all ? "true" : "false";
+        const std::string absorbing = all ? "false" : "true";
+        if (a.text == neutral) return b;
+        if (b.text == neutral || a.text == absorbing) return a;
+        const int precedence = all ? Text::And : Text::Or;
+        return {a.in(precedence) + (all ? " && " : " || ") + b.in(precedence), precedence};
+      }
+      case Op::Select: {
+        const Text condition = evaluate(arg(0), always);
+        if (condition.text == "true") return evaluate(arg(1), always);
+        if (condition.text == "false") return evaluate(arg(2), always);
+        return {condition.in(Text::Or) + " ? " + evaluate(arg(1), false).in(Text::Or) + " : " +
+                    evaluate(arg(2), false).in(Text::Ternary),
+                Text::Ternary};
+      }
+    }
+    throw Unsupported("operator '" + statement_.op->name + "' computes something CUDA code is not generated for");
+  }
+
+  [[nodiscard]] Text function(const CudaType& own, const std::string& name, const ExprNode& argument, bool always) {
+    const std::string text = operand(argument, always).text;
+    if (own.scalar == "float32" || own.emulated) return {name + "f(" + text + ")"};
+    if (own.scalar == "float64") return {name + "(" + text + ")"};
+    if (name == "fabs") return {(own.scalar == "int64" ? "llabs(" : "abs(") + text + ")"};
+    // A function of an integer is computed in double, and the fraction is dropped.
+    return {"(" + std::string(own.spelling) + ")" + name + "((double)(" + text + "))", Text::Unary};
+  }
+
+  [[nodiscard]] Text binary(const ExprNode& node, const char* symbol, int precedence, bool always) {
+    const Text a = operand(*node.args[0], always);
+    const Text b = operand(*node.args[1], always);
+    // Sums and products group from the left, and floating-point ones must stay as they are.
+    return {a.in(precedence) + symbol + b.in(precedence + 1), precedence};
+  }
+
+  [[nodiscard]] Text cast_of(const ExprNode& from, const CudaType& to, bool always) {
+    if (to.scalar == "bool") return {operand(from, always).in(Text::Equality + 1) + " != 0", Text::Equality};
+    const Text value = operand(from, always);
+    if (to.emulated) {
+      const bool is_float = type(from).emulated || type(from).scalar == "float32";
+      return rounded(is_float ? value : Text{"(float)" + value.in(Text::Unary), Text::Unary}, to);
+    }
+    if (type(from).emulated && to.scalar == "float32") return value;
+    // The device's conversion to int saturates; to narrower types there is none.
+    if (program::is_float(from.type) && to.bytes == 1) {
+      const bool is_signed = to.scalar == "int8";
+      return {"(" + std::string(to.spelling) + ")max(" + (is_signed ? "-128" : "0") + ", min(" +
+                  (is_signed ? "127" : "255") + ", (int)" + value.in(Text::Unary) + "))",
+              Text::Unary};
+    }
+    return {"(" + std::string(to.spelling) + ")" + value.in(Text::Unary), Text::Unary};
+  }
+
+  /// Comparisons of indices are decided here where the loops' extents decide them, and stay in 32 bits.
+  [[nodiscard]] Text comparison(const ExprNode& node, const char* symbol, int precedence, bool always) {
+    const ExprNode& a = *node.args[0];
+    const ExprNode& b = *node.args[1];
+    if (a.op != Op::Index || b.op != Op::Index) return binary(node, symbol, precedence, always);
+    const IndexExpr& left = places_.at(&a);
+    const IndexExpr& right = places_.at(&b);
+    const program::Range d = (right - left).range([&](loops::Var v) { return context_.nest.range_of(v); });
+    const std::int64_t least = node.op == Op::Less ? 1 : 0;
+    if (node.op != Op::Equal) {
+      if (d.min >= least) return {"true"};
+      if (d.max < least) return {"false"};
+    } else if (d.min > 0 || d.max < 0) {
+      return {"false"};
+    }
+    return {context_.index(left).in(precedence) + symbol + context_.index(right).in(precedence + 1), precedence};
+  }
+
+  SourceContext& context_;
+  const loops::Statement& statement_;
+  std::unordered_map<const ExprNode*, std::string> at_hand_;
+  std::unordered_map<const ExprNode*, IndexExpr> places_;
+  std::unordered_map<const ExprNode*, int> uses_;
+  std::unordered_map<const ExprNode*, std::string> named_;
+  std::vector<std::string> declarations_;
+};
+
+}  // namespace tunewright::codegen::cuda

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/IR/BasicBlock.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/llvm/affine.hpp"
+#include "tunewright/codegen/llvm/number_emitter.hpp"
+#include "tunewright/codegen/plan.hpp"
+#include "tunewright/core/target.hpp"
+
+/// Loop nest -> LLVM IR. The generator is a set of parts over one `EmissionContext`. Each part emits code for one kind
+/// of construct and holds a reference to the context and to the parts that it builds on:
+///
+///   NumberEmitter, MathEmitter       number types and elementary functions
+///   ValueEmitter                     index arithmetic
+///   MemoryEmitter                    elements of buffers
+///   ExpressionEmitter                scalar bodies
+///   StatementEmitter                 statements under their guards
+///   RegisterTileEmitter              targets of reductions that live in vector registers
+///   TensorEmitter                    tensor instructions for one row, and copies in the order they read
+///   MatrixProductFinder              products that tile registers of AMX can compute
+///   TileRegisterEmitter              those products
+///   LoopEmitter                      loops, branches and storage; owns the parts above
+///   KernelEmitter                    one function for a nest; owns the context
+///
+/// Only `LoopEmitter` calls itself for what is inside a loop; the parts above never call back. The namespace is not
+/// called `llvm`, since that would hide the library's own.
+namespace tunewright::codegen::llvm_backend {
+
+/// Values that dominate the place where code is being emitted, so that they can be used again there.
+struct KnownValues {
+  std::map<std::pair<llvm::Value*, unsigned>, llvm::Value*> splats;
+  std::map<std::vector<std::pair<std::int64_t, llvm::Value*>>, llvm::Value*> sums;
+  std::map<std::tuple<llvm::Value*, std::int64_t, std::int64_t, bool>, llvm::Value*> quotients;  ///< and remainders
+  std::map<std::pair<loops::BufferId, llvm::Value*>, llvm::Value*> addresses;
+};
+
+/// Elements that the current basic block has loaded or stored: buffer, scalar terms, constant and stride of the offset,
+/// and lanes.
+using LoadedElements =
+    std::map<std::tuple<loops::BufferId, llvm::Value*, std::int64_t, std::int64_t, unsigned>, llvm::Value*>;
+
+/// The state that all parts of the generator share: the module they write, the nest with its plan, and the place where
+/// code is being emitted.
+struct EmissionContext {
+  EmissionContext(Plan& the_plan, const Target& the_target, llvm::Module& the_module)
+      : plan(the_plan),
+        nest(the_plan.nest()),
+        target(the_target),
+        module(the_module),
+        builder(the_module.getContext()),
+        numbers(builder, the_target.isa),
+        bindings(nest.variables.size()),
+        pointers(nest.buffers.size(), nullptr) {
+    llvm::FastMathFlags flags;
+    flags.setAllowContract();
+    builder.setFastMathFlags(flags);
+  }
+  EmissionContext(const EmissionContext&) = delete;
+  EmissionContext& operator=(const EmissionContext&) = delete;
+
+  [[nodiscard]] llvm::Function* function() const { return builder.GetInsertBlock()->getParent(); }
+  [[nodiscard]] llvm::BasicBlock* add_block(const llvm::Twine& name) {
+    return llvm::BasicBlock::Create(builder.getContext(), name, function());
+  }
+
+  /// Goes on in a block that the current one dominates: what is known stays so.
+  void enter(llvm::BasicBlock* block) {
+    builder.SetInsertPoint(block);
+    loaded.clear();
+  }
+  /// Goes on where only `values` are available.
+  void enter(llvm::BasicBlock* block, KnownValues values) {
+    known = std::move(values);
+    enter(block);
+  }
+
+  [[nodiscard]] bool is_satisfied(const loops::Guard& guard) const {
+    return std::find(satisfied.begin(), satisfied.end(), &guard) != satisfied.end();
+  }
+  /// The binding of a loop variable to the first of its values.
+  [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
+
+  Plan& plan;
+  const loops::LoopNest& nest;
+  const Target& target;
+  llvm::Module& module;
+  llvm::IRBuilder<> builder;
+  NumberEmitter numbers;
+
+  std::vector<Binding> bindings;               ///< of loop variables, by `loops::Var`
+  std::vector<llvm::Value*> pointers;          ///< first byte of each buffer in the current function, by `BufferId`
+  std::vector<const loops::Guard*> satisfied;  ///< guards that hold here
+  KnownValues known;
+  LoadedElements loaded;
+  unsigned lanes = 1;  ///< of the vectorised loop around; 1 in scalar code
+  unsigned depth = 0;  ///< of loops that are emitted as such
+};
+
+}  // namespace tunewright::codegen::llvm_backend

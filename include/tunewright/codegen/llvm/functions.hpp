@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/IR/DerivedTypes.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <string>
+
+#include "tunewright/codegen/llvm/context.hpp"
+#include "tunewright/core/target.hpp"
+
+/// Functions that kernels are made of.
+namespace tunewright::codegen::llvm_backend {
+
+/// The features that LLVM must be told of so that it selects the instructions of the target's tensor units.
+[[nodiscard]] inline std::string tensor_features(const Target& target) {
+  std::string features;
+  const auto add = [&](TensorUnit unit, const char* text) {
+    if (target.has(unit)) features += (features.empty() ? "" : ",") + std::string(text);
+  };
+  add(TensorUnit::Avx512Vnni, "+avx512vnni");
+  add(TensorUnit::Avx512Bf16, "+avx512bf16");
+  add(TensorUnit::AmxInt8, "+amx-tile,+amx-int8");
+  add(TensorUnit::AmxBf16, "+amx-tile,+amx-bf16");
+  return features;
+}
+
+/// A function of the module, with the attributes that code for the target needs.
+[[nodiscard]] inline llvm::Function* add_function(EmissionContext& context, llvm::FunctionType* type,
+                                                  llvm::GlobalValue::LinkageTypes linkage, const std::string& name) {
+  auto* function = llvm::Function::Create(type, linkage, name, context.module);
+  function->setDoesNotThrow();
+  function->addFnAttr("frame-pointer", "none");
+  if (context.target.isa == Isa::Avx512) {
+    // LLVM splits vectors of 512 bits in two for processors that prefer 256, unless these attributes tell it not to.
+    function->addFnAttr("prefer-vector-width", "512");
+    function->addFnAttr("min-legal-vector-width", "512");
+    if (const std::string units = tensor_features(context.target); !units.empty())
+      function->addFnAttr("target-features", units);
+  }
+  return function;
+}
+
+/// Loads the address of a buffer, which is aligned to a cache line.
+[[nodiscard]] inline llvm::Value* load_pointer(llvm::IRBuilder<>& builder, llvm::Value* slot) {
+  llvm::LoadInst* pointer = builder.CreateAlignedLoad(builder.getPtrTy(), slot, llvm::Align(8));
+  llvm::Metadata* bytes = llvm::ConstantAsMetadata::get(builder.getInt64(64));
+  pointer->setMetadata(llvm::LLVMContext::MD_align, llvm::MDNode::get(builder.getContext(), {bytes}));
+  pointer->setMetadata(llvm::LLVMContext::MD_nonnull, llvm::MDNode::get(builder.getContext(), {}));
+  pointer->setMetadata(llvm::LLVMContext::MD_noundef, llvm::MDNode::get(builder.getContext(), {}));
+  return pointer;
+}
+
+}  // namespace tunewright::codegen::llvm_backend

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+
+#include "tunewright/core/target.hpp"
+
+/// Elementary functions as LLVM IR, for scalars and vectors of any number of lanes.
+///
+/// Float: range reduction and polynomials fitted for this library at Chebyshev nodes; largest error seen over
+/// the float range is under 2 units in the last place. Infinities and NaNs as in C; denormal results of exp
+/// are kept. Double: the C library's functions, one lane at a time.
+namespace tunewright::codegen::llvm_backend {
+
+class MathEmitter {
+ public:
+  MathEmitter(llvm::IRBuilder<>& builder, Isa isa) : b_(builder), isa_(isa) {}
+
+  [[nodiscard]] llvm::Value* sqrt(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
+  [[nodiscard]] llvm::Value* abs(llvm::Value* x) { return b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x); }
+
+  [[nodiscard]] llvm::Value* exp(llvm::Value* x) { return is_float(x) ? float_exp(x) : library("exp", x); }
+  [[nodiscard]] llvm::Value* log(llvm::Value* x) { return is_float(x) ? float_log(x) : library("log", x); }
+  [[nodiscard]] llvm::Value* tanh(llvm::Value* x) { return is_float(x) ? float_tanh(x) : library("tanh", x); }
+  [[nodiscard]] llvm::Value* erf(llvm::Value* x) { return is_float(x) ? float_erf(x) : library("erf", x); }
+
+ private:
+  [[nodiscard]] static bool is_float(llvm::Value* x) { return x->getType()->getScalarType()->isFloatTy(); }
+  [[nodiscard]] static llvm::Constant* real(llvm::Value* like, double value) {
+    return llvm::ConstantFP::get(like->getType(), value);
+  }
+  [[nodiscard]] llvm::Type* integer_like(llvm::Value* x) {
+    llvm::Type* type = b_.getInt32Ty();
+    if (auto* vector = llvm::dyn_cast<llvm::VectorType>(x->getType()))
+      return llvm::VectorType::get(type, vector->getElementCount());
+    return type;
+  }
+  [[nodiscard]] static llvm::Constant* integer(llvm::Value* like, std::int64_t value) {
+    return llvm::ConstantInt::getSigned(like->getType(), value);
+  }
+  [[nodiscard]] llvm::Value* fma(llvm::Value* a, llvm::Value* b, llvm::Value* c) {
+    return b_.CreateFAdd(b_.CreateFMul(a, b), c);
+  }
+  /// Coefficients from the constant term on.
+  [[nodiscard]] llvm::Value* polynomial(llvm::Value* x, std::initializer_list<double> coefficients) {
+    llvm::Value* sum = nullptr;
+    for (auto c = std::rbegin(coefficients); c != std::rend(coefficients); ++c) {
+      sum = sum == nullptr ? real(x, *c) : fma(sum, x, real(x, *c));
+    }
+    return sum;
+  }
+  [[nodiscard]] llvm::Value* bits(llvm::Value* x) { return b_.CreateBitCast(x, integer_like(x)); }
+  [[nodiscard]] llvm::Value* power_of_two(llvm::Value* n, llvm::Type* type) {
+    return b_.CreateBitCast(b_.CreateShl(b_.CreateAdd(n, integer(n, 127)), integer(n, 23)), type);
+  }
+
+  /// exp(x) = 2^n exp(r), |r| <= ln(2)/2.
+  [[nodiscard]] llvm::Value* float_exp(llvm::Value* x) {
+    // Comparisons with a NaN are false, so a NaN stays.
+    llvm::Value* y = b_.CreateSelect(b_.CreateFCmpOGT(x, real(x, 89)), real(x, 89), x);
+    y = b_.CreateSelect(b_.CreateFCmpOLT(y, real(x, -105)), real(x, -105), y);
+    llvm::Value* n = b_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, b_.CreateFMul(y, real(x, 1.4426950408889634)));
+    llvm::Value* r = fma(n, real(x, -0.693359375), y);  // ln 2 in two parts, the first exact in a few bits
+    r = fma(n, real(x, 2.12194440054690583e-4), r);
+    llvm::Value* p = polynomial(
+        r, {0.500000001357, 0.166666666817, 0.0416664638387, 0.00833331080481, 0.00139337704472, 0.000198911245858});
+    p = b_.CreateFAdd(fma(b_.CreateFMul(r, r), p, r), real(x, 1));
+    return scaled_by_power_of_two(x, p, n);
+  }
+
+  /// p 2^n for whole n, not a number where x is none. Results may be denormal.
+  [[nodiscard]] llvm::Value* scaled_by_power_of_two(llvm::Value* x, llvm::Value* p, llvm::Value* n) {
+    const auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    if (isa_ == Isa::Avx512 && vector != nullptr && vector->getNumElements() == 16) {
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                {p, n, p, b_.getInt16(0xffff), b_.getInt32(4)});  // 4: rounding as it is set
+    }
+    llvm::Value* nan = b_.CreateFCmpUNO(x, x);  // no integer stands for it
+    llvm::Value* whole = b_.CreateFPToSI(b_.CreateSelect(nan, real(x, 0), n), integer_like(x));
+    // Two halves, since the whole power may be smaller than any normal number.
+    llvm::Value* half = b_.CreateAShr(whole, integer(whole, 1));
+    p = b_.CreateFMul(p, power_of_two(half, x->getType()));
+    p = b_.CreateFMul(p, power_of_two(b_.CreateSub(whole, half), x->getType()));
+    return b_.CreateSelect(nan, x, p);
+  }
+
+  /// log(x) = e ln 2 + log(1 + z), 1 + z in [sqrt(1/2), sqrt(2)).
+  [[nodiscard]] llvm::Value* float_log(llvm::Value* x) {
+    llvm::Value* tiny = b_.CreateFCmpOLT(x, real(x, std::numeric_limits<float>::min()));
+    llvm::Value* scaled = b_.CreateSelect(tiny, b_.CreateFMul(x, real(x, 8388608.0)), x);
+    llvm::Value* raw = bits(scaled);
+    // Offset that moves the exponent's step from 1 to sqrt(1/2).
+    llvm::Value* shifted = b_.CreateSub(raw, integer(raw, 0x3f3504f3));
+    llvm::Value* exponent = b_.CreateAShr(shifted, integer(raw, 23));
+    llvm::Value* mantissa = b_.CreateSub(raw, b_.CreateShl(exponent, integer(raw, 23)));
+    llvm::Value* z = b_.CreateFSub(b_.CreateBitCast(mantissa, x->getType()), real(x, 1));
+    llvm::Value* e = b_.CreateSIToFP(exponent, x->getType());
+    e = b_.CreateSelect(tiny, b_.CreateFSub(e, real(x, 23)), e);
+    llvm::Value* square = b_.CreateFMul(z, z);
+    llvm::Value* p = polynomial(z, {0.3333333118, -0.24999996958, 0.200007157489, -0.166678023195, 0.142490576457,
+                                    -0.124256873315, 0.116854199235, -0.114797338466, 0.0697161147145});
+    p = b_.CreateFMul(b_.CreateFMul(p, z), square);
+    p = fma(e, real(x, -2.12194440054690583e-4), p);
+    p = fma(square, real(x, -0.5), p);
+    llvm::Value* result = fma(e, real(x, 0.693359375), b_.CreateFAdd(z, p));
+    const double infinity = std::numeric_limits<double>::infinity();
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, infinity)), x, result);
+    result = b_.CreateSelect(b_.CreateFCmpOEQ(x, real(x, 0)), real(x, -infinity), result);
+    return b_.CreateSelect(b_.CreateFCmpULT(x, real(x, 0)), real(x, std::numeric_limits<double>::quiet_NaN()), result);
+  }
+
+  [[nodiscard]] llvm::Value* with_sign_of(llvm::Value* magnitude, llvm::Value* x) {
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, x);
+  }
+
+  /// Odd polynomial near 0, else 1 - 2 / (exp(2|x|) + 1).
+  [[nodiscard]] llvm::Value* float_tanh(llvm::Value* x) {
+    llvm::Value* magnitude = abs(x);
+    llvm::Value* square = b_.CreateFMul(x, x);
+    llvm::Value* near =
+        polynomial(square, {-0.333333289441, 0.13332769737, -0.0538509095785, 0.0209971789991, -0.00609671416591});
+    near = fma(b_.CreateFMul(near, square), x, x);
+    llvm::Value* e = float_exp(b_.CreateFAdd(magnitude, magnitude));
+    llvm::Value* far = b_.CreateFSub(real(x, 1), b_.CreateFDiv(real(x, 2), b_.CreateFAdd(e, real(x, 1))));
+    return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 0.625)), near, with_sign_of(far, x));
+  }
+
+  /// Odd polynomial up to 1, else 1 - exp(-x^2) p(1/|x|); beyond 4 the result is 1.
+  [[nodiscard]] llvm::Value* float_erf(llvm::Value* x) {
+    llvm::Value* magnitude = abs(x);
+    llvm::Value* square = b_.CreateFMul(x, x);
+    llvm::Value* near = polynomial(square, {1.12837916585, -0.376126266667, 0.112835947152, -0.0268542120106,
+                                            0.00518908742343, -0.000801686428717, 7.87587506269e-5});
+    near = b_.CreateFMul(near, x);
+    llvm::Value* bounded = b_.CreateSelect(b_.CreateFCmpOGT(magnitude, real(x, 4)), real(x, 4), magnitude);
+    llvm::Value* inverse = b_.CreateFDiv(real(x, 1), bounded);
+    llvm::Value* far = polynomial(inverse, {0.00038153229442, 0.55729263505, 0.0535994936228, -0.513899122403,
+                                            0.589897173011, -0.368562558626, 0.128479450603, -0.0196050293697});
+    far = b_.CreateFMul(far, float_exp(b_.CreateFNeg(b_.CreateFMul(bounded, bounded))));
+    far = b_.CreateFSub(real(x, 1), far);
+    return b_.CreateSelect(b_.CreateFCmpOLT(magnitude, real(x, 1)), near, with_sign_of(far, x));
+  }
+
+  [[nodiscard]] llvm::Value* library(const std::string& name, llvm::Value* x) {
+    llvm::Module* module = b_.GetInsertBlock()->getModule();
+    llvm::FunctionCallee callee =
+        module->getOrInsertFunction(name, llvm::FunctionType::get(b_.getDoubleTy(), {b_.getDoubleTy()}, false));
+    if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
+      function->setDoesNotThrow();
+      function->setDoesNotAccessMemory();
+    }
+    auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
+    if (vector == nullptr) return b_.CreateCall(callee, {x});
+    llvm::Value* result = llvm::PoisonValue::get(vector);
+    for (std::uint64_t lane = 0; lane < vector->getNumElements(); ++lane) {
+      result = b_.CreateInsertElement(result, b_.CreateCall(callee, {b_.CreateExtractElement(x, lane)}), lane);
+    }
+    return result;
+  }
+
+  llvm::IRBuilder<>& b_;
+  Isa isa_;
+};
+
+}  // namespace tunewright::codegen::llvm_backend

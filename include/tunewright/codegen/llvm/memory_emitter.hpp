@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <stdexcept>
+#include <tuple>
+#include <vector>
+
+#include "tunewright/codegen/llvm/value_emitter.hpp"
+
+/// Loads and stores of buffer elements in LLVM IR.
+namespace tunewright::codegen::llvm_backend {
+
+/// The condition that loads happen under: one of all lanes and one of each lane. Where it fails nothing outside is
+/// touched and the value is unspecified.
+struct Mask {
+  llvm::Value* uniform = nullptr;
+  llvm::Value* lanes = nullptr;
+  [[nodiscard]] bool always() const { return uniform == nullptr && lanes == nullptr; }
+};
+
+/// Buffers never overlap, which scoped alias metadata states. Values loaded or stored in the current basic block are
+/// remembered, so that an unrolled tile loads each element once.
+class MemoryEmitter {
+ public:
+  MemoryEmitter(EmissionContext& context, ValueEmitter& values)
+      : context_(context),
+        nest_(context.nest),
+        builder_(context.builder),
+        numbers_(context.numbers),
+        values_(values),
+        scopes_(nest_.buffers.size(), nullptr),
+        noalias_(nest_.buffers.size(), nullptr) {
+    llvm::MDBuilder metadata(builder_.getContext());
+    llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("buffers");
+    std::vector<llvm::Metadata*> all;
+    for (const loops::Buffer& buffer : nest_.buffers)
+      all.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
+    for (std::size_t b = 0; b < all.size(); ++b) {
+      scopes_[b] = llvm::MDNode::get(builder_.getContext(), {all[b]});
+      std::vector<llvm::Metadata*> others = all;
+      others.erase(others.begin() + static_cast<std::ptrdiff_t>(b));
+      noalias_[b] = llvm::MDNode::get(builder_.getContext(), others);
+    }
+  }
+
+  [[nodiscard]] Mask narrowed(const Mask& mask, llvm::Value* condition) {
+    if (condition == nullptr) return mask;
+    return is_vector(condition) ? Mask{mask.uniform, values_.both(mask.lanes, condition)}
+                                : Mask{values_.both(mask.uniform, condition), mask.lanes};
+  }
+
+  [[nodiscard]] llvm::Value* load(loops::BufferId id, const Affine& at, const Mask& mask) {
+    const program::ScalarType type = nest_.buffers[id].type;
+    if (!mask.always()) return numbers_.from_memory(masked_load(id, at, mask), type);
+    const unsigned width = at.uniform() ? 1 : context_.lanes;
+    const auto key = std::make_tuple(id, values_.sum_of_terms(at), at.constant, at.stride, width);
+    if (at.lane_part != nullptr) return numbers_.from_memory(plain_load(id, at), type);
+    llvm::Value*& known = context_.loaded[key];
+    if (known == nullptr) known = numbers_.from_memory(plain_load(id, at), type);
+    return known;
+  }
+
+  /// Loads what memory holds from one element on as a value of `type`; every lane is at the element of the first.
+  [[nodiscard]] llvm::Value* load_bits(loops::BufferId id, const Affine& at, llvm::Type* type) {
+    return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
+  }
+
+  /// Stores a value of any type from one element on.
+  void store_bits(loops::BufferId id, const Affine& at, llvm::Value* value) {
+    forget(id);
+    annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
+  }
+
+  /// Stores `value`; a scalar goes to every lane. Only lanes of `lane_mask` are written; branching on a
+  /// uniform condition is left to the caller.
+  void store(loops::BufferId id, const Affine& at, llvm::Value* value, llvm::Value* lane_mask) {
+    const program::ScalarType type = nest_.buffers[id].type;
+    forget(id);
+    if (at.uniform()) {
+      if (is_vector(value)) value = builder_.CreateExtractElement(value, std::uint64_t{context_.lanes - 1});
+      value = numbers_.to_memory(value, type);
+      annotate(builder_.CreateAlignedStore(value, address(id, at), alignment(id)), id);
+      return;
+    }
+    llvm::Value* const held = values_.widen(value);
+    value = numbers_.to_memory(held, type);
+    llvm::Instruction* instruction = nullptr;
+    if (at.stride == 1 && at.lane_part == nullptr) {
+      llvm::Value* pointer = address(id, at);
+      instruction = lane_mask == nullptr
+                        ? static_cast<llvm::Instruction*>(builder_.CreateAlignedStore(value, pointer, alignment(id)))
+                        : builder_.CreateMaskedStore(value, pointer, alignment(id), lane_mask);
+    } else {
+      if (lane_mask == nullptr) lane_mask = all_lanes();
+      instruction = builder_.CreateMaskedScatter(value, addresses(id, at), alignment(id), lane_mask);
+    }
+    annotate(instruction, id);
+    if (lane_mask == nullptr && at.lane_part == nullptr && type != program::ScalarType::Bool) {
+      context_.loaded[std::make_tuple(id, values_.sum_of_terms(at), at.constant, at.stride, context_.lanes)] = held;
+    }
+  }
+
+  /// Drops what is known of a buffer that is written by other means than `store`.
+  void forget(loops::BufferId id) {
+    for (auto entry = context_.loaded.begin(); entry != context_.loaded.end();) {
+      entry = std::get<0>(entry->first) == id ? context_.loaded.erase(entry) : std::next(entry);
+    }
+  }
+
+  /// Address of the first lane.
+  [[nodiscard]] llvm::Value* address(loops::BufferId id, const Affine& at) {
+    if (context_.pointers[id] == nullptr)
+      throw std::logic_error("buffer '" + nest_.buffers[id].name + "' is used before it is allocated");
+    llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
+    llvm::Value* pointer = context_.pointers[id];
+    if (llvm::Value* sum = values_.sum_of_terms(at)) {
+      llvm::Value*& base = context_.known.addresses[{id, sum}];
+      if (base == nullptr) base = builder_.CreateGEP(type, pointer, sum);
+      pointer = base;
+    }
+    if (at.constant != 0)
+      pointer = builder_.CreateGEP(type, pointer, builder_.getInt64(static_cast<std::uint64_t>(at.constant)));
+    return pointer;
+  }
+
+  [[nodiscard]] llvm::AllocaInst* stack_slot(llvm::Type* type, std::uint64_t alignment) {
+    llvm::IRBuilder<>::InsertPointGuard guard(builder_);
+    llvm::BasicBlock& entry = builder_.GetInsertBlock()->getParent()->getEntryBlock();
+    builder_.SetInsertPoint(&entry, entry.begin());
+    llvm::AllocaInst* slot = builder_.CreateAlloca(type);
+    slot->setAlignment(llvm::Align(alignment));
+    return slot;
+  }
+
+  /// Data of the module, at the start of a cache line.
+  [[nodiscard]] llvm::GlobalVariable* add_constant(llvm::Constant* value, const char* name) {
+    auto* variable = llvm::cast<llvm::GlobalVariable>(context_.module.getOrInsertGlobal(name, value->getType()));
+    variable->setInitializer(value);
+    variable->setConstant(true);
+    variable->setLinkage(llvm::GlobalValue::InternalLinkage);
+    variable->setAlignment(llvm::Align(64));
+    return variable;
+  }
+
+ private:
+  [[nodiscard]] llvm::Align alignment(loops::BufferId id) const {
+    return llvm::Align(program::size_in_bytes(nest_.buffers[id].type));
+  }
+  [[nodiscard]] llvm::Value* all_lanes() {
+    return llvm::ConstantInt::getTrue(vector_of(builder_.getInt1Ty(), context_.lanes));
+  }
+
+  /// Addresses of all lanes.
+  [[nodiscard]] llvm::Value* addresses(loops::BufferId id, const Affine& at) {
+    Affine scalar = at;
+    scalar.stride = 0;
+    scalar.lane_part = nullptr;
+    llvm::Value* offsets = values_.lane_numbers(builder_.getInt64Ty(), at.stride);
+    if (at.lane_part != nullptr) offsets = builder_.CreateAdd(offsets, at.lane_part);
+    return builder_.CreateGEP(numbers_.memory_type(nest_.buffers[id].type), address(id, scalar), offsets);
+  }
+
+  [[nodiscard]] llvm::Value* plain_load(loops::BufferId id, const Affine& at) {
+    llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
+    if (at.uniform()) return annotate(builder_.CreateAlignedLoad(type, address(id, at), alignment(id)), id);
+    llvm::Type* wide = vector_of(type, context_.lanes);
+    if (at.lane_part == nullptr && at.stride == 1) {
+      return annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
+    }
+    if (at.lane_part == nullptr && at.stride == 2) return every_second(id, at, wide);
+    return annotate(builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), all_lanes()), id);
+  }
+
+  /// Elements 0, 2, 4, ...: two loads that touch nothing beyond the last of them, and a shuffle.
+  [[nodiscard]] llvm::Value* every_second(loops::BufferId id, const Affine& at, llvm::Type* wide) {
+    Affine second = at;
+    second.constant += context_.lanes - 1;
+    llvm::Value* low = annotate(builder_.CreateAlignedLoad(wide, address(id, at), alignment(id)), id);
+    llvm::Value* high = annotate(builder_.CreateAlignedLoad(wide, address(id, second), alignment(id)), id);
+    llvm::SmallVector<int, 64> picked;
+    const int lanes = static_cast<int>(context_.lanes);
+    for (int lane = 0; lane < lanes; ++lane) picked.push_back(2 * lane < lanes ? 2 * lane : 2 * lane + 1);
+    return builder_.CreateShuffleVector(low, high, picked);
+  }
+
+  /// Loads without a branch: where the condition of all lanes fails, zeros are read instead.
+  [[nodiscard]] llvm::Value* masked_load(loops::BufferId id, const Affine& at, const Mask& mask) {
+    llvm::Type* type = numbers_.memory_type(nest_.buffers[id].type);
+    llvm::Type* wide = vector_of(type, context_.lanes);
+    if (at.uniform()) {
+      llvm::Value* any =
+          mask.lanes == nullptr ? mask.uniform : values_.both(mask.uniform, builder_.CreateOrReduce(mask.lanes));
+      return builder_.CreateAlignedLoad(type, builder_.CreateSelect(any, address(id, at), zeros()), alignment(id));
+    }
+    if (at.lane_part == nullptr && at.stride == 1) {
+      llvm::Value* pointer = address(id, at);
+      if (mask.uniform != nullptr) pointer = builder_.CreateSelect(mask.uniform, pointer, zeros());
+      if (mask.lanes == nullptr) return builder_.CreateAlignedLoad(wide, pointer, alignment(id));
+      return builder_.CreateMaskedLoad(wide, pointer, alignment(id), mask.lanes, llvm::Constant::getNullValue(wide));
+    }
+    llvm::Value* lanes = mask.lanes;
+    if (mask.uniform != nullptr) lanes = values_.both(lanes, values_.widen(mask.uniform));
+    return builder_.CreateMaskedGather(wide, addresses(id, at), alignment(id), lanes,
+                                       llvm::Constant::getNullValue(wide));
+  }
+
+  /// Zeros for a whole vector register, which are read in place of memory that must not be touched.
+  [[nodiscard]] llvm::Value* zeros() {
+    if (zeros_ == nullptr) {
+      llvm::Type* type = llvm::ArrayType::get(builder_.getInt64Ty(), 64);
+      zeros_ = add_constant(llvm::Constant::getNullValue(type), "zeros");
+    }
+    return zeros_;
+  }
+
+  llvm::Instruction* annotate(llvm::Instruction* instruction, loops::BufferId id) {
+    instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[id]);
+    instruction->setMetadata(llvm::LLVMContext::MD_noalias, noalias_[id]);
+    return instruction;
+  }
+
+  EmissionContext& context_;
+  const loops::LoopNest& nest_;
+  llvm::IRBuilder<>& builder_;
+  NumberEmitter& numbers_;
+  ValueEmitter& values_;
+  std::vector<llvm::MDNode*> scopes_;
+  std::vector<llvm::MDNode*> noalias_;
+  llvm::GlobalVariable* zeros_ = nullptr;
+};
+
+}  // namespace tunewright::codegen::llvm_backend

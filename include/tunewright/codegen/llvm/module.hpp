@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+
+/// From an LLVM module to machine code, by LLVM's C interface, whose headers compile in no time.
+namespace tunewright::codegen::llvm_backend {
+
+inline void initialise_llvm_once() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNativeTarget();
+    LLVMInitializeNativeAsmPrinter();
+    LLVMInitializeNativeAsmParser();
+  });
+}
+
+/// Takes over a string that LLVM allocated.
+[[nodiscard]] inline std::string taken(char* text) {
+  std::string copy = text == nullptr ? "" : text;
+  LLVMDisposeMessage(text);
+  return copy;
+}
+[[nodiscard]] inline std::string message_of(LLVMErrorRef error) {
+  char* text = LLVMGetErrorMessage(error);
+  std::string copy = text;
+  LLVMDisposeErrorMessage(text);
+  return copy;
+}
+
+/// Throws `std::runtime_error` with LLVM's words for an error.
+inline void check(LLVMErrorRef error) {
+  if (error != nullptr) throw std::runtime_error(message_of(error));
+}
+
+/// The processor to generate code for: this one where the target asks for all it has, else a typical one of
+/// its class.
+[[nodiscard]] inline std::string processor_name(Isa isa) {
+  switch (isa) {
+    case Isa::Sse42: return "nehalem";
+    case Isa::Avx2: return "haswell";
+    case Isa::Avx512: break;
+  }
+  const bool host_has_it = taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
+  return host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512";
+}
+
+/// Target machine and optimiser for one target. Making it costs under a millisecond; use it for many modules,
+/// from one thread at a time.
+class Backend {
+ public:
+  Backend(Isa isa, bool aggressive) {
+    initialise_llvm_once();
+    const std::string triple = taken(LLVMGetDefaultTargetTriple());
+    LLVMTargetRef target = nullptr;
+    char* problem = nullptr;
+    if (LLVMGetTargetFromTriple(triple.c_str(), &target, &problem) != 0) {
+      throw std::runtime_error("LLVM has no code generator for " + triple + ": " + taken(problem));
+    }
+    machine_.reset(LLVMCreateTargetMachine(target, triple.c_str(), processor_name(isa).c_str(), "",
+                                           aggressive ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelDefault,
+                                           LLVMRelocPIC, LLVMCodeModelDefault));
+    if (!machine_) throw std::runtime_error("LLVM cannot make a code generator for " + triple);
+    triple_ = triple;
+  }
+
+  void prepare(LLVMModuleRef module) const {
+    LLVMSetTarget(module, triple_.c_str());
+    LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(machine_.get());
+    LLVMSetModuleDataLayout(module, layout);
+    LLVMDisposeTargetData(layout);
+  }
+
+  /// A short, fixed pipeline: the emitted code is already unrolled and vectorised, and no pass here does
+  /// either.
+  void optimise(LLVMModuleRef module, const char* passes) const {
+    LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+    LLVMErrorRef error = LLVMRunPasses(module, passes, machine_.get(), options);
+    LLVMDisposePassBuilderOptions(options);
+    if (error != nullptr) throw std::runtime_error("LLVM passes: " + message_of(error));
+  }
+
+  /// Relocatable object file, or assembly text.
+  [[nodiscard]] std::shared_ptr<std::vector<char>> emit(LLVMModuleRef module, bool assembly = false) const {
+    LLVMMemoryBufferRef memory = nullptr;
+    char* problem = nullptr;
+    if (LLVMTargetMachineEmitToMemoryBuffer(machine_.get(), module, assembly ? LLVMAssemblyFile : LLVMObjectFile,
+                                            &problem, &memory) != 0) {
+      throw std::runtime_error("LLVM cannot write machine code: " + taken(problem));
+    }
+    const char* begin = LLVMGetBufferStart(memory);
+    auto bytes = std::make_shared<std::vector<char>>(begin, begin + LLVMGetBufferSize(memory));
+    LLVMDisposeMemoryBuffer(memory);
+    return bytes;
+  }
+
+ private:
+  struct Dispose {
+    void operator()(LLVMTargetMachineRef machine) const { LLVMDisposeTargetMachine(machine); }
+  };
+  std::unique_ptr<LLVMOpaqueTargetMachine, Dispose> machine_;
+  std::string triple_;
+};
+
+/// Throws `std::logic_error` with LLVM's words when the module is malformed.
+inline void verify(LLVMModuleRef module) {
+  char* problem = nullptr;
+  if (LLVMVerifyModule(module, LLVMReturnStatusAction, &problem) != 0)
+    throw std::logic_error("malformed LLVM module: " + taken(problem));
+  LLVMDisposeMessage(problem);
+}
+
+/// Reads IR text. Throws `std::invalid_argument` with the place of the mistake.
+[[nodiscard]] inline LLVMModuleRef parse(LLVMContextRef context, const std::string& text) {
+  LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(text.data(), text.size(), "text");
+  LLVMModuleRef module = nullptr;
+  char* problem = nullptr;
+  if (LLVMParseIRInContext(context, buffer, &module, &problem) != 0)
+    throw std::invalid_argument("LLVM IR: " + taken(problem));
+  return module;
+}
+
+}  // namespace tunewright::codegen::llvm_backend

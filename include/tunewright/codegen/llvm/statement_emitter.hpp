@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/llvm/expression_emitter.hpp"
+
+/// Statements in LLVM IR, under their guards. Their targets are in memory or, while they are reduced into, in
+/// registers.
+namespace tunewright::codegen::llvm_backend {
+
+/// Elements of a target that live in registers across reduction loops, found by their offset relative to the first and
+/// by their lanes.
+struct RegisterTile {
+  const loops::Statement* statement = nullptr;
+  std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
+  bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
+  std::map<std::pair<std::int64_t, unsigned>, llvm::AllocaInst*> registers;
+};
+
+/// Conditions of a statement at the current bindings.
+struct StatementConditions {
+  bool never = false;
+  bool clamped = false;            ///< spatial guards are replaced by clamping
+  llvm::Value* uniform = nullptr;  ///< to branch on
+  llvm::Value* lanes = nullptr;    ///< to mask with
+};
+
+class StatementEmitter {
+ public:
+  StatementEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory,
+                   ExpressionEmitter& expressions)
+      : context_(context),
+        plan_(context.plan),
+        nest_(context.nest),
+        builder_(context.builder),
+        values_(values),
+        memory_(memory),
+        expressions_(expressions) {}
+
+  /// Lets updates of the tile's statement add to its registers; null: to memory again.
+  void use_registers(const RegisterTile* tile) { tile_ = tile; }
+  [[nodiscard]] bool uses_registers() const { return tile_ != nullptr; }
+  [[nodiscard]] bool uses_registers_for(const loops::Statement& s) const {
+    return tile_ != nullptr && tile_->statement == &s;
+  }
+  /// The register of the elements that an update is about to add to, at the current bindings.
+  [[nodiscard]] llvm::AllocaInst* register_at(const Affine& at) const {
+    return tile_->registers.at({at.constant, context_.lanes});
+  }
+
+  void emit(const loops::Statement& s) {
+    const StatementPlan& plan = plan_.of(s);
+    const bool in_tile = uses_registers_for(s);
+    const bool overcompute = s.may_overcompute && plan.target_holds_all;
+    if (s.kind == loops::Statement::Kind::Initialise && overcompute) {
+      perform(s, {}, false);
+      return;
+    }
+    const StatementConditions c = conditions(s, (in_tile || overcompute) && plan.loads_can_be_clamped, false);
+    if (!c.never) branch_on(c.uniform, [&] { perform(s, c, in_tile); });
+    release_clamped(s);
+  }
+
+  /// Emits `then` where the condition holds; null stands for always.
+  template <class F>
+  void branch_on(llvm::Value* condition, const F& then) {
+    if (condition == nullptr) {
+      then();
+      return;
+    }
+    llvm::BasicBlock* inside = context_.add_block("holds");
+    llvm::BasicBlock* after = context_.add_block("after");
+    builder_.CreateCondBr(condition, inside, after);
+    const KnownValues before = context_.known;
+    context_.enter(inside);
+    then();
+    builder_.CreateBr(after);
+    context_.enter(after, before);
+  }
+
+  /// Decides every guard of `s` that is not known to hold. With `clamp`, clamp variables are bound instead of asking
+  /// for spatial guards. With `spatial_only`, guards of reduction axes are left out.
+  [[nodiscard]] StatementConditions conditions(const loops::Statement& s, bool clamp, bool spatial_only) {
+    const StatementPlan& plan = plan_.of(s);
+    const std::size_t rank = nest_.buffers[s.target].shape.size();
+    StatementConditions result;
+    for (std::size_t g = 0; g < s.guards.size(); ++g) {
+      const loops::Guard& guard = s.guards[g];
+      if (spatial_only && guard.axis >= rank) continue;
+      llvm::Value* holds = context_.is_satisfied(guard) ? nullptr : values_.condition(guard);
+      if (auto* decided = llvm::dyn_cast_or_null<llvm::Constant>(holds)) {
+        if (decided->isNullValue()) result.never = true;
+        if (decided->isAllOnesValue()) holds = nullptr;
+      }
+      if (result.never) return result;
+      const bool clampable = clamp && plan.clamp_variables[g] != no_variable;
+      if (clampable) {
+        bind_clamped(plan.clamp_variables[g], guard, holds != nullptr);
+        result.clamped = true;
+      } else if (holds != nullptr && is_vector(holds)) {
+        result.lanes = values_.both(result.lanes, holds);
+      } else if (holds != nullptr) {
+        result.uniform = values_.both(result.uniform, holds);
+      }
+    }
+    return result;
+  }
+
+  /// Unbinds the clamp variables that `conditions` bound.
+  void release_clamped(const loops::Statement& s) {
+    for (const loops::Var stand_in : plan_.of(s).clamp_variables) {
+      if (stand_in != no_variable) context_.bindings[stand_in] = {};
+    }
+  }
+
+ private:
+  void bind_clamped(loops::Var stand_in, const loops::Guard& guard, bool clamp) {
+    const Affine a = values_.affine(guard.value);
+    if (a.is_constant() && !clamp) {
+      context_.bindings[stand_in] = {Binding::Kind::Constant, a.constant, nullptr, false, context_.depth};
+      return;
+    }
+    llvm::Value* value = values_.emit(a);
+    if (clamp && guard.above) {
+      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, value,
+                                             builder_.getInt64(static_cast<std::uint64_t>(guard.extent - 1)));
+    }
+    if (clamp && guard.below)
+      value = builder_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, value, builder_.getInt64(0));
+    context_.bindings[stand_in] = {Binding::Kind::Scalar, 0, value, false, context_.depth};
+  }
+
+  void perform(const loops::Statement& s, const StatementConditions& c, bool in_tile) {
+    const StatementPlan& plan = plan_.of(s);
+    const Affine at = values_.affine(plan.target.offset);
+    const program::ScalarType type = nest_.buffers[s.target].type;
+    llvm::Value* store_mask = s.may_overcompute && plan.target_holds_all ? nullptr : c.lanes;
+    if (s.kind == loops::Statement::Kind::Initialise) {
+      memory_.store(s.target, at, expressions_.identity(s.op->combiner, type), store_mask);
+      return;
+    }
+    llvm::Value* value = expressions_.evaluate(s, c.clamped, {nullptr, c.lanes});
+    if (s.kind == loops::Statement::Kind::Assign) {
+      memory_.store(s.target, at, value, store_mask);
+      return;
+    }
+    const bool across = context_.lanes > 1 && at.uniform();  // the vectorised loop reduces
+    const program::Combiner combiner = s.op->combiner;
+    if (across) {
+      value = values_.widen(value);
+      if (c.lanes != nullptr)
+        value = builder_.CreateSelect(c.lanes, value, values_.widen(expressions_.identity(combiner, type)));
+    }
+    if (in_tile) {
+      llvm::AllocaInst* slot = register_at(at);
+      llvm::Value* sum = builder_.CreateLoad(slot->getAllocatedType(), slot);
+      builder_.CreateStore(expressions_.combine(combiner, type, sum, value), slot);
+      return;
+    }
+    if (across) value = expressions_.across_lanes(combiner, type, value);
+    llvm::Value* old = memory_.load(s.target, at, {nullptr, across || plan.target_holds_all ? nullptr : c.lanes});
+    memory_.store(s.target, at, expressions_.combine(combiner, type, old, value), across ? nullptr : store_mask);
+  }
+
+  EmissionContext& context_;
+  const Plan& plan_;
+  const loops::LoopNest& nest_;
+  llvm::IRBuilder<>& builder_;
+  ValueEmitter& values_;
+  MemoryEmitter& memory_;
+  ExpressionEmitter& expressions_;
+  const RegisterTile* tile_ = nullptr;  ///< open tile, if any
+};
+
+}  // namespace tunewright::codegen::llvm_backend

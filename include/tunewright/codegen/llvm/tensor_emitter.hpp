@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm/IR/IntrinsicsX86.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tunewright/codegen/llvm/loop_bindings.hpp"
+#include "tunewright/codegen/llvm/loop_chain.hpp"
+#include "tunewright/codegen/llvm/statement_emitter.hpp"
+#include "tunewright/loops/tensor_operands.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+
+/// Tensor instructions of x86 in LLVM IR.
+namespace tunewright::codegen::llvm_backend {
+
+/// Dot products of short rows: each of 16 lanes of 32 bits adds the products of four bytes, or of two numbers of 16
+/// bits, with those of its own column.
+class TensorEmitter {
+ public:
+  TensorEmitter(EmissionContext& context, ValueEmitter& values, MemoryEmitter& memory, ExpressionEmitter& expressions,
+                StatementEmitter& statements)
+      : context_(context),
+        plan_(context.plan),
+        nest_(context.nest),
+        builder_(context.builder),
+        numbers_(context.numbers),
+        values_(values),
+        memory_(memory),
+        expressions_(expressions),
+        statements_(statements) {}
+
+  /// Emits the instruction that stands for `loop`. False, with nothing emitted, where guards or layouts of operands
+  /// do not allow it; the loops then run as they are.
+  [[nodiscard]] bool emit(const loops::Loop& loop) {
+    if (loop.intrinsic->m != 1) return false;
+    const std::optional<RowProduct> product = row_product(loop);
+    if (!product) return false;
+    const loops::Statement& s = *product->statement;
+    const Binding saved_column = std::exchange(context_.bindings[product->column], context_.first_value());
+    const Binding saved_depth = std::exchange(context_.bindings[product->depth], context_.first_value());
+    const StatementConditions c = statements_.conditions(s, product->clamp, false);
+    if (!c.never) statements_.branch_on(c.uniform, [&] { add_row(*loop.intrinsic, *product); });
+    statements_.release_clamped(s);
+    context_.bindings[product->column] = saved_column;
+    context_.bindings[product->depth] = saved_depth;
+    return true;
+  }
+
+  /// Writes a copy of columns in the order in which an instruction reads them: the elements of each that meet in one
+  /// product are neighbours and make up 32 bits, those of the next column follow. False, with nothing emitted, where
+  /// `loop` does something else or guards cut through it.
+  [[nodiscard]] bool emit_interleaved(const loops::Loop& loop) {
+    const loops::Statement* copied = only_statement(loop);
+    if (copied == nullptr || copied->kind != loops::Statement::Kind::Assign || context_.lanes != 1) return false;
+    const loops::Statement& s = *copied;
+    const std::vector<const loops::Loop*> both = chain(loop);
+    if (both.size() != 2 || loop.kind == loops::LoopKind::Parallel) return false;
+    const loops::Var depth = both[1]->var;
+    const std::int64_t count = plan_.extent(depth);
+    const auto size = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[s.target].type));
+    const loops::IndexExpr& offset = plan_.of(s).target.offset;
+    if (size == 4 || count * size != 4 || plan_.extent(loop.var) != 16 ||
+        loops::stride(offset, depth) != std::optional<std::int64_t>(1) ||
+        loops::stride(offset, loop.var) != std::optional<std::int64_t>(count))
+      return false;
+    const bool cut = std::any_of(s.guards.begin(), s.guards.end(), [this](const loops::Guard& guard) {
+      return !context_.is_satisfied(guard) &&
+             loops::can_fail(guard, [this](loops::Var var) { return values_.range_of(var); });
+    });
+    if (cut) return false;
+    const Binding saved_column = std::exchange(context_.bindings[loop.var], context_.first_value());
+    const Binding saved_depth = std::exchange(context_.bindings[depth], context_.first_value());
+    const Affine at = values_.affine(plan_.of(s).target.offset);
+    context_.lanes = static_cast<unsigned>(plan_.extent(loop.var));
+    context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
+    std::vector<llvm::Value*> rows;
+    for (std::int64_t r = 0; r < count; ++r) {
+      context_.bindings[depth] = {Binding::Kind::Constant, r, nullptr, false, context_.depth};
+      rows.push_back(
+          numbers_.to_memory(values_.widen(expressions_.evaluate(s, false, {})), nest_.buffers[s.target].type));
+    }
+    context_.lanes = 1;
+    context_.bindings[loop.var] = saved_column;
+    context_.bindings[depth] = saved_depth;
+    memory_.store_bits(s.target, at, interleaved(rows));
+    return true;
+  }
+
+ private:
+  /// A row of a product, as one instruction computes it.
+  struct RowProduct {
+    const loops::Statement* statement = nullptr;
+    loops::Var column = 0;
+    loops::Var depth = 0;
+    bool clamp = false;  ///< reads of rows beyond an axis go to its last
+    const program::ExprNode* row = nullptr;
+    const program::ExprNode* columns = nullptr;
+    bool stored_by_column = false;  ///< else terms of `columns` are this many elements apart:
+    std::int64_t term_distance = 0;
+  };
+  [[nodiscard]] const Access& access(const RowProduct& p, const program::ExprNode* read) const {
+    const StatementPlan& plan = plan_.of(*p.statement);
+    return (p.clamp ? plan.clamped_loads : plan.loads).at(read);
+  }
+
+  /// The product that `loop` computes; nothing where the instruction cannot stand for the loops.
+  [[nodiscard]] std::optional<RowProduct> row_product(const loops::Loop& loop) const {
+    const loops::Statement* s = only_statement(loop);
+    if (s == nullptr || context_.lanes != 1) return std::nullopt;
+    const std::optional<schedule::Product> factors = schedule::product_of(*s->op);
+    if (!factors) return std::nullopt;
+    const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
+    const StatementPlan& plan = plan_.of(*s);
+    RowProduct p;
+    p.statement = s;
+    p.column = loop.var;
+    p.depth = chain(loop).back()->var;
+    p.clamp = (statements_.uses_registers_for(*s) || (s->may_overcompute && plan.target_holds_all)) &&
+              plan.loads_can_be_clamped;
+    // Columns beyond an axis of the target may be computed as long as the first is not: nothing of them is stored.
+    const std::size_t rank = nest_.buffers[s->target].shape.size();
+    const bool whole = decided_at_first(*s, p.column, intrinsic.n, 0);
+    if ((!whole && !(p.clamp && decided_at_first(*s, p.column, intrinsic.n, rank))) ||
+        !decided_at_first(*s, p.depth, intrinsic.k, 0))
+      return std::nullopt;
+    // Nothing is run where a guard fails, so all that is read is there.
+    const bool meets_guards = !p.clamp || s->guards.empty();
+    const auto stride_of = [&](const program::ExprNode* read, loops::Var var) -> std::optional<std::int64_t> {
+      const Access& read_at = access(p, read);
+      if (!(whole && (read_at.inside || meets_guards)) && !within_memory(read_at)) return std::nullopt;
+      return loops::stride(read_at.offset, var);
+    };
+    // The factor that is the same in all lanes is the row.
+    const bool swapped = stride_of(factors->first, p.column) != 0;
+    p.row = swapped ? factors->second : factors->first;
+    p.columns = swapped ? factors->first : factors->second;
+    const std::optional<std::int64_t> term_distance = stride_of(p.columns, p.depth);
+    if (stride_of(p.row, p.column) != 0 || stride_of(p.row, p.depth) != 1 || !term_distance) return std::nullopt;
+    p.term_distance = *term_distance;
+    const std::optional<std::int64_t> column_distance = stride_of(p.columns, p.column);
+    p.stored_by_column = column_distance == intrinsic.k && term_distance == 1;
+    if (!p.stored_by_column && column_distance != 1) return std::nullopt;
+    if (!loops::stride(plan.target.offset, p.column)) return std::nullopt;
+    return p;
+  }
+
+  /// Adds a row of products to the target, which lives in registers or in memory.
+  void add_row(const schedule::TensorIntrinsic& intrinsic, const RowProduct& p) {
+    const loops::Statement& s = *p.statement;
+    const Access& columns = access(p, p.columns);
+    llvm::Value* a = splat_row(access(p, p.row));
+    llvm::Value* b =
+        p.stored_by_column ? load_bits_at(columns, words()) : interleaved_rows(columns, p.term_distance, intrinsic.k);
+    context_.lanes = static_cast<unsigned>(intrinsic.n);
+    context_.bindings[p.column] = {Binding::Kind::Lanes, 0, nullptr, false, context_.depth};
+    const Affine at = values_.affine(plan_.of(s).target.offset);
+    const auto add = [&](llvm::Value* sum) {
+      return intrinsic.unit == TensorUnit::Avx512Bf16 ? dot_of_pairs(sum, a, b)
+                                                      : dot_of_bytes(sum, a, p.row->type, b, p.columns->type);
+    };
+    if (statements_.uses_registers_for(s)) {
+      llvm::AllocaInst* slot = statements_.register_at(at);
+      builder_.CreateStore(add(builder_.CreateLoad(slot->getAllocatedType(), slot)), slot);
+    } else {
+      memory_.store(s.target, at, add(memory_.load(s.target, at, {})), nullptr);
+    }
+    context_.lanes = 1;
+    context_.bindings[p.column] = context_.first_value();
+  }
+
+  /// Whether every guard that `var` takes part in holds for all of its `extent` values if it holds for the first.
+  /// Values beyond the ends of the first `free_axes` axes do no harm.
+  [[nodiscard]] bool decided_at_first(const loops::Statement& s, loops::Var var, std::int64_t extent,
+                                      std::size_t free_axes) const {
+    return std::all_of(s.guards.begin(), s.guards.end(), [&](const loops::Guard& guard) {
+      return context_.is_satisfied(guard) ||
+             loops::decided_at_first(guard, var, extent, guard.axis < free_axes,
+                                     [this](loops::Var v) { return values_.range_of(v); });
+    });
+  }
+  /// Whether an access stays in its buffer's memory, though perhaps in elements that stand for nothing.
+  [[nodiscard]] bool within_memory(const Access& access) const {
+    const program::Range offsets = values_.range(access.offset);
+    return offsets.min >= 0 && offsets.max < nest_.buffers[access.buffer].elements();
+  }
+
+  [[nodiscard]] llvm::Type* words() { return llvm::FixedVectorType::get(builder_.getInt32Ty(), 16); }
+  [[nodiscard]] llvm::Value* word_splat(std::uint32_t value) { return llvm::ConstantInt::get(words(), value); }
+
+  [[nodiscard]] llvm::Value* load_bits_at(const Access& access, llvm::Type* type) {
+    return memory_.load_bits(access.buffer, values_.affine(access.offset), type);
+  }
+  /// Four bytes of a row, the same in every lane.
+  [[nodiscard]] llvm::Value* splat_row(const Access& access) {
+    return builder_.CreateVectorSplat(16, load_bits_at(access, builder_.getInt32Ty()));
+  }
+  /// Lane j gets element j of each of `k` rows that are `distance` elements apart.
+  [[nodiscard]] llvm::Value* interleaved_rows(const Access& access, std::int64_t distance, std::int64_t k) {
+    llvm::Type* row_type = llvm::FixedVectorType::get(numbers_.memory_type(nest_.buffers[access.buffer].type), 16);
+    std::vector<llvm::Value*> rows;
+    for (std::int64_t r = 0; r < k; ++r) {
+      Affine at = values_.affine(access.offset);
+      at.constant += r * distance;
+      rows.push_back(memory_.load_bits(access.buffer, at, row_type));
+    }
+    return builder_.CreateBitCast(interleaved(rows), words());
+  }
+  /// Element j of each of two or four rows, then element j + 1 of each.
+  [[nodiscard]] llvm::Value* interleaved(const std::vector<llvm::Value*>& rows) {
+    const auto columns = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
+    const auto count = static_cast<int>(rows.size());
+    llvm::SmallVector<int, 32> both;
+    for (int lane = 0; lane < 2 * columns; ++lane) both.push_back(lane);
+    llvm::SmallVector<int, 64> order;
+    for (int place = 0; place < columns * count; ++place) order.push_back(place % count * columns + place / count);
+    if (count == 2) return builder_.CreateShuffleVector(rows[0], rows[1], order);
+    return builder_.CreateShuffleVector(builder_.CreateShuffleVector(rows[0], rows[1], both),
+                                        builder_.CreateShuffleVector(rows[2], rows[3], both), order);
+  }
+
+  [[nodiscard]] llvm::Value* dot_of_pairs(llvm::Value* sum, llvm::Value* a, llvm::Value* b) {
+    llvm::Type* pairs = llvm::FixedVectorType::get(builder_.getBFloatTy(), 32);
+    return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {},
+                                    {sum, builder_.CreateBitCast(a, pairs), builder_.CreateBitCast(b, pairs)});
+  }
+
+  /// The instruction multiplies bytes without a sign by bytes with one. Flipping the first bit adds 128 to a signed
+  /// byte, or takes it from an unsigned one; 128 times the sum of the other factor makes up for it, and is the same
+  /// for every row.
+  [[nodiscard]] llvm::Value* dot_of_bytes(llvm::Value* sum, llvm::Value* a, program::ScalarType a_type, llvm::Value* b,
+                                          program::ScalarType b_type) {
+    const auto dot = [&](llvm::Value* onto, llvm::Value* without_sign, llvm::Value* with_sign) {
+      return builder_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_vpdpbusd_512, {}, {onto, without_sign, with_sign});
+    };
+    const bool a_signed = a_type == program::ScalarType::Int8;
+    const bool b_signed = b_type == program::ScalarType::Int8;
+    if (a_signed != b_signed) return a_signed ? dot(sum, b, a) : dot(sum, a, b);
+    llvm::Value* flipped = builder_.CreateXor(a, word_splat(0x80808080U));
+    if (a_signed) {
+      llvm::Value* excess = dot(word_splat(0), word_splat(0x80808080U), b);
+      return builder_.CreateSub(dot(sum, flipped, b), excess);
+    }
+    llvm::Value* missing = builder_.CreateShl(dot(word_splat(0), b, word_splat(0x40404040U)), 1);
+    return builder_.CreateAdd(dot(sum, b, flipped), missing);
+  }
+
+  EmissionContext& context_;
+  const Plan& plan_;
+  const loops::LoopNest& nest_;
+  llvm::IRBuilder<>& builder_;
+  NumberEmitter& numbers_;
+  ValueEmitter& values_;
+  MemoryEmitter& memory_;
+  ExpressionEmitter& expressions_;
+  StatementEmitter& statements_;
+};
+
+}  // namespace tunewright::codegen::llvm_backend

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <utility>
+
+#include "tunewright/loops/eliminate_guards.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/partition.hpp"
+
+namespace tunewright::loops {
+
+/// The nest that code for CPUs is generated from. It lets three passes run: terms that padding makes zero are left out
+/// of sums, guards of statements that may compute more than is asked for are dropped, and tiles in the interior are
+/// parted from those at the boundary, so that they need no guards. The simulated machine and the drafts look at the
+/// same nest, since they foretell that code.
+[[nodiscard]] inline LoopNest prepare_for_codegen(LoopNest nest) {
+  return partition(eliminate_guards(eliminate_padding(std::move(nest))));
+}
+
+}  // namespace tunewright::loops
