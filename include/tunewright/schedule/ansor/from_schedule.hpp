@@ -9,10 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/schedule/ansor/steps.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-namespace tunewright::data::ansor {
+namespace tunewright::schedule::ansor {
 
 namespace detail {
 
@@ -129,4 +129,4 @@ class Export {
   return detail::Export(schedule).steps;
 }
 
-}  // namespace tunewright::data::ansor
+}  // namespace tunewright::schedule::ansor
