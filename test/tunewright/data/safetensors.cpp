@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
+
 using namespace tunewright;
 using data::Tensor;
 using data::TensorType;
@@ -26,12 +28,7 @@ data::TensorFile read(const std::string& text) {
   return data::read_safetensors(in);
 }
 std::string why_refused(const std::string& text) {
-  try {
-    read(text);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "it was accepted";
+  return test::refusal<std::runtime_error>([&] { (void)read(text); });
 }
 std::string written(const std::vector<Tensor>& tensors, const std::map<std::string, std::string>& metadata = {}) {
   std::ostringstream out;
