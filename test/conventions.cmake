@@ -4,6 +4,7 @@
 
 cmake_minimum_required(VERSION 3.24)
 
+get_filename_component(ROOT "${ROOT}" ABSOLUTE)
 set(faults "")
 
 # library prefix | where it may be included, relative to include/tunewright

@@ -43,7 +43,7 @@
 
 #include "../two_cores.hpp"
 #include "study.hpp"
-#include "tunewright/adaptations/continued.hpp"
+#include "tunewright/adaptations/incremental_refit.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/thread_team.hpp"
@@ -70,7 +70,7 @@ struct Settings {
   Seconds trial{1.0};
   unsigned threads = 1;
   models::PatternAware network = recipes::quickly_trained_network();
-  adaptations::Continued continued{};
+  adaptations::IncrementalRefit incremental_refit{};
   std::size_t population = 1536;  ///< of the draft
   double bred_factor = 20;
 };
@@ -128,7 +128,7 @@ Course course(Parts<Recipe> parts, const Task& task, std::uint64_t seed, const S
   if constexpr (requires { parts.model.training; }) {
     parts.model.hidden = settings.network.hidden;
     parts.model.training = settings.network.training;
-    parts.adaptation = settings.continued;
+    parts.adaptation = settings.incremental_refit;
   } else {
     parts.adaptation.min_growth = 0.2;
   }
@@ -272,9 +272,9 @@ int main(int argc, char** argv) {
     Settings settings{.trials = options.number("trials", 200),
                       .trial = Seconds(static_cast<double>(options.number("trial_ms", 1000)) / 1e3),
                       .threads = options.few("threads", 1),
-                      .continued = {.steps = options.few("steps", 20),
-                                    .renewal_factor = share("renewal_percent", 200),
-                                    .min_growth = share("growth_percent", 10)},
+                      .incremental_refit = {.steps = options.few("steps", 20),
+                                            .renewal_factor = share("renewal_percent", 200),
+                                            .min_growth = share("growth_percent", 10)},
                       .population = options.number("population", 1536),
                       .bred_factor = static_cast<double>(options.number("bred", 20))};
     settings.network.hidden = options.number("hidden", settings.network.hidden);

@@ -8,11 +8,11 @@
 
 #include "support/descent_line.hpp"
 #include "support/recording_model.hpp"
-#include "tunewright/adaptations/continued.hpp"
 #include "tunewright/adaptations/coral.hpp"
 #include "tunewright/adaptations/feature_map.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/guarded.hpp"
+#include "tunewright/adaptations/incremental_refit.hpp"
 #include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"
@@ -54,7 +54,7 @@ C make() {
 
 using None = Case<adaptations::None>;
 using Refit = Case<adaptations::Refit>;
-using Continued = Case<adaptations::Continued>;
+using IncrementalRefit = Case<adaptations::IncrementalRefit>;
 using WarmStart = Case<adaptations::WarmStart, adaptations::Transferred<DescentLine>>;
 using FineTune = Case<adaptations::FineTune>;
 using Momentum = Case<adaptations::Momentum>;
@@ -93,7 +93,7 @@ Labels after(const std::vector<Measured>& rounds, std::span<const float> asked) 
 
 }  // namespace
 
-#define ADAPTATIONS None, Refit, Continued, WarmStart, FineTune, Momentum, FeatureMap, Coral, Guarded
+#define ADAPTATIONS None, Refit, IncrementalRefit, WarmStart, FineTune, Momentum, FeatureMap, Coral, Guarded
 
 TEST_CASE_TEMPLATE("the same calls leave the same model", C, ADAPTATIONS) {
   const std::vector<Measured> rounds{measured(8, 1), measured(40, 1), measured(96, 1)};

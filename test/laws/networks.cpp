@@ -192,14 +192,14 @@ TEST_CASE_TEMPLATE("a thinned network is one network for all programs", Model, N
   const auto lesson = test::make_lesson(100, 3);
   const Model model = fitted<Model>(lesson);
   std::vector<float> first(100), again(100), other(100);
-  model.predict_thinned(lesson.x, 0.5F, 1, first);
-  model.predict_thinned(lesson.x, 0.5F, 1, again);
-  model.predict_thinned(lesson.x, 0.5F, 2, other);
+  model.predict_with_dropout(lesson.x, 0.5F, 1, first);
+  model.predict_with_dropout(lesson.x, 0.5F, 1, again);
+  model.predict_with_dropout(lesson.x, 0.5F, 2, other);
   CHECK(first == again);
   CHECK(first != other);
   FeatureBatch last(6);
   last.append_program(lesson.x.program(98));
   std::vector<float> alone(1);
-  model.predict_thinned(last, 0.5F, 1, alone);
+  model.predict_with_dropout(last, 0.5F, 1, alone);
   CHECK(alone[0] == first[98]);
 }

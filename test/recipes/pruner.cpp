@@ -48,12 +48,12 @@ struct Told {
   bool operator==(const Told&) const = default;
 };
 
-struct NotingTrainings : adaptations::Continued {
+struct NotingTrainings : adaptations::IncrementalRefit {
   std::shared_ptr<Told> told{};
   template <class M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
     told->trainings.emplace_back(y.size(), y.back());
-    Continued::update(model, x, y, group);
+    IncrementalRefit::update(model, x, y, group);
   }
 };
 struct NotingFilter : filters::StaticLimits {

@@ -6,12 +6,12 @@
 
 namespace tunewright::test {
 
-/// The text of the `std::invalid_argument` that `f` throws.
-template <class F>
+/// The text of the error that `f` throws.
+template <class Error = std::invalid_argument, class F>
 std::string refusal(const F& f) {
   try {
     f();
-  } catch (const std::invalid_argument& error) {
+  } catch (const Error& error) {
     return error.what();
   }
   return "nothing was thrown";

@@ -19,6 +19,7 @@
 
 #include "tunewright/data/safetensors/header.hpp"
 #include "tunewright/data/safetensors/tensor.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
 
@@ -28,7 +29,7 @@ namespace tunewright::data {
 //   n bytes  {"<name>":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},...,"__metadata__":{"<key>":"<text>"}}
 //   the rest the tensors' elements, low byte first, without gaps; offsets count from here
 //
-// No JSON library is needed; other programs read and write the same files.
+// Other programs read and write the same files.
 
 /// Headers longer than this are refused, as other readers do.
 inline constexpr std::uint64_t most_header_bytes = 100'000'000;
@@ -125,14 +126,17 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
     header += "\"__metadata__\":{";
     for (const auto& [key, text] : metadata) {
       separate();
-      header += as_json(key) + ':' + as_json(text);
+      json::write(header, key);
+      header += ':';
+      json::write(header, text);
     }
     header += '}';
   }
   std::uint64_t offset = 0;
   for (const Tensor* tensor : order) {
     separate();
-    header += as_json(tensor->name) + ":{\"dtype\":\"" + std::string(name(tensor->type)) + "\",\"shape\":[";
+    json::write(header, tensor->name);
+    header += ":{\"dtype\":\"" + std::string(name(tensor->type)) + "\",\"shape\":[";
     for (std::size_t i = 0; i < tensor->shape.size(); ++i)
       header += (i == 0 ? "" : ",") + std::to_string(tensor->shape[i]);
     header += "],\"data_offsets\":[" + std::to_string(offset);

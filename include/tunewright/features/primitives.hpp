@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/data/auto_scheduler_log/from_schedule.hpp"
-#include "tunewright/data/auto_scheduler_log/steps.hpp"
 #include "tunewright/features/concept.hpp"
+#include "tunewright/schedule/ansor/from_schedule.hpp"
+#include "tunewright/schedule/ansor/steps.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::features {
@@ -64,7 +64,7 @@ struct Primitives {
     FeatureBatch batch(columns);
     for (const config_t<S>& config : configs) {
       try {
-        describe(data::ansor::from_schedule(config), batch);
+        describe(schedule::ansor::from_schedule(config), batch);
       } catch (const schedule::ScheduleError&) {
         batch.close_program();
       }
@@ -74,7 +74,7 @@ struct Primitives {
 
   /// Appends one program. Throws `std::invalid_argument` for a batch of another width, or options that leave
   /// no room for a row.
-  void describe(std::span<const data::ansor::Step> steps, FeatureBatch& batch) const {
+  void describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const {
     if (max_rows < 1 || columns <= kinds || batch.columns() != columns) {
       throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
                                   std::to_string(columns) + " columns for a batch of " +
@@ -84,7 +84,7 @@ struct Primitives {
     const std::size_t rows = std::min(max_rows, steps.size());
     for (std::size_t r = 0; r < rows; ++r) {
       Row row{batch.append_row(), device};
-      if (const auto kind = column_of(data::ansor::tag(steps[r]))) row.values[*kind] = 1.0F;
+      if (const auto kind = column_of(schedule::ansor::tag(steps[r]))) row.values[*kind] = 1.0F;
       std::visit([&row](const auto& step) { row.add(step); }, steps[r]);
     }
     for (std::size_t r = rows; fill_up && r < max_rows; ++r) batch.append_row();
@@ -128,7 +128,7 @@ struct Primitives {
     void add(S step) {
       step.each([this](const auto&... fields) { (this->put(fields), ...); });
     }
-    void add(const data::ansor::CacheRead& step) {
+    void add(const schedule::ansor::CacheRead& step) {
       put(step.stage);
       put(1);
       put(step.readers);

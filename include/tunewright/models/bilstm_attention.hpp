@@ -58,7 +58,7 @@ struct BiLstmAttention {
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its last units; `pass` says which.
-  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
+  void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
@@ -98,8 +98,8 @@ TUNEWRIGHT_INLINE void BiLstmAttention::predict(const FeatureBatch& x, std::span
   learned.predict(name, x, 0, nn::Pass{}, threads, score);
 }
 
-TUNEWRIGHT_INLINE void BiLstmAttention::predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass,
-                                                        std::span<float> score) const {
+TUNEWRIGHT_INLINE void BiLstmAttention::predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass,
+                                                             std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
   learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
 }

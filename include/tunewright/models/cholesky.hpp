@@ -33,8 +33,9 @@ inline constexpr std::size_t solve_lanes = 8;
 
 /// A = L L^T of a symmetric positive definite matrix (n, n). O(n^3 / 6) multiplications.
 ///
-/// Not Eigen's: every program with a small model would wait for it to compile, and its last bits depend on where
-/// numbers lie in memory.
+/// Not Eigen's LLT, whose last bits depend on where numbers lie in memory, and for which every program with a small
+/// model would be compiled twice as long, 8 s instead of 3.5 s. In programs that name no machine to their compiler it
+/// factors no faster: 0.7 to 2 times the time for n of 50 to 400, 0.7 to 0.9 times for 1,000.
 class Cholesky {
  public:
   Cholesky() = default;

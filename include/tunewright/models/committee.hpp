@@ -20,6 +20,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
 #include "tunewright/models/persistence.hpp"
 
 namespace tunewright::models {
@@ -185,10 +186,15 @@ struct Committee {
 
   // As many programs of each group as it has, drawn with replacement, in their order.
   static Lesson draw(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group, Rng rng) {
-    std::map<std::uint32_t, std::vector<std::size_t>> by_group;
-    for (std::size_t p = 0; p < y.size(); ++p) by_group[group.empty() ? 0 : group[p]].push_back(p);
+    const std::vector<std::uint32_t> number = numbered_by_appearance(group);
+    std::vector<std::vector<std::size_t>> by_group(1);
+    for (std::size_t p = 0; p < y.size(); ++p) {
+      const std::size_t own = number.empty() ? 0 : number[p];
+      if (own == by_group.size()) by_group.emplace_back();
+      by_group[own].push_back(p);
+    }
     std::vector<std::size_t> drawn;
-    for (const auto& [number, programs] : by_group) {
+    for (const std::vector<std::size_t>& programs : by_group) {
       for (std::size_t i = 0; i < programs.size(); ++i) drawn.push_back(programs[rng.below(programs.size())]);
     }
     std::sort(drawn.begin(), drawn.end());

@@ -20,6 +20,9 @@ namespace tunewright::models {
 void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,
                   std::span<const std::uint32_t> group);
 
+/// The groups numbered as they first appear, 0, 1, ...: what is drawn for a group must not depend on its number.
+[[nodiscard]] std::vector<std::uint32_t> numbered_by_appearance(std::span<const std::uint32_t> group);
+
 /// Labels (P, heads) of which only those of head 0 are known.
 struct LabelsOfFirstHead {
   std::vector<float> all;
@@ -32,6 +35,8 @@ void check_head(const char* who, std::size_t head, std::size_t heads);
 }  // namespace tunewright::models
 
 #if TUNEWRIGHT_DEFINES(models)
+
+#include <unordered_map>
 
 #include "tunewright/models/concept.hpp"
 
@@ -58,6 +63,15 @@ TUNEWRIGHT_INLINE void check_lesson(const char* who, const FeatureBatch& x, std:
                                   std::to_string(i / x.columns()) + " is not a number; use features that are");
     }
   }
+}
+
+TUNEWRIGHT_INLINE std::vector<std::uint32_t> numbered_by_appearance(std::span<const std::uint32_t> group) {
+  std::unordered_map<std::uint32_t, std::uint32_t> number_of;
+  std::vector<std::uint32_t> numbers;
+  numbers.reserve(group.size());
+  for (const std::uint32_t g : group)
+    numbers.push_back(number_of.try_emplace(g, static_cast<std::uint32_t>(number_of.size())).first->second);
+  return numbers;
 }
 
 TUNEWRIGHT_INLINE LabelsOfFirstHead first_of(std::span<const float> y, std::size_t heads) {

@@ -47,7 +47,7 @@ struct Mlp {
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its trunk units; `pass` says which.
-  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
+  void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
   /// Scores of one head. Throws `std::invalid_argument` for a head that there is not.
@@ -94,8 +94,8 @@ TUNEWRIGHT_INLINE void Mlp::predict(const FeatureBatch& x, std::span<float> scor
   learned.predict(name, x, 0, nn::Pass{}, threads, score);
 }
 
-TUNEWRIGHT_INLINE void Mlp::predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass,
-                                            std::span<float> score) const {
+TUNEWRIGHT_INLINE void Mlp::predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass,
+                                                 std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
   learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
 }

@@ -54,7 +54,7 @@ struct PatternAware {
 
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its trunk units; `pass` says which.
-  void predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
+  void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;
   [[nodiscard]] FeatureBatch embed(const FeatureBatch& x) const { return learned.embed(name, x, threads); }
 
   void fit(const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group);
@@ -94,8 +94,8 @@ TUNEWRIGHT_INLINE void PatternAware::predict(const FeatureBatch& x, std::span<fl
   learned.predict(name, x, 0, nn::Pass{}, threads, score);
 }
 
-TUNEWRIGHT_INLINE void PatternAware::predict_thinned(const FeatureBatch& x, float share, std::uint64_t pass,
-                                                     std::span<float> score) const {
+TUNEWRIGHT_INLINE void PatternAware::predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass,
+                                                          std::span<float> score) const {
   check_predict_sizes(name, x, score.size());
   learned.predict(name, x, 0, nn::Pass{false, share, Rng(seed).split(pass)}, threads, score);
 }

@@ -39,6 +39,7 @@ struct Random {
 
 #include "tunewright/core/hash.hpp"
 #include "tunewright/models/concept.hpp"
+#include "tunewright/models/labels.hpp"
 
 namespace tunewright::models {
 
@@ -61,7 +62,7 @@ TUNEWRIGHT_INLINE void Random::predict(const FeatureBatch& x, std::span<float> s
 
 TUNEWRIGHT_INLINE void Random::fit(const FeatureBatch& x, std::span<const float> y,
                                    std::span<const std::uint32_t> group) {
-  check_fit_sizes("models::Random", x, y.size(), group.size());
+  check_lesson("models::Random", x, y, 1, group);
 }
 
 }  // namespace tunewright::models

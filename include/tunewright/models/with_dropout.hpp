@@ -20,9 +20,9 @@ namespace tunewright::models {
 
 /// A network that can be asked without a share of its units.
 template <class M>
-concept ThinnableCostModel = CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, float share,
-                                                      std::uint64_t pass, std::span<float> score) {
-  { model.predict_thinned(x, share, pass, score) } -> std::same_as<void>;
+concept DropoutCostModel = CostModel<M> && requires(const M model, M& own, const FeatureBatch& x, float share,
+                                                    std::uint64_t pass, std::span<float> score) {
+  { model.predict_with_dropout(x, share, pass, score) } -> std::same_as<void>;
   { own.dropout } -> std::convertible_to<float&>;
 };
 
@@ -40,7 +40,7 @@ concept ThinnableCostModel = CostModel<M> && requires(const M model, M& own, con
 /// Determinism: that of M; a pass leaves out the same units for every program, so scores do not depend on
 ///              what is predicted together.
 /// Errors:      those of M, and `std::invalid_argument` for options out of their range.
-template <ThinnableCostModel M>
+template <DropoutCostModel M>
 struct WithDropout {
   M model{};                ///< its `dropout` is replaced by ours
   float dropout = 0.1F;     ///< share of units left out, in (0, 1)
@@ -58,7 +58,7 @@ struct WithDropout {
     std::vector<double> sum(score.size(), 0.0), square(score.size(), 0.0);
     std::vector<float> first(score.size());
     for (std::size_t pass = 0; pass < passes; ++pass) {
-      model.predict_thinned(x, dropout, pass, score);
+      model.predict_with_dropout(x, dropout, pass, score);
       if (pass == 0) first.assign(score.begin(), score.end());
       for (std::size_t p = 0; p < score.size(); ++p) {
         // Around the first score: the squares of large equal scores would not cancel.

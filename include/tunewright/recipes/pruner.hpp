@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "tunewright/adaptations/continued.hpp"
+#include "tunewright/adaptations/incremental_refit.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/explorers/draft_set.hpp"
 #include "tunewright/features/dataflow.hpp"
@@ -32,7 +32,7 @@ namespace tunewright::recipes {
 }
 
 /// Pruner's training: anew on everything after every round.
-[[nodiscard]] inline adaptations::Continued pruner_training() { return {.renewal_factor = 1, .min_growth = 0}; }
+[[nodiscard]] inline adaptations::IncrementalRefit pruner_training() { return {.renewal_factor = 1, .min_growth = 0}; }
 
 /// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
 /// on statements and data movements, trained after every round, ranks that set.
@@ -65,7 +65,7 @@ struct Pruner {
   using explorer = explorers::DraftSet<>;
   using sampler = samplers::EpsilonGreedy;
   using filter = filters::StaticLimits;
-  using adaptation = adaptations::Continued;
+  using adaptation = adaptations::IncrementalRefit;
   using measurer = Measurer;
 };
 

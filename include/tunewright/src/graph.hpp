@@ -38,6 +38,7 @@
 #include "tunewright/program/task.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(schedule)
+#include "tunewright/schedule/ansor/from_schedule.hpp"
 #include "tunewright/schedule/apply.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/json.hpp"
@@ -122,6 +123,5 @@
 #include "tunewright/measurers/simt_check.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(tuning_logs)
-#include "tunewright/data/auto_scheduler_log/from_schedule.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #endif

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "support/data_file.hpp"
+#include "support/refusal.hpp"
 
 using namespace tunewright;
 using data::XgboostEnsemble;
@@ -47,12 +48,7 @@ struct Parts {
 };
 
 std::string why_refused(const std::string& text) {
-  try {
-    read(text);
-  } catch (const std::runtime_error& error) {
-    return error.what();
-  }
-  return "it was accepted";
+  return test::refusal<std::runtime_error>([&] { (void)read(text); });
 }
 
 // Rows that XGBoost 1.7.4 was asked about, of 4 features.

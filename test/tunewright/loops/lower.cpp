@@ -11,9 +11,9 @@
 #include <variant>
 #include <vector>
 
+#include "support/interpreted.hpp"
 #include "support/schedule_faults.hpp"
 #include "tunewright/loops/explain.hpp"
-#include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/schedule/schedule.hpp"
@@ -24,6 +24,7 @@ using namespace tunewright;
 using loops::LoopNest;
 using schedule::LoopKind;
 using schedule::ScheduleBuilder;
+using test::interpreted;
 using Shape = std::vector<std::int64_t>;
 using Graph = std::shared_ptr<const program::ComputeGraph>;
 
@@ -72,18 +73,6 @@ std::vector<const loops::Statement*> statements(const loops::Body& body) {
   return found;
 }
 
-/// Values of the last argument, the others filled with 1, 2, 3, ..
-std::vector<double> run(const LoopNest& nest) {
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    double next = 1;
-    for (double& value : arguments.back()) value = next++;
-  }
-  loops::interpret(nest, arguments);
-  return arguments.back();
-}
-
 TEST_CASE("without steps: plain loops, the identity first") {
   const ScheduleBuilder s(matmul(2, 3, 4));
   CHECK(explain(s.schedule()) ==
@@ -99,7 +88,7 @@ TEST_CASE("loops of one iteration vanish") {
   const ScheduleBuilder s(matmul(1, 3, 1));
   const LoopNest nest = lowered(s);
   CHECK(nest.variables.size() == 1);
-  CHECK(run(nest) == std::vector<double>{1, 2, 3});
+  CHECK(interpreted(nest) == std::vector<double>{1, 2, 3});
 }
 
 TEST_CASE("a producer inside a loop computes the window its reader needs there") {
@@ -116,8 +105,8 @@ TEST_CASE("a producer inside a loop computes the window its reader needs there")
         "      t[p] = x[4*i.0 + p] * 2\n"
         "    for i.1 in 0..4:\n"
         "      y[4*i.0 + i.1] = (t[i.1] + t[i.1 + 1]) + t[i.1 + 2]\n");
-  CHECK(run(nest).front() == 2.0 * (1 + 2 + 3));
-  CHECK(run(nest).back() == 2.0 * (12 + 13 + 14));
+  CHECK(interpreted(nest).front() == 2.0 * (1 + 2 + 3));
+  CHECK(interpreted(nest).back() == 2.0 * (12 + 13 + 14));
 }
 
 TEST_CASE("strides widen windows") {
@@ -127,7 +116,7 @@ TEST_CASE("strides widen windows") {
   const LoopNest nest = lowered(s);
   CHECK(buffer(nest, 1).shape == Shape{2 * 3 + 3});
   CHECK(buffer(nest, 1).origin[0] == 8 * program::IndexExpr::variable(0));
-  CHECK(run(nest)[1] == 2.0 * (3 + 4 + 5));
+  CHECK(interpreted(nest)[1] == 2.0 * (3 + 4 + 5));
 }
 
 TEST_CASE("a window that is the whole tensor starts at zero") {
@@ -135,7 +124,7 @@ TEST_CASE("a window that is the whole tensor starts at zero") {
   const auto i = s.split(2, 0, {4});
   s.compute_at(1, 2, i[0]);  // one iteration: i.0 is gone
   CHECK(buffer(lowered(s), 1).shape == Shape{6});
-  CHECK(run(lowered(s)).size() == 4);
+  CHECK(interpreted(lowered(s)).size() == 4);
 }
 
 TEST_CASE("splits divide the window, so outer tile loops of an attached stage vanish") {
@@ -168,7 +157,7 @@ TEST_CASE("imperfect tiles are guarded where their values reach the end") {
     CHECK_FALSE(statement->guards[0].below);
     CHECK_FALSE(statement->may_overcompute);
   }
-  CHECK(run(nest) == run(lowered(ScheduleBuilder(matmul(7, 3, 4)))));
+  CHECK(interpreted(nest) == interpreted(lowered(ScheduleBuilder(matmul(7, 3, 4)))));
 }
 
 TEST_CASE("an imperfect reduction guards the update, not the identity") {
@@ -180,11 +169,11 @@ TEST_CASE("an imperfect reduction guards the update, not the identity") {
   CHECK(all[0]->kind == loops::Statement::Kind::Initialise);
   CHECK(all[0]->guards.empty());
   CHECK(all[1]->guards.size() == 1);
-  CHECK(run(nest) == run(lowered(ScheduleBuilder(matmul(2, 3, 7)))));
+  CHECK(interpreted(nest) == interpreted(lowered(ScheduleBuilder(matmul(2, 3, 7)))));
 }
 
 TEST_CASE("the idle rest of an inner split stays out of the neighbouring part") {
-  const std::vector<double> expected = run(lowered(ScheduleBuilder(matmul(8, 2, 8))));
+  const std::vector<double> expected = interpreted(lowered(ScheduleBuilder(matmul(8, 2, 8))));
   SUBCASE("of a reduction: nothing counts twice") {
     ScheduleBuilder s(matmul(8, 2, 8));
     const auto k = s.split(2, 2, {4});
@@ -193,27 +182,27 @@ TEST_CASE("the idle rest of an inner split stays out of the neighbouring part") 
     REQUIRE(statements(nest.body)[1]->guards.size() >= 1);
     CHECK(statements(nest.body)[1]->guards.back().axis == loops::Guard::no_axis);
     CHECK(statements(nest.body)[0]->guards.empty());
-    CHECK(run(nest) == expected);
+    CHECK(interpreted(nest) == expected);
   }
   SUBCASE("of a spatial axis: a finished neighbour is not set to zero again") {
     ScheduleBuilder s(matmul(8, 2, 8));
     const auto i = s.split(2, 0, {4});
     const auto inner = s.split(2, i[1], {3});
     s.reorder(2, {inner[0], i[0], inner[1]});
-    CHECK(run(lowered(s)) == expected);
+    CHECK(interpreted(lowered(s)) == expected);
   }
   SUBCASE("of a fused loop") {
     ScheduleBuilder s(matmul(8, 2, 8));
     const auto both = s.fuse(2, {0, 1});
     s.split(2, both, {5});  // 16 as 4 x 5
-    CHECK(run(lowered(s)) == expected);
+    CHECK(interpreted(lowered(s)) == expected);
   }
   SUBCASE("in rfactor") {
     ScheduleBuilder s(matmul(8, 2, 8));
     const auto k = s.split(2, 2, {4});
     const auto inner = s.split(2, k[1], {3});
     s.rfactor(2, inner[1]);
-    CHECK(run(lowered(s)) == expected);
+    CHECK(interpreted(lowered(s)) == expected);
   }
 }
 
@@ -228,7 +217,7 @@ TEST_CASE("cached results are tiles of their own; rows of them are kept apart") 
   // 128 floats are 512 bytes: a cache line (16 floats) more lies between rows.
   CHECK(buffer(nest, cache).shape == Shape{2, 144});
   CHECK(statements(nest.body)[0]->may_overcompute);
-  CHECK(run(nest) == run(lowered(ScheduleBuilder(matmul(8, 256, 4)))));
+  CHECK(interpreted(nest) == interpreted(lowered(ScheduleBuilder(matmul(8, 256, 4)))));
   ScheduleBuilder narrow(matmul(8, 256, 4));
   const auto small = narrow.cache_write(2);
   const auto nj = narrow.split(2, 1, {64});
@@ -330,7 +319,7 @@ TEST_CASE("chains of inlined stages end in their last reader") {
   const LoopNest nest = lowered(s);
   CHECK(nest.buffers.size() == 2);
   CHECK(nest.buffer_of[1] == LoopNest::no_buffer);
-  CHECK(run(nest) == std::vector<double>{6 * 7 + 1, 5 * 6 + 1, 4 * 5 + 1, 3 * 4 + 1, 2 * 3 + 1});
+  CHECK(interpreted(nest) == std::vector<double>{6 * 7 + 1, 5 * 6 + 1, 4 * 5 + 1, 3 * 4 + 1, 2 * 3 + 1});
 }
 
 TEST_CASE("places where a stage cannot be computed") {
@@ -385,7 +374,7 @@ TEST_CASE("a window that reaches outside the tensor is guarded below as well") {
   REQUIRE(guards.size() == 1);
   CHECK(guards[0].below);
   CHECK(guards[0].above);
-  CHECK(run(nest) == std::vector<double>{0, 2, 3, 4, 5, 6, 7, 8, 9, 0});
+  CHECK(interpreted(nest) == std::vector<double>{0, 2, 3, 4, 5, 6, 7, 8, 9, 0});
 }
 
 TEST_CASE("the unroll limit sits on the outermost loop of its stage") {

@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/loops/interpret.hpp"
+#include "support/interpreted.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -19,17 +19,7 @@ namespace {
 
 using namespace tunewright;
 using schedule::ScheduleBuilder;
-
-std::vector<double> run(const loops::LoopNest& nest) {
-  std::vector<std::vector<double>> arguments;
-  for (const loops::BufferId id : nest.arguments) {
-    arguments.emplace_back(static_cast<std::size_t>(nest.buffers[id].elements()));
-    double next = 1;
-    for (double& value : arguments.back()) value = next++;
-  }
-  loops::interpret(nest, arguments);
-  return arguments.back();
-}
+using test::interpreted;
 
 /// Guards of the statements below, on the side of each branch that `main_side` names.
 std::size_t guards(const loops::Body& body, bool main_side) {
@@ -70,7 +60,7 @@ TEST_CASE("a tile that does not divide: the main body is free of guards, the bou
         "        for k in 0..2 reduction:\n"
         "          for j.1 in 0..4 vectorized:\n"
         "            matmul[i, 4*j.0 + j.1] += A[i, k] * B[k, 4*j.0 + j.1]  if 4*j.0 + j.1 < 10\n");
-  CHECK(run(hoisted) == run(plain));
+  CHECK(interpreted(hoisted) == interpreted(plain));
 }
 
 TEST_CASE("guards of several axes become one branch") {
@@ -83,8 +73,9 @@ TEST_CASE("guards of several axes become one branch") {
   const loops::LoopNest hoisted = loops::partition(loops::lower(s.schedule()));
   CHECK(guards(hoisted.body, true) == 0);
   CHECK(guards(hoisted.body, false) == 4);
-  CHECK(run(hoisted) ==
-        run(loops::lower(ScheduleBuilder(program::operators::matmul_graph({.m = 7, .n = 10, .k = 2})).schedule())));
+  CHECK(interpreted(hoisted) ==
+        interpreted(
+            loops::lower(ScheduleBuilder(program::operators::matmul_graph({.m = 7, .n = 10, .k = 2})).schedule())));
 }
 
 TEST_CASE("a nest without guards stays as it is") {
@@ -105,7 +96,7 @@ TEST_CASE("where a condition could never hold, guards are hoisted less far") {
   // Over both inner loops the worst case is 5 < 4; over the last one it holds for the first of two parts.
   CHECK(loops::to_string(hoisted).find("3*i.1.0 + 2 < 4") != std::string::npos);
   CHECK(guards(hoisted.body, true) == 0);
-  CHECK(run(hoisted) == run(loops::lower(s.schedule())));
+  CHECK(interpreted(hoisted) == interpreted(loops::lower(s.schedule())));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "support/measurer_laws.hpp"
 #include "support/nest_builder.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
@@ -83,6 +84,17 @@ TEST_CASE("a measurer that gets no process of its own says so and leaves nothing
   }
   REQUIRE(::setrlimit(RLIMIT_NOFILE, &descriptors) == 0);
   CHECK(refused);
+}
+
+TEST_CASE("laws of measurers: OrcJit") {
+  const Task task = matmul_task(12, 20, 8);
+  test::check_measurer(
+      quick(),
+      test::KnownPrograms<LoopNest>{.task = task,
+                                    .programs = {nest_of(task), without_initialisation(task), with_too_many_rows(task),
+                                                 nest_of(matmul_task(8, 8, 8)), nest_of(task, LoopKind::Vectorized)},
+                                    .works = {true, false, false, false, true}},
+      false);
 }
 
 TEST_CASE("a batch comes back in order, with each fault its own") {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "support/gpu_schedules.hpp"
+#include "support/measurer_laws.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -49,6 +50,20 @@ TEST_CASE("a right program has a latency, that of the model where there is one")
     return Seconds(t.name == "matmul" && n.arguments.size() == 3 ? 0.5 : 0.25);
   };
   CHECK(check.outcome(task(), nest()).timing()->median == Seconds(0.5));
+}
+
+TEST_CASE("laws of measurers: SimtCheck") {
+  LoopNest too_large = nest(), unguarded = nest();
+  too_large.variables[2].extent = 2048;
+  too_large.variables[1].extent = 2048;
+  change_statements(unguarded.body, [](loops::Statement& s) {
+    if (s.op->name == "A.shared") s.guards.clear();
+  });
+  test::check_measurer(
+      measurers::SimtCheck{},
+      test::KnownPrograms<LoopNest>{
+          .task = task(), .programs = {nest(), too_large, unguarded, nest()}, .works = {true, false, false, true}},
+      true);
 }
 
 TEST_CASE("what is wrong with a program tells its fault") {

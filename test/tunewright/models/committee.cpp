@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "support/model_answers.hpp"
+#include "support/recording_model.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/linear.hpp"
 
@@ -19,6 +21,9 @@ using namespace tunewright;
 using models::Committee;
 using models::Gbdt;
 using models::Linear;
+using test::Answer;
+using test::ask;
+using test::one_column;
 
 namespace {
 
@@ -52,22 +57,6 @@ static_assert(!EmbeddingCostModel<Committee<Constant, 3>> && !PersistentCostMode
 static_assert(UncertainCostModel<Committee<Gbdt>> && EmbeddingCostModel<Committee<Gbdt>> &&
               PersistentCostModel<Committee<Gbdt>> && !ParametricCostModel<Committee<Gbdt>>);
 
-FeatureBatch column(const std::vector<float>& values) {
-  FeatureBatch x(1);
-  for (const float value : values) x.append_program(std::vector<float>{value});
-  return x;
-}
-struct Answer {
-  std::vector<float> score, deviation;
-  bool operator==(const Answer&) const = default;
-};
-template <class M>
-Answer ask(const M& model, const FeatureBatch& x) {
-  Answer out{std::vector<float>(x.programs()), std::vector<float>(x.programs())};
-  model.predict_with_deviation(x, out.score, out.deviation);
-  return out;
-}
-
 struct Session {
   FeatureBatch x{3};
   std::vector<float> y;
@@ -93,7 +82,7 @@ TEST_CASE("committee: mean and deviation by hand") {
   // Members say 1, 2 and 6: mean 3, deviation sqrt((4 + 1 + 9) / 3).
   Committee<Constant, 3> model;
   model.members = {Constant{0, {1}}, Constant{0, {2}}, Constant{0, {6}}};
-  FeatureBatch x = column({5});
+  FeatureBatch x = one_column({5});
   x.close_program();
   const Answer answer = ask(model, x);
   CHECK(answer.score == std::vector<float>{3, -infinity});
@@ -128,17 +117,17 @@ TEST_CASE("committee: members draw with replacement within groups and have seeds
     CHECK(one.learned[0] != 0.5F);
   }
   CHECK(model.members[0].seed != model.members[1].seed);
-  const Answer drawn = ask(model, column({1}));
+  const Answer drawn = ask(model, one_column({1}));
   CHECK(drawn.deviation[0] > 0.002F);
   CHECK(drawn.deviation[0] < 0.1F);
   model.seed = 44;
   model.fit(x, y, group);
-  CHECK(ask(model, column({1})) != drawn);
+  CHECK(ask(model, one_column({1})) != drawn);
 
   model.bootstrap = false;
   model.fit(x, y, group);
-  CHECK(ask(model, column({1})).score[0] == doctest::Approx(0.5));
-  CHECK(ask(model, column({1})).deviation[0] == 0);
+  CHECK(ask(model, one_column({1})).score[0] == doctest::Approx(0.5));
+  CHECK(ask(model, one_column({1})).deviation[0] == 0);
   CHECK(model.members[0].seed != model.members[1].seed);
 }
 
@@ -185,22 +174,22 @@ TEST_CASE("committee: members disagree most where they saw least") {
     y.push_back(static_cast<float>(0.5 + 0.3 * at.back() + 0.02 * rng.normal()));
   }
   Committee<Linear, 8> model;
-  model.fit(column(at), y, {});
-  const Answer answer = ask(model, column({0.5F, 3}));
+  model.fit(one_column(at), y, {});
+  const Answer answer = ask(model, one_column({0.5F, 3}));
   CHECK(answer.score[0] == doctest::Approx(0.65).epsilon(0.03));
   CHECK(answer.deviation[1] > 3 * answer.deviation[0]);
 }
 
 TEST_CASE("committee: laws of every model") {
-  FeatureBatch x = column({1});
+  FeatureBatch x = one_column({1});
   x.close_program();
   Committee<Constant, 2> model;
   CHECK(ask(model, x) == Answer{{0, -infinity}, {1, infinity}});
   CHECK(model.parameters().empty());
-  model.fit(column({1, 2}), std::vector<float>{0.5F, 0.5F}, {});
+  model.fit(one_column({1, 2}), std::vector<float>{0.5F, 0.5F}, {});
   const Answer before = ask(model, x);
   CHECK(before == Answer{{0.5F, -infinity}, {0, infinity}});
-  CHECK_THROWS_AS(model.fit(column({1, 2}), std::vector<float>{2, 2}, {}), std::invalid_argument);
+  CHECK_THROWS_AS(model.fit(one_column({1, 2}), std::vector<float>{2, 2}, {}), std::invalid_argument);
   CHECK(ask(model, x) == before);
   CHECK_THROWS_AS(model.fit(x, std::vector<float>{1}, {}), std::invalid_argument);
   std::vector<float> score(1), deviation(2);

@@ -11,11 +11,16 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/model_answers.hpp"
+#include "support/recording_model.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
 using models::GaussianProcess;
 using models::Kernel;
+using test::Answer;
+using test::ask;
+using test::one_column;
 
 static_assert(CostModel<GaussianProcess> && UncertainCostModel<GaussianProcess> &&
               EmbeddingCostModel<GaussianProcess> && PersistentCostModel<GaussianProcess>);
@@ -23,21 +28,6 @@ static_assert(CostModel<GaussianProcess> && UncertainCostModel<GaussianProcess> 
 namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-FeatureBatch column(const std::vector<float>& values) {
-  FeatureBatch x(1);
-  for (const float value : values) x.append_program(std::vector<float>{value});
-  return x;
-}
-struct Answer {
-  std::vector<float> score, deviation;
-  bool operator==(const Answer&) const = default;
-};
-Answer ask(const GaussianProcess& model, const FeatureBatch& x) {
-  Answer out{std::vector<float>(x.programs()), std::vector<float>(x.programs())};
-  model.predict_with_deviation(x, out.score, out.deviation);
-  return out;
-}
 
 }  // namespace
 
@@ -48,8 +38,8 @@ TEST_CASE("gaussian process: two programs, by hand") {
     const double k = kernel == Kernel::Rbf ? std::exp(-0.5)                                               // 0.6065
                                            : (1 + std::sqrt(5.0) + 5.0 / 3) * std::exp(-std::sqrt(5.0));  // 0.5240
     GaussianProcess model{.kernel = kernel, .length_scale = 2, .noise = 0.1};
-    model.fit(column({0, 2}), std::vector<float>{0, 1}, {});
-    const Answer answer = ask(model, column({0, 1, 2, 1000}));
+    model.fit(one_column({0, 2}), std::vector<float>{0, 1}, {});
+    const Answer answer = ask(model, one_column({0, 1, 2, 1000}));
     CHECK(answer.score[2] == doctest::Approx(0.5 + 0.5 * (1 - k) / (1.1 - k)));
     CHECK(answer.score[0] == doctest::Approx(0.5 - 0.5 * (1 - k) / (1.1 - k)));
     CHECK(answer.score[1] == doctest::Approx(0.5));
@@ -62,7 +52,7 @@ TEST_CASE("gaussian process: two programs, by hand") {
     const double log_determinant = std::log(1.1 * 1.1 - k * k);
     CHECK(model.learned.log_likelihood ==
           doctest::Approx(-0.5 * (2 * std::log(signal) + log_determinant + 2 + 2 * std::log(2 * std::numbers::pi))));
-    CHECK(model.embed(column({2})).row(0)[0] == 0.5F);  // z / l
+    CHECK(model.embed(one_column({2})).row(0)[0] == 0.5F);  // z / l
   }
 }
 
@@ -74,8 +64,8 @@ TEST_CASE("gaussian process: learns a curve, is sure near labels and unsure betw
   }
   for (const Kernel kernel : {Kernel::Rbf, Kernel::Matern52}) {
     GaussianProcess model{.kernel = kernel};
-    model.fit(column(at), y, {});
-    const Answer answer = ask(model, column({7.5F, 35, 60.5F}));
+    model.fit(one_column(at), y, {});
+    const Answer answer = ask(model, one_column({7.5F, 35, 60.5F}));
     CHECK(answer.score[0] == doctest::Approx(0.5 + 0.4 * std::sin(7.5 * 0.3)).epsilon(0.05));
     CHECK(answer.score[2] == doctest::Approx(0.5 + 0.4 * std::sin(60.5 * 0.3)).epsilon(0.05));
     CHECK(answer.deviation[1] > 5 * answer.deviation[0]);
@@ -92,9 +82,9 @@ TEST_CASE("gaussian process: noise is found and not in the deviation") {
     y.back() = std::max(y.back(), 0.0F);
   }
   GaussianProcess model;
-  model.fit(column(at), y, {});
+  model.fit(one_column(at), y, {});
   CHECK(model.learned.noise >= 0.1);
-  const Answer answer = ask(model, column({0.5F}));
+  const Answer answer = ask(model, one_column({0.5F}));
   CHECK(answer.score[0] == doctest::Approx(0.55).epsilon(0.1));
   CHECK(answer.deviation[0] < 0.05F);
 }
@@ -147,15 +137,15 @@ TEST_CASE("gaussian process: laws of every model") {
   CHECK(answer.deviation[1] == infinity);
   CHECK(answer.score[2] > answer.score[0]);
   CHECK(model.embed(x).row(1)[0] == 0);
-  model.fit(column({1, 2, 3}), std::vector<float>(3, 0.0F), {});  // all failed
-  CHECK(ask(model, column({2})).score[0] == 0);
-  CHECK(std::isfinite(ask(model, column({2})).deviation[0]));
+  model.fit(one_column({1, 2, 3}), std::vector<float>(3, 0.0F), {});  // all failed
+  CHECK(ask(model, one_column({2})).score[0] == 0);
+  CHECK(std::isfinite(ask(model, one_column({2})).deviation[0]));
   model.fit(FeatureBatch(2), {}, {});
   CHECK(ask(model, x).score[0] == 0);
 }
 
 TEST_CASE("gaussian process: misuse is named, and too many programs") {
-  const FeatureBatch x = column({1, 2, 3, 4});
+  const FeatureBatch x = one_column({1, 2, 3, 4});
   const std::vector<float> y{0, 0.5F, 0.2F, 1};
   GaussianProcess model{.most_programs = 3};
   CHECK_THROWS_WITH_AS(model.fit(x, y, {}),

@@ -23,7 +23,7 @@ struct Counting {
   float fitted_with = -1;
 
   void predict(const FeatureBatch&, std::span<float>) const {}
-  void predict_thinned(const FeatureBatch&, float, std::uint64_t pass, std::span<float> score) const {
+  void predict_with_dropout(const FeatureBatch&, float, std::uint64_t pass, std::span<float> score) const {
     for (float& one : score) one = 1000.0F + static_cast<float>(pass);
     score[1] = -infinity;
   }
@@ -33,7 +33,7 @@ struct Counting {
 using Model = models::WithDropout<Counting>;
 
 static_assert(UncertainCostModel<Model> && !EmbeddingCostModel<Model> && !PersistentCostModel<Model>);
-static_assert(!models::ThinnableCostModel<models::Random>);
+static_assert(!models::DropoutCostModel<models::Random>);
 
 FeatureBatch two_programs() {
   FeatureBatch x(1);

@@ -50,8 +50,11 @@ struct Stored {
   std::vector<float> values;  // what lies between rows is no number and must not be read
 };
 
+#if defined(__x86_64__)
+
 /// Largest difference from the product of doubles, which Eigen computes; infinite where memory beside `out` was
 /// written.
+template <class Isa>
 double error(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool transpose_b, bool add) {
   Rng rng(m * 10007 + n * 101 + k);
   const Stored a(m, k, transpose_a, rng), b(k, n, transpose_b, rng);
@@ -65,7 +68,7 @@ double error(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool
       if (add) expected.row(r)[c] += static_cast<double>(r + c);
     }
   }
-  nn::vector_product::multiply(a.operand(), b.operand(), out.data(), stride, m, n, k, add);
+  nn::vector_product::multiply_by<Isa>(a.operand(), b.operand(), out.data(), stride, m, n, k, add);
   double worst = 0;
   for (std::size_t r = 0; r <= m; ++r) {
     for (std::size_t c = 0; c < stride; ++c) {
@@ -78,16 +81,20 @@ double error(std::size_t m, std::size_t n, std::size_t k, bool transpose_a, bool
   return worst;
 }
 
+constexpr auto skipped = "skipped: this processor lacks the instructions";
+
 }  // namespace
 
-TEST_CASE("products of every odd size, layout and start are Eigen's") {
-  if (!nn::vector_product::available()) {
-    MESSAGE("skipped: this processor has no AVX-512");
+#define ISAS nn::vector_product::Avx512, nn::vector_product::Avx2
+
+TEST_CASE_TEMPLATE("products of every odd size, layout and start are Eigen's", Isa, ISAS) {
+  if (!Isa::available()) {
+    MESSAGE(skipped);
     return;
   }
-  // Around a vector (16), a panel (32), a tile (14 rows) and a panel's depth (256).
-  constexpr std::array<std::size_t, 6> rows{1, 3, 13, 14, 15, 29};
-  constexpr std::array<std::size_t, 9> columns{1, 7, 15, 16, 17, 31, 32, 33, 67};
+  // Around a vector (16 or 8), a panel (32 or 16), a tile (14 or 6 rows) and a panel's depth (256).
+  constexpr std::array<std::size_t, 6> rows{1, 5, 6, 7, 14, 29};
+  constexpr std::array<std::size_t, 9> columns{1, 7, 8, 9, 16, 17, 31, 33, 67};
   constexpr std::array<std::size_t, 6> depths{0, 1, 5, 255, 257, 515};
   for (const std::size_t m : rows) {
     for (const std::size_t n : columns) {
@@ -96,16 +103,16 @@ TEST_CASE("products of every odd size, layout and start are Eigen's") {
           INFO(m, " x ", n, " x ", k, ", layout ", layout);
           // Rounding of k products below 1, each half a unit in the last place of sums below k.
           const double allowed = 1e-6 + 6e-8 * static_cast<double>(k);
-          REQUIRE(error(m, n, k, (layout & 1) != 0, (layout & 2) != 0, (layout & 4) != 0) <= allowed);
+          REQUIRE(error<Isa>(m, n, k, (layout & 1) != 0, (layout & 2) != 0, (layout & 4) != 0) <= allowed);
         }
       }
     }
   }
 }
 
-TEST_CASE("an element is rounded alike wherever in a product it is") {
-  if (!nn::vector_product::available()) {
-    MESSAGE("skipped: this processor has no AVX-512");
+TEST_CASE_TEMPLATE("an element is rounded alike wherever in a product it is, and by either width", Isa, ISAS) {
+  if (!Isa::available()) {
+    MESSAGE(skipped);
     return;
   }
   constexpr std::size_t k = 300;
@@ -114,9 +121,13 @@ TEST_CASE("an element is rounded alike wherever in a product it is") {
   for (float& value : row) value = static_cast<float>(rng.uniform());
   for (float& value : column) value = static_cast<float>(rng.uniform());
   float alone = 0;
-  nn::vector_product::multiply({row.data(), k, 1}, {column.data(), 1, k}, &alone, 1, 1, 1, k, false);
+  for (std::size_t i = 0; i < k; ++i) alone = std::fma(row[i], column[i], alone);
   constexpr std::size_t m = 31, n = 45;  // the same row and column over and over
   std::vector<float> out(m * n);
-  nn::vector_product::multiply({row.data(), 0, 1}, {column.data(), 1, 0}, out.data(), n, m, n, k, false);
+  nn::vector_product::multiply_by<Isa>({row.data(), 0, 1}, {column.data(), 1, 0}, out.data(), n, m, n, k, false);
   for (const float value : out) REQUIRE(value == alone);
+  nn::vector_product::multiply({row.data(), k, 1}, {column.data(), 1, k}, out.data(), 1, 1, 1, k, false);
+  CHECK(out[0] == alone);
 }
+
+#endif

@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
-#include "tunewright/data/auto_scheduler_log/steps.hpp"
 #include "tunewright/data/tvm_result.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/json/literal.hpp"
+#include "tunewright/schedule/ansor/steps.hpp"
 
 namespace tunewright::data {
 
 namespace ansor {
+
+using namespace schedule::ansor;  // the steps
 
 /// The eight numbers the search knew of the machine; -1 or 0 where they mean nothing.
 struct HardwareParameters {

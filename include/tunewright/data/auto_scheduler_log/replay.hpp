@@ -14,10 +14,12 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/data/auto_scheduler_log/steps.hpp"
+#include "tunewright/schedule/ansor/steps.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::data::ansor {
+
+using namespace schedule::ansor;  // the steps
 
 namespace detail {
 

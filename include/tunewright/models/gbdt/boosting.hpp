@@ -101,7 +101,7 @@ TUNEWRIGHT_INLINE Ensemble boost(const BinnedRows& data, std::span<const std::ui
                                  std::span<const float> y, std::span<const std::uint32_t> group,
                                  const BoostingRules& rules, const Rng& rng, ThreadTeam& team) {
   const std::size_t programs = y.size();
-  const auto groups = RankingGroups::of(programs, group);
+  const auto groups = RankingGroups::of(offsets, group);
   std::vector<float> score(programs, 0.0F), row_value(data.rows);
   std::vector<Slope> slope(programs);
   std::vector<PackedSum> of_program(programs), of_row(data.rows);

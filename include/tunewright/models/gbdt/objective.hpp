@@ -54,13 +54,14 @@ struct Slope {
   float hessian = 0;
 };
 
-/// Programs of a ranking group, compared with each other. `members` are indices of programs, P = programs.
+/// Programs of a ranking group, compared with each other. `members` are indices of programs.
 struct RankingGroups {
-  std::vector<std::uint32_t> members;  ///< [P], those of one group next to each other, in order of index
+  std::vector<std::uint32_t> members;  ///< those of one group next to each other, in order of index
   std::vector<std::uint32_t> offsets;  ///< [groups + 1]
 
-  /// Groups by equality; `group` may be empty: one group.
-  static RankingGroups of(std::size_t programs, std::span<const std::uint32_t> group);
+  /// Groups by equality, in the order in which they appear; `group` may be empty: one group. A program without rows,
+  /// `rows` [P + 1] says which, is no member: nothing can be learned from it.
+  static RankingGroups of(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> group);
 };
 
 inline void squared_slopes(std::span<const float> score, std::span<const float> y, std::span<Slope> out) {
@@ -95,21 +96,25 @@ void slopes(const ObjectiveRules& rules, std::span<const float> score, std::span
 
 #if TUNEWRIGHT_DEFINES(models)
 
+#include "tunewright/models/labels.hpp"
+
 namespace tunewright::models::gbdt {
 
-TUNEWRIGHT_INLINE RankingGroups RankingGroups::of(std::size_t programs, std::span<const std::uint32_t> group) {
+TUNEWRIGHT_INLINE RankingGroups RankingGroups::of(std::span<const std::uint32_t> rows,
+                                                  std::span<const std::uint32_t> group) {
   RankingGroups out;
-  out.members.resize(programs);
-  for (std::size_t p = 0; p < programs; ++p) out.members[p] = static_cast<std::uint32_t>(p);
+  for (std::uint32_t p = 0; p + 1 < rows.size(); ++p) {
+    if (rows[p] < rows[p + 1]) out.members.push_back(p);
+  }
   out.offsets.push_back(0);
   if (!group.empty()) {
-    std::sort(out.members.begin(), out.members.end(),
-              [&](auto a, auto b) { return group[a] != group[b] ? group[a] < group[b] : a < b; });
-    for (std::size_t i = 1; i < programs; ++i) {
+    const std::vector<std::uint32_t> number = numbered_by_appearance(group);
+    std::stable_sort(out.members.begin(), out.members.end(), [&](auto a, auto b) { return number[a] < number[b]; });
+    for (std::size_t i = 1; i < out.members.size(); ++i) {
       if (group[out.members[i]] != group[out.members[i - 1]]) out.offsets.push_back(static_cast<std::uint32_t>(i));
     }
   }
-  if (programs > 0) out.offsets.push_back(static_cast<std::uint32_t>(programs));
+  if (!out.members.empty()) out.offsets.push_back(static_cast<std::uint32_t>(out.members.size()));
   return out;
 }
 

@@ -67,8 +67,8 @@ enum class Answer : std::uint8_t {
 /// stages), else `id`.
 [[nodiscard]] TensorId elementwise_reader(const State& state, TensorId id);
 
-/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::eliminate_padding` can leave
-/// the zeros out of sums.
+/// True for an operator that is its operand or, outside of ranges of it, zero, such that `loops::eliminate_padding` can
+/// leave the zeros out of sums.
 [[nodiscard]] bool pads_with_zeros(const program::Operator& op);
 
 /// True for a sum over products, or over elements, of `id`, converted or not.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <vector>
 
 using namespace tunewright;
@@ -20,7 +21,9 @@ std::vector<Slope> slopes_of(const ObjectiveRules& rules, const std::vector<floa
                              unsigned threads = 1) {
   std::vector<Slope> out(y.size(), Slope{99, 99});
   ThreadTeam team(threads);
-  models::gbdt::slopes(rules, score, y, RankingGroups::of(y.size(), group), Rng(seed), team, out);
+  std::vector<std::uint32_t> rows(y.size() + 1);  // one a program
+  std::iota(rows.begin(), rows.end(), 0U);
+  models::gbdt::slopes(rules, score, y, RankingGroups::of(rows, group), Rng(seed), team, out);
   return out;
 }
 
@@ -141,6 +144,14 @@ TEST_CASE("sampled pairs estimate all pairs") {
   }
   // Standard error: 8 of its 16 meetings are drawn by others, sqrt(8) / 32 / sqrt(200) = 0.006; five of them.
   CHECK(mean == doctest::Approx(0.5).epsilon(0.06));
+}
+
+TEST_CASE("ranking groups stand in the order in which they appear, without programs that have no rows") {
+  const std::vector<std::uint32_t> rows{0, 2, 3, 3, 4, 4, 6}, group{9, 4, 4, 9, 1, 4};
+  const RankingGroups groups = RankingGroups::of(rows, group);
+  CHECK(groups.members == std::vector<std::uint32_t>{0, 3, 1, 5});
+  CHECK(groups.offsets == std::vector<std::uint32_t>{0, 2, 4});
+  CHECK(RankingGroups::of(rows, {}).members == std::vector<std::uint32_t>{0, 1, 3, 5});
 }
 
 TEST_CASE("ranking groups are shared out among threads without a trace") {

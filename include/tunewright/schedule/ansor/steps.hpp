@@ -8,10 +8,10 @@
 #include <variant>
 #include <vector>
 
-/// Transform steps of TVM's auto_scheduler ("Ansor") as they stand in its logs. Stages and iterators are
+/// Schedules in the transform steps of TVM's auto_scheduler ("Ansor"), as its logs hold them. Stages and iterators are
 /// numbers into the state at the time of the step: a step that makes a stage shifts the numbers of those
 /// behind it. What a step means for a program is the business of whoever replays it.
-namespace tunewright::data::ansor {
+namespace tunewright::schedule::ansor {
 
 /// How a loop runs; the numbers are those of the log format.
 enum class Annotation : std::uint8_t {
@@ -185,4 +185,4 @@ using Step = std::variant<Split, FollowSplit, FollowFusedSplit, Reorder, Fuse, A
   return std::visit([](const auto& s) { return std::decay_t<decltype(s)>::tag; }, step);
 }
 
-}  // namespace tunewright::data::ansor
+}  // namespace tunewright::schedule::ansor

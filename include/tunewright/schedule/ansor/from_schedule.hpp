@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/data/auto_scheduler_log/steps.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/schedule/ansor/steps.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-namespace tunewright::data::ansor {
+namespace tunewright::schedule::ansor {
 
 namespace detail {
 
@@ -82,13 +82,11 @@ class Export {
   return detail::Export(schedule).steps;
 }
 
-}  // namespace tunewright::data::ansor
+}  // namespace tunewright::schedule::ansor
 
-#if TUNEWRIGHT_DEFINES(tuning_logs)
+#if TUNEWRIGHT_DEFINES(schedule)
 
-#include "tunewright/schedule/apply.hpp"
-
-namespace tunewright::data::ansor::detail {
+namespace tunewright::schedule::ansor::detail {
 
 TUNEWRIGHT_INLINE Export::Export(const schedule::Schedule& schedule) : state_(schedule::initial_state(schedule.graph)) {
   for (schedule::TensorId id = 0; id < state_.stages.size(); ++id) stages_.push_back(id);
@@ -153,6 +151,6 @@ TUNEWRIGHT_INLINE void Export::after(const schedule::ComputeLocation& s) {
   }
 }
 
-}  // namespace tunewright::data::ansor::detail
+}  // namespace tunewright::schedule::ansor::detail
 
 #endif

@@ -27,7 +27,7 @@ namespace tunewright::adaptations {
 /// Cost:        one training, of the model's own length or of at least `steps` mini-batches.
 /// Determinism: that of the model.
 /// Errors:      `std::invalid_argument` for options out of their range; what the model refuses.
-struct Continued {
+struct IncrementalRefit {
   unsigned steps = 20;        ///< mini-batches when trained on, at least 1
   double renewal_factor = 2;  ///< at least 1, which is always anew; infinity: anew only once
   double min_growth = 0.1;    ///< share of new candidates that makes training worth it, at least 0
@@ -38,9 +38,10 @@ struct Continued {
   /// Throws `std::invalid_argument` for options out of range.
   template <FineTunableCostModel M>
   void update(M& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
-    require(steps > 0, "Continued", "steps", steps, "at least 1");
-    require(renewal_factor >= 1, "Continued", "renewal_factor", renewal_factor, "a factor, 1 to train always anew");
-    require(min_growth >= 0, "Continued", "min_growth", min_growth, "a share, 0 to train after every batch");
+    require(steps > 0, "IncrementalRefit", "steps", steps, "at least 1");
+    require(renewal_factor >= 1, "IncrementalRefit", "renewal_factor", renewal_factor,
+            "a factor, 1 to train always anew");
+    require(min_growth >= 0, "IncrementalRefit", "min_growth", min_growth, "a share, 0 to train after every batch");
     const auto now = static_cast<double>(y.size()), before = static_cast<double>(trained_candidates);
     const bool first = trained_candidates == 0 || y.size() < trained_candidates;  // fewer: another session's data
     if (!first && now - before < min_growth * before) return;

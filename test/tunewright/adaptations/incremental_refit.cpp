@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/adaptations/continued.hpp"
+#include "tunewright/adaptations/incremental_refit.hpp"
 
 #include <doctest/doctest.h>
 
@@ -34,7 +34,7 @@ struct Diary {
   [[nodiscard]] std::span<const nn::ParameterBlock> blocks() const { return {}; }
 };
 
-std::vector<std::string> diary(adaptations::Continued how, std::initializer_list<std::size_t> sizes) {
+std::vector<std::string> diary(adaptations::IncrementalRefit how, std::initializer_list<std::size_t> sizes) {
   Diary model;
   for (const std::size_t n : sizes) {
     FeatureBatch x(1);
