@@ -12,6 +12,7 @@
 // explorers/evolutionary.hpp.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/adaptations/none.hpp"
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/observer.hpp"
@@ -64,7 +66,8 @@ struct Tuner : CheckedParts<Recipe>::type {
     check(budget);
     Session<Recipe> session(parts(), task);
     const History<Config>& history = session.history();
-    RunStatus status{.task = task, .budget = budget};
+    RunStatus status{
+        .task = task, .budget = budget, .learns = !std::same_as<typename Recipe::adaptation, adaptations::None>};
     const Seconds start = parts().clock();
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,26 @@ struct JournalContents {
   return contents;
 }
 
+/// Whether a journal may be written to the file: it does not exist, has no lines, or has one that is a record or begins
+/// as records do. The last is so wherever a writer was stopped.
+[[nodiscard]] inline bool is_journal(const std::string& path) {
+  constexpr std::string_view begin = "{\"schema\":";
+  std::ifstream file(path, std::ios::binary);
+  bool empty = true;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty()) continue;
+    empty = false;
+    const std::size_t compared = std::min(begin.size(), line.size());
+    if (begin.substr(0, compared) == std::string_view(line).substr(0, compared)) return true;
+    try {
+      static_cast<void>(from_line(line));
+      return true;
+    } catch (const std::exception&) {
+    }
+  }
+  return empty;
+}
+
 /// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the
 /// same task:
 ///
@@ -66,6 +88,8 @@ struct JournalContents {
 /// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
 /// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
 /// that holds only other tasks is taken for a mistake, unless `many_tasks` says that it is not.
+///
+/// A file with lines none of which begins as a record does is no journal: it is refused and left as it is.
 ///
 /// `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a
 /// crash of the machine can lose more.
@@ -79,8 +103,14 @@ class Journal {
     std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
   };
 
-  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written.
+  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written, and for a file that
+  /// holds something else than a journal.
   explicit Journal(Options options) : options_(std::move(options)) {
+    if (!is_journal(options_.path)) {
+      throw std::runtime_error("'" + options_.path +
+                               "' is no journal: none of its lines is a record, and it was left as it is; name "
+                               "another file, or one that does not exist yet");
+    }
     fd_ = ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
     if (fd_ < 0) {
       throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +

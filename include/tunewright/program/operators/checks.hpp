@@ -73,6 +73,12 @@ inline void require_at_least(std::string_view who, std::string_view what, std::i
   refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
 }
 
+/// Throws unless each extent, named as its member of a shape, is at least 1.
+inline void require_extents(std::string_view who,
+                            std::initializer_list<std::pair<std::string_view, std::int64_t>> extents) {
+  for (const auto& [what, extent] : extents) require_at_least(who, what, extent, 1);
+}
+
 inline void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
   if (a.type == b.type) return;
   refuse(who, "operands have types " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
