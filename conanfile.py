@@ -81,6 +81,8 @@ class TunewrightConan(ConanFile):
         rmdir(self, os.path.join(self.package_folder, "share"))
 
     def package_info(self):
+        # What a profile takes from the platform is no dependency here: the compiler finds it by itself.
+        known = {dependency.ref.name for dependency in self.dependencies.host.values()}
         self.cpp_info.bindirs = []
         self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "tunewright")
@@ -95,4 +97,5 @@ class TunewrightConan(ConanFile):
             info.set_property("cmake_target_name", f"tunewright::{component}")
             info.bindirs = []
             info.libdirs = []
-            info.requires = ["core", *COMPONENTS[component][2], *COMPONENTS[component][1]]
+            linked = [target for target in COMPONENTS[component][1] if target.split("::")[0] in known]
+            info.requires = ["core", *COMPONENTS[component][2], *linked]
