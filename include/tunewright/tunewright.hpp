@@ -2,8 +2,8 @@
 #pragma once
 
 // What a search over a space of your own needs, and nothing but the standard library. The other policies that need no
-// library are in policies.hpp; what needs one is in the header of its component: data, gzip, graph, reference, eigen, orc,
-// nvrtc. The recipes of papers are in recipes.hpp.
+// library are in policies.hpp; what needs one is in the header of its component: data, gzip, graph, reference, eigen,
+// orc, nvrtc. The recipes of papers are in recipes.hpp.
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"

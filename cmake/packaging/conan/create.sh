@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # bash cmake/packaging/conan/create.sh [option of 'conan create'...]
 #
-# Makes the Conan package and tests every component of it, with the libraries of this system and without a network. Needs
+# Makes the Conan package and tests every component of it, header-only and compiled once, with the libraries of this system and without a network. Needs
 # Conan 2 and the packages of cmake/packaging/debian_packages.sh. Works in a Conan home of its own, build/conan, unless
 # CONAN_HOME names another.
 set -euo pipefail
@@ -34,4 +34,9 @@ mv "$profile.new" "$profile"
 for library in "${libraries[@]}"; do
   conan export "$here/system" --name="$library" --version=system >/dev/null
 done
-conan create "$root" --profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" "$@"
+options=(--profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" "$@")
+conan create "$root" "${options[@]}"
+
+package=tunewright/$(sed -n 's/^ *VERSION \([0-9.]*\)$/\1/p' "$root/CMakeLists.txt")
+conan test "$here/test_package" "$package" "${options[@]}" \
+  --conf="tools.cmake.cmaketoolchain:extra_variables={'CONSUMER_COMPILED': 'ON'}"

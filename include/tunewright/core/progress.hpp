@@ -21,8 +21,8 @@ namespace tunewright {
 ///
 ///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 42 s, 2 min left
 ///
-/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial. Time is that of the
-/// run's clock.
+/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial.
+/// Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
   bool in_place = ::isatty(STDERR_FILENO) != 0;  ///< renew one line; false for files
