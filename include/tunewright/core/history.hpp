@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/order.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
 
@@ -106,8 +107,6 @@ class History {
 }  // namespace tunewright
 
 #if TUNEWRIGHT_DEFINES(core)
-
-#include "tunewright/core/order.hpp"
 
 namespace tunewright {
 
