@@ -5,7 +5,7 @@ import re
 from conan import ConanFile
 from conan.tools.build import check_min_cppstd
 from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
-from conan.tools.files import copy, load, rmdir
+from conan.tools.files import copy, load, rmdir, save
 
 required_conan_version = ">=2.0"
 
@@ -18,6 +18,17 @@ COMPONENTS = {
     "reference": ("xtensor/0.24.7", ["xtensor::xtensor"], ["graph"]),
     "orc": ("llvm-core/19.1.7", ["llvm-core::llvm-core"], ["graph"]),
 }
+
+
+COMPILED_MODULE = os.path.join("cmake", "tunewright-compiled-components.cmake")
+
+
+def closure(component):
+    """What a component builds on, the nearest first, and the core."""
+    needed = []
+    for other in COMPONENTS[component][2]:
+        needed += [other, *closure(other)]
+    return list(dict.fromkeys([other for other in needed if other != "core"] + ["core"]))
 
 
 class TunewrightConan(ConanFile):
@@ -79,11 +90,24 @@ class TunewrightConan(ConanFile):
         CMake(self).install()
         copy(self, "LICENSE", self.source_folder, os.path.join(self.package_folder, "licenses"))
         rmdir(self, os.path.join(self.package_folder, "share"))
+        # tunewright::<component>_compiled are built in the consumer's build, from the headers, when something links them.
+        copy(self, "Compiled.cmake", os.path.join(self.source_folder, "cmake"), os.path.join(self.package_folder, "cmake"))
+        lines = ['include("${CMAKE_CURRENT_LIST_DIR}/Compiled.cmake")']
+        for component in ["core", *COMPONENTS]:
+            target = "tunewright" if component == "core" else component
+            needed = "" if component == "core" else " ".join(closure(component))
+            lines.append(f"if(TARGET tunewright::{target})")
+            lines.append(f'  tunewright_add_compiled({component} "${{CMAKE_CURRENT_LIST_DIR}}/../include" {needed})')
+            lines.append("endif()")
+        save(self, os.path.join(self.package_folder, COMPILED_MODULE), "\n".join(lines) + "\n")
 
     def package_info(self):
+        # What a profile takes from the platform is no dependency here: the compiler finds it by itself.
+        known = {dependency.ref.name for dependency in self.dependencies.host.values()}
         self.cpp_info.bindirs = []
         self.cpp_info.libdirs = []
         self.cpp_info.set_property("cmake_file_name", "tunewright")
+        self.cpp_info.set_property("cmake_build_modules", [COMPILED_MODULE])
         core = self.cpp_info.components["core"]
         core.set_property("cmake_target_name", "tunewright::tunewright")
         core.bindirs = []
@@ -95,4 +119,5 @@ class TunewrightConan(ConanFile):
             info.set_property("cmake_target_name", f"tunewright::{component}")
             info.bindirs = []
             info.libdirs = []
-            info.requires = ["core", *COMPONENTS[component][2], *COMPONENTS[component][1]]
+            linked = [target for target in COMPONENTS[component][1] if target.split("::")[0] in known]
+            info.requires = ["core", *COMPONENTS[component][2], *linked]

@@ -8,6 +8,7 @@
 # must equal what stands between `// [snippet-begin tune]` and `// [snippet-end tune]` in that file, less the indentation of
 # its first line. C++ blocks of more than three lines must be such quotations. Links to files must lead somewhere.
 
+get_filename_component(ROOT "${ROOT}" ABSOLUTE)  # file(GLOB RELATIVE) finds nothing below "."
 set(faults "")
 set(quoted 0)
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "tunewright/adaptations/concept.hpp"
 #include "tunewright/core/clock.hpp"
@@ -12,6 +13,8 @@
 #include "tunewright/filters/concept.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/models/concept.hpp"
+#include "tunewright/recipe/check_slots.hpp"
+#include "tunewright/recipe/near_misses.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
@@ -24,7 +27,7 @@ namespace tunewright {
 /// Slots: space, featurizer, model, draft, explorer, sampler, filter, adaptation, measurer.
 ///
 /// `Parts` holds the built policies and what a run needs besides. Each is an aggregate, so options read as
-/// sentences:
+/// sentences, in the order of the members:
 ///
 ///   Tuner<Mine> tuner{{.explorer = {.population = 256}, .seed = 7}};
 template <class Recipe>
@@ -45,8 +48,9 @@ struct Parts {
   TrainingSet training{};          ///< what the model may learn from; grows with every session over these parts
 };
 
-/// Names the slot, the contract, the usual cause and the page of every part of a recipe that does not fit. A
-/// class that takes a recipe calls it once: `static_assert(check_recipe<Recipe>())`.
+/// Names the slot, the contract, what is missing and the page of every part of a recipe that does not fit. A class that
+/// takes a recipe calls it once: `static_assert(check_recipe<Recipe>())`. Where the space is no `SearchSpace`, what
+/// is judged with it is left for later; samplers and adaptations are judged beside any model.
 template <class R>
 consteval bool check_recipe() {
   static_assert(
@@ -90,39 +94,32 @@ consteval bool check_recipe() {
                 }) {
     using Space = typename R::space;
     using Model = typename R::model;
-    static_assert(SearchSpace<Space>,
-                  "recipe: slot 'space' does not model SearchSpace; usually a const is missing or sample and "
-                  "mutate return the configuration instead of an optional (docs/concepts/spaces.md)");
-    static_assert(CostModel<Model>,
-                  "recipe: slot 'model' does not model CostModel; usually predict is not const or fit takes no "
-                  "groups (docs/concepts/models.md)");
-    if constexpr (SearchSpace<Space>) {
-      static_assert(FeaturizerFor<typename R::featurizer, Space>,
-                    "recipe: slot 'featurizer' does not model FeaturizerFor<space>; usually it describes the "
-                    "programs of another space (docs/concepts/features.md)");
-      static_assert(DraftModelFor<typename R::draft, Space>,
-                    "recipe: slot 'draft' does not model DraftModelFor<space>; usually score is not const; "
-                    "drafts::None takes the stage out (docs/concepts/drafts.md)");
-      static_assert(ExplorerFor<typename R::explorer, Space>,
-                    "recipe: slot 'explorer' does not model ExplorerFor<space>; usually a sampler stands in "
-                    "its place (docs/concepts/explorers.md)");
-      static_assert(FilterFor<typename R::filter, Space>,
-                    "recipe: slot 'filter' does not model FilterFor<space>; usually keep is not const; "
-                    "filters::None takes the stage out (docs/concepts/filters.md)");
-      static_assert(MeasurerFor<typename R::measurer, program_t<Space>>,
-                    "recipe: slot 'measurer' does not model MeasurerFor<program of the space>; usually it runs "
-                    "another kind of program (docs/concepts/measurers.md)");
+    if constexpr (!SearchSpace<Space>) {
+      check_slots::space<Space>();
+    } else {
+      if constexpr (!FeaturizerFor<typename R::featurizer, Space>)
+        check_slots::featurizer<typename R::featurizer, Space>();
+      if constexpr (!DraftModelFor<typename R::draft, Space>) check_slots::draft<typename R::draft, Space>();
+      if constexpr (!ExplorerFor<typename R::explorer, Space>) check_slots::explorer<typename R::explorer, Space>();
+      if constexpr (!FilterFor<typename R::filter, Space>) check_slots::filter<typename R::filter, Space>();
+      if constexpr (!MeasurerFor<typename R::measurer, program_t<Space>>)
+        check_slots::measurer<typename R::measurer, program_t<Space>>();
     }
-    if constexpr (CostModel<Model>) {
-      static_assert(SamplerFor<typename R::sampler, Model>,
-                    "recipe: slot 'sampler' does not model SamplerFor<model>; usually it needs more of the "
-                    "model than a CostModel gives (docs/concepts/samplers.md)");
-      static_assert(AdaptationFor<typename R::adaptation, Model>,
-                    "recipe: slot 'adaptation' does not model AdaptationFor<model>; usually it needs the "
-                    "weights of a model that has none (docs/concepts/adaptations.md)");
-    }
+    if constexpr (!CostModel<Model>) check_slots::model<Model>();
+    // Beside a faulty model, what any model would not help is reported as well.
+    using Judged = std::conditional_t<CostModel<Model>, Model, near_misses::ModelWithAll>;
+    if constexpr (!SamplerFor<typename R::sampler, Judged>) check_slots::sampler<typename R::sampler, Judged>();
+    if constexpr (!AdaptationFor<typename R::adaptation, Judged>)
+      check_slots::adaptation<typename R::adaptation, Judged>();
   }
   return true;
 }
+
+/// `Parts` of a recipe that has been checked: what does not fit is reported before any part is built.
+template <class Recipe>
+struct CheckedParts {
+  static_assert(check_recipe<Recipe>());
+  using type = Parts<Recipe>;
+};
 
 }  // namespace tunewright

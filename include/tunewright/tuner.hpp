@@ -12,6 +12,7 @@
 // explorers/evolutionary.hpp.
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <iterator>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/adaptations/none.hpp"
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/observer.hpp"
@@ -46,18 +48,15 @@ struct Run {
 ///
 /// Running several tasks on one tuner shares its model and training data, as Ansor does.
 ///
+/// An aggregate over its parts, so that a compiler names the option that a policy lacks or that stands out of order.
+///
 /// Determinism: same seed, task, journal and measurements give the same history at any number of threads.
 template <class Recipe>
-class Tuner {
-  static_assert(check_recipe<Recipe>());
-
- public:
+struct Tuner : CheckedParts<Recipe>::type {
   using Config = typename Session<Recipe>::Config;
 
-  explicit Tuner(Parts<Recipe> parts = {}) : parts_(std::move(parts)) {}
-
-  [[nodiscard]] Parts<Recipe>& parts() noexcept { return parts_; }
-  [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return parts_; }
+  [[nodiscard]] Parts<Recipe>& parts() noexcept { return *this; }
+  [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return *this; }
 
   /// Searches `task` until the budget is used, the space has nothing new, or an observer asks to stop. Throws
   /// `std::invalid_argument` for a budget that allows nothing and for a space without any configuration.
@@ -65,11 +64,12 @@ class Tuner {
     requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
   Run<Config> run(const Task& task, const Budget& budget, Observers&&... observers) {
     check(budget);
-    Session<Recipe> session(parts_, task);
+    Session<Recipe> session(parts(), task);
     const History<Config>& history = session.history();
-    RunStatus status{.task = task, .budget = budget};
-    const Seconds start = parts_.clock();
-    const auto read_clock = [&] { status.elapsed = parts_.clock() - start; };
+    RunStatus status{
+        .task = task, .budget = budget, .learns = !std::same_as<typename Recipe::adaptation, adaptations::None>};
+    const Seconds start = parts().clock();
+    const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 
     if constexpr ((observers::Recalls<std::remove_reference_t<Observers>> || ...)) {
       std::vector<Record> records;
@@ -116,9 +116,9 @@ class Tuner {
   {
     std::vector<Trial<Config>> finalists = run.history.fastest_trials(count);
     std::vector<program_t<typename Recipe::space>> programs;
-    for (const Trial<Config>& trial : finalists) programs.push_back(parts_.space.lower(task, trial.candidate.config));
+    for (const Trial<Config>& trial : finalists) programs.push_back(parts().space.lower(task, trial.candidate.config));
     std::vector<Outcome> outcomes =
-        parts_.measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
+        parts().measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
     for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].outcome = std::move(outcomes.at(i));
     std::sort(finalists.begin(), finalists.end(), [](const Trial<Config>& a, const Trial<Config>& b) {
       return a.cost_s() != b.cost_s() ? a.cost_s() < b.cost_s() : a.candidate.key < b.candidate.key;
@@ -133,8 +133,6 @@ class Tuner {
     if ((observers::wants_stop(observers) || ...)) return Stop::Requested;
     return exhausted(budget, history.size(), history.trials_since_best(), elapsed);
   }
-
-  Parts<Recipe> parts_;
 };
 
 }  // namespace tunewright

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything that needs nothing but the standard library. Spaces, measurers and models that build on LLVM,
-// Boost, Eigen or JSON have headers of their own.
+// What a search over a space of your own needs, and nothing but the standard library. The other policies that need no
+// library are in policies.hpp; what needs one is in the header of its component: data, gzip, graph, reference, eigen,
+// orc, nvrtc. The recipes of papers are in recipes.hpp.
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"
+#include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/core/host_target.hpp"
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/drafts/none.hpp"

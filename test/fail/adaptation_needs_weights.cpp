@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An adaptation that moves weights needs a model that has weights.
-// error: recipe: slot 'adaptation' does not model AdaptationFor<model>
+// error: recipe: slot 'adaptation' does not model AdaptationFor<model>: it needs a ParametricCostModel
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A draft scores from several threads at once, so scoring changes nothing.
-// error: recipe: slot 'draft' does not model DraftModelFor<space>
+// error: recipe: slot 'draft' does not model DraftModelFor<space>: score is not const
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exploring and sampling are separate slots.
-// error: recipe: slot 'explorer' does not model ExplorerFor<space>
+// error: recipe: slot 'explorer' does not model ExplorerFor<space>: it is a sampler
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A featurizer describes the configurations of the recipe's space.
-// error: recipe: slot 'featurizer' does not model FeaturizerFor<space>
+// error: recipe: slot 'featurizer' does not model FeaturizerFor<space>: it has no extract(const Space&
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A filter judges from several threads at once, so judging changes nothing.
-// error: recipe: slot 'filter' does not model FilterFor<space>
+// error: recipe: slot 'filter' does not model FilterFor<space>: keep is not const
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knobs describes spaces that name theirs; joined to another featurizer it still does.
-// error: recipe: slot 'featurizer' does not model FeaturizerFor<space>
+// error: recipe: slot 'featurizer' does not model FeaturizerFor<space>: it needs a KnobSpace
 #include "tunewright/features/knobs.hpp"
 #include "support/toy_recipes.hpp"
 #include "tunewright/features/hardware.hpp"

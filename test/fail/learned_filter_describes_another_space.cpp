@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A filter that learns from features needs a featurizer of the space it filters.
-// error: recipe: slot 'filter' does not model FilterFor<space>
+// error: recipe: slot 'filter' does not model FilterFor<space>: it has no keep(const Space&
 #include "support/toy_recipes.hpp"
 #include "tunewright/filters/learned_validity.hpp"
 #include "tunewright/tuner.hpp"

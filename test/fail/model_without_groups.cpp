@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cost model is told which candidates belong to one task.
-// error: recipe: slot 'model' does not model CostModel
+// error: recipe: slot 'model' does not model CostModel: fit takes no groups
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sampler that asks how sure the model is needs a model that knows.
-// error: recipe: slot 'sampler' does not model SamplerFor<model>
+// error: recipe: slot 'sampler' does not model SamplerFor<model>: it needs an UncertainCostModel
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

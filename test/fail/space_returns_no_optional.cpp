@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sampling may lead nowhere, and says so.
-// error: recipe: slot 'space' does not model SearchSpace
+// error: recipe: slot 'space' does not model SearchSpace: sample must return std::optional<config_type>
 #include "support/toy_recipes.hpp"
 #include "tunewright/tuner.hpp"
 

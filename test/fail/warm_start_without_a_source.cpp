@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A warm start needs a model that holds what was learned elsewhere.
-// error: recipe: slot 'adaptation' does not model AdaptationFor<model>
+// error: recipe: slot 'adaptation' does not model AdaptationFor<model>: it has no update(Model&
 #include "support/toy_recipes.hpp"
 #include "tunewright/adaptations/warm_start.hpp"
 #include "tunewright/tuner.hpp"

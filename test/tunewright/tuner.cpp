@@ -133,6 +133,13 @@ TEST_CASE("observers see start, every measurement, every round, and the end; a l
   CHECK(seen == 10);
 }
 
+TEST_CASE("a run's status says whether the model learns from it") {
+  Tuner<toy::Evolution> learning;
+  CHECK(learning.run(toy::task(), {.trials = 1}).status.learns);
+  Tuner<toy::RandomSearch> random;
+  CHECK_FALSE(random.run(toy::task(), {.trials = 1}).status.learns);
+}
+
 TEST_CASE("an observer can end a run") {
   struct Impatient {
     int questions = 0;

@@ -9,19 +9,10 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
-#include "tunewright/codegen/cuda/kernel_emitter.hpp"
 #include "tunewright/codegen/cuda/kernel_parts.hpp"
-#include "tunewright/codegen/cuda/lane_plan.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
-#include "tunewright/codegen/cuda/register_loops.hpp"
 #include "tunewright/codegen/cuda/scalar_emitter.hpp"
-#include "tunewright/codegen/cuda/types.hpp"
-#include "tunewright/codegen/cuda/vector_stores.hpp"
-#include "tunewright/core/target.hpp"
-#include "tunewright/loops/device.hpp"
-#include "tunewright/loops/eliminate_guards.hpp"
-#include "tunewright/loops/partition.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// Loop nest -> CUDA C++, for NVIDIA GPUs.
 ///
@@ -47,109 +38,16 @@ class ProgramEmitter {
   ProgramEmitter(const loops::LoopNest& nest, const CudaOptions& options)
       : nest_(nest), options_(options), context_(nest), position_(nest.buffers.size(), 0) {}
 
-  [[nodiscard]] DeviceProgram write() {
-    program_.name = nest_.name;
-    for (const BufferId id : nest_.arguments) add_buffer(id);
-    for (const loops::Node& node : nest_.body) {
-      if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) add_buffer(allocate->buffer);
-    }
-    std::string kernels;
-    for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
-    program_.source = definitions() + kernels;
-    program_.min_compute_capability = context_.min_compute_capability;
-    program_.multiplies_by_warp_groups = context_.multiplies_by_warp_groups;
-    return std::move(program_);
-  }
+  [[nodiscard]] DeviceProgram write();
 
  private:
-  void add_buffer(BufferId id) {
-    position_[id] = static_cast<std::uint32_t>(program_.buffers.size());
-    program_.buffers.push_back({nest_.buffers[id]});
-    // The name is fixed now, so that it is the same in all kernels.
-    context_.buffers[id] = context_.names.unique(nest_.buffers[id].name);
-  }
+  void add_buffer(BufferId id);
 
-  [[nodiscard]] std::string kernel(loops::DeviceKernel each) {
-    KernelParts parts = kernel_parts(nest_, std::move(each));
-    std::sort(parts.arguments.begin(), parts.arguments.end(),
-              [&](BufferId a, BufferId b) { return position_[a] < position_[b]; });
-    DeviceLaunch& launch = program_.launches.emplace_back();
-    const std::string what = parts.written.empty() ? "" : "_" + nest_.buffers[*parts.written.rbegin()].name;
-    launch.symbol = context_.names.unique(nest_.name + "_" + std::to_string(program_.launches.size() - 1) + what);
-    launch.grid = parts.kernel.grid;
-    launch.block = parts.kernel.block;
+  [[nodiscard]] std::string kernel(loops::DeviceKernel each);
 
-    std::string parameters;
-    for (const BufferId id : parts.arguments) {
-      launch.arguments.push_back(position_[id]);
-      parameters += (parameters.empty() ? "" : ", ") + std::string(parts.written.count(id) != 0 ? "" : "const ") +
-                    std::string(context_.type(nest_.buffers[id].type).spelling) + "* __restrict__ " +
-                    context_.buffers[id];
-    }
-    std::string shared = declare_shared(parts, launch);
-    KernelEmitter emitter(context_, parts);
-    const std::string body = emitter.body();
-    shared += emitter.reductions().scratch_declaration();
-    launch.static_shared_bytes += emitter.reductions().scratch_bytes();
-    return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " + launch.symbol +
-           "(" + parameters + ") {\n" + shared + body + "}\n\n";
-  }
+  [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch);
 
-  [[nodiscard]] std::string declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
-    // Fragments of wmma instructions, which are stored there, are loaded and stored at multiples of 32 bytes.
-    const bool stages_fragments = parts.kernel.staging_bytes > 0;
-    const std::int64_t alignment = stages_fragments ? 32 : 16;
-    const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
-    std::vector<std::int64_t> offsets;
-    std::int64_t bytes = 0;
-    for (const BufferId id : parts.kernel.shared) {
-      bytes = (bytes + alignment - 1) / alignment * alignment;
-      offsets.push_back(bytes);
-      bytes += nest_.buffers[id].bytes();
-    }
-    const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
-    if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
-    // Combinations across threads need static memory besides, which counts towards the same limit.
-    const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
-    (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
-    std::string text;
-    // All kernels of a source declare this one array, so its alignment must be the same in each.
-    if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
-    if (stages_fragments) {
-      text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
-                      : "  __shared__ " + aligned + "unsigned char staging[" +
-                            std::to_string(parts.kernel.staging_bytes) + "];\n";
-    }
-    for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
-      const loops::Buffer& buffer = nest_.buffers[parts.kernel.shared[b]];
-      std::string& name = context_.buffers[parts.kernel.shared[b]];
-      name = context_.names.unique(buffer.name);
-      const std::string type(context_.type(buffer.type).spelling);
-      text += dynamic
-                  ? "  " + type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " +
-                        std::to_string(offsets[b]) + ");\n"
-                  : "  __shared__ " + aligned + type + " " + name + "[" + std::to_string(buffer.elements()) + "];\n";
-    }
-    return text;
-  }
-
-  [[nodiscard]] std::string definitions() const {
-    std::string text;
-    if (context_.uses_infinity) text += infinity_definition;
-    if (context_.uses_vectors) text += vector_definition;
-    if (context_.uses_half) text += half_definition;
-    if (context_.uses_bfloat16) text += bfloat16_definition;
-    if (context_.copies_asynchronously) text += asynchronous_copy_definition;
-    if (context_.index.uses_floor()) text += floor_definition;
-    if (!context_.helpers.empty()) {
-      text +=
-          "// What the threads of a warp, or of four, do together with fragments, which tensor units work "
-          "on.\n";
-      for (const auto& [name, definition] : context_.helpers) text += definition;
-      text += "\n";
-    }
-    return text;
-  }
+  [[nodiscard]] std::string definitions() const;
 
   const loops::LoopNest& nest_;
   const CudaOptions& options_;
@@ -164,18 +62,146 @@ class ProgramEmitter {
 ///
 /// Throws `loops::DeviceFormError` for a nest in another form, `Unsupported` for types and operators without CUDA
 /// code. Determinism: the same nest gives the same text. Cost: under a millisecond.
-[[nodiscard]] inline DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest,
-                                                       const CudaOptions& options = {}) {
+[[nodiscard]] DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest, const CudaOptions& options = {});
+
+/// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
+///
+/// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
+[[nodiscard]] DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {});
+
+}  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+#include "tunewright/codegen/cuda/asynchronous_copies.hpp"
+#include "tunewright/codegen/cuda/kernel_emitter.hpp"
+#include "tunewright/codegen/cuda/lane_plan.hpp"
+#include "tunewright/codegen/cuda/register_loops.hpp"
+#include "tunewright/codegen/cuda/types.hpp"
+#include "tunewright/codegen/cuda/vector_stores.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/loops/device.hpp"
+#include "tunewright/loops/eliminate_guards.hpp"
+#include "tunewright/loops/partition.hpp"
+
+namespace tunewright::codegen::cuda {
+
+TUNEWRIGHT_INLINE DeviceProgram ProgramEmitter::write() {
+  program_.name = nest_.name;
+  for (const BufferId id : nest_.arguments) add_buffer(id);
+  for (const loops::Node& node : nest_.body) {
+    if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) add_buffer(allocate->buffer);
+  }
+  std::string kernels;
+  for (loops::DeviceKernel& each : loops::device_kernels(nest_)) kernels += kernel(std::move(each));
+  program_.source = definitions() + kernels;
+  program_.min_compute_capability = context_.min_compute_capability;
+  program_.multiplies_by_warp_groups = context_.multiplies_by_warp_groups;
+  return std::move(program_);
+}
+
+TUNEWRIGHT_INLINE void ProgramEmitter::add_buffer(BufferId id) {
+  position_[id] = static_cast<std::uint32_t>(program_.buffers.size());
+  program_.buffers.push_back({nest_.buffers[id]});
+  // The name is fixed now, so that it is the same in all kernels.
+  context_.buffers[id] = context_.names.unique(nest_.buffers[id].name);
+}
+
+TUNEWRIGHT_INLINE std::string ProgramEmitter::kernel(loops::DeviceKernel each) {
+  KernelParts parts = kernel_parts(nest_, std::move(each));
+  std::sort(parts.arguments.begin(), parts.arguments.end(),
+            [&](BufferId a, BufferId b) { return position_[a] < position_[b]; });
+  DeviceLaunch& launch = program_.launches.emplace_back();
+  const std::string what = parts.written.empty() ? "" : "_" + nest_.buffers[*parts.written.rbegin()].name;
+  launch.symbol = context_.names.unique(nest_.name + "_" + std::to_string(program_.launches.size() - 1) + what);
+  launch.grid = parts.kernel.grid;
+  launch.block = parts.kernel.block;
+
+  std::string parameters;
+  for (const BufferId id : parts.arguments) {
+    launch.arguments.push_back(position_[id]);
+    parameters += (parameters.empty() ? "" : ", ") + std::string(parts.written.count(id) != 0 ? "" : "const ") +
+                  std::string(context_.type(nest_.buffers[id].type).spelling) + "* __restrict__ " +
+                  context_.buffers[id];
+  }
+  std::string shared = declare_shared(parts, launch);
+  KernelEmitter emitter(context_, parts);
+  const std::string body = emitter.body();
+  shared += emitter.reductions().scratch_declaration();
+  launch.static_shared_bytes += emitter.reductions().scratch_bytes();
+  return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(launch.threads()) + ") " + launch.symbol +
+         "(" + parameters + ") {\n" + shared + body + "}\n\n";
+}
+
+TUNEWRIGHT_INLINE std::string ProgramEmitter::declare_shared(const KernelParts& parts, DeviceLaunch& launch) {
+  // Fragments of wmma instructions, which are stored there, are loaded and stored at multiples of 32 bytes.
+  const bool stages_fragments = parts.kernel.staging_bytes > 0;
+  const std::int64_t alignment = stages_fragments ? 32 : 16;
+  const std::string aligned = "__align__(" + std::to_string(alignment) + ") ";
+  std::vector<std::int64_t> offsets;
+  std::int64_t bytes = 0;
+  for (const BufferId id : parts.kernel.shared) {
+    bytes = (bytes + alignment - 1) / alignment * alignment;
+    offsets.push_back(bytes);
+    bytes += nest_.buffers[id].bytes();
+  }
+  const std::int64_t staging = (bytes + alignment - 1) / alignment * alignment;
+  if (stages_fragments) bytes = staging + parts.kernel.staging_bytes;
+  // Combinations across threads need static memory besides, which counts towards the same limit.
+  const bool dynamic = bytes > 0 && bytes + parts.kernel.combination_bytes > options_.max_static_shared_bytes;
+  (dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = bytes;
+  std::string text;
+  // All kernels of a source declare this one array, so its alignment must be the same in each.
+  if (dynamic) text += "  extern __shared__ __align__(32) unsigned char shared_memory[];\n";
+  if (stages_fragments) {
+    text += dynamic ? "  unsigned char* const staging = shared_memory + " + std::to_string(staging) + ";\n"
+                    : "  __shared__ " + aligned + "unsigned char staging[" +
+                          std::to_string(parts.kernel.staging_bytes) + "];\n";
+  }
+  for (std::size_t b = 0; b < parts.kernel.shared.size(); ++b) {
+    const loops::Buffer& buffer = nest_.buffers[parts.kernel.shared[b]];
+    std::string& name = context_.buffers[parts.kernel.shared[b]];
+    name = context_.names.unique(buffer.name);
+    const std::string type(context_.type(buffer.type).spelling);
+    text += dynamic ? "  " + type + "* const " + name + " = reinterpret_cast<" + type + "*>(shared_memory + " +
+                          std::to_string(offsets[b]) + ");\n"
+                    : "  __shared__ " + aligned + type + " " + name + "[" + std::to_string(buffer.elements()) + "];\n";
+  }
+  return text;
+}
+
+TUNEWRIGHT_INLINE std::string ProgramEmitter::definitions() const {
+  std::string text;
+  if (context_.uses_infinity) text += infinity_definition;
+  if (context_.uses_vectors) text += vector_definition;
+  if (context_.uses_half) text += half_definition;
+  if (context_.uses_bfloat16) text += bfloat16_definition;
+  if (context_.copies_asynchronously) text += asynchronous_copy_definition;
+  if (context_.index.uses_floor()) text += floor_definition;
+  if (!context_.helpers.empty()) {
+    text +=
+        "// What the threads of a warp, or of four, do together with fragments, which tensor units work "
+        "on.\n";
+    for (const auto& [name, definition] : context_.helpers) text += definition;
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace tunewright::codegen::cuda
+
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE DeviceProgram device_form_to_cuda(const loops::LoopNest& device_nest, const CudaOptions& options) {
   const loops::LoopNest nest = loops::partition(cuda::vectorize_stores(
       cuda::unroll_register_loops(cuda::guard_whole_vectors(device_nest), options.max_register_statements)));
   return cuda::ProgramEmitter(nest, options).write();
 }
 
-/// CUDA C++ for the nest that a schedule lowers to, as `device_form_to_cuda` of its device form.
-///
-/// Deviates: maximum and minimum take the number where one operand is none; `a < b ? a : b` takes the second.
-[[nodiscard]] inline DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options = {}) {
+TUNEWRIGHT_INLINE DeviceProgram to_cuda(const loops::LoopNest& nest, const CudaOptions& options) {
   return device_form_to_cuda(loops::to_device(loops::eliminate_guards(nest)), options);
 }
 
 }  // namespace tunewright::codegen
+
+#endif

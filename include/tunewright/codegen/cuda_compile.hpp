@@ -21,7 +21,7 @@
 #include "tunewright/codegen/cuda/device_code.hpp"
 #include "tunewright/codegen/cuda/program.hpp"
 #include "tunewright/core/outcome.hpp"
-#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// CUDA C++ -> machine code, with NVRTC. No device and no driver are needed.
 namespace tunewright::codegen {
@@ -34,10 +34,7 @@ struct CudaCompileOptions {
 
 namespace cuda {
 
-[[noreturn]] inline void throw_nvrtc(nvrtcResult result, const char* call) {
-  throw std::runtime_error(std::string(call) + " of NVRTC failed: " + nvrtcGetErrorString(result) +
-                           "; is the CUDA toolkit complete?");
-}
+[[noreturn]] void throw_nvrtc(nvrtcResult result, const char* call);
 inline void check_nvrtc(nvrtcResult result, const char* call) {
   if (result != NVRTC_SUCCESS) throw_nvrtc(result, call);
 }
@@ -45,44 +42,96 @@ inline void check_nvrtc(nvrtcResult result, const char* call) {
 /// A program of NVRTC that is destroyed with its owner.
 class NvrtcProgram {
  public:
-  explicit NvrtcProgram(const DeviceProgram& program) {
-    const std::string file = program.name + ".cu";
-    check_nvrtc(nvrtcCreateProgram(&program_, program.source.c_str(), file.c_str(), 0, nullptr, nullptr),
-                "nvrtcCreateProgram");
-  }
+  explicit NvrtcProgram(const DeviceProgram& program);
   ~NvrtcProgram() { nvrtcDestroyProgram(&program_); }
   NvrtcProgram(const NvrtcProgram&) = delete;
   NvrtcProgram& operator=(const NvrtcProgram&) = delete;
 
-  [[nodiscard]] nvrtcResult compile(const std::vector<std::string>& flags) {
-    std::vector<const char*> pointers;
-    for (const std::string& flag : flags) pointers.push_back(flag.c_str());
-    return nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
-  }
-  [[nodiscard]] std::string log() const {
-    std::size_t size = 0;
-    check_nvrtc(nvrtcGetProgramLogSize(program_, &size), "nvrtcGetProgramLogSize");
-    std::string text(size, '\0');
-    check_nvrtc(nvrtcGetProgramLog(program_, text.data()), "nvrtcGetProgramLog");
-    while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
-    return text;
-  }
-  [[nodiscard]] std::vector<char> image(DeviceFormat format) const {
-    const bool cubin = format == DeviceFormat::Cubin;
-    std::size_t size = 0;
-    check_nvrtc(cubin ? nvrtcGetCUBINSize(program_, &size) : nvrtcGetPTXSize(program_, &size), "reading the size");
-    std::vector<char> bytes(size);
-    check_nvrtc(cubin ? nvrtcGetCUBIN(program_, bytes.data()) : nvrtcGetPTX(program_, bytes.data()),
-                "reading the code");
-    return bytes;
-  }
+  [[nodiscard]] nvrtcResult compile(const std::vector<std::string>& flags);
+  [[nodiscard]] std::string log() const;
+  [[nodiscard]] std::vector<char> image(DeviceFormat format) const;
 
  private:
   nvrtcProgram program_ = nullptr;
 };
 
 /// The number before `unit` in `line`, e.g. 63 before " registers".
-[[nodiscard]] inline std::optional<std::int64_t> number_before(std::string_view line, std::string_view unit) {
+[[nodiscard]] std::optional<std::int64_t> number_before(std::string_view line, std::string_view unit);
+
+/// Reads the assembler's report out of a compilation log: what each kernel uses, in the order of `launches`.
+[[nodiscard]] std::vector<KernelResources> resources_of(const std::string& log,
+                                                        const std::vector<DeviceLaunch>& launches);
+
+/// A log without the assembler's report; what is left are warnings and errors.
+[[nodiscard]] std::string without_report(const std::string& log);
+
+}  // namespace cuda
+
+/// Architectures that this NVRTC generates code for, oldest first: "sm_75", ...
+[[nodiscard]] std::vector<std::string> cuda_architectures();
+
+/// Version of the compiler, and of CUDA that it belongs to.
+struct NvrtcVersion {
+  int major = 0;
+  int minor = 0;
+};
+[[nodiscard]] NvrtcVersion nvrtc_version();
+/// The same in words, e.g. "nvrtc 13.0".
+[[nodiscard]] std::string nvrtc_identity();
+
+/// Throws `std::invalid_argument`, with the list of those that there are, for an architecture that this NVRTC does
+/// not know. The variants of one, such as "sm_90a", are known with it.
+void check_architecture(const std::string& architecture);
+
+/// Machine code for a program, or why there is none: a program that NVRTC refuses is a `DeviceCompileError` with
+/// its first message. Throws `std::invalid_argument` for an unknown architecture and `std::runtime_error` for a
+/// broken toolkit. Safe to call from several threads at a time. Cost: 50 to 500 ms.
+[[nodiscard]] std::variant<DeviceCode, Failure> compile_cuda(DeviceProgram program, const CudaCompileOptions& options);
+
+}  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(nvrtc)
+
+#include "tunewright/core/target.hpp"
+
+namespace tunewright::codegen::cuda {
+
+TUNEWRIGHT_INLINE void throw_nvrtc(nvrtcResult result, const char* call) {
+  throw std::runtime_error(std::string(call) + " of NVRTC failed: " + nvrtcGetErrorString(result) +
+                           "; is the CUDA toolkit complete?");
+}
+
+TUNEWRIGHT_INLINE NvrtcProgram::NvrtcProgram(const DeviceProgram& program) {
+  const std::string file = program.name + ".cu";
+  check_nvrtc(nvrtcCreateProgram(&program_, program.source.c_str(), file.c_str(), 0, nullptr, nullptr),
+              "nvrtcCreateProgram");
+}
+
+TUNEWRIGHT_INLINE nvrtcResult NvrtcProgram::compile(const std::vector<std::string>& flags) {
+  std::vector<const char*> pointers;
+  for (const std::string& flag : flags) pointers.push_back(flag.c_str());
+  return nvrtcCompileProgram(program_, static_cast<int>(pointers.size()), pointers.data());
+}
+
+TUNEWRIGHT_INLINE std::string NvrtcProgram::log() const {
+  std::size_t size = 0;
+  check_nvrtc(nvrtcGetProgramLogSize(program_, &size), "nvrtcGetProgramLogSize");
+  std::string text(size, '\0');
+  check_nvrtc(nvrtcGetProgramLog(program_, text.data()), "nvrtcGetProgramLog");
+  while (!text.empty() && (text.back() == '\0' || text.back() == '\n')) text.pop_back();
+  return text;
+}
+
+TUNEWRIGHT_INLINE std::vector<char> NvrtcProgram::image(DeviceFormat format) const {
+  const bool cubin = format == DeviceFormat::Cubin;
+  std::size_t size = 0;
+  check_nvrtc(cubin ? nvrtcGetCUBINSize(program_, &size) : nvrtcGetPTXSize(program_, &size), "reading the size");
+  std::vector<char> bytes(size);
+  check_nvrtc(cubin ? nvrtcGetCUBIN(program_, bytes.data()) : nvrtcGetPTX(program_, bytes.data()), "reading the code");
+  return bytes;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::int64_t> number_before(std::string_view line, std::string_view unit) {
   const std::size_t end = line.find(unit);
   if (end == std::string_view::npos) return std::nullopt;
   std::size_t begin = end;
@@ -93,9 +142,8 @@ class NvrtcProgram {
   return value;
 }
 
-/// Reads the assembler's report out of a compilation log: what each kernel uses, in the order of `launches`.
-[[nodiscard]] inline std::vector<KernelResources> resources_of(const std::string& log,
-                                                               const std::vector<DeviceLaunch>& launches) {
+TUNEWRIGHT_INLINE std::vector<KernelResources> resources_of(const std::string& log,
+                                                            const std::vector<DeviceLaunch>& launches) {
   std::vector<KernelResources> all(launches.size());
   KernelResources* current = nullptr;
   for (std::size_t begin = 0; begin < log.size();) {
@@ -121,8 +169,7 @@ class NvrtcProgram {
   return all;
 }
 
-/// A log without the assembler's report; what is left are warnings and errors.
-[[nodiscard]] inline std::string without_report(const std::string& log) {
+TUNEWRIGHT_INLINE std::string without_report(const std::string& log) {
   std::string kept;
   for (std::size_t begin = 0; begin < log.size();) {
     const std::size_t end = std::min(log.find('\n', begin), log.size());
@@ -135,10 +182,11 @@ class NvrtcProgram {
   return kept;
 }
 
-}  // namespace cuda
+}  // namespace tunewright::codegen::cuda
 
-/// Architectures that this NVRTC generates code for, oldest first: "sm_75", ...
-[[nodiscard]] inline std::vector<std::string> cuda_architectures() {
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE std::vector<std::string> cuda_architectures() {
   int count = 0;
   cuda::check_nvrtc(nvrtcGetNumSupportedArchs(&count), "nvrtcGetNumSupportedArchs");
   std::vector<int> numbers(static_cast<std::size_t>(count));
@@ -149,25 +197,18 @@ class NvrtcProgram {
   return names;
 }
 
-/// Version of the compiler, and of CUDA that it belongs to.
-struct NvrtcVersion {
-  int major = 0;
-  int minor = 0;
-};
-[[nodiscard]] inline NvrtcVersion nvrtc_version() {
+TUNEWRIGHT_INLINE NvrtcVersion nvrtc_version() {
   NvrtcVersion version;
   cuda::check_nvrtc(nvrtcVersion(&version.major, &version.minor), "nvrtcVersion");
   return version;
 }
-/// The same in words, e.g. "nvrtc 13.0".
-[[nodiscard]] inline std::string nvrtc_identity() {
+
+TUNEWRIGHT_INLINE std::string nvrtc_identity() {
   const NvrtcVersion version = nvrtc_version();
   return "nvrtc " + std::to_string(version.major) + "." + std::to_string(version.minor);
 }
 
-/// Throws `std::invalid_argument`, with the list of those that there are, for an architecture that this NVRTC does
-/// not know. The variants of one, such as "sm_90a", are known with it.
-inline void check_architecture(const std::string& architecture) {
+TUNEWRIGHT_INLINE void check_architecture(const std::string& architecture) {
   std::string base = architecture;
   if (!base.empty() && (base.back() == 'a' || base.back() == 'f')) base.pop_back();
   const std::vector<std::string> known = cuda_architectures();
@@ -178,11 +219,8 @@ inline void check_architecture(const std::string& architecture) {
                               " generates code for; give one of " + list);
 }
 
-/// Machine code for a program, or why there is none: a program that NVRTC refuses is a `DeviceCompileError` with
-/// its first message. Throws `std::invalid_argument` for an unknown architecture and `std::runtime_error` for a
-/// broken toolkit. Safe to call from several threads at a time. Cost: 50 to 500 ms.
-[[nodiscard]] inline std::variant<DeviceCode, Failure> compile_cuda(DeviceProgram program,
-                                                                    const CudaCompileOptions& options) {
+TUNEWRIGHT_INLINE std::variant<DeviceCode, Failure> compile_cuda(DeviceProgram program,
+                                                                 const CudaCompileOptions& options) {
   check_architecture(options.architecture);
   if (Target::compute_capability(options.architecture) < program.min_compute_capability) {
     return Failure{Fault::DeviceCompileError,
@@ -225,3 +263,5 @@ inline void check_architecture(const std::string& architecture) {
 }
 
 }  // namespace tunewright::codegen
+
+#endif

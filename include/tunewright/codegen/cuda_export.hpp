@@ -11,8 +11,7 @@
 #include <vector>
 
 #include "tunewright/codegen/cuda/device_code.hpp"
-#include "tunewright/codegen/cuda/launcher_text.hpp"
-#include "tunewright/codegen/export.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// GPU kernels for programs that do not use this library: source, machine code, and a launcher in C.
 namespace tunewright::codegen {
@@ -29,13 +28,36 @@ struct ExportedDeviceCode {
 namespace cuda {
 
 /// Replaces every `from` in `text`.
-inline void replace_all(std::string& text, std::string_view from, std::string_view to) {
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
+[[nodiscard]] std::string launcher_header(const DeviceCode& code, const std::string& symbol, std::string_view remark);
+
+[[nodiscard]] std::string launcher_source(const DeviceCode& code, const std::string& symbol);
+
+}  // namespace cuda
+
+/// Writes source, machine code, header and launcher into `directory`, which is made if missing; `symbol` is
+/// `name` as a C identifier. The launcher holds the code itself and finds the CUDA driver when it runs. Throws
+/// `std::invalid_argument` for a program without machine code, `std::runtime_error` for an unwritable path.
+ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
+                                      const std::filesystem::path& directory, std::string_view remark = {});
+
+}  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+#include "tunewright/codegen/cuda/launcher_text.hpp"
+#include "tunewright/codegen/export.hpp"
+
+namespace tunewright::codegen::cuda {
+
+TUNEWRIGHT_INLINE void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
 }
 
-[[nodiscard]] inline std::string launcher_header(const DeviceCode& code, const std::string& symbol,
-                                                 std::string_view remark) {
+TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std::string& symbol,
+                                              std::string_view remark) {
   namespace c = codegen::detail;
   std::string lines;
   std::string numbers;
@@ -71,7 +93,7 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
   return text;
 }
 
-[[nodiscard]] inline std::string launcher_source(const DeviceCode& code, const std::string& symbol) {
+TUNEWRIGHT_INLINE std::string launcher_source(const DeviceCode& code, const std::string& symbol) {
   std::string launches;
   for (const DeviceLaunch& launch : code.program.launches) {
     const auto three = [](const auto& v) {
@@ -103,13 +125,13 @@ inline void replace_all(std::string& text, std::string_view from, std::string_vi
   return text;
 }
 
-}  // namespace cuda
+}  // namespace tunewright::codegen::cuda
 
-/// Writes source, machine code, header and launcher into `directory`, which is made if missing; `symbol` is
-/// `name` as a C identifier. The launcher holds the code itself and finds the CUDA driver when it runs. Throws
-/// `std::invalid_argument` for a program without machine code, `std::runtime_error` for an unwritable path.
-inline ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
-                                             const std::filesystem::path& directory, std::string_view remark = {}) {
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, std::string_view name,
+                                                        const std::filesystem::path& directory,
+                                                        std::string_view remark) {
   if (!code.image || code.image->empty())
     throw std::invalid_argument("program '" + code.program.name + "' has no machine code; export a compiled one");
   const std::string symbol = detail::c_identifier(name);
@@ -130,3 +152,5 @@ inline ExportedDeviceCode export_device_code(const DeviceCode& code, std::string
 }
 
 }  // namespace tunewright::codegen
+
+#endif

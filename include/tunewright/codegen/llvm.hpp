@@ -10,6 +10,7 @@
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Loop nest -> LLVM IR -> object file, for CPUs.
@@ -82,7 +83,7 @@ class LlvmCompiler {
 
 }  // namespace tunewright::codegen
 
-// Definitions, which take LLVM's headers.
+#if TUNEWRIGHT_DEFINES(orc)
 
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/LLVMContext.h>
@@ -118,8 +119,8 @@ struct LlvmCompiler::State {
   CompileTimes times;
 };
 
-inline std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::LoopNest& guarded,
-                                                                llvm::LLVMContext& context, Kernel* kernel) {
+TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::LoopNest& guarded,
+                                                                           llvm::LLVMContext& context, Kernel* kernel) {
   const loops::LoopNest nest = loops::prepare_for_codegen(guarded);
   const auto start = Clock::now();
   auto module = std::make_unique<llvm::Module>(nest.name, context);
@@ -141,17 +142,17 @@ inline std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const loops::Loo
   return module;
 }
 
-inline LlvmCompiler::LlvmCompiler(Target target, CompileOptions options) {
+TUNEWRIGHT_INLINE LlvmCompiler::LlvmCompiler(Target target, CompileOptions options) {
   if (target.kind != DeviceKind::Cpu) {
     throw std::invalid_argument("target '" + target.name + "' is a GPU; LlvmCompiler compiles for CPUs");
   }
   state_ = std::make_unique<State>(std::move(target), options);
 }
-inline LlvmCompiler::LlvmCompiler(LlvmCompiler&&) noexcept = default;
-inline LlvmCompiler& LlvmCompiler::operator=(LlvmCompiler&&) noexcept = default;
-inline LlvmCompiler::~LlvmCompiler() = default;
+TUNEWRIGHT_INLINE LlvmCompiler::LlvmCompiler(LlvmCompiler&&) noexcept = default;
+TUNEWRIGHT_INLINE LlvmCompiler& LlvmCompiler::operator=(LlvmCompiler&&) noexcept = default;
+TUNEWRIGHT_INLINE LlvmCompiler::~LlvmCompiler() = default;
 
-inline Kernel LlvmCompiler::compile(const loops::LoopNest& nest) {
+TUNEWRIGHT_INLINE Kernel LlvmCompiler::compile(const loops::LoopNest& nest) {
   Kernel kernel;
   llvm::LLVMContext context;
   llvm_backend::PassGate gate(context);
@@ -162,8 +163,8 @@ inline Kernel LlvmCompiler::compile(const loops::LoopNest& nest) {
   return kernel;
 }
 
-inline Kernel LlvmCompiler::compile_ir_text(const std::string& text, const std::string& symbol,
-                                            std::vector<KernelBuffer> buffers) {
+TUNEWRIGHT_INLINE Kernel LlvmCompiler::compile_ir_text(const std::string& text, const std::string& symbol,
+                                                       std::vector<KernelBuffer> buffers) {
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module(llvm::unwrap(llvm_backend::parse(llvm::wrap(&context), text)));
   if (module->getFunction(symbol) == nullptr)
@@ -176,13 +177,13 @@ inline Kernel LlvmCompiler::compile_ir_text(const std::string& text, const std::
   return kernel;
 }
 
-inline std::string LlvmCompiler::to_llvm_ir(const loops::LoopNest& nest) {
+TUNEWRIGHT_INLINE std::string LlvmCompiler::to_llvm_ir(const loops::LoopNest& nest) {
   llvm::LLVMContext context;
   const std::unique_ptr<llvm::Module> module = state_->build(nest, context, nullptr);
   return llvm_backend::taken(LLVMPrintModuleToString(llvm::wrap(module.get())));
 }
 
-inline std::string LlvmCompiler::to_assembly(const loops::LoopNest& nest) {
+TUNEWRIGHT_INLINE std::string LlvmCompiler::to_assembly(const loops::LoopNest& nest) {
   llvm::LLVMContext context;
   llvm_backend::PassGate gate(context);
   const std::unique_ptr<llvm::Module> module = state_->build(nest, context, nullptr);
@@ -190,12 +191,14 @@ inline std::string LlvmCompiler::to_assembly(const loops::LoopNest& nest) {
   return {text->begin(), text->end()};
 }
 
-inline const CompileTimes& LlvmCompiler::times() const noexcept { return state_->times; }
-inline const Target& LlvmCompiler::target() const noexcept { return state_->target; }
+TUNEWRIGHT_INLINE const CompileTimes& LlvmCompiler::times() const noexcept { return state_->times; }
+TUNEWRIGHT_INLINE const Target& LlvmCompiler::target() const noexcept { return state_->target; }
 
-inline std::string LlvmCompiler::identity() const {
+TUNEWRIGHT_INLINE std::string LlvmCompiler::identity() const {
   return "llvm " LLVM_VERSION_STRING " " + llvm_backend::processor_name(state_->target.isa) +
          (state_->options.aggressive ? " -O3" : " -O2");
 }
 
 }  // namespace tunewright::codegen
+
+#endif

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// Loading compiled kernels into this process.
 namespace tunewright::codegen {
@@ -41,7 +42,7 @@ class KernelLoader {
 
 }  // namespace tunewright::codegen
 
-// Definitions, which take LLVM's headers.
+#if TUNEWRIGHT_DEFINES(orc)
 
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
@@ -134,9 +135,9 @@ struct KernelLoader::Code {
   LLVMOrcJITDylibRef library;
 };
 
-inline KernelLoader::KernelLoader() : session_(std::make_shared<Session>()) {}
+TUNEWRIGHT_INLINE KernelLoader::KernelLoader() : session_(std::make_shared<Session>()) {}
 
-inline LoadedKernel KernelLoader::load(const Kernel& kernel) {
+TUNEWRIGHT_INLINE LoadedKernel KernelLoader::load(const Kernel& kernel) {
   if (kernel.native != nullptr) return {kernel.native, nullptr};
   if (!kernel.object || kernel.object->empty()) {
     throw std::invalid_argument("kernel '" + kernel.symbol + "' has no code; compile it first");
@@ -151,3 +152,5 @@ inline LoadedKernel KernelLoader::load(const Kernel& kernel) {
 }
 
 }  // namespace tunewright::codegen
+
+#endif

@@ -15,6 +15,7 @@
 
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/core/helper_threads.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// Threads that run the parallel loops of kernels.
 namespace tunewright::codegen {
@@ -29,12 +30,7 @@ class PinnedTeam {
  public:
   /// Helper number w keeps to `processors[w]`, counting the caller as 0 (cyclically; none given: anywhere).
   /// The caller's own affinity is left alone. Throws `std::invalid_argument` for zero threads.
-  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100)
-      : runtime_{&PinnedTeam::parallel_for, this},
-        processors_(processors.begin(), processors.end()),
-        helpers_(
-            at_least_one(threads) - 1, {std::chrono::microseconds(spin_microseconds), caller_watch},
-            [this](unsigned worker) { help(worker); }, [this](unsigned worker) { prepare(worker); }) {}
+  explicit PinnedTeam(unsigned threads, std::span<const int> processors = {}, unsigned spin_microseconds = 100);
 
   [[nodiscard]] unsigned threads() const noexcept { return helpers_.count() + 1; }
   /// The runtime that kernels are called with; it is valid as long as the team.
@@ -43,20 +39,7 @@ class PinnedTeam {
   using Part = void (*)(void* context, std::int64_t begin, std::int64_t end);
 
   /// Calls `body` for a partition of [0, count) and returns when all parts are done. Bodies must not throw.
-  void run(std::int64_t count, Part body, void* context) {
-    if (count <= 0) return;
-    std::unique_lock lock(mutex_, std::defer_lock);
-    if (helpers_.count() == 0 || count == 1 || inside_loop() || !lock.try_lock()) {
-      body(context, 0, count);
-      return;
-    }
-    job_ = {count, std::min<std::int64_t>(count, threads()), body, context};
-    helpers_.start();
-    inside_loop() = true;
-    body(context, 0, count / job_.parts);
-    inside_loop() = false;
-    helpers_.finish();
-  }
+  void run(std::int64_t count, Part body, void* context);
 
  private:
   // A kernel is being timed while its caller waits, so the caller stays awake for all but the longest parts.
@@ -72,31 +55,12 @@ class PinnedTeam {
   static void parallel_for(const tunewright_runtime* self, std::int64_t count, Part body, void* context) {
     static_cast<PinnedTeam*>(self->state)->run(count, body, context);
   }
-  static bool& inside_loop() noexcept {
-    static thread_local bool inside = false;
-    return inside;
-  }
-  [[nodiscard]] static unsigned at_least_one(unsigned threads) {
-    if (threads == 0) throw std::invalid_argument("a team needs at least 1 thread, 0 were asked for");
-    return threads;
-  }
+  static bool& inside_loop() noexcept;
+  [[nodiscard]] static unsigned at_least_one(unsigned threads);
 
-  void prepare(unsigned worker) {
-    inside_loop() = true;
-    if (processors_.empty()) return;
-    const int processor = processors_[worker % processors_.size()];
-    if (processor < 0) return;
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<std::size_t>(processor), &set);
-    // A refusal makes loops slower, not wrong.
-    static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
-  }
+  void prepare(unsigned worker);
 
-  void help(unsigned worker) const {
-    if (worker >= job_.parts) return;
-    job_.body(job_.context, job_.count * worker / job_.parts, job_.count * (worker + 1) / job_.parts);
-  }
+  void help(unsigned worker) const;
 
   tunewright_runtime runtime_;
   const std::vector<int> processors_;
@@ -106,3 +70,60 @@ class PinnedTeam {
 };
 
 }  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE PinnedTeam::PinnedTeam(unsigned threads, std::span<const int> processors, unsigned spin_microseconds)
+    : runtime_{&PinnedTeam::parallel_for, this},
+      processors_(processors.begin(), processors.end()),
+      helpers_(
+          at_least_one(threads) - 1, {std::chrono::microseconds(spin_microseconds), caller_watch},
+          [this](unsigned worker) { help(worker); }, [this](unsigned worker) { prepare(worker); }) {}
+
+TUNEWRIGHT_INLINE void PinnedTeam::run(std::int64_t count, Part body, void* context) {
+  if (count <= 0) return;
+  std::unique_lock lock(mutex_, std::defer_lock);
+  if (helpers_.count() == 0 || count == 1 || inside_loop() || !lock.try_lock()) {
+    body(context, 0, count);
+    return;
+  }
+  job_ = {count, std::min<std::int64_t>(count, threads()), body, context};
+  helpers_.start();
+  inside_loop() = true;
+  body(context, 0, count / job_.parts);
+  inside_loop() = false;
+  helpers_.finish();
+}
+
+TUNEWRIGHT_INLINE bool& PinnedTeam::inside_loop() noexcept {
+  static thread_local bool inside = false;
+  return inside;
+}
+
+TUNEWRIGHT_INLINE unsigned PinnedTeam::at_least_one(unsigned threads) {
+  if (threads == 0) throw std::invalid_argument("a team needs at least 1 thread, 0 were asked for");
+  return threads;
+}
+
+TUNEWRIGHT_INLINE void PinnedTeam::prepare(unsigned worker) {
+  inside_loop() = true;
+  if (processors_.empty()) return;
+  const int processor = processors_[worker % processors_.size()];
+  if (processor < 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(processor), &set);
+  // A refusal makes loops slower, not wrong.
+  static_cast<void>(pthread_setaffinity_np(pthread_self(), sizeof set, &set));
+}
+
+TUNEWRIGHT_INLINE void PinnedTeam::help(unsigned worker) const {
+  if (worker >= job_.parts) return;
+  job_.body(job_.context, job_.count * worker / job_.parts, job_.count * (worker + 1) / job_.parts);
+}
+
+}  // namespace tunewright::codegen
+
+#endif

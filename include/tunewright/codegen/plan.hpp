@@ -13,6 +13,7 @@
 
 #include "tunewright/codegen/statement_plan.hpp"
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Decisions a CPU code generator takes about a loop nest before it emits anything: which loops become
@@ -29,13 +30,7 @@ struct PlanOptions {
 /// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
 class Plan {
  public:
-  Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options = {})
-      : nest_(nest), target_(target), options_(options) {
-    lane_variable_ = add_variable("lane", 1);
-    chunk_variable_ = add_variable("chunk", 1);
-    (void)settle(nest_.body, 0, false);
-    plan_statements(nest_.body, no_variable);
-  }
+  Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options = {});
   Plan(const Plan&) = delete;
   Plan& operator=(const Plan&) = delete;
 
@@ -47,39 +42,15 @@ class Plan {
   [[nodiscard]] std::int64_t extent(loops::Var var) const { return nest_.variables[var].extent; }
 
   /// Elements of one vector register inside `body`, where the widest type that is stored, read or cast to decides.
-  [[nodiscard]] std::int64_t lanes(const loops::Body& body) const {
-    std::size_t bytes = 1;
-    for_each_statement(body, [&](const loops::Statement& s) {
-      bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
-    });
-    return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
-  }
+  [[nodiscard]] std::int64_t lanes(const loops::Body& body) const;
   /// Vectors a vectorised loop falls into: full ones, then the rest in descending powers of two.
   [[nodiscard]] static std::vector<std::pair<std::int64_t, std::int64_t>> chunks(std::int64_t extent,
-                                                                                 std::int64_t lanes) {
-    std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
-    for (std::int64_t at = 0; at < extent;) {
-      std::int64_t width = lanes;
-      while (width > extent - at) width /= 2;
-      list.emplace_back(at, width);
-      at += width;
-    }
-    return list;
-  }
+                                                                                 std::int64_t lanes);
   /// True when the loop becomes straight-line code.
-  [[nodiscard]] bool is_static(const loops::Loop& loop) const {
-    if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
-    return loop.kind == loops::LoopKind::Vectorized &&
-           static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
-  }
+  [[nodiscard]] bool is_static(const loops::Loop& loop) const;
 
   /// True when the target has the tensor instruction that stands for the loop.
-  [[nodiscard]] bool has_instruction(const loops::Loop& loop) const {
-    if (loop.intrinsic == nullptr) return false;
-    const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
-    return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) &&
-           lanes(loop.body) == loop.intrinsic->n;
-  }
+  [[nodiscard]] bool has_instruction(const loops::Loop& loop) const;
 
   template <class F>
   static void for_each_statement(const loops::Body& body, const F& f) {
@@ -94,10 +65,7 @@ class Plan {
   }
 
  private:
-  loops::Var add_variable(std::string name, std::int64_t extent) {
-    nest_.variables.push_back({std::move(name), extent});
-    return static_cast<loops::Var>(nest_.variables.size() - 1);
-  }
+  loops::Var add_variable(std::string name, std::int64_t extent);
 
   struct Shape {
     std::int64_t instances = 0;  ///< statements, or tensor instructions, emitted
@@ -107,216 +75,31 @@ class Plan {
   };
 
   /// Fixes the kinds of all loops in `body`, innermost first. `unroll_limit` is what loops around allow.
-  Shape settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel) {
-    Shape total;
-    const auto add = [&](const Shape& part) {
-      total.instances += part.instances;
-      total.targets = std::max(total.targets, part.targets);
-      total.straight = total.straight && part.straight;
-      total.guarded = total.guarded || part.guarded;
-    };
-    for (loops::Node& node : body) {
-      if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        add(settle(*loop, unroll_limit, inside_parallel));
-      } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        add(settle(branch->then, unroll_limit, inside_parallel));
-        add(settle(branch->otherwise, unroll_limit, inside_parallel));
-        total.guarded = total.guarded || !branch->conditions.empty();
-      } else if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
-        ++total.instances;
-        total.guarded = total.guarded || !s->guards.empty();
-      } else if (std::holds_alternative<loops::Barrier>(node.content)) {
-        throw Unsupported("loop nest '" + nest_.name + "' has a barrier; kernels for CPUs have no thread blocks");
-      }
-    }
-    return total;
-  }
+  Shape settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel);
 
-  Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel) {
-    using loops::LoopKind;
-    const std::int64_t count = extent(loop.var);
-    if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1))
-      loop.kind = LoopKind::Serial;
-    if (loop.kind > LoopKind::Unrolled) loop.kind = LoopKind::Serial;
-    if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var)) loop.kind = LoopKind::Serial;
-    unroll_limit = std::max(unroll_limit, loop.unroll_limit);
-    Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
-    if (count == 1) return shape;
-    if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
-    bool moves = false;
-    for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
-    const auto repeat = [&](std::int64_t times) {
-      shape.instances *= times;
-      if (moves) shape.targets *= times;
-      return shape;
-    };
-    // Boundaries run seldom, and blocks under conditions take longest to compile. Terms to be skipped are unrolled
-    // below, where unrolling decides their conditions.
-    if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded && shape.instances * count <= unroll_limit)
-      loop.kind = LoopKind::Unrolled;
-    if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
-        shape.instances * count <= options_.max_guarded_instances)
-      loop.kind = LoopKind::Unrolled;
-    if (loop.kind == LoopKind::Unrolled) {
-      // More targets than registers gain nothing from straight-line code, which then takes long to compile.
-      const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
-      if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
-      loop.kind = LoopKind::Serial;
-    }
-    if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
-      return repeat(static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size()));
-    }
-    shape.straight = false;
-    return shape;
-  }
+  Shape settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel);
 
   /// True when terms to be skipped depend on the loop together with loops that become straight-line code inside it:
   /// with the loop's value known, most of these guards are decided at compile time.
-  [[nodiscard]] bool decides_guards(const loops::Loop& loop) const {
-    std::vector<loops::Var> straight;
-    const loops::Body* body = &loop.body;
-    while (body->size() == 1) {
-      const auto* inner = std::get_if<loops::Loop>(&body->front().content);
-      if (inner == nullptr) break;
-      if (extent(inner->var) > 1 && is_static(*inner)) straight.push_back(inner->var);
-      body = &inner->body;
-    }
-    const auto* s = body->size() == 1 ? std::get_if<loops::Statement>(&body->front().content) : nullptr;
-    if (s == nullptr) return false;
-    return std::any_of(s->guards.begin(), s->guards.end(), [&](const loops::Guard& guard) {
-      return guard.axis == loops::Guard::zero_term && guard.value.uses(loop.var) &&
-             std::any_of(straight.begin(), straight.end(), [&](loops::Var v) { return guard.value.uses(v); });
-    });
-  }
+  [[nodiscard]] bool decides_guards(const loops::Loop& loop) const;
 
-  [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const {
-    if (s.kind == loops::Statement::Kind::Initialise) return 1;
-    const auto [found, fresh] = widest_operands_.try_emplace(s.op.get(), 1);
-    if (fresh) {
-      program::visit(s.op->body, [&bytes = found->second](const program::ExprNode& node) {
-        if (node.op == program::Op::Load || node.op == program::Op::Cast)
-          bytes = std::max(bytes, register_bytes(node.type));
-      });
-    }
-    return found->second;
-  }
+  [[nodiscard]] std::size_t widest_operand(const loops::Statement& s) const;
 
-  [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s) {
-    const auto [found, fresh] = target_offsets_.try_emplace(&s);
-    if (fresh) found->second = loops::store_offset(nest_, s);
-    return found->second;
-  }
+  [[nodiscard]] const loops::IndexExpr& target_offset(const loops::Statement& s);
 
   /// Vectors need one storage for all iterations, a target that each iteration writes elsewhere (or an
   /// update, which is then reduced across the vector), and conditions that all iterations share.
-  [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var) {
-    for (const loops::Node& node : body) {
-      if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
-        const bool moves = target_offset(*s).uses(var);
-        if (s->kind == loops::Statement::Kind::Assign && !moves) return false;
-        if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None)
-          return false;
-      } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
-        if (!can_vectorise(loop->body, var)) return false;
-      } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        for (const loops::Guard& guard : branch->conditions) {
-          if (guard.value.uses(var)) return false;
-        }
-        if (!can_vectorise(branch->then, var) || !can_vectorise(branch->otherwise, var)) return false;
-      } else {
-        return false;
-      }
-    }
-    return true;
-  }
+  [[nodiscard]] bool can_vectorise(const loops::Body& body, loops::Var var);
 
-  void plan_statements(const loops::Body& body, loops::Var vector_variable) {
-    for (const loops::Node& node : body) {
-      if (const auto* s = std::get_if<loops::Statement>(&node.content)) plan_statement(*s, vector_variable);
-      if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-        plan_statements(loop->body, loop->kind == loops::LoopKind::Vectorized && extent(loop->var) > 1
-                                        ? loop->var
-                                        : vector_variable);
-      }
-      if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-        plan_statements(branch->then, vector_variable);
-        plan_statements(branch->otherwise, vector_variable);
-      }
-    }
-  }
+  void plan_statements(const loops::Body& body, loops::Var vector_variable);
 
   /// True when coordinates over loop variables cannot leave the buffer's window.
-  [[nodiscard]] bool within_window(const loops::Buffer& buffer,
-                                   const std::vector<loops::IndexExpr>& coordinates) const {
-    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
-      if (range.min < 0 || range.max >= buffer.shape[d]) return false;
-    }
-    return true;
-  }
+  [[nodiscard]] bool within_window(const loops::Buffer& buffer, const std::vector<loops::IndexExpr>& coordinates) const;
   /// True when a read stays inside a whole tensor for every point of the operator's axes.
   [[nodiscard]] bool within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
-                                   const program::ExprNode& load) const {
-    for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
-      const auto range =
-          load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
-      if (range.min < 0 || range.max >= buffer.shape[d]) return false;
-    }
-    return true;
-  }
+                                   const program::ExprNode& load) const;
 
-  void plan_statement(const loops::Statement& s, loops::Var vector_variable) {
-    StatementPlan& plan = statements_[&s];
-    const loops::Buffer& target = nest_.buffers[s.target];
-    const std::size_t rank = target.shape.size();
-    const std::vector<loops::IndexExpr> written(s.axis_values.begin(),
-                                                s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
-    plan.target = {s.target, target_offset(s), true};
-    plan.target_holds_all = within_window(target, written);
-    loops::Statement clamped = s;
-    for (const loops::Guard& guard : s.guards) {
-      loops::Var stand_in = no_variable;
-      if (guard.axis < rank && (vector_variable == no_variable || !guard.value.uses(vector_variable))) {
-        stand_in = add_variable("clamped", guard.extent);
-        clamped.axis_values[guard.axis] = loops::IndexExpr::variable(stand_in);
-      }
-      plan.clamp_variables.push_back(stand_in);
-    }
-    // The read of a term that may be skipped is known to be inside for the coordinates as they are, not for clamped
-    // ones.
-    plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
-      return guard.axis == loops::Guard::zero_term;
-    });
-    if (s.kind == loops::Statement::Kind::Initialise) return;
-    program::visit(s.op->body, [&](const program::ExprNode& node) {
-      if (node.op == program::Op::Index) {
-        plan.indices.emplace(&node, loops::over_loops(nest_, s, node.index));
-        plan.clamped_indices.emplace(&node, loops::over_loops(nest_, clamped, node.index));
-      }
-      if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
-      const loops::BufferId id = nest_.buffer_of[node.tensor];
-      if (id == loops::LoopNest::no_buffer) {
-        throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) +
-                          " which has no buffer");
-      }
-      const loops::Buffer& buffer = nest_.buffers[id];
-      const auto coordinates = [&](const loops::Statement& from) {
-        std::vector<loops::IndexExpr> list;
-        for (const loops::IndexExpr& index : node.indices) list.push_back(loops::over_loops(nest_, from, index));
-        return list;
-      };
-      Access access{id, loops::load_offset(nest_, s, node), within_window(buffer, coordinates(s))};
-      if (buffer.role == loops::BufferRole::Temporary) {
-        plan.loads_can_be_clamped = plan.loads_can_be_clamped && access.inside;
-        plan.clamped_loads.emplace(&node, access);
-      } else {
-        access.inside = access.inside || within_tensor(buffer, s, node);
-        plan.clamped_loads.emplace(&node, Access{id, loops::load_offset(nest_, clamped, node), access.inside});
-      }
-      plan.loads.emplace(&node, std::move(access));
-    });
-  }
+  void plan_statement(const loops::Statement& s, loops::Var vector_variable);
 
   loops::LoopNest nest_;
   const Target target_;
@@ -329,3 +112,261 @@ class Plan {
 };
 
 }  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE Plan::Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options)
+    : nest_(nest), target_(target), options_(options) {
+  lane_variable_ = add_variable("lane", 1);
+  chunk_variable_ = add_variable("chunk", 1);
+  (void)settle(nest_.body, 0, false);
+  plan_statements(nest_.body, no_variable);
+}
+
+TUNEWRIGHT_INLINE std::int64_t Plan::lanes(const loops::Body& body) const {
+  std::size_t bytes = 1;
+  for_each_statement(body, [&](const loops::Statement& s) {
+    bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
+  });
+  return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
+}
+
+TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> Plan::chunks(std::int64_t extent,
+                                                                                  std::int64_t lanes) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
+  for (std::int64_t at = 0; at < extent;) {
+    std::int64_t width = lanes;
+    while (width > extent - at) width /= 2;
+    list.emplace_back(at, width);
+    at += width;
+  }
+  return list;
+}
+
+TUNEWRIGHT_INLINE bool Plan::is_static(const loops::Loop& loop) const {
+  if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
+  return loop.kind == loops::LoopKind::Vectorized &&
+         static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
+}
+
+TUNEWRIGHT_INLINE bool Plan::has_instruction(const loops::Loop& loop) const {
+  if (loop.intrinsic == nullptr) return false;
+  const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
+  return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) &&
+         lanes(loop.body) == loop.intrinsic->n;
+}
+
+TUNEWRIGHT_INLINE loops::Var Plan::add_variable(std::string name, std::int64_t extent) {
+  nest_.variables.push_back({std::move(name), extent});
+  return static_cast<loops::Var>(nest_.variables.size() - 1);
+}
+
+TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel) {
+  Shape total;
+  const auto add = [&](const Shape& part) {
+    total.instances += part.instances;
+    total.targets = std::max(total.targets, part.targets);
+    total.straight = total.straight && part.straight;
+    total.guarded = total.guarded || part.guarded;
+  };
+  for (loops::Node& node : body) {
+    if (auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      add(settle(*loop, unroll_limit, inside_parallel));
+    } else if (auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      add(settle(branch->then, unroll_limit, inside_parallel));
+      add(settle(branch->otherwise, unroll_limit, inside_parallel));
+      total.guarded = total.guarded || !branch->conditions.empty();
+    } else if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
+      ++total.instances;
+      total.guarded = total.guarded || !s->guards.empty();
+    } else if (std::holds_alternative<loops::Barrier>(node.content)) {
+      throw Unsupported("loop nest '" + nest_.name + "' has a barrier; kernels for CPUs have no thread blocks");
+    }
+  }
+  return total;
+}
+
+TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel) {
+  using loops::LoopKind;
+  const std::int64_t count = extent(loop.var);
+  if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1))
+    loop.kind = LoopKind::Serial;
+  if (loop.kind > LoopKind::Unrolled) loop.kind = LoopKind::Serial;
+  if (loop.kind == LoopKind::Vectorized && !can_vectorise(loop.body, loop.var)) loop.kind = LoopKind::Serial;
+  unroll_limit = std::max(unroll_limit, loop.unroll_limit);
+  Shape shape = settle(loop.body, unroll_limit, inside_parallel || loop.kind == LoopKind::Parallel);
+  if (count == 1) return shape;
+  if (has_instruction(loop)) return {.instances = 1, .guarded = shape.guarded};
+  bool moves = false;
+  for_each_statement(loop.body, [&](const loops::Statement& s) { moves = moves || target_offset(s).uses(loop.var); });
+  const auto repeat = [&](std::int64_t times) {
+    shape.instances *= times;
+    if (moves) shape.targets *= times;
+    return shape;
+  };
+  // Boundaries run seldom, and blocks under conditions take longest to compile. Terms to be skipped are unrolled
+  // below, where unrolling decides their conditions.
+  if (loop.kind == LoopKind::Serial && shape.straight && !shape.guarded && shape.instances * count <= unroll_limit)
+    loop.kind = LoopKind::Unrolled;
+  if (loop.kind == LoopKind::Serial && loop.reduction && decides_guards(loop) &&
+      shape.instances * count <= options_.max_guarded_instances)
+    loop.kind = LoopKind::Unrolled;
+  if (loop.kind == LoopKind::Unrolled) {
+    // More targets than registers gain nothing from straight-line code, which then takes long to compile.
+    const bool too_many = moves && shape.targets * count > 2 * static_cast<std::int64_t>(target_.vector_registers());
+    if (!too_many && shape.instances * count <= options_.max_unrolled_instances) return repeat(count);
+    loop.kind = LoopKind::Serial;
+  }
+  if (loop.kind == LoopKind::Vectorized && is_static(loop)) {
+    return repeat(static_cast<std::int64_t>(chunks(count, lanes(loop.body)).size()));
+  }
+  shape.straight = false;
+  return shape;
+}
+
+TUNEWRIGHT_INLINE bool Plan::decides_guards(const loops::Loop& loop) const {
+  std::vector<loops::Var> straight;
+  const loops::Body* body = &loop.body;
+  while (body->size() == 1) {
+    const auto* inner = std::get_if<loops::Loop>(&body->front().content);
+    if (inner == nullptr) break;
+    if (extent(inner->var) > 1 && is_static(*inner)) straight.push_back(inner->var);
+    body = &inner->body;
+  }
+  const auto* s = body->size() == 1 ? std::get_if<loops::Statement>(&body->front().content) : nullptr;
+  if (s == nullptr) return false;
+  return std::any_of(s->guards.begin(), s->guards.end(), [&](const loops::Guard& guard) {
+    return guard.axis == loops::Guard::zero_term && guard.value.uses(loop.var) &&
+           std::any_of(straight.begin(), straight.end(), [&](loops::Var v) { return guard.value.uses(v); });
+  });
+}
+
+TUNEWRIGHT_INLINE std::size_t Plan::widest_operand(const loops::Statement& s) const {
+  if (s.kind == loops::Statement::Kind::Initialise) return 1;
+  const auto [found, fresh] = widest_operands_.try_emplace(s.op.get(), 1);
+  if (fresh) {
+    program::visit(s.op->body, [&bytes = found->second](const program::ExprNode& node) {
+      if (node.op == program::Op::Load || node.op == program::Op::Cast)
+        bytes = std::max(bytes, register_bytes(node.type));
+    });
+  }
+  return found->second;
+}
+
+TUNEWRIGHT_INLINE const loops::IndexExpr& Plan::target_offset(const loops::Statement& s) {
+  const auto [found, fresh] = target_offsets_.try_emplace(&s);
+  if (fresh) found->second = loops::store_offset(nest_, s);
+  return found->second;
+}
+
+TUNEWRIGHT_INLINE bool Plan::can_vectorise(const loops::Body& body, loops::Var var) {
+  for (const loops::Node& node : body) {
+    if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
+      const bool moves = target_offset(*s).uses(var);
+      if (s->kind == loops::Statement::Kind::Assign && !moves) return false;
+      if (s->kind == loops::Statement::Kind::Update && !moves && s->op->combiner == program::Combiner::None)
+        return false;
+    } else if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      if (loop->kind == loops::LoopKind::Parallel || loop->kind == loops::LoopKind::Vectorized) return false;
+      if (!can_vectorise(loop->body, var)) return false;
+    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      for (const loops::Guard& guard : branch->conditions) {
+        if (guard.value.uses(var)) return false;
+      }
+      if (!can_vectorise(branch->then, var) || !can_vectorise(branch->otherwise, var)) return false;
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE void Plan::plan_statements(const loops::Body& body, loops::Var vector_variable) {
+  for (const loops::Node& node : body) {
+    if (const auto* s = std::get_if<loops::Statement>(&node.content)) plan_statement(*s, vector_variable);
+    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+      plan_statements(loop->body,
+                      loop->kind == loops::LoopKind::Vectorized && extent(loop->var) > 1 ? loop->var : vector_variable);
+    }
+    if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+      plan_statements(branch->then, vector_variable);
+      plan_statements(branch->otherwise, vector_variable);
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE bool Plan::within_window(const loops::Buffer& buffer,
+                                           const std::vector<loops::IndexExpr>& coordinates) const {
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+    const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
+    if (range.min < 0 || range.max >= buffer.shape[d]) return false;
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE bool Plan::within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
+                                           const program::ExprNode& load) const {
+  for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
+    const auto range = load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
+    if (range.min < 0 || range.max >= buffer.shape[d]) return false;
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE void Plan::plan_statement(const loops::Statement& s, loops::Var vector_variable) {
+  StatementPlan& plan = statements_[&s];
+  const loops::Buffer& target = nest_.buffers[s.target];
+  const std::size_t rank = target.shape.size();
+  const std::vector<loops::IndexExpr> written(s.axis_values.begin(),
+                                              s.axis_values.begin() + static_cast<std::ptrdiff_t>(rank));
+  plan.target = {s.target, target_offset(s), true};
+  plan.target_holds_all = within_window(target, written);
+  loops::Statement clamped = s;
+  for (const loops::Guard& guard : s.guards) {
+    loops::Var stand_in = no_variable;
+    if (guard.axis < rank && (vector_variable == no_variable || !guard.value.uses(vector_variable))) {
+      stand_in = add_variable("clamped", guard.extent);
+      clamped.axis_values[guard.axis] = loops::IndexExpr::variable(stand_in);
+    }
+    plan.clamp_variables.push_back(stand_in);
+  }
+  // The read of a term that may be skipped is known to be inside for the coordinates as they are, not for clamped
+  // ones.
+  plan.loads_can_be_clamped = std::none_of(s.guards.begin(), s.guards.end(), [](const loops::Guard& guard) {
+    return guard.axis == loops::Guard::zero_term;
+  });
+  if (s.kind == loops::Statement::Kind::Initialise) return;
+  program::visit(s.op->body, [&](const program::ExprNode& node) {
+    if (node.op == program::Op::Index) {
+      plan.indices.emplace(&node, loops::over_loops(nest_, s, node.index));
+      plan.clamped_indices.emplace(&node, loops::over_loops(nest_, clamped, node.index));
+    }
+    if (node.op != program::Op::Load || plan.loads.count(&node) != 0) return;
+    const loops::BufferId id = nest_.buffer_of[node.tensor];
+    if (id == loops::LoopNest::no_buffer) {
+      throw Unsupported("operator '" + s.op->name + "' reads tensor " + std::to_string(node.tensor) +
+                        " which has no buffer");
+    }
+    const loops::Buffer& buffer = nest_.buffers[id];
+    const auto coordinates = [&](const loops::Statement& from) {
+      std::vector<loops::IndexExpr> list;
+      for (const loops::IndexExpr& index : node.indices) list.push_back(loops::over_loops(nest_, from, index));
+      return list;
+    };
+    Access access{id, loops::load_offset(nest_, s, node), within_window(buffer, coordinates(s))};
+    if (buffer.role == loops::BufferRole::Temporary) {
+      plan.loads_can_be_clamped = plan.loads_can_be_clamped && access.inside;
+      plan.clamped_loads.emplace(&node, access);
+    } else {
+      access.inside = access.inside || within_tensor(buffer, s, node);
+      plan.clamped_loads.emplace(&node, Access{id, loops::load_offset(nest_, clamped, node), access.inside});
+    }
+    plan.loads.emplace(&node, std::move(access));
+  });
+}
+
+}  // namespace tunewright::codegen
+
+#endif

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright {
 
 /// Threads that help a caller with one piece of work after another, and the protocol by which they wake up and finish.
@@ -32,37 +34,22 @@ class HelperThreads {
   };
 
   /// `prepare(number)` runs once on each helper's thread, if it is given.
-  HelperThreads(unsigned count, Watch watch, Work work, Work prepare = {})
-      : watch_(watch), work_(std::move(work)), prepare_(std::move(prepare)) {
-    threads_.reserve(count);
-    for (unsigned number = 1; number <= count; ++number) threads_.emplace_back([this, number] { help(number); });
-  }
+  HelperThreads(unsigned count, Watch watch, Work work, Work prepare = {});
   HelperThreads(const HelperThreads&) = delete;
   HelperThreads& operator=(const HelperThreads&) = delete;
-  ~HelperThreads() {
-    stopping_ = true;
-    announce();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~HelperThreads();
 
   [[nodiscard]] unsigned count() const noexcept { return static_cast<unsigned>(threads_.size()); }
 
   /// Lets all helpers work; the previous work must be finished.
-  void start() {
-    busy_.store(count(), std::memory_order_relaxed);
-    announce();
-  }
+  void start();
   /// Returns when all helpers are done with what was started.
   void finish() {
     wait_while(busy_, watch_.caller, [](std::uint32_t busy) { return busy != 0; });
   }
 
  private:
-  static void pause() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
-  }
+  static void pause() noexcept;
 
   template <class Pending>
   static std::uint32_t wait_while(const std::atomic<std::uint32_t>& value, std::chrono::nanoseconds watch,
@@ -85,20 +72,9 @@ class HelperThreads {
     }
   }
 
-  void announce() {
-    generation_.fetch_add(1, std::memory_order_seq_cst);
-    generation_.notify_all();
-  }
+  void announce();
 
-  void help(unsigned number) {
-    if (prepare_) prepare_(number);
-    for (std::uint32_t seen = 0;;) {
-      seen = wait_while(generation_, watch_.helpers, [seen](std::uint32_t now) { return now == seen; });
-      if (stopping_) return;
-      work_(number);
-      if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
-    }
-  }
+  void help(unsigned number);
 
   const Watch watch_;
   const Work work_;
@@ -110,3 +86,49 @@ class HelperThreads {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE HelperThreads::HelperThreads(unsigned count, Watch watch, Work work, Work prepare)
+    : watch_(watch), work_(std::move(work)), prepare_(std::move(prepare)) {
+  threads_.reserve(count);
+  for (unsigned number = 1; number <= count; ++number) threads_.emplace_back([this, number] { help(number); });
+}
+
+TUNEWRIGHT_INLINE HelperThreads::~HelperThreads() {
+  stopping_ = true;
+  announce();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+TUNEWRIGHT_INLINE void HelperThreads::start() {
+  busy_.store(count(), std::memory_order_relaxed);
+  announce();
+}
+
+TUNEWRIGHT_INLINE void HelperThreads::pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+TUNEWRIGHT_INLINE void HelperThreads::announce() {
+  generation_.fetch_add(1, std::memory_order_seq_cst);
+  generation_.notify_all();
+}
+
+TUNEWRIGHT_INLINE void HelperThreads::help(unsigned number) {
+  if (prepare_) prepare_(number);
+  for (std::uint32_t seen = 0;;) {
+    seen = wait_while(generation_, watch_.helpers, [seen](std::uint32_t now) { return now == seen; });
+    if (stopping_) return;
+    work_(number);
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+  }
+}
+
+}  // namespace tunewright
+
+#endif

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 
 /// A description of the processors this program may use, read from /sys, /proc and the scheduler (Linux).
 namespace tunewright {
@@ -28,7 +29,71 @@ namespace tunewright {
 /// files.
 using SystemFiles = std::function<std::optional<std::string>(const std::string& path)>;
 
-[[nodiscard]] inline SystemFiles system_files() {
+[[nodiscard]] SystemFiles system_files();
+
+namespace host {
+
+[[nodiscard]] std::string_view trimmed(std::string_view text);
+
+/// Leading decimal number of `text`; nothing if it does not start with one.
+[[nodiscard]] std::optional<std::uint64_t> number(std::string_view text);
+
+/// "32K", "36608K", "2M", "64" in bytes; zero for anything else.
+[[nodiscard]] std::uint64_t size_in_bytes(std::string_view text);
+
+/// "0-2,8" as 0, 1, 2, 8. Stops at what it cannot read.
+[[nodiscard]] std::vector<int> processor_list(std::string_view text);
+
+/// Value of the first line "key : value" of /proc/cpuinfo with that key.
+[[nodiscard]] std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key);
+
+/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The
+/// system leaves out flags whose registers it does not save, so what is listed can be used. Nothing if even
+/// SSE4.2 is missing.
+[[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
+
+/// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers where it can save them; a
+/// process must still ask for them, see `permit_tile_registers`.
+[[nodiscard]] std::uint32_t tensor_units_of_flags(std::string_view flags);
+
+/// Asks the system for the tile registers of AMX, for this process and those it forks later. False where it refuses.
+[[nodiscard]] bool permit_tile_registers();
+
+/// Processors this process may run on.
+[[nodiscard]] std::vector<int> allowed_processors();
+
+/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a
+/// tuned kernel fills alone.
+[[nodiscard]] std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files);
+
+/// Whole processors' worth of time that the control group grants; nothing where there is no limit.
+[[nodiscard]] std::optional<unsigned> processor_quota(const SystemFiles& files);
+
+/// Fills in the caches of `processor`; what cannot be read keeps its value.
+void read_caches(Target& target, int processor, const SystemFiles& files);
+
+}  // namespace host
+
+/// Processors to run kernels on: those allowed, one a physical core.
+[[nodiscard]] inline std::vector<int> host_processors() {
+  return host::one_per_core(host::allowed_processors(), system_files());
+}
+
+/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error`
+/// if it has no SSE4.2 or does not say.
+[[nodiscard]] Target describe_host(const SystemFiles& files, const std::vector<int>& allowed);
+
+/// This machine: instruction set, tensor units, caches, and one thread for each physical core the process may use.
+/// Restrict it with `with_isa` and `with_threads`. Where there are tile registers it asks the system for them.
+[[nodiscard]] Target host_target();
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE SystemFiles system_files() {
   return [](const std::string& path) -> std::optional<std::string> {
     std::ifstream file(path);
     if (!file) return std::nullopt;
@@ -36,16 +101,17 @@ using SystemFiles = std::function<std::optional<std::string>(const std::string& 
   };
 }
 
-namespace host {
+}  // namespace tunewright
 
-[[nodiscard]] inline std::string_view trimmed(std::string_view text) {
+namespace tunewright::host {
+
+TUNEWRIGHT_INLINE std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n");
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-/// Leading decimal number of `text`; nothing if it does not start with one.
-[[nodiscard]] inline std::optional<std::uint64_t> number(std::string_view text) {
+TUNEWRIGHT_INLINE std::optional<std::uint64_t> number(std::string_view text) {
   text = trimmed(text);
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -53,8 +119,7 @@ namespace host {
   return value;
 }
 
-/// "32K", "36608K", "2M", "64" in bytes; zero for anything else.
-[[nodiscard]] inline std::uint64_t size_in_bytes(std::string_view text) {
+TUNEWRIGHT_INLINE std::uint64_t size_in_bytes(std::string_view text) {
   text = trimmed(text);
   const std::uint64_t value = number(text).value_or(0);
   if (text.empty()) return 0;
@@ -66,8 +131,7 @@ namespace host {
   }
 }
 
-/// "0-2,8" as 0, 1, 2, 8. Stops at what it cannot read.
-[[nodiscard]] inline std::vector<int> processor_list(std::string_view text) {
+TUNEWRIGHT_INLINE std::vector<int> processor_list(std::string_view text) {
   std::vector<int> processors;
   text = trimmed(text);
   while (!text.empty()) {
@@ -83,8 +147,7 @@ namespace host {
   return processors;
 }
 
-/// Value of the first line "key : value" of /proc/cpuinfo with that key.
-[[nodiscard]] inline std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key) {
+TUNEWRIGHT_INLINE std::string cpuinfo_value(std::string_view cpuinfo, std::string_view key) {
   std::istringstream lines{std::string(cpuinfo)};
   for (std::string line; std::getline(lines, line);) {
     const auto colon = line.find(':');
@@ -95,10 +158,7 @@ namespace host {
   return {};
 }
 
-/// The newest instruction set that all of whose parts are among `flags`, as /proc/cpuinfo lists them. The
-/// system leaves out flags whose registers it does not save, so what is listed can be used. Nothing if even
-/// SSE4.2 is missing.
-[[nodiscard]] inline std::optional<Isa> isa_of_flags(std::string_view flags) {
+TUNEWRIGHT_INLINE std::optional<Isa> isa_of_flags(std::string_view flags) {
   std::istringstream words{std::string(flags)};
   const std::vector<std::string> present{std::istream_iterator<std::string>(words), {}};
   const auto has = [&](std::initializer_list<const char*> wanted) {
@@ -111,9 +171,7 @@ namespace host {
   return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
 }
 
-/// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers where it can save them; a
-/// process must still ask for them, see `permit_tile_registers`.
-[[nodiscard]] inline std::uint32_t tensor_units_of_flags(std::string_view flags) {
+TUNEWRIGHT_INLINE std::uint32_t tensor_units_of_flags(std::string_view flags) {
   std::istringstream words{std::string(flags)};
   std::uint32_t units = 0;
   for (std::string word; words >> word;) {
@@ -125,8 +183,7 @@ namespace host {
   return units;
 }
 
-/// Asks the system for the tile registers of AMX, for this process and those it forks later. False where it refuses.
-[[nodiscard]] inline bool permit_tile_registers() {
+TUNEWRIGHT_INLINE bool permit_tile_registers() {
 #if defined(__x86_64__)
   constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM, which older headers lack
   constexpr long tile_data = 18;
@@ -136,8 +193,7 @@ namespace host {
 #endif
 }
 
-/// Processors this process may run on.
-[[nodiscard]] inline std::vector<int> allowed_processors() {
+TUNEWRIGHT_INLINE std::vector<int> allowed_processors() {
   // Machines may have more processors than a `cpu_set_t` has bits; the call tells by failing.
   for (std::size_t count = 1024; count <= std::size_t{1} << 20; count *= 4) {
     std::vector<unsigned long> bits(count / (8 * sizeof(unsigned long)));
@@ -153,9 +209,7 @@ namespace host {
   return {0};
 }
 
-/// `allowed` with one processor of each core: two threads that share a core share its vector units, which a
-/// tuned kernel fills alone.
-[[nodiscard]] inline std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {
+TUNEWRIGHT_INLINE std::vector<int> one_per_core(const std::vector<int>& allowed, const SystemFiles& files) {
   std::vector<int> chosen;
   std::vector<int> taken;
   for (const int processor : allowed) {
@@ -169,8 +223,7 @@ namespace host {
   return chosen;
 }
 
-/// Whole processors' worth of time that the control group grants; nothing where there is no limit.
-[[nodiscard]] inline std::optional<unsigned> processor_quota(const SystemFiles& files) {
+TUNEWRIGHT_INLINE std::optional<unsigned> processor_quota(const SystemFiles& files) {
   std::optional<std::uint64_t> quota;
   std::optional<std::uint64_t> period;
   if (const auto both = files("/sys/fs/cgroup/cpu.max")) {
@@ -185,8 +238,7 @@ namespace host {
   return static_cast<unsigned>(std::max<std::uint64_t>(1, *quota / *period));
 }
 
-/// Fills in the caches of `processor`; what cannot be read keeps its value.
-inline void read_caches(Target& target, int processor, const SystemFiles& files) {
+TUNEWRIGHT_INLINE void read_caches(Target& target, int processor, const SystemFiles& files) {
   const std::string folder = "/sys/devices/system/cpu/cpu" + std::to_string(processor) + "/cache/index";
   const auto first_cache = files(folder + "0/level");
   if (first_cache) target.l3_bytes = 0;
@@ -214,16 +266,11 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   }
 }
 
-}  // namespace host
+}  // namespace tunewright::host
 
-/// Processors to run kernels on: those allowed, one a physical core.
-[[nodiscard]] inline std::vector<int> host_processors() {
-  return host::one_per_core(host::allowed_processors(), system_files());
-}
+namespace tunewright {
 
-/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error`
-/// if it has no SSE4.2 or does not say.
-[[nodiscard]] inline Target describe_host(const SystemFiles& files, const std::vector<int>& allowed) {
+TUNEWRIGHT_INLINE Target describe_host(const SystemFiles& files, const std::vector<int>& allowed) {
   const std::string cpuinfo = files("/proc/cpuinfo").value_or("");
   const auto isa = host::isa_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
   if (!isa) {
@@ -243,9 +290,7 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
   return target;
 }
 
-/// This machine: instruction set, tensor units, caches, and one thread for each physical core the process may use.
-/// Restrict it with `with_isa` and `with_threads`. Where there are tile registers it asks the system for them.
-[[nodiscard]] inline Target host_target() {
+TUNEWRIGHT_INLINE Target host_target() {
   Target target = describe_host(system_files(), host::allowed_processors());
   const auto tiles = static_cast<std::uint32_t>(TensorUnit::AmxInt8) | static_cast<std::uint32_t>(TensorUnit::AmxBf16);
   if ((target.tensor_units & tiles) != 0 && !host::permit_tile_registers()) target.tensor_units &= ~tiles;
@@ -253,3 +298,5 @@ inline void read_caches(Target& target, int processor, const SystemFiles& files)
 }
 
 }  // namespace tunewright
+
+#endif

@@ -20,6 +20,7 @@ namespace tunewright {
 struct RunStatus {
   Task task{};
   Budget budget{};
+  bool learns = false;                                   ///< the recipe's model learns from what is measured
   std::size_t trials = 0;                                ///< measured and recalled
   std::size_t recalled = 0;                              ///< of these, taken over from journals
   std::size_t rounds = 0;                                ///< finished now

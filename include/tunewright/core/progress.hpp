@@ -21,6 +21,7 @@ namespace tunewright {
 ///
 ///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 42 s, 2 min left
 ///
+/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial.
 /// Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
@@ -39,6 +40,9 @@ struct Progress {
 
   /// The line, with an estimate of the time left if asked for.
   [[nodiscard]] static std::string line(const RunStatus& status, bool with_time_left = true);
+
+  /// Why hardly a trial of a new run will be chosen by a model that has learned from the run; empty where one will.
+  [[nodiscard]] static std::string too_few_rounds(const RunStatus& status);
 
   /// Time until the trials or the seconds run out, whichever is first, at the pace so far; nothing before the
   /// first trial.
@@ -69,6 +73,7 @@ TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
   for (const auto& [reason, count] : status.unusable) {
     say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
   }
+  if (const std::string warning = too_few_rounds(status); !warning.empty()) say(status.task.name + " | " + warning);
 }
 
 TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
@@ -99,6 +104,16 @@ TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_
   text += " | " + duration(status.elapsed);
   if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
   return text;
+}
+
+TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) {
+  const std::size_t trials = status.budget.trials, batch = status.budget.batch;
+  if (!status.learns || status.recalled > 0 || trials < 2 || trials >= 2 * batch) return {};
+  const std::string budget = std::to_string(trials) + " trials in batches of " + std::to_string(batch);
+  const std::string remedy = "; give a batch of " + std::to_string(std::max<std::size_t>(1, trials / 4)) + " or less";
+  if (trials <= batch) return budget + " are one round, so no trial is chosen by what others taught the model" + remedy;
+  return budget + " are two rounds, so only the last " + std::to_string(trials - batch) +
+         " trials are chosen by what the others taught the model" + remedy;
 }
 
 TUNEWRIGHT_INLINE std::optional<Seconds> Progress::time_left(const RunStatus& status) {

@@ -12,14 +12,12 @@
 #include <utility>
 
 #include "tunewright/core/helper_threads.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
 /// Threads the machine runs at once; 1 where the system does not say.
-[[nodiscard]] inline unsigned hardware_threads() noexcept {
-  const unsigned count = std::thread::hardware_concurrency();
-  return count == 0 ? 1U : count;
-}
+[[nodiscard]] unsigned hardware_threads() noexcept;
 
 /// A few threads that run many short loops one after another: the caller and `threads - 1` helpers that live
 /// as long as the team. (`parallel_parts` is for a loop now and then; it has no threads between loops.)
@@ -55,32 +53,8 @@ class ThreadTeam {
   // Loops of a model fit follow each other within microseconds; a sleep and a wake-up cost tens of them.
   static constexpr std::chrono::microseconds watch{10};
 
-  void run(std::size_t n) {
-    if (n == 0) return;
-    count_ = n;
-    next_.store(0, std::memory_order_relaxed);
-    failure_ = nullptr;
-    const bool alone = n == 1 || helpers_.count() == 0;
-    if (!alone) helpers_.start();
-    work(0);
-    if (!alone) helpers_.finish();
-    if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  }
-  void work(unsigned worker) {
-    for (;;) {
-      const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
-      if (index >= count_) return;
-      try {
-        call_(body_, index, worker);
-      } catch (...) {
-        const std::lock_guard lock(failure_mutex_);
-        if (!failure_ || index < failed_index_) {
-          failure_ = std::current_exception();
-          failed_index_ = index;
-        }
-      }
-    }
-  }
+  void run(std::size_t n);
+  void work(unsigned worker);
 
   std::size_t count_ = 0;
   void* body_ = nullptr;
@@ -102,3 +76,44 @@ void parallel_for(std::size_t n, unsigned threads, F&& f) {
 }
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE unsigned hardware_threads() noexcept {
+  const unsigned count = std::thread::hardware_concurrency();
+  return count == 0 ? 1U : count;
+}
+
+TUNEWRIGHT_INLINE void ThreadTeam::run(std::size_t n) {
+  if (n == 0) return;
+  count_ = n;
+  next_.store(0, std::memory_order_relaxed);
+  failure_ = nullptr;
+  const bool alone = n == 1 || helpers_.count() == 0;
+  if (!alone) helpers_.start();
+  work(0);
+  if (!alone) helpers_.finish();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+TUNEWRIGHT_INLINE void ThreadTeam::work(unsigned worker) {
+  for (;;) {
+    const std::size_t index = next_.fetch_add(1, std::memory_order_relaxed);
+    if (index >= count_) return;
+    try {
+      call_(body_, index, worker);
+    } catch (...) {
+      const std::lock_guard lock(failure_mutex_);
+      if (!failure_ || index < failed_index_) {
+        failure_ = std::current_exception();
+        failed_index_ = index;
+      }
+    }
+  }
+}
+
+}  // namespace tunewright
+
+#endif

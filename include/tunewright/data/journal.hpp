@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <ostream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,7 +24,7 @@
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/data/bad_line.hpp"
-#include "tunewright/data/record_json.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -35,7 +37,79 @@ struct JournalContents {
 
 /// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing
 /// file is empty. Throws `std::runtime_error` when the file exists and cannot be read.
-[[nodiscard]] inline JournalContents read_journal(const std::string& path) {
+[[nodiscard]] JournalContents read_journal(const std::string& path);
+
+/// Whether a journal may be written to the file: it does not exist, has no lines, or has one that is a record or begins
+/// as records do. The last is so wherever a writer was stopped.
+[[nodiscard]] bool is_journal(const std::string& path);
+
+/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the
+/// same task:
+///
+///   data::Journal journal{{.path = "matmul.jsonl"}};
+///   tuner.run(task, {.trials = 500}, journal);   // killed after 300 and started again, it measures 200
+///
+/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
+/// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
+/// that holds only other tasks is taken for a mistake, unless `many_tasks` says that it is not.
+///
+/// A file with lines none of which begins as a record does is no journal: it is refused and left as it is.
+///
+/// `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a
+/// crash of the machine can lose more.
+class Journal {
+ public:
+  struct Options {
+    std::string path;
+    bool many_tasks = false;              ///< the file is meant for several tasks, so one without records is no mistake
+    bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
+    Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
+    std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
+  };
+
+  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written, and for a file that
+  /// holds something else than a journal.
+  explicit Journal(Options options);
+  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
+  Journal& operator=(Journal&&) = delete;
+  ~Journal() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
+
+  /// Appends one record, stamped with the time.
+  void append(Record record);
+
+  // Observer hooks.
+
+  /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
+  [[nodiscard]] std::vector<Record> recall(const Task& task) const;
+
+  void on_record(const Record& record, const RunStatus&) { append(record); }
+
+ private:
+  void write_all(const std::string& text);
+
+  void warn(const JournalContents& contents) const;
+
+  Options options_;
+  int fd_ = -1;
+};
+
+/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)`
+/// restores its configuration.
+[[nodiscard]] std::optional<Record> best_record(const std::string& path, const Task& task);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+#include "tunewright/data/record_json.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
   JournalContents contents;
   struct stat status{};
   if (::stat(path.c_str(), &status) != 0 && errno == ENOENT) return contents;
@@ -57,107 +131,87 @@ struct JournalContents {
   return contents;
 }
 
-/// Keeps every measurement the moment it is known, one line each, and gives them back to the next run of the
-/// same task:
-///
-///   data::Journal journal{{.path = "matmul.jsonl"}};
-///   tuner.run(task, {.trials = 500}, journal);   // killed after 300 and started again, it measures 200
-///
-/// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
-/// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
-/// that holds only other tasks is taken for a mistake, unless `many_tasks` says that it is not.
-///
-/// `sync_each_line` is off by default: the system keeps what was written when the process dies, and only a
-/// crash of the machine can lose more.
-class Journal {
- public:
-  struct Options {
-    std::string path;
-    bool many_tasks = false;              ///< the file is meant for several tasks, so one without records is no mistake
-    bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
-    Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
-    std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
-  };
+TUNEWRIGHT_INLINE bool is_journal(const std::string& path) {
+  constexpr std::string_view begin = "{\"schema\":";
+  std::ifstream file(path, std::ios::binary);
+  bool empty = true;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty()) continue;
+    empty = false;
+    const std::size_t compared = std::min(begin.size(), line.size());
+    if (begin.substr(0, compared) == std::string_view(line).substr(0, compared)) return true;
+    try {
+      static_cast<void>(from_line(line));
+      return true;
+    } catch (const std::exception&) {
+    }
+  }
+  return empty;
+}
 
-  /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written.
-  explicit Journal(Options options) : options_(std::move(options)) {
-    fd_ = ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
-    if (fd_ < 0) {
+TUNEWRIGHT_INLINE Journal::Journal(Options options) : options_(std::move(options)) {
+  if (!is_journal(options_.path)) {
+    throw std::runtime_error("'" + options_.path +
+                             "' is no journal: none of its lines is a record, and it was left as it is; name "
+                             "another file, or one that does not exist yet");
+  }
+  fd_ = ::open(options_.path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (fd_ < 0) {
+    throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
+                             "; create the folder, or name a file you may write");
+  }
+  const off_t size = ::lseek(fd_, 0, SEEK_END);
+  char last = '\n';
+  if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
+}
+
+TUNEWRIGHT_INLINE void Journal::append(Record record) {
+  record.timestamp = options_.clock();
+  write_all(to_line(record) + '\n');
+  if (options_.sync_each_line) ::fdatasync(fd_);
+}
+
+TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) const {
+  JournalContents contents = read_journal(options_.path);
+  if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
+  std::vector<Record> own;
+  for (Record& record : contents.records) {
+    if (record.task == stable_hash(task)) own.push_back(std::move(record));
+  }
+  if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
+    const Record& other = contents.records.front();
+    throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
+                             other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
+                             task.target.name + "' (" + to_hex(stable_hash(task)) +
+                             "); give this task a journal of its own, or say that it is for many tasks");
+  }
+  return own;
+}
+
+TUNEWRIGHT_INLINE void Journal::write_all(const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
       throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
-                               "; create the folder, or name a file you may write");
+                               "; free some space, then start again: everything measured so far is kept");
     }
-    const off_t size = ::lseek(fd_, 0, SEEK_END);
-    char last = '\n';
-    if (size > 0 && ::pread(fd_, &last, 1, size - 1) == 1 && last != '\n') write_all("\n");
+    done += static_cast<std::size_t>(written);
   }
-  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
-  Journal& operator=(Journal&&) = delete;
-  ~Journal() {
-    if (fd_ >= 0) ::close(fd_);
+}
+
+TUNEWRIGHT_INLINE void Journal::warn(const JournalContents& contents) const {
+  constexpr std::size_t shown = 3;
+  std::ostream& out = *options_.warnings;
+  out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines << " lines skipped";
+  for (std::size_t i = 0; i < contents.bad.size() && i < shown; ++i) {
+    out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
   }
+  if (contents.bad.size() > shown) out << "; and " << contents.bad.size() - shown << " more";
+  out << std::endl;
+}
 
-  [[nodiscard]] const std::string& path() const noexcept { return options_.path; }
-
-  /// Appends one record, stamped with the time.
-  void append(Record record) {
-    record.timestamp = options_.clock();
-    write_all(to_line(record) + '\n');
-    if (options_.sync_each_line) ::fdatasync(fd_);
-  }
-
-  // Observer hooks.
-
-  /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
-  [[nodiscard]] std::vector<Record> recall(const Task& task) const {
-    JournalContents contents = read_journal(options_.path);
-    if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
-    std::vector<Record> own;
-    for (Record& record : contents.records) {
-      if (record.task == stable_hash(task)) own.push_back(std::move(record));
-    }
-    if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
-      const Record& other = contents.records.front();
-      throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
-                               other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
-                               task.target.name + "' (" + to_hex(stable_hash(task)) +
-                               "); give this task a journal of its own, or say that it is for many tasks");
-    }
-    return own;
-  }
-
-  void on_record(const Record& record, const RunStatus&) { append(record); }
-
- private:
-  void write_all(const std::string& text) {
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t written = ::write(fd_, text.data() + done, text.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written < 0) {
-        throw std::runtime_error("cannot write journal '" + options_.path + "': " + std::strerror(errno) +
-                                 "; free some space, then start again: everything measured so far is kept");
-      }
-      done += static_cast<std::size_t>(written);
-    }
-  }
-
-  void warn(const JournalContents& contents) const {
-    constexpr std::size_t shown = 3;
-    std::ostream& out = *options_.warnings;
-    out << "journal '" << options_.path << "': " << contents.bad.size() << " of " << contents.lines << " lines skipped";
-    for (std::size_t i = 0; i < contents.bad.size() && i < shown; ++i) {
-      out << "; line " << contents.bad[i].number << ": " << contents.bad[i].reason;
-    }
-    if (contents.bad.size() > shown) out << "; and " << contents.bad.size() - shown << " more";
-    out << std::endl;
-  }
-
-  Options options_;
-  int fd_ = -1;
-};
-
-/// The fastest valid record of `task` in a journal, if there is one; `space.decode(task, record->config)`
-/// restores its configuration.
-[[nodiscard]] inline std::optional<Record> best_record(const std::string& path, const Task& task) {
+TUNEWRIGHT_INLINE std::optional<Record> best_record(const std::string& path, const Task& task) {
   std::optional<Record> best;
   for (Record& record : read_journal(path).records) {
     if (record.task != stable_hash(task) || !record.outcome.valid()) continue;
@@ -167,3 +221,5 @@ class Journal {
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -19,7 +19,7 @@
 
 #include "tunewright/data/safetensors/header.hpp"
 #include "tunewright/data/safetensors/tensor.hpp"
-#include "tunewright/json/writer.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
@@ -53,7 +53,32 @@ void read_exactly(std::istream& in, std::uint64_t count, Container& out, const s
 }
 
 // Bytes that the shape asks for; throws when they are beyond 64 bits.
-inline std::uint64_t bytes_of(const Entry& entry) {
+std::uint64_t bytes_of(const Entry& entry);
+
+// Offsets must fit the shapes and cover the data without gap or overlap. Sorts the entries by offset.
+void check_layout(std::vector<Entry>& entries);
+
+}  // namespace safetensors_detail
+
+/// Writes tensors and metadata. Larger element types come first, so that all data are aligned.
+/// Throws `std::invalid_argument` for two tensors of one name, one called `__metadata__`, and bytes that do
+/// not fill a shape; `std::runtime_error` when the stream refuses the data. O(bytes).
+void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+/// Reads a whole file. Throws `std::runtime_error` with the reason for anything malformed: truncated, too
+/// long, overlapping, offsets out of range, an unknown dtype, a name given twice, ... O(bytes).
+[[nodiscard]] TensorFile read_safetensors(std::istream& in);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(data)
+
+#include "tunewright/json/writer.hpp"
+
+namespace tunewright::data::safetensors_detail {
+
+TUNEWRIGHT_INLINE std::uint64_t bytes_of(const Entry& entry) {
   std::uint64_t bytes = of(entry.type).bytes;
   for (const std::size_t extent : entry.shape) {
     if (extent != 0 && bytes > std::numeric_limits<std::uint64_t>::max() / extent)
@@ -63,8 +88,7 @@ inline std::uint64_t bytes_of(const Entry& entry) {
   return bytes;
 }
 
-// Offsets must fit the shapes and cover the data without gap or overlap. Sorts the entries by offset.
-inline void check_layout(std::vector<Entry>& entries) {
+TUNEWRIGHT_INLINE void check_layout(std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     const std::string whose = "tensor '" + entry.name + "'";
     if (entry.begin > entry.end) {
@@ -93,13 +117,12 @@ inline void check_layout(std::vector<Entry>& entries) {
   }
 }
 
-}  // namespace safetensors_detail
+}  // namespace tunewright::data::safetensors_detail
 
-/// Writes tensors and metadata. Larger element types come first, so that all data are aligned.
-/// Throws `std::invalid_argument` for two tensors of one name, one called `__metadata__`, and bytes that do
-/// not fill a shape; `std::runtime_error` when the stream refuses the data. O(bytes).
-inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
-                              const std::map<std::string, std::string>& metadata = {}) {
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE void write_safetensors(std::ostream& out, std::span<const Tensor> tensors,
+                                         const std::map<std::string, std::string>& metadata) {
   using namespace safetensors_detail;
   std::vector<const Tensor*> order;
   std::set<std::string> names{"__metadata__"};
@@ -159,9 +182,7 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
   }
 }
 
-/// Reads a whole file. Throws `std::runtime_error` with the reason for anything malformed: truncated, too
-/// long, overlapping, offsets out of range, an unknown dtype, a name given twice, ... O(bytes).
-[[nodiscard]] inline TensorFile read_safetensors(std::istream& in) {
+TUNEWRIGHT_INLINE TensorFile read_safetensors(std::istream& in) {
   using namespace safetensors_detail;
   std::string text;
   read_exactly(in, 8, text, "the length of the header");
@@ -188,3 +209,5 @@ inline void write_safetensors(std::ostream& out, std::span<const Tensor> tensors
 }
 
 }  // namespace tunewright::data
+
+#endif

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/concept.hpp"
 #include "tunewright/schedule/ansor/from_schedule.hpp"
 #include "tunewright/schedule/ansor/steps.hpp"
@@ -74,49 +75,16 @@ struct Primitives {
 
   /// Appends one program. Throws `std::invalid_argument` for a batch of another width, or options that leave
   /// no room for a row.
-  void describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const {
-    if (max_rows < 1 || columns <= kinds || batch.columns() != columns) {
-      throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
-                                  std::to_string(columns) + " columns for a batch of " +
-                                  std::to_string(batch.columns()) +
-                                  "; give at least 1 row and 12 columns, and a batch of as many columns");
-    }
-    const std::size_t rows = std::min(max_rows, steps.size());
-    for (std::size_t r = 0; r < rows; ++r) {
-      Row row{batch.append_row(), device};
-      if (const auto kind = column_of(schedule::ansor::tag(steps[r]))) row.values[*kind] = 1.0F;
-      std::visit([&row](const auto& step) { row.add(step); }, steps[r]);
-    }
-    for (std::size_t r = rows; fill_up && r < max_rows; ++r) batch.append_row();
-    batch.close_program();
-  }
+  void describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const;
 
-  [[nodiscard]] FeatureSchema schema() const {
-    FeatureSchema schema{device == DeviceKind::Cpu ? "primitives_cpu" : "primitives_gpu", 1, {}};
-    for (const std::string_view tag : table()) {
-      schema.columns.push_back({"is_" + std::string(tag), "one-hot", "Whether the step is of this kind."});
-    }
-    for (std::size_t c = kinds; c < columns; ++c) {
-      schema.columns.push_back({"number_" + std::to_string(c - kinds), "as is",
-                                c == kinds ? "Stage of the step." : "Number of the step, by kind."});
-    }
-    return schema;
-  }
+  [[nodiscard]] FeatureSchema schema() const;
 
  private:
   static constexpr std::size_t kinds = 11;
   using Table = std::array<std::string_view, kinds>;
 
-  [[nodiscard]] const Table& table() const {
-    static constexpr Table cpu_kinds{"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"};
-    static constexpr Table gpu_kinds{"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"};
-    return device == DeviceKind::Cpu ? cpu_kinds : gpu_kinds;
-  }
-  [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const {
-    const auto found = std::find(table().begin(), table().end(), tag);
-    if (found == table().end()) return std::nullopt;
-    return static_cast<std::size_t>(found - table().begin());
-  }
+  [[nodiscard]] const Table& table() const;
+  [[nodiscard]] std::optional<std::size_t> column_of(std::string_view tag) const;
 
   /// One row while it is filled.
   struct Row {
@@ -128,11 +96,7 @@ struct Primitives {
     void add(S step) {
       step.each([this](const auto&... fields) { (this->put(fields), ...); });
     }
-    void add(const schedule::ansor::CacheRead& step) {
-      put(step.stage);
-      put(1);
-      put(step.readers);
-    }
+    void add(const schedule::ansor::CacheRead& step);
 
     template <class T>
       requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
@@ -145,15 +109,7 @@ struct Primitives {
     void put(const std::string& word) { put(token(word)); }
 
     /// 0 for a word that has none.
-    [[nodiscard]] int token(std::string_view word) const {
-      static constexpr std::array<std::string_view, 4> cpu_unroll{"16", "0", "512", "64"};
-      static constexpr std::array<std::string_view, 5> gpu_unroll{"0", "16", "64", "1024", "512"};
-      static constexpr std::array<std::string_view, 3> scopes{"local", "shared", "global"};
-      constexpr std::string_view unroll = "auto_unroll_max_step$";
-      if (!word.starts_with(unroll)) return place(scopes, word);
-      word.remove_prefix(unroll.size());
-      return device == DeviceKind::Cpu ? place(cpu_unroll, word) : place(gpu_unroll, word);
-    }
+    [[nodiscard]] int token(std::string_view word) const;
     template <std::size_t N>
     static int place(const std::array<std::string_view, N>& words, std::string_view word) {
       const auto found = std::find(words.begin(), words.end(), word);
@@ -163,3 +119,67 @@ struct Primitives {
 };
 
 }  // namespace tunewright::features
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features {
+
+TUNEWRIGHT_INLINE void Primitives::describe(std::span<const schedule::ansor::Step> steps, FeatureBatch& batch) const {
+  if (max_rows < 1 || columns <= kinds || batch.columns() != columns) {
+    throw std::invalid_argument("features::Primitives: " + std::to_string(max_rows) + " rows of " +
+                                std::to_string(columns) + " columns for a batch of " + std::to_string(batch.columns()) +
+                                "; give at least 1 row and 12 columns, and a batch of as many columns");
+  }
+  const std::size_t rows = std::min(max_rows, steps.size());
+  for (std::size_t r = 0; r < rows; ++r) {
+    Row row{batch.append_row(), device};
+    if (const auto kind = column_of(schedule::ansor::tag(steps[r]))) row.values[*kind] = 1.0F;
+    std::visit([&row](const auto& step) { row.add(step); }, steps[r]);
+  }
+  for (std::size_t r = rows; fill_up && r < max_rows; ++r) batch.append_row();
+  batch.close_program();
+}
+
+TUNEWRIGHT_INLINE FeatureSchema Primitives::schema() const {
+  FeatureSchema schema{device == DeviceKind::Cpu ? "primitives_cpu" : "primitives_gpu", 1, {}};
+  for (const std::string_view tag : table()) {
+    schema.columns.push_back({"is_" + std::string(tag), "one-hot", "Whether the step is of this kind."});
+  }
+  for (std::size_t c = kinds; c < columns; ++c) {
+    schema.columns.push_back({"number_" + std::to_string(c - kinds), "as is",
+                              c == kinds ? "Stage of the step." : "Number of the step, by kind."});
+  }
+  return schema;
+}
+
+TUNEWRIGHT_INLINE const Primitives::Table& Primitives::table() const {
+  static constexpr Table cpu_kinds{"CI", "RE", "AN", "RF", "CHW", "SP", "CR", "CA", "FU", "FSP", "PR"};
+  static constexpr Table gpu_kinds{"AN", "CHR", "CHW", "CI", "CA", "FFSP", "SP", "FU", "RE", "PR", "FSP"};
+  return device == DeviceKind::Cpu ? cpu_kinds : gpu_kinds;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::size_t> Primitives::column_of(std::string_view tag) const {
+  const auto found = std::find(table().begin(), table().end(), tag);
+  if (found == table().end()) return std::nullopt;
+  return static_cast<std::size_t>(found - table().begin());
+}
+
+TUNEWRIGHT_INLINE void Primitives::Row::add(const schedule::ansor::CacheRead& step) {
+  put(step.stage);
+  put(1);
+  put(step.readers);
+}
+
+TUNEWRIGHT_INLINE int Primitives::Row::token(std::string_view word) const {
+  static constexpr std::array<std::string_view, 4> cpu_unroll{"16", "0", "512", "64"};
+  static constexpr std::array<std::string_view, 5> gpu_unroll{"0", "16", "64", "1024", "512"};
+  static constexpr std::array<std::string_view, 3> scopes{"local", "shared", "global"};
+  constexpr std::string_view unroll = "auto_unroll_max_step$";
+  if (!word.starts_with(unroll)) return place(scopes, word);
+  word.remove_prefix(unroll.size());
+  return device == DeviceKind::Cpu ? place(cpu_unroll, word) : place(gpu_unroll, word);
+}
+
+}  // namespace tunewright::features
+
+#endif

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 
 /// Padding elimination: leaves out the terms of sums that are zero because a factor is padding.
@@ -23,104 +24,31 @@ namespace tunewright::loops {
 
 /// The condition under which `factor` may be other than zero, as values over the operator's axes that must not be
 /// negative; nothing if it is no padding with zeros, or its condition is more than such values.
-[[nodiscard]] inline std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor) {
-  using program::Op;
-  if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
-    return std::nullopt;
-  std::vector<IndexExpr> values;
-  const auto add = [&values](const auto& self, const program::Expr& e) -> bool {
-    if (e->op == Op::And) return self(self, e->args[0]) && self(self, e->args[1]);
-    if (e->op != Op::Less && e->op != Op::LessEqual) return false;
-    if (e->args[0]->op != Op::Index || e->args[1]->op != Op::Index) return false;
-    values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
-    return true;
-  };
-  if (!add(add, factor->args[0])) return std::nullopt;
-  return values;
-}
+[[nodiscard]] std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor);
 
 /// The guards under which `factor` of a sum's terms in `s` may be other than zero; nothing if it is no such padding.
-[[nodiscard]] inline std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
-                                                                      const program::Expr& factor) {
-  const auto conditions = padding_conditions(factor);
-  if (!conditions) return std::nullopt;
-  std::vector<Guard> guards;
-  for (const IndexExpr& condition : *conditions)
-    guards.push_back({over_loops(nest, s, condition), 0, true, false, Guard::zero_term});
-  return guards;
-}
+[[nodiscard]] std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
+                                                               const program::Expr& factor);
 
 namespace detail {
 
 /// The factors of a product, looking through conversions.
-inline void add_factors(const program::Expr& e, std::vector<program::Expr>& factors) {
-  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) {
-    factors.push_back(e);
-    return;
-  }
-  for (const program::Expr& arg : e->args) add_factors(arg, factors);
-}
+void add_factors(const program::Expr& e, std::vector<program::Expr>& factors);
 
 /// A product with what `paddings`, factors of it, pad in their place.
-[[nodiscard]] inline program::Expr unpadded(const program::Expr& e,
-                                            const std::vector<const program::ExprNode*>& paddings) {
-  if (std::find(paddings.begin(), paddings.end(), e.get()) != paddings.end()) return e->args[1];
-  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) return e;
-  program::ExprNode node = *e;
-  for (program::Expr& arg : node.args) arg = unpadded(arg, paddings);
-  return program::make_expr(std::move(node));
-}
+[[nodiscard]] program::Expr unpadded(const program::Expr& e, const std::vector<const program::ExprNode*>& paddings);
 
-[[nodiscard]] inline std::shared_ptr<const program::Operator> without_padding(
-    const program::Operator& op, const std::vector<const program::ExprNode*>& paddings) {
-  auto copy = std::make_shared<program::Operator>(op);
-  copy->body = unpadded(op.body, paddings);
-  return copy;
-}
+[[nodiscard]] std::shared_ptr<const program::Operator> without_padding(
+    const program::Operator& op, const std::vector<const program::ExprNode*>& paddings);
 
 class PaddingElimination {
  public:
   explicit PaddingElimination(LoopNest& nest) : nest_(nest) {}
 
-  void run(Body& body) {
-    for (Node& node : body) {
-      if (auto* statement = std::get_if<Statement>(&node.content)) eliminate(*statement);
-      if (auto* branch = std::get_if<Branch>(&node.content)) {
-        run(branch->then);
-        run(branch->otherwise);
-      }
-      if (auto* loop = std::get_if<Loop>(&node.content)) {
-        const bool lanes = loop->kind == LoopKind::Vectorized && nest_.variables[loop->var].extent > 1;
-        if (lanes) lane_variables_.push_back(loop->var);
-        run(loop->body);
-        if (lanes) lane_variables_.pop_back();
-      }
-    }
-  }
+  void run(Body& body);
 
  private:
-  void eliminate(Statement& s) {
-    if (s.kind != Statement::Kind::Update || s.op->combiner != program::Combiner::Sum) return;
-    std::vector<program::Expr> factors;
-    add_factors(s.op->body, factors);
-    std::vector<const program::ExprNode*> paddings;
-    std::vector<Guard> guards;
-    for (const program::Expr& factor : factors) {
-      auto own = padding_guards(nest_, s, factor);
-      if (!own ||
-          std::any_of(own->begin(), own->end(), [this](const Guard& guard) { return differs_between_lanes(guard); }))
-        continue;
-      paddings.push_back(factor.get());
-      guards.insert(guards.end(), std::make_move_iterator(own->begin()), std::make_move_iterator(own->end()));
-    }
-    if (paddings.empty()) return;
-    for (Guard& guard : guards) {
-      if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0) s.guards.push_back(std::move(guard));
-    }
-    std::shared_ptr<const program::Operator>& op = without_[{s.op, paddings}];
-    if (op == nullptr) op = without_padding(*s.op, paddings);
-    s.op = op;
-  }
+  void eliminate(Statement& s);
 
   [[nodiscard]] bool differs_between_lanes(const Guard& guard) const {
     return std::any_of(lane_variables_.begin(), lane_variables_.end(), [&](Var v) { return guard.value.uses(v); });
@@ -136,7 +64,116 @@ class PaddingElimination {
 }  // namespace detail
 
 /// The operator whose factors are read without their padding, as if all guards held.
-[[nodiscard]] inline std::shared_ptr<const program::Operator> without_padding(const program::Operator& op) {
+[[nodiscard]] std::shared_ptr<const program::Operator> without_padding(const program::Operator& op);
+
+/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity
+/// or a NaN counts as zero.
+[[nodiscard]] LoopNest eliminate_padding(LoopNest nest);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::optional<std::vector<IndexExpr>> padding_conditions(const program::Expr& factor) {
+  using program::Op;
+  if (factor->op != Op::Select || factor->args[2]->op != Op::Constant || factor->args[2]->value != 0)
+    return std::nullopt;
+  std::vector<IndexExpr> values;
+  const auto add = [&values](const auto& self, const program::Expr& e) -> bool {
+    if (e->op == Op::And) return self(self, e->args[0]) && self(self, e->args[1]);
+    if (e->op != Op::Less && e->op != Op::LessEqual) return false;
+    if (e->args[0]->op != Op::Index || e->args[1]->op != Op::Index) return false;
+    values.push_back(e->args[1]->index - e->args[0]->index - (e->op == Op::Less ? 1 : 0));
+    return true;
+  };
+  if (!add(add, factor->args[0])) return std::nullopt;
+  return values;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::vector<Guard>> padding_guards(const LoopNest& nest, const Statement& s,
+                                                                   const program::Expr& factor) {
+  const auto conditions = padding_conditions(factor);
+  if (!conditions) return std::nullopt;
+  std::vector<Guard> guards;
+  for (const IndexExpr& condition : *conditions)
+    guards.push_back({over_loops(nest, s, condition), 0, true, false, Guard::zero_term});
+  return guards;
+}
+
+}  // namespace tunewright::loops
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE void add_factors(const program::Expr& e, std::vector<program::Expr>& factors) {
+  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) {
+    factors.push_back(e);
+    return;
+  }
+  for (const program::Expr& arg : e->args) add_factors(arg, factors);
+}
+
+TUNEWRIGHT_INLINE program::Expr unpadded(const program::Expr& e,
+                                         const std::vector<const program::ExprNode*>& paddings) {
+  if (std::find(paddings.begin(), paddings.end(), e.get()) != paddings.end()) return e->args[1];
+  if (e->op != program::Op::Multiply && e->op != program::Op::Cast) return e;
+  program::ExprNode node = *e;
+  for (program::Expr& arg : node.args) arg = unpadded(arg, paddings);
+  return program::make_expr(std::move(node));
+}
+
+TUNEWRIGHT_INLINE std::shared_ptr<const program::Operator> without_padding(
+    const program::Operator& op, const std::vector<const program::ExprNode*>& paddings) {
+  auto copy = std::make_shared<program::Operator>(op);
+  copy->body = unpadded(op.body, paddings);
+  return copy;
+}
+
+TUNEWRIGHT_INLINE void PaddingElimination::run(Body& body) {
+  for (Node& node : body) {
+    if (auto* statement = std::get_if<Statement>(&node.content)) eliminate(*statement);
+    if (auto* branch = std::get_if<Branch>(&node.content)) {
+      run(branch->then);
+      run(branch->otherwise);
+    }
+    if (auto* loop = std::get_if<Loop>(&node.content)) {
+      const bool lanes = loop->kind == LoopKind::Vectorized && nest_.variables[loop->var].extent > 1;
+      if (lanes) lane_variables_.push_back(loop->var);
+      run(loop->body);
+      if (lanes) lane_variables_.pop_back();
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void PaddingElimination::eliminate(Statement& s) {
+  if (s.kind != Statement::Kind::Update || s.op->combiner != program::Combiner::Sum) return;
+  std::vector<program::Expr> factors;
+  add_factors(s.op->body, factors);
+  std::vector<const program::ExprNode*> paddings;
+  std::vector<Guard> guards;
+  for (const program::Expr& factor : factors) {
+    auto own = padding_guards(nest_, s, factor);
+    if (!own ||
+        std::any_of(own->begin(), own->end(), [this](const Guard& guard) { return differs_between_lanes(guard); }))
+      continue;
+    paddings.push_back(factor.get());
+    guards.insert(guards.end(), std::make_move_iterator(own->begin()), std::make_move_iterator(own->end()));
+  }
+  if (paddings.empty()) return;
+  for (Guard& guard : guards) {
+    if (guard.value.range([this](Var v) { return nest_.range_of(v); }).min < 0) s.guards.push_back(std::move(guard));
+  }
+  std::shared_ptr<const program::Operator>& op = without_[{s.op, paddings}];
+  if (op == nullptr) op = without_padding(*s.op, paddings);
+  s.op = op;
+}
+
+}  // namespace tunewright::loops::detail
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::shared_ptr<const program::Operator> without_padding(const program::Operator& op) {
   std::vector<program::Expr> factors;
   detail::add_factors(op.body, factors);
   std::vector<const program::ExprNode*> paddings;
@@ -146,11 +183,11 @@ class PaddingElimination {
   return detail::without_padding(op, paddings);
 }
 
-/// Returns the nest with guards in place of padding. What is computed is unchanged, except that zero times an infinity
-/// or a NaN counts as zero.
-[[nodiscard]] inline LoopNest eliminate_padding(LoopNest nest) {
+TUNEWRIGHT_INLINE LoopNest eliminate_padding(LoopNest nest) {
   detail::PaddingElimination(nest).run(nest.body);
   return nest;
 }
 
 }  // namespace tunewright::loops
+
+#endif

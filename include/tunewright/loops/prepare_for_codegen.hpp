@@ -3,10 +3,8 @@
 
 #include <utility>
 
-#include "tunewright/loops/eliminate_guards.hpp"
-#include "tunewright/loops/eliminate_padding.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/loops/partition.hpp"
 
 namespace tunewright::loops {
 
@@ -14,8 +12,22 @@ namespace tunewright::loops {
 /// of sums, guards of statements that may compute more than is asked for are dropped, and tiles in the interior are
 /// parted from those at the boundary, so that they need no guards. The simulated machine and the drafts look at the
 /// same nest, since they foretell that code.
-[[nodiscard]] inline LoopNest prepare_for_codegen(LoopNest nest) {
+[[nodiscard]] LoopNest prepare_for_codegen(LoopNest nest);
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/eliminate_guards.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
+#include "tunewright/loops/partition.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE LoopNest prepare_for_codegen(LoopNest nest) {
   return partition(eliminate_guards(eliminate_padding(std::move(nest))));
 }
 
 }  // namespace tunewright::loops
+
+#endif

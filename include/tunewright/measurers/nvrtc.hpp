@@ -68,7 +68,8 @@ struct State {
 ///              50 to 500 ms of compilation a candidate, on threads.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements. With several devices,
 ///              outcomes come back in order all the same.
-/// Errors:      `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major
+/// Errors:      `std::invalid_argument` for a task for a CPU;
+///              `nvrtc::NoDevice` from measuring where there is no driver or device, or a driver for an older major
 ///              version of CUDA than the compiler's, which loads none of its code; the message says what to do.
 struct Nvrtc {
   Protocol protocol = {};
@@ -249,6 +250,11 @@ TUNEWRIGHT_INLINE nvrtc::Compiler Nvrtc::compiler_for(const Task& task) const {
 }
 
 TUNEWRIGHT_INLINE void Nvrtc::prepare(const Task& task) {
+  if (task.target.kind != DeviceKind::Gpu) {
+    throw std::invalid_argument("task '" + task.name + "' is for the CPU '" + task.target.name +
+                                "', and measurers::Nvrtc runs kernels on GPUs; take measurers::OrcJit, or make the "
+                                "task for the target() of this measurer or for gpu_target(\"A100\")");
+  }
   static_cast<void>(common_facts());
   ReferenceData options = reference;
   options.threads = std::max(options.threads, hardware_threads());

@@ -56,7 +56,8 @@ struct State {
 /// Cost:        a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
 /// Errors:      `std::invalid_argument` for a protocol that cannot be followed, a task without graph or for
-///              another kind of device, and without processors. What is wrong with a program is its `Failure`.
+///              another kind of device, without processors, and for more threads than there are processors.
+///              What is wrong with a program is its `Failure`.
 /// Example:     examples/03_measuring_honestly.cpp shows the protocol and the faults.
 struct OrcJit {
   Protocol protocol = {};
@@ -214,9 +215,21 @@ TUNEWRIGHT_INLINE const orc::CompileTeam::Compilers& OrcJit::compilers_for(const
 }
 
 TUNEWRIGHT_INLINE void OrcJit::prepare(const Task& task) {
+  if (task.target.kind != DeviceKind::Cpu) {
+    throw std::invalid_argument("task '" + task.name + "' is for the GPU '" + task.target.name +
+                                "', and measurers::OrcJit runs kernels on CPUs; take measurers::Nvrtc or "
+                                "measurers::SimtCheck, or make the task for host_target()");
+  }
   if (processors.empty()) {
     throw std::invalid_argument(
         "measurers::OrcJit has no processors to run on; give its member `processors` at least one");
+  }
+  if (task.target.threads > processors.size()) {
+    throw std::invalid_argument("task '" + task.name + "' is for " + std::to_string(task.target.threads) +
+                                " threads, and measurers::OrcJit has " + std::to_string(processors.size()) +
+                                " processors: threads that take turns are not timed; ask for at most " +
+                                std::to_string(processors.size()) +
+                                " by with_threads, or give its member `processors` more");
   }
   ReferenceData options = reference;
   options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));

@@ -10,22 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
+
 namespace tunewright::models {
 
 /// sum a_i b_i, four sums at a time in an order that depends on the length alone: wherever the numbers lie,
 /// the result has the same bits.
-[[nodiscard]] inline double dot(const double* a, const double* b, std::size_t n) noexcept {
-  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-  std::size_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    s0 += a[i] * b[i];
-    s1 += a[i + 1] * b[i + 1];
-    s2 += a[i + 2] * b[i + 2];
-    s3 += a[i + 3] * b[i + 3];
-  }
-  for (; i < n; ++i) s0 += a[i] * b[i];
-  return (s0 + s1) + (s2 + s3);
-}
+[[nodiscard]] double dot(const double* a, const double* b, std::size_t n) noexcept;
 
 /// Right-hand sides that are solved for at once: the matrix is then read from memory once for all of them. They lie
 /// interleaved, (n, solve_lanes), and do not affect each other.
@@ -41,31 +32,7 @@ class Cholesky {
   Cholesky() = default;
 
   /// Nothing when A is not positive definite. Only the lower triangle of `a` (row-major) is read.
-  [[nodiscard]] static std::optional<Cholesky> of(std::vector<double> a, std::size_t n) {
-    std::vector<double> rows(n * solve_lanes);  // those of a block, interleaved
-    for (std::size_t first = 0; first < n; first += solve_lanes) {
-      const std::size_t count = std::min(solve_lanes, n - first);
-      std::fill_n(rows.begin(), first * solve_lanes, 0.0);
-      for (std::size_t r = 0; r < count; ++r) {
-        for (std::size_t j = 0; j < first; ++j) rows[j * solve_lanes + r] = a[(first + r) * n + j];
-      }
-      solve_lanes_lower(a.data(), n, first, rows.data());
-      for (std::size_t r = 0; r < count; ++r) {
-        const std::size_t i = first + r;
-        double* row = a.data() + i * n;
-        for (std::size_t j = 0; j < first; ++j) row[j] = rows[j * solve_lanes + r];
-        for (std::size_t j = first; j < i; ++j) row[j] = (row[j] - dot(row, a.data() + j * n, j)) / a[j * n + j];
-        const double square = row[i] - dot(row, row, i);
-        // What is left of the diagonal below that is rounding.
-        if (!(square > 1e-15 * row[i]) || !std::isfinite(square)) return std::nullopt;
-        row[i] = std::sqrt(square);
-      }
-    }
-    Cholesky out;
-    out.n_ = n;
-    out.lower_ = std::move(a);
-    return out;
-  }
+  [[nodiscard]] static std::optional<Cholesky> of(std::vector<double> a, std::size_t n);
 
   [[nodiscard]] std::size_t size() const noexcept { return n_; }
 
@@ -76,48 +43,102 @@ class Cholesky {
   /// The same for each of the columns of v (n, solve_lanes).
   void solve_lower_lanes(std::span<double> v) const { solve_lanes_lower(lower_.data(), n_, n_, v.data()); }
   /// v <- A^-1 v. O(n^2).
-  void solve(std::span<double> v) const {
-    solve_lower(v);
-    for (std::size_t i = n_; i-- > 0;) {
-      v[i] /= lower_[i * n_ + i];
-      for (std::size_t j = 0; j < i; ++j) v[j] -= lower_[i * n_ + j] * v[i];
-    }
-  }
+  void solve(std::span<double> v) const;
   /// log det A.
-  [[nodiscard]] double log_determinant() const {
-    double sum = 0;
-    for (std::size_t i = 0; i < n_; ++i) sum += std::log(lower_[i * n_ + i]);
-    return 2 * sum;
-  }
+  [[nodiscard]] double log_determinant() const;
 
  private:
   // v (count, solve_lanes) <- L^-1 v for the first `count` rows and columns of `lower`, whose rows lie `stride`
   // apart. Pairs of numbers are spelled out because compilers leave the loop as it is at -O2.
-  static void solve_lanes_lower(const double* lower, std::size_t stride, std::size_t count, double* v) {
-    using Pair = double __attribute__((vector_size(16)));
-    for (std::size_t i = 0; i < count; ++i) {
-      const double* row = lower + i * stride;
-      Pair sum[solve_lanes / 2] = {};
-      for (std::size_t k = 0; k < i; ++k) {
-        const Pair factor{row[k], row[k]};
-        Pair known[solve_lanes / 2];
-        std::memcpy(known, v + k * solve_lanes, sizeof known);
-        sum[0] += factor * known[0];
-        sum[1] += factor * known[1];
-        sum[2] += factor * known[2];
-        sum[3] += factor * known[3];
-      }
-      double of_lane[solve_lanes];
-      std::memcpy(of_lane, sum, sizeof of_lane);
-      for (std::size_t lane = 0; lane < solve_lanes; ++lane) {
-        double& value = v[i * solve_lanes + lane];
-        value = (value - of_lane[lane]) / row[i];
-      }
-    }
-  }
+  static void solve_lanes_lower(const double* lower, std::size_t stride, std::size_t count, double* v);
 
   std::size_t n_ = 0;
   std::vector<double> lower_;  // (n, n) row-major; above the diagonal lies what was there
 };
 
 }  // namespace tunewright::models
+
+#if TUNEWRIGHT_DEFINES(models)
+
+namespace tunewright::models {
+
+TUNEWRIGHT_INLINE double dot(const double* a, const double* b, std::size_t n) noexcept {
+  double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+  std::size_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    s0 += a[i] * b[i];
+    s1 += a[i + 1] * b[i + 1];
+    s2 += a[i + 2] * b[i + 2];
+    s3 += a[i + 3] * b[i + 3];
+  }
+  for (; i < n; ++i) s0 += a[i] * b[i];
+  return (s0 + s1) + (s2 + s3);
+}
+
+TUNEWRIGHT_INLINE std::optional<Cholesky> Cholesky::of(std::vector<double> a, std::size_t n) {
+  std::vector<double> rows(n * solve_lanes);  // those of a block, interleaved
+  for (std::size_t first = 0; first < n; first += solve_lanes) {
+    const std::size_t count = std::min(solve_lanes, n - first);
+    std::fill_n(rows.begin(), first * solve_lanes, 0.0);
+    for (std::size_t r = 0; r < count; ++r) {
+      for (std::size_t j = 0; j < first; ++j) rows[j * solve_lanes + r] = a[(first + r) * n + j];
+    }
+    solve_lanes_lower(a.data(), n, first, rows.data());
+    for (std::size_t r = 0; r < count; ++r) {
+      const std::size_t i = first + r;
+      double* row = a.data() + i * n;
+      for (std::size_t j = 0; j < first; ++j) row[j] = rows[j * solve_lanes + r];
+      for (std::size_t j = first; j < i; ++j) row[j] = (row[j] - dot(row, a.data() + j * n, j)) / a[j * n + j];
+      const double square = row[i] - dot(row, row, i);
+      // What is left of the diagonal below that is rounding.
+      if (!(square > 1e-15 * row[i]) || !std::isfinite(square)) return std::nullopt;
+      row[i] = std::sqrt(square);
+    }
+  }
+  Cholesky out;
+  out.n_ = n;
+  out.lower_ = std::move(a);
+  return out;
+}
+
+TUNEWRIGHT_INLINE void Cholesky::solve(std::span<double> v) const {
+  solve_lower(v);
+  for (std::size_t i = n_; i-- > 0;) {
+    v[i] /= lower_[i * n_ + i];
+    for (std::size_t j = 0; j < i; ++j) v[j] -= lower_[i * n_ + j] * v[i];
+  }
+}
+
+TUNEWRIGHT_INLINE double Cholesky::log_determinant() const {
+  double sum = 0;
+  for (std::size_t i = 0; i < n_; ++i) sum += std::log(lower_[i * n_ + i]);
+  return 2 * sum;
+}
+
+TUNEWRIGHT_INLINE void Cholesky::solve_lanes_lower(const double* lower, std::size_t stride, std::size_t count,
+                                                   double* v) {
+  using Pair = double __attribute__((vector_size(16)));
+  for (std::size_t i = 0; i < count; ++i) {
+    const double* row = lower + i * stride;
+    Pair sum[solve_lanes / 2] = {};
+    for (std::size_t k = 0; k < i; ++k) {
+      const Pair factor{row[k], row[k]};
+      Pair known[solve_lanes / 2];
+      std::memcpy(known, v + k * solve_lanes, sizeof known);
+      sum[0] += factor * known[0];
+      sum[1] += factor * known[1];
+      sum[2] += factor * known[2];
+      sum[3] += factor * known[3];
+    }
+    double of_lane[solve_lanes];
+    std::memcpy(of_lane, sum, sizeof of_lane);
+    for (std::size_t lane = 0; lane < solve_lanes; ++lane) {
+      double& value = v[i * solve_lanes + lane];
+      value = (value - of_lane[lane]) / row[i];
+    }
+  }
+}
+
+}  // namespace tunewright::models
+
+#endif

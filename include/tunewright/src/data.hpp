@@ -14,6 +14,7 @@
 #include "tunewright/detail/config.hpp"
 
 #if TUNEWRIGHT_DEFINES(journal)
+#include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/xgboost_model.hpp"
 #endif

@@ -22,6 +22,7 @@
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
+#include "tunewright/program/operators/checks.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
@@ -51,6 +52,8 @@
 #include "tunewright/loops/device/fragments.hpp"
 #include "tunewright/loops/device/kernels.hpp"
 #include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/eliminate_guards.hpp"
+#include "tunewright/loops/eliminate_padding.hpp"
 #include "tunewright/loops/explain.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 #include "tunewright/loops/guard_share.hpp"
@@ -61,6 +64,7 @@
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/partition.hpp"
+#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/loops/simt.hpp"
 #include "tunewright/loops/simt/memory.hpp"
@@ -95,6 +99,7 @@
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/features/per_statement/describer.hpp"
 #include "tunewright/features/per_statement/operations.hpp"
+#include "tunewright/features/primitives.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(simulated)
 #include "tunewright/measurers/simulated.hpp"
@@ -108,7 +113,11 @@
 #include "tunewright/reference/random_inputs.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(codegen)
+#include "tunewright/codegen/cuda.hpp"
+#include "tunewright/codegen/cuda_export.hpp"
 #include "tunewright/codegen/export.hpp"
+#include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/codegen/plan.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)
 #include "tunewright/measurers/nvrtc/code_wire.hpp"

@@ -14,6 +14,7 @@
 #include "tunewright/detail/config.hpp"
 
 #if TUNEWRIGHT_DEFINES(nvrtc)
+#include "tunewright/codegen/cuda_compile.hpp"
 #include "tunewright/measurers/nvrtc.hpp"
 #include "tunewright/measurers/nvrtc/compiler.hpp"
 #include "tunewright/measurers/nvrtc/device_child.hpp"

@@ -14,5 +14,7 @@
 #include "tunewright/detail/config.hpp"
 
 #if TUNEWRIGHT_DEFINES(orc)
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/measurers/orc.hpp"
 #endif

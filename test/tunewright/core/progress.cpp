@@ -87,3 +87,32 @@ TEST_CASE("a terminal gets one line that renews itself and is never longer than 
   CHECK(out.str().substr(shown.size(), 42) == "\r" + std::string(40, ' ') + "\r");
   CHECK(out.str().ends_with("stopped on request\n"));
 }
+
+TEST_CASE("a budget of fewer trials than two batches is warned of, with a better batch") {
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = false};
+  RunStatus status;
+  status.task.name = "matmul";
+  status.learns = true;
+  status.budget = {.trials = 64};
+  progress.on_start(status);
+  CHECK(out.str() ==
+        "matmul | 64 trials in batches of 64 are one round, so no trial is chosen by what others taught the model; "
+        "give a batch of 16 or less\n");
+  status.budget.trials = 100;
+  CHECK(Progress::too_few_rounds(status) ==
+        "100 trials in batches of 64 are two rounds, so only the last 36 trials are chosen by what the others taught "
+        "the model; give a batch of 25 or less");
+  status.budget.trials = 128;
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.budget = {.trials = 3, .batch = 3};
+  CHECK(Progress::too_few_rounds(status).find("a batch of 1 or less") != std::string::npos);
+  status.budget.trials = 1;  // nothing to choose
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.budget = {.trials = 64};
+  status.recalled = 10;  // the model learns from the journal
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.recalled = 0;
+  status.learns = false;
+  CHECK(Progress::too_few_rounds(status).empty());
+}

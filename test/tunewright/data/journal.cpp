@@ -101,6 +101,37 @@ TEST_CASE("a writer begins on a fresh line after a torn one, and a whole last li
   CHECK(contents.bad[0].number == 3);
 }
 
+TEST_CASE("a file that is no journal is refused and left as it is") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("notes.txt");
+  for (const std::string text : {"Shopping list\nmilk", "{\"name\": \"matmul\"}\n", "[1, 2]\n\n", "{s"}) {
+    CAPTURE(text);
+    std::ofstream(path, std::ios::binary) << text;
+    CHECK_FALSE(data::is_journal(path));
+    CHECK_THROWS_WITH_AS(data::Journal(options(path)), doctest::Contains(path.c_str()), std::runtime_error);
+    CHECK_THROWS_WITH_AS(data::Journal(options(path)), doctest::Contains("name another file"), std::runtime_error);
+    std::ostringstream kept;
+    kept << std::ifstream(path, std::ios::binary).rdbuf();
+    CHECK(kept.str() == text);
+  }
+}
+
+TEST_CASE("a journal stays one wherever its writer was stopped") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const std::string line = data::to_line(record(toy::task(), {1, 1, 1, 1})) + "\n";
+  for (std::size_t size = 0; size <= line.size(); ++size) {
+    CAPTURE(size);
+    std::ofstream(path, std::ios::binary) << line.substr(0, size);
+    CHECK(data::is_journal(path));
+  }
+  CHECK(data::is_journal(folder.file("not there yet")));
+  std::ofstream(path, std::ios::binary) << "\n\n";
+  CHECK(data::is_journal(path));
+  append_text(path, "garbage\n" + line);
+  CHECK(data::is_journal(path));
+}
+
 TEST_CASE("several tasks share a file; a file of other tasks only is a mistake that names both and the remedy") {
   const support::TemporaryFolder folder;
   const Task a = toy::task("matmul 64", 64);

@@ -168,6 +168,14 @@ TEST_CASE("without a driver or a device a measurer can be made, and says what is
   CHECK(on_paper().why_unavailable().find("is a GPU there") != std::string::npos);
 }
 
+TEST_CASE("a task for a CPU is refused, with what measures it") {
+  Nvrtc measurer = on_paper();
+  Task task = doubling_task("sm_90");
+  task.target.kind = DeviceKind::Cpu;
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest("twice")})),
+                       doctest::Contains("take measurers::OrcJit"), std::invalid_argument);
+}
+
 TEST_CASE("a driver for an older CUDA than the compiler's is none, and it is said why") {
   using measurers::nvrtc::too_old;
   CHECK(too_old(12080, {13, 0}) ==

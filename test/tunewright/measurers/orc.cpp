@@ -126,6 +126,7 @@ TEST_CASE("a batch comes back in order, with each fault its own") {
 TEST_CASE("more candidates than a turn, on one thread and on all") {
   for (const unsigned threads : {1U, 2U}) {
     OrcJit measurer = quick();
+    measurer.processors = std::vector<int>(threads, 0);  // also on a machine with one processor
     measurer.turn = 3;
     const Task task = matmul_task(16, 16, 16, threads);
     const std::vector<LoopNest> programs(8, nest_of(task, LoopKind::Vectorized, LoopKind::Parallel));
@@ -263,4 +264,23 @@ TEST_CASE("a measurer without processors cannot measure") {
   const Task task = matmul_task(8, 8, 8);
   CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest_of(task)})),
                        doctest::Contains("no processors"), std::invalid_argument);
+}
+
+TEST_CASE("a task for more threads than processors is refused, with the remedy") {
+  OrcJit measurer = quick();
+  measurer.processors = {0};
+  const Task task = matmul_task(8, 8, 8, 64);
+  const std::vector<LoopNest> programs{nest_of(task)};
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, programs)), doctest::Contains("for 64 threads"),
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, programs)), doctest::Contains("ask for at most 1 by"),
+                       std::invalid_argument);
+}
+
+TEST_CASE("a task for a GPU is refused, with what measures it") {
+  OrcJit measurer = quick();
+  const Task task =
+      program::make_task("product", program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}), gpu_target("A100"));
+  CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest_of(task)})),
+                       doctest::Contains("take measurers::Nvrtc"), std::invalid_argument);
 }

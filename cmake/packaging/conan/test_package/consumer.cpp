@@ -17,7 +17,7 @@
 #include "tunewright/data/gzip.hpp"
 #endif
 #ifdef CONSUMER_HAS_EIGEN
-#include <Eigen/Core>
+#include "tunewright/models/mlp.hpp"
 #endif
 #ifdef CONSUMER_HAS_GRAPH
 #include "tunewright/program/operators/matmul.hpp"
@@ -27,7 +27,10 @@
 #include "tunewright/reference/random_inputs.hpp"
 #endif
 #ifdef CONSUMER_HAS_ORC
-#include <llvm-c/Core.h>
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/orc.hpp"
+#include "tunewright/program/task.hpp"
 #endif
 
 namespace {
@@ -75,7 +78,14 @@ int main() {
   works &= check("gzip", data::read_text("/dev/null").empty());
 #endif
 #ifdef CONSUMER_HAS_EIGEN
-  works &= check("eigen", (Eigen::Matrix2f::Identity() * Eigen::Vector2f(1, 2)).sum() == 3.0F);
+  const std::vector<float> rows{0, 1, 2, 3};
+  FeatureBatch x(1);
+  for (const float row : rows) x.append_program(std::span(&row, 1));
+  models::Mlp mlp;
+  std::vector<float> score(rows.size());
+  mlp.fit(x, std::vector<float>{0, 0.3F, 0.6F, 1}, {});
+  mlp.predict(x, score);
+  works &= check("eigen", score[3] > score[0]);
 #endif
 #ifdef CONSUMER_HAS_GRAPH
   const auto graph = program::operators::matmul_graph({.m = 2, .n = 3, .k = 4});
@@ -86,9 +96,10 @@ int main() {
   works &= check("reference", !tensors.empty());
 #endif
 #ifdef CONSUMER_HAS_ORC
-  unsigned major = 0;
-  LLVMGetVersion(&major, nullptr, nullptr);
-  works &= check("orc", major == 19);
+  measurers::OrcJit measurer;
+  const Task task = program::make_task("matmul", graph, host_target().with_threads(1));
+  const std::vector<loops::LoopNest> programs{loops::lower(schedule::Schedule{graph, {}})};
+  works &= check("orc", measurer.measure(task, programs).front().valid());
 #endif
   return works ? 0 : 1;
 }

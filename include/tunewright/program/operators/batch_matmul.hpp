@@ -68,6 +68,7 @@ TUNEWRIGHT_INLINE Tensor batch_matmul(ComputeGraph& graph, const Tensor& a, cons
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> batch_matmul_graph(const BatchMatmulShape& s) {
+  detail::require_extents("batch_matmul", {{"batch", s.batch}, {"m", s.m}, {"n", s.n}, {"k", s.k}});
   auto graph = std::make_shared<ComputeGraph>();
   using Shape = std::vector<std::int64_t>;
   const Tensor a = graph->input("A", s.transpose_a ? Shape{s.batch, s.k, s.m} : Shape{s.batch, s.m, s.k}, s.type);

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/program/graph.hpp"
 
 namespace tunewright::program::operators {
@@ -43,49 +44,32 @@ class PerDimension {
 
 namespace detail {
 
-[[nodiscard]] inline std::string shape_text(const std::vector<std::int64_t>& shape) {
-  std::string text = "[";
-  for (std::size_t d = 0; d < shape.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
-  return text + "]";
-}
+[[nodiscard]] std::string shape_text(const std::vector<std::int64_t>& shape);
 
 /// Throws `std::invalid_argument("<who>: <what>")`.
 [[noreturn]] inline void refuse(std::string_view who, const std::string& what) {
   throw std::invalid_argument(std::string(who) + ": " + what);
 }
 
-inline void require_rank(std::string_view who, std::string_view operand, const Tensor& t, std::size_t rank,
-                         std::string_view expected) {
-  if (t.shape.size() == rank) return;
-  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " + std::to_string(rank) +
-                  ", " + std::string(expected));
+void require_rank(std::string_view who, std::string_view operand, const Tensor& t, std::size_t rank,
+                  std::string_view expected);
+
+void require_extent(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t expected,
+                    std::string_view remedy);
+
+void require_at_least(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least);
+
+/// Throws unless each extent, named as its member of a shape, is at least 1.
+inline void require_extents(std::string_view who,
+                            std::initializer_list<std::pair<std::string_view, std::int64_t>> extents) {
+  for (const auto& [what, extent] : extents) require_at_least(who, what, extent, 1);
 }
 
-inline void require_extent(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t expected,
-                           std::string_view remedy) {
-  if (actual == expected) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " + std::to_string(expected) + "; " +
-                  std::string(remedy));
-}
-
-inline void require_at_least(std::string_view who, std::string_view what, std::int64_t actual, std::int64_t least) {
-  if (actual >= least) return;
-  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
-}
-
-inline void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
-  if (a.type == b.type) return;
-  refuse(who, "operands have types " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
-                  "; cast one of them first");
-}
+void require_same_type(std::string_view who, const Tensor& a, const Tensor& b);
 
 /// Throws unless `t` holds floating-point numbers, for operators whose formula has fractions: a plain number in it
 /// takes the type of the tensor, so that among integers a half would be 0.
-inline void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t) {
-  if (is_float(t.type)) return;
-  refuse(who, std::string(operand) + " holds " + std::string(name(t.type)) +
-                  ", which loses the fractions in between; cast it to float32 first");
-}
+void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t);
 
 /// `value`, or the end of a type of integers that it is beyond.
 [[nodiscard]] inline double within_range_of(double value, ScalarType type) {
@@ -93,17 +77,84 @@ inline void require_floating_point(std::string_view who, std::string_view operan
 }
 
 /// Throws unless `value` is a number among those of `t`, which for integers no infinity is.
-inline void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t) {
+void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t);
+
+/// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default
+/// `accumulator_type`. Throws unless the operands have one type, or are 8-bit integers with and without a sign, and
+/// the accumulator holds all their values.
+[[nodiscard]] ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
+                                         std::optional<ScalarType> wanted);
+
+/// a * b in the type `accumulator`.
+[[nodiscard]] inline Expr product_in(ScalarType accumulator, Expr a, Expr b) {
+  return cast(std::move(a), accumulator) * cast(std::move(b), accumulator);
+}
+
+/// Turns a possibly negative dimension number (-1 is the last) into one below `rank`.
+[[nodiscard]] std::size_t dimension(std::string_view who, int wanted, std::size_t rank);
+
+/// Axes named `prefix`0, `prefix`1, .. over a shape.
+[[nodiscard]] std::vector<Axis> axes_over(const std::vector<std::int64_t>& shape, std::string_view prefix = "i");
+
+/// Ranges of the axes of an operator under construction, for index simplification.
+struct AxisRanges {
+  const std::vector<std::int64_t>& extents;
+  Range operator()(Var var) const { return {0, extents[var] - 1}; }
+};
+
+}  // namespace detail
+}  // namespace tunewright::program::operators
+
+#if TUNEWRIGHT_DEFINES(program)
+
+namespace tunewright::program::operators::detail {
+
+TUNEWRIGHT_INLINE std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text = "[";
+  for (std::size_t d = 0; d < shape.size(); ++d) text += (d == 0 ? "" : ", ") + std::to_string(shape[d]);
+  return text + "]";
+}
+
+TUNEWRIGHT_INLINE void require_rank(std::string_view who, std::string_view operand, const Tensor& t, std::size_t rank,
+                                    std::string_view expected) {
+  if (t.shape.size() == rank) return;
+  refuse(who, std::string(operand) + " has shape " + shape_text(t.shape) + "; give it rank " + std::to_string(rank) +
+                  ", " + std::string(expected));
+}
+
+TUNEWRIGHT_INLINE void require_extent(std::string_view who, std::string_view what, std::int64_t actual,
+                                      std::int64_t expected, std::string_view remedy) {
+  if (actual == expected) return;
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + " but must be " + std::to_string(expected) + "; " +
+                  std::string(remedy));
+}
+
+TUNEWRIGHT_INLINE void require_at_least(std::string_view who, std::string_view what, std::int64_t actual,
+                                        std::int64_t least) {
+  if (actual >= least) return;
+  refuse(who, std::string(what) + " is " + std::to_string(actual) + "; give at least " + std::to_string(least));
+}
+
+TUNEWRIGHT_INLINE void require_same_type(std::string_view who, const Tensor& a, const Tensor& b) {
+  if (a.type == b.type) return;
+  refuse(who, "operands have types " + std::string(name(a.type)) + " and " + std::string(name(b.type)) +
+                  "; cast one of them first");
+}
+
+TUNEWRIGHT_INLINE void require_floating_point(std::string_view who, std::string_view operand, const Tensor& t) {
+  if (is_float(t.type)) return;
+  refuse(who, std::string(operand) + " holds " + std::string(name(t.type)) +
+                  ", which loses the fractions in between; cast it to float32 first");
+}
+
+TUNEWRIGHT_INLINE void require_number_of(std::string_view who, std::string_view what, double value, const Tensor& t) {
   if (is_float(t.type) || (std::trunc(value) == value && within_range_of(value, t.type) == value)) return;
   refuse(who, std::string(what) + " is " + std::to_string(value) + ", no " + std::string(name(t.type)) +
                   "; give a whole number that the type holds, or cast the input to float32 first");
 }
 
-/// The type in which products of elements of `a` and `b` are taken and summed: `wanted`, or by default
-/// `accumulator_type`. Throws unless the operands have one type, or are 8-bit integers with and without a sign, and
-/// the accumulator holds all their values.
-[[nodiscard]] inline ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
-                                                std::optional<ScalarType> wanted) {
+TUNEWRIGHT_INLINE ScalarType accumulator_for(std::string_view who, const Tensor& a, const Tensor& b,
+                                             std::optional<ScalarType> wanted) {
   const auto is_byte = [](const Tensor& t) { return t.type == ScalarType::Int8 || t.type == ScalarType::UInt8; };
   if (!is_byte(a) || !is_byte(b)) require_same_type(who, a, b);
   const ScalarType operands = common_type(a.type, b.type);
@@ -116,13 +167,7 @@ inline void require_number_of(std::string_view who, std::string_view what, doubl
   return accumulator;
 }
 
-/// a * b in the type `accumulator`.
-[[nodiscard]] inline Expr product_in(ScalarType accumulator, Expr a, Expr b) {
-  return cast(std::move(a), accumulator) * cast(std::move(b), accumulator);
-}
-
-/// Turns a possibly negative dimension number (-1 is the last) into one below `rank`.
-[[nodiscard]] inline std::size_t dimension(std::string_view who, int wanted, std::size_t rank) {
+TUNEWRIGHT_INLINE std::size_t dimension(std::string_view who, int wanted, std::size_t rank) {
   const int count = static_cast<int>(rank);
   if (wanted < -count || wanted >= count) {
     refuse(who, "dimension " + std::to_string(wanted) + " does not exist in a tensor of rank " + std::to_string(rank) +
@@ -131,9 +176,7 @@ inline void require_number_of(std::string_view who, std::string_view what, doubl
   return static_cast<std::size_t>(wanted < 0 ? wanted + count : wanted);
 }
 
-/// Axes named `prefix`0, `prefix`1, .. over a shape.
-[[nodiscard]] inline std::vector<Axis> axes_over(const std::vector<std::int64_t>& shape,
-                                                 std::string_view prefix = "i") {
+TUNEWRIGHT_INLINE std::vector<Axis> axes_over(const std::vector<std::int64_t>& shape, std::string_view prefix) {
   std::vector<Axis> axes;
   for (std::size_t d = 0; d < shape.size(); ++d) {
     axes.push_back({std::string(prefix) + std::to_string(d), shape[d], AxisKind::Spatial});
@@ -141,11 +184,6 @@ inline void require_number_of(std::string_view who, std::string_view what, doubl
   return axes;
 }
 
-/// Ranges of the axes of an operator under construction, for index simplification.
-struct AxisRanges {
-  const std::vector<std::int64_t>& extents;
-  Range operator()(Var var) const { return {0, extents[var] - 1}; }
-};
+}  // namespace tunewright::program::operators::detail
 
-}  // namespace detail
-}  // namespace tunewright::program::operators
+#endif

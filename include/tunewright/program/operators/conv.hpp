@@ -129,10 +129,18 @@ struct Conv2dShape {
 namespace tunewright::program::operators {
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> conv2d_graph(const Conv2dShape& s) {
+  detail::require_extents("conv2d", {{"batch", s.batch},
+                                     {"height", s.height},
+                                     {"width", s.width},
+                                     {"in_channels", s.in_channels},
+                                     {"out_channels", s.out_channels},
+                                     {"kernel height", s.kernel[0]},
+                                     {"kernel width", s.kernel[1]}});
   detail::require_at_least("conv2d", "groups", s.groups, 1);
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t ci_group = s.in_channels / s.groups;
+  detail::require_at_least("conv2d", "in_channels / groups", ci_group, 1);
   using Shape = std::vector<std::int64_t>;
   const Tensor x =
       graph->input("data", dims.arrange<std::int64_t>(s.batch, {s.height, s.width}, s.in_channels), s.type);

@@ -56,6 +56,7 @@ TUNEWRIGHT_INLINE Tensor dense(ComputeGraph& graph, const Tensor& x, const Tenso
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> dense_graph(const DenseShape& s) {
+  detail::require_extents("dense", {{"batch", s.batch}, {"in", s.in}, {"out", s.out}});
   auto graph = std::make_shared<ComputeGraph>();
   const Tensor x = graph->input("data", {s.batch, s.in}, s.type);
   const Tensor weight = graph->constant("weight", {s.in, s.out}, s.weight_type.value_or(s.type));

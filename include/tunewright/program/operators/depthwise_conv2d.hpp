@@ -95,6 +95,13 @@ TUNEWRIGHT_INLINE Tensor depthwise_conv2d(ComputeGraph& graph, const Tensor& x, 
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> depthwise_conv2d_graph(const DepthwiseConv2dShape& s) {
+  detail::require_extents("depthwise_conv2d", {{"batch", s.batch},
+                                               {"height", s.height},
+                                               {"width", s.width},
+                                               {"channels", s.channels},
+                                               {"multiplier", s.multiplier},
+                                               {"kernel height", s.kernel[0]},
+                                               {"kernel width", s.kernel[1]}});
   auto graph = std::make_shared<ComputeGraph>();
   const detail::ImageDimensions<2> dims{s.layout};
   const std::int64_t co = s.channels * s.multiplier;

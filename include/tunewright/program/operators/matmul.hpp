@@ -65,6 +65,7 @@ TUNEWRIGHT_INLINE Tensor matmul(ComputeGraph& graph, const Tensor& a, const Tens
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> matmul_graph(const MatmulShape& s) {
+  detail::require_extents("matmul", {{"m", s.m}, {"n", s.n}, {"k", s.k}});
   auto graph = std::make_shared<ComputeGraph>();
   using Shape = std::vector<std::int64_t>;
   const Shape shape_a = s.transpose_a ? Shape{s.k, s.m} : Shape{s.m, s.k};

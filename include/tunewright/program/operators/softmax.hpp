@@ -67,6 +67,7 @@ TUNEWRIGHT_INLINE Tensor softmax(ComputeGraph& graph, const Tensor& x, const Sof
 }
 
 TUNEWRIGHT_INLINE std::shared_ptr<const ComputeGraph> softmax_graph(const SoftmaxShape& s) {
+  detail::require_extents("softmax", {{"rows", s.rows}, {"columns", s.columns}});
   auto graph = std::make_shared<ComputeGraph>();
   softmax(*graph, graph->input("data", {s.rows, s.columns}, s.type));
   return graph;

@@ -10,6 +10,7 @@
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/dense.hpp"
+#include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/print.hpp"
 
 using namespace tunewright::program;
@@ -93,8 +94,11 @@ TEST_CASE("matrices that do not fit are refused") {
   CHECK_REFUSES("k of b is 4 but must be 3", op::matmul(g, a, b));
   CHECK_REFUSES("types float32 and float64", op::matmul(g, a, d));
   CHECK_REFUSES("operand a has shape [2, 3, 4]; give it rank 2, [m, k]", op::matmul(g, batch, b));
-  CHECK_REFUSES("extent 0", (void)op::matmul_graph({.m = 0, .n = 2, .k = 3}));
-  CHECK_REFUSES("extent -1", (void)op::batch_matmul_graph({.batch = -1}));
+  CHECK_REFUSES("matmul: m is 0; give at least 1", (void)op::matmul_graph({.m = 0, .n = 2, .k = 3}));
+  CHECK_REFUSES("matmul: k is -3", (void)op::matmul_graph({.m = 1, .n = 2, .k = -3}));
+  CHECK_REFUSES("softmax: columns is 0", (void)op::softmax_graph({.columns = 0}));
+  CHECK_REFUSES("dense: out is 0", (void)op::dense_graph({.out = 0}));
+  CHECK_REFUSES("batch_matmul: batch is -1", (void)op::batch_matmul_graph({.batch = -1}));
   CHECK_REFUSES("k of b is 3 but must be 4", op::batch_matmul(g, batch, batch));
   CHECK_REFUSES("batch of b is 3", op::batch_matmul(g, batch, g.input("Y", {3, 4, 1})));
   CHECK_REFUSES("length of the bias is 2 but must be 5", op::dense(g, b, g.input("W", {5, 5}), g.input("b", {2})));

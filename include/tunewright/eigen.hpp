@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The component eigen, which needs Eigen: the cost models that are networks. The recipes that take them need graph too:
+// tunewright/recipes.hpp.
+
+#include "tunewright/adaptations/coral.hpp"
+#include "tunewright/models/bilstm_attention.hpp"
+#include "tunewright/models/mlp.hpp"
+#include "tunewright/models/pattern_aware.hpp"
+#include "tunewright/models/primitive_attention.hpp"
+#include "tunewright/tunewright.hpp"

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The component orc, which needs LLVM: code for CPUs, and measuring it.
+
+#include "tunewright/codegen/export.hpp"
+#include "tunewright/graph.hpp"
+#include "tunewright/measurers/orc.hpp"
+#include "tunewright/tunewright.hpp"
