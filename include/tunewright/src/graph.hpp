@@ -67,6 +67,7 @@
 #include "tunewright/loops/simt/steps.hpp"
 #include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
+#include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"

@@ -74,7 +74,7 @@ class GrowingFootprint {
   /// With the sides that the statement moves along, from the innermost outwards, which is always among them.
   void add_access(const StatementReach::Access& a) {
     constexpr std::int64_t page = 4096;
-    const OutlineBuffer& b = StatementReach::buffer(a);
+    const loops::BufferSummary& b = StatementReach::buffer(a);
     const std::size_t first = sides_.size(), rank = b.shape.size();
     auto pitch = static_cast<std::int64_t>(b.element_bytes);
     for (std::size_t d = rank; d-- > 0;) {
@@ -83,7 +83,7 @@ class GrowingFootprint {
                           static_cast<double>(std::min(pitch & -pitch, page))});
       pitch *= b.shape[d];
     }
-    accesses_.push_back({a.moved_by, b.element_bytes, b.packed, first, sides_.size(), {}});
+    accesses_.push_back({a.moved_by, b.element_bytes, b.is_packed(), first, sides_.size(), {}});
   }
   [[nodiscard]] Footprint touched(const Access& a) const {
     double bytes = a.element_bytes;

@@ -13,7 +13,7 @@
 
 #include "tunewright/program/index_expr.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// More terms than a flat expression has room for.
 class NoRoom : public std::length_error {
@@ -374,4 +374,4 @@ class IndexArena {
   std::vector<program::Range> ranges_;  // of the numerators
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

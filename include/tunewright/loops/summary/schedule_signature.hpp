@@ -13,7 +13,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// A list that holds so many; what is put beyond is counted, not kept.
 template <class T, std::uint32_t most>
@@ -236,4 +236,4 @@ class ScheduleSignature {
   std::array<std::uint32_t, most> factors_end_;  // by step
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops
