@@ -43,9 +43,10 @@ void score_configurations(const S& space, const Task& task, std::span<const conf
     if (i + 1 < configs.size()) reader.prefetch(configs[i + 1]);
     score[i] = -std::numeric_limits<float>::infinity();
     try {
-      reader.read(configs[i], [&](const auto& program)
-                    requires requires { latency_s(program); }
-                  { score[i] = score_of(latency_s, program); });
+      reader.read(
+          configs[i], [&](const auto& program)
+            requires requires { latency_s(program); }
+          { score[i] = score_of(latency_s, program); });
     } catch (const std::bad_alloc&) {
       throw;                           // says nothing about the configuration
     } catch (const std::exception&) {  // a configuration that leads nowhere

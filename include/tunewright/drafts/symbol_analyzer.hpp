@@ -38,11 +38,8 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        a few microseconds a candidate, given its program. A session whose filter reads programs, as
-///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`,
-///              where nothing else asks for programs, reads schedules from their steps, a tenth of the cost of lowering
-///              them, by a `ScheduleSummarizer` for each thread. That keeps a plan for each structure and, before an
-///              `Rfactor`, for each size of its tiles: at most 4096 a thread.
+/// Cost:        some microseconds a candidate. Where the space summarizes schedules nothing is lowered, in `score` as in a
+///              session whose filter reads summaries, as `filters::StaticLimits` does.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, or an index that is a sum of more than

@@ -70,11 +70,9 @@ concept NestFeaturizerFor = FeaturizerFor<F, S> && requires(const F& featurizer,
 
 /// Refinement: describes the summaries of a space as well, with the rows of their programs.
 template <class F, class S>
-concept SummaryFeaturizerFor =
-    NestFeaturizerFor<F, S> && SummarizingSpace<S> &&
-    requires(const F& featurizer, const typename S::summary_type& summary, const Task& task, FeatureBatch& batch) {
-      featurizer.describer().describe(summary, task, batch);
-    };
+concept SummaryFeaturizerFor = NestFeaturizerFor<F, S> && SummarizingSpace<S> &&
+                               requires(const F& featurizer, const typename S::summary_type& summary, const Task& task,
+                                        FeatureBatch& batch) { featurizer.describer().describe(summary, task, batch); };
 
 /// Appends a program to `batch` by `describer`; one without rows where that throws because of the program.
 template <class Describer, class Program>
@@ -95,9 +93,7 @@ void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config,
                             FeatureBatch& batch) {
   const auto describe = [&](const auto& program)
     requires requires { describer.describe(program, task, batch); }
-  {
-    describe_or_leave_out(describer, program, task, batch);
-  };
+  { describe_or_leave_out(describer, program, task, batch); };
   try {
     reader.read(config, describe);
   } catch (const std::bad_alloc&) {

@@ -3,21 +3,22 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
-#include "tunewright/loops/summary/flat_index.hpp"
-#include "tunewright/loops/summary/tensors.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/summary/flat_index.hpp"
+#include "tunewright/loops/summary/tensors.hpp"
 
-/// What drafts read of a program: its loops, and of each statement what it computes and where its accesses go. No
-/// guards, no bodies, no names, and no fills of reductions.
+/// Summaries of loop nests: loops, buffers, and of each statement what it computes and where its accesses go. A summary
+/// has no guards and no branches. `ScheduleSummarizer` makes it of the steps of a schedule at a tenth of the cost of
+/// lowering, so limits, drafts and featurizers read it instead of the program.
 namespace tunewright::loops {
 
 /// As `loops::Buffer`.
@@ -61,7 +62,7 @@ struct LoopSummary {
   const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< that computes it
 };
 
-/// In program order. Memory is kept from one program to the next.
+/// A program in brief, in program order. Memory is kept from one program to the next.
 struct NestSummary {
   enum class Event : std::uint8_t {
     Enter,     ///< the loop `of`
@@ -79,11 +80,11 @@ struct NestSummary {
   IndexArena indices;  ///< and the variables
   std::vector<BufferSummary> buffers;
   std::vector<LoopSummary> loops;
-  std::vector<StatementSummary> statements;  ///< but for fills
-  std::vector<StatementSummary> fills;       ///< of reductions, with their identity
+  std::vector<StatementSummary> statements;     ///< but for fills
+  std::vector<StatementSummary> fills;          ///< of reductions, with their identity
   std::vector<loops::TensorStatement> tensors;  ///< of CPUs
   std::size_t kernels = 0;
-  std::span<const BufferId> buffer_of{};           ///< by TensorId, as of a nest
+  std::span<const BufferId> buffer_of{};         ///< by TensorId, as of a nest
   BufferId last_argument = LoopNest::no_buffer;  ///< as a nest lists them
 
   void clear() {

@@ -14,8 +14,8 @@
 
 #include "tunewright/loops/summary/buffers.hpp"
 #include "tunewright/loops/summary/loops.hpp"
-#include "tunewright/loops/summary/windows.hpp"
 #include "tunewright/loops/summary/schedule_plan.hpp"
+#include "tunewright/loops/summary/windows.hpp"
 
 namespace tunewright::loops {
 

@@ -61,7 +61,7 @@ class BatchOutcomes {
     if (sink_) sink_(slot, outcomes_[slot]);
   }
 
-  std::vector<Outcome> outcomes_;    // [B]
+  std::vector<Outcome> outcomes_;  // [B]
   const OutcomeSink& sink_;
   std::vector<std::size_t> origin_;  // [L], positions in the batch
   std::vector<char> is_known_;       // [L]

@@ -100,7 +100,7 @@ TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
 TEST_CASE("a schedule of no program has the worst score") {
   const Task task = program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
   const std::vector<schedule::Schedule> nothing{schedule::Schedule{nullptr, {}}};
-    std::vector<float> score{0};
+  std::vector<float> score{0};
   SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing), score);
   CHECK(score[0] == -std::numeric_limits<float>::infinity());
 }
@@ -115,7 +115,7 @@ TEST_CASE("a loop nest with an index of too many terms is refused by name of bot
   const Task task = program::make_task("t", graph, cpu());
   CHECK(SymbolAnalyzer{}.latency_s(loops::lower(halved(11)), cpu()) > 0);  // twelve loops
   CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(halved(12)), cpu()),
-                       doctest::Contains("a sum of 13 terms, and drafts read at most 12"), loops::NoRoom);
+                       doctest::Contains("a sum of 13 terms, and summaries hold at most 12"), loops::NoRoom);
   const std::vector<schedule::Schedule> both{halved(12), halved(11)};
   std::vector<float> score(2);
   SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(both), score);

@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "support/gpu_schedules.hpp"
-#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;

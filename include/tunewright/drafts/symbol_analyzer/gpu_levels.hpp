@@ -66,7 +66,8 @@ class GpuLevels {
     counted_.assign(summary.buffers.size(), false);
     requested_.assign(summary.buffers.size(), 0.0);
     reader_.read(
-        summary, [this](const loops::LoopSummary& loop) { enter(loop); }, [this](const loops::StatementSummary& s) { add(s); });
+        summary, [this](const loops::LoopSummary& loop) { enter(loop); },
+        [this](const loops::StatementSummary& s) { add(s); });
     double sum = 0;
     uses_.clear();
     for (std::size_t k = 0; k < summary.kernels; ++k) {
@@ -141,8 +142,8 @@ class GpuLevels {
     const double warps = reader_.iterations(threads);
     const std::span<const loops::LoopSummary> open = reader_.open();
     // Rows, the outermost of the loops that one instruction does; none around what is taken out.
-    const auto rows =
-        std::find_if(open.begin(), open.end(), [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
+    const auto rows = std::find_if(open.begin(), open.end(),
+                                   [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
     if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
     const auto together = static_cast<double>(k.instructions.threads_together());
     k.used = true;

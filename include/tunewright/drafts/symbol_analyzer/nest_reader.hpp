@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 /// What drafts read off a program: the loops around each statement, in `reach.hpp` what its indices reach while some of
@@ -30,7 +30,8 @@ class NestReader {
   /// parallel loop has the iterations that one of `workers` runs.
   /// Throws `std::invalid_argument` for more than 64 nested loops.
   template <class OnLoop, class OnStatement>
-  void read(const loops::NestSummary& summary, const OnLoop& on_loop, const OnStatement& on_statement, std::int64_t workers = 1) {
+  void read(const loops::NestSummary& summary, const OnLoop& on_loop, const OnStatement& on_statement,
+            std::int64_t workers = 1) {
     summary_ = &summary;
     depth_ = 0;
     of_kind_.fill(0);

@@ -255,8 +255,7 @@ class StatementAccesses {
   /// zero if it moves none. An access moved in several dimensions, as by a fused loop, counts with the
   /// farthest move.
   template <class Buffer>
-  [[nodiscard]] double stride_of(const Buffer& buffer, const AffineForms& forms, std::size_t use,
-                                 std::size_t l) const {
+  [[nodiscard]] double stride_of(const Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
     double least = 0;
     for (const Access& access : accesses_) {
       if (access.use != use) continue;
@@ -272,8 +271,7 @@ class StatementAccesses {
   }
 
   template <class Buffer>
-  [[nodiscard]] bool moved_by(const Buffer& buffer, const AffineForms& forms, std::size_t use,
-                              std::size_t l) const {
+  [[nodiscard]] bool moved_by(const Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
     for (const Access& access : accesses_) {
       if (access.use != use) continue;
       for (std::size_t d = 0; d < dimensions(buffer); ++d) {

@@ -225,15 +225,16 @@ class DescriberOf {
 
   [[nodiscard]] loops::BufferId checked(loops::BufferId buffer) const {
     if (buffer >= nest_->buffers.size()) {
-      throw std::invalid_argument("loop nest '" + std::string(name_of(*nest_)) + "' uses buffer " + std::to_string(buffer) + " of " +
-                                  std::to_string(nest_->buffers.size()) + "; declare it");
+      throw std::invalid_argument("loop nest '" + std::string(name_of(*nest_)) + "' uses buffer " +
+                                  std::to_string(buffer) + " of " + std::to_string(nest_->buffers.size()) +
+                                  "; declare it");
     }
     return buffer;
   }
   [[nodiscard]] loops::BufferId buffer_of(loops::TensorId tensor) const {
     if (tensor >= nest_->buffer_of.size()) {
-      throw std::invalid_argument("loop nest '" + std::string(name_of(*nest_)) + "' reads tensor " + std::to_string(tensor) +
-                                  " which has no buffer; add it to buffer_of");
+      throw std::invalid_argument("loop nest '" + std::string(name_of(*nest_)) + "' reads tensor " +
+                                  std::to_string(tensor) + " which has no buffer; add it to buffer_of");
     }
     return checked(nest_->buffer_of[tensor]);
   }
@@ -241,15 +242,15 @@ class DescriberOf {
   const Program* nest_ = nullptr;
   bool is_gpu_ = false;
   double line_bytes_ = 64;
-  std::vector<std::int64_t> extents_;    // of the loops open, outermost first
-  std::vector<loops::LoopKind> kinds_;   // likewise
-  double iterations_ = 1;                // product of extents_
+  std::vector<std::int64_t> extents_;        // of the loops open, outermost first
+  std::vector<loops::LoopKind> kinds_;       // likewise
+  double iterations_ = 1;                    // product of extents_
   std::vector<double> outer_iterations_;     // product of those outside, of each of extents_
   std::vector<std::int64_t> unroll_limits_;  // of the innermost loop that has one, for each loop open
-  std::vector<std::uint32_t> depth_of_;  // by loop variable
-  std::vector<std::size_t> row_of_;      // by buffer: where its row starts in rows_
-  std::vector<double> allocations_;      // by buffer: how often it is allocated
-  std::vector<float> rows_;              // (rows, columns) of the program
+  std::vector<std::uint32_t> depth_of_;      // by loop variable
+  std::vector<std::size_t> row_of_;          // by buffer: where its row starts in rows_
+  std::vector<double> allocations_;          // by buffer: how often it is allocated
+  std::vector<float> rows_;                  // (rows, columns) of the program
   std::array<double, operation_columns> counts_{};
   OperationTable operations_;
   AffineForms forms_;

@@ -19,8 +19,9 @@ namespace tunewright::loops {
 class NoRoom : public std::length_error {
  public:
   NoRoom(std::size_t terms, std::size_t most)
-      : std::length_error("drafts: an index is a sum of " + std::to_string(terms) + " terms, and drafts read at most " +
-                          std::to_string(most) + "; split its axis into fewer loops") {}
+      : std::length_error("loops: an index is a sum of " + std::to_string(terms) +
+                          " terms, and summaries hold at most " + std::to_string(most) +
+                          "; split its axis into fewer loops") {}
 };
 
 /// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and

@@ -95,8 +95,12 @@ class SummaryLoops : SummaryPass {
       if (const Var var = w.var[loop.iter]; var != no_var && !loop.is_reduction && !is_rebound(loop, w))
         enter(var, 0, false);
     add(NestSummary::Event::Fill, summary_.fills.size());
-    summary_.fills.push_back({Statement::Kind::Initialise, plan.buffer, {}, {},
-                              std::span(w.axis_values).first(plan.extents.size()), plan.op});
+    summary_.fills.push_back({Statement::Kind::Initialise,
+                              plan.buffer,
+                              {},
+                              {},
+                              std::span(w.axis_values).first(plan.extents.size()),
+                              plan.op});
     while (depth_ > outside) leave();
   }
 

@@ -11,10 +11,10 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/loops/nest_summary.hpp"
-#include "tunewright/loops/summary/schedule_signature.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 #include "tunewright/loops/lower/stages.hpp"
+#include "tunewright/loops/nest_summary.hpp"
+#include "tunewright/loops/summary/schedule_signature.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::loops {
@@ -80,18 +80,18 @@ struct SchedulePlan {
   };
 
   schedule::State state;
-  std::vector<std::uint64_t> words;                  ///< of the signature
-  std::unique_ptr<SchedulePlan> next;                ///< another one whose signature has the same hash
-  std::vector<loops::detail::StageInfo> info;        ///< as placement leaves it
-  std::vector<StagePlan> stages;                     ///< by TensorId
-  std::vector<program::TensorId> inferred;           ///< live stages, readers first
-  std::vector<program::TensorId> roots;              ///< live stages at the root, in topological order
-  std::vector<program::TensorId> stored;             ///< live stages
-  std::size_t most_variables = 0;                    ///< as many as loops
-  std::size_t most_parts = 0;                        ///< of a split
-  std::vector<BufferSummary> buffers;                ///< but for what tile sizes and arrangements decide
-  std::vector<std::vector<std::int64_t>> shapes;     ///< of the buffers, by BufferId
-  std::vector<BufferId> buffer_of;                   ///< by TensorId
+  std::vector<std::uint64_t> words;               ///< of the signature
+  std::unique_ptr<SchedulePlan> next;             ///< another one whose signature has the same hash
+  std::vector<loops::detail::StageInfo> info;     ///< as placement leaves it
+  std::vector<StagePlan> stages;                  ///< by TensorId
+  std::vector<program::TensorId> inferred;        ///< live stages, readers first
+  std::vector<program::TensorId> roots;           ///< live stages at the root, in topological order
+  std::vector<program::TensorId> stored;          ///< live stages
+  std::size_t most_variables = 0;                 ///< as many as loops
+  std::size_t most_parts = 0;                     ///< of a split
+  std::vector<BufferSummary> buffers;             ///< but for what tile sizes and arrangements decide
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of the buffers, by BufferId
+  std::vector<BufferId> buffer_of;                ///< by TensorId
   BufferId last_argument = LoopNest::no_buffer;
   std::vector<std::uint32_t> arranging, pipelining;  ///< steps
   /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
