@@ -21,7 +21,7 @@
 /// lowering, so limits, drafts and featurizers read it instead of the program.
 namespace tunewright::loops {
 
-/// As `loops::Buffer`.
+/// A buffer, see `loops::Buffer`.
 struct BufferSummary {
   double element_bytes = 4;
   loops::Scope scope = loops::Scope::Global;

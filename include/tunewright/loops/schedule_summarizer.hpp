@@ -48,7 +48,7 @@ class ScheduleSummarizer {
   }
 
  private:
-  /// Of the schedule that `signature_` has read.
+  /// The plan of the schedule that `signature_` has read.
   const SchedulePlan& plan_of(const schedule::Schedule& candidate) {
     if (last_ != nullptr && is_of(*last_, candidate)) return *last_;
     const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());

@@ -26,7 +26,7 @@ namespace tunewright::spaces {
 /// many blocks as multiprocessors count as enough, since fewer blocks may be better blocks.
 [[nodiscard]] double block_utilisation(const loops::LoopNest& nest, const Target& target);
 
-/// As of the program that `summary`, made by a `loops::ScheduleSummarizer`, is of.
+/// What `block_utilisation` says of the program that `summary`, made by a `loops::ScheduleSummarizer`, is of.
 [[nodiscard]] double block_utilisation(const loops::NestSummary& summary, const Target& target);
 
 /// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs. Of a

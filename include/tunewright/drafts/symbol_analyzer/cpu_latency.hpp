@@ -127,7 +127,7 @@ class CpuAnalysis {
       total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
   }
 
-  /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the
+  /// The share of a loop's runs in which no instruction takes its place. Loops that fill sums with zeros have the
   /// variables of those that add to them, and go with them.
   [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
     for (const loops::TensorStatement& tensor : reader_.summary().tensors) {
@@ -144,7 +144,7 @@ class CpuAnalysis {
       if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
     return nullptr;
   }
-  /// Of a statement's iterations, those that an instruction computes.
+  /// The share of a statement's iterations that an instruction computes.
   [[nodiscard]] static double share_of(const loops::TensorStatement& tensor) {
     return static_cast<double>(tensor.share) / static_cast<double>(loops::whole_share);
   }
@@ -215,7 +215,8 @@ class CpuAnalysis {
                  static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
-  /// Of each level, at the innermost loop whose reach it does not hold, the outermost one where it holds all. What
+  /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or by
+  /// the outermost loop where it holds all. What
   /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
   void find_traffic(CpuSymbols& s) {
     constexpr std::size_t l2 = 1;  // a level

@@ -25,8 +25,8 @@ struct IndexReach {
 
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
-/// `run(loops)` lets exactly these loops run, the others rest; what indices reach is asked after it. `run_also` lets
-/// one more run, which takes only what depends on it.
+/// `run(loops)` makes exactly these loops vary and fixes the others; what indices reach is asked after it. `run_also`
+/// makes one more loop vary and works out again only what depends on it.
 class StatementReach {
  public:
   struct Access {
@@ -59,7 +59,7 @@ class StatementReach {
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
-  /// Of the loops bound to threads, only the first `threads` together run: the x dimension first, as those of a warp.
+  /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a warp.
   void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
     iterations_[NestReader::none] = 1;
     std::fill_n(iterations_.begin(), reader_->open().size(), 1);
@@ -130,7 +130,7 @@ class StatementReach {
     values_[axis].wrapped_by = wrapped;
     wrapped_by_ |= wrapped;
   }
-  /// Of the dimensions that are added next.
+  /// Makes an access whose dimensions are those that are added next.
   [[nodiscard]] Access access(loops::BufferId buffer) const {
     return {buffer, reader_->scope_of(buffer), &reader_->summary().buffers[buffer], 0, dimensions_.size()};
   }
@@ -227,7 +227,7 @@ class StatementReach {
     return reader_->summary().indices.numerator(term);
   }
 
-  /// Of a loop variable.
+  /// Tells what a loop variable reaches.
   [[nodiscard]] IndexReach reach(loops::Var var) const {
     const std::int64_t iterations = iterations_[reader_->depth_of(var)];
     return {static_cast<double>(iterations), iterations - 1};
@@ -240,7 +240,7 @@ class StatementReach {
           term.kind == program::IndexExpr::Kind::Variable ? base(variable(term)) : wrapped(term, base));
     return within_span(all);
   }
-  /// Of a quotient or remainder.
+  /// Tells what a quotient or remainder reaches.
   template <class Term, class Base>
   [[nodiscard]] IndexReach wrapped(const Term& term, const Base& base) const {
     const IndexReach of = reach(numerator(term), base);

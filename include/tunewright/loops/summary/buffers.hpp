@@ -160,7 +160,7 @@ class SummaryBuffers : SummaryPass {
     return true;
   }
 
-  /// Of an attached stage.
+  /// Pads the rows of an attached stage, as lowering does.
   void keep_rows_apart(TensorId id) {
     const BufferSummary& b = buffer_of(id);
     if (b.role != loops::BufferRole::Temporary || b.is_packed() || b.shape.size() < 2) return;

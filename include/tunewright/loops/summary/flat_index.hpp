@@ -175,7 +175,7 @@ class IndexArena {
     total.min += std::min(a, b);
     total.max += std::max(a, b);
   }
-  /// Of the atom of a term.
+  /// The range of the atom of a term.
   [[nodiscard]] program::Range range(const Term& term) const {
     if (term.kind == Kind::Variable) return {0, extents[term.of] - 1};
     const program::Range inner = ranges_[term.of];
@@ -293,7 +293,7 @@ class IndexArena {
     }
   }
 
-  /// As `divide`, of a single atom.
+  /// Does what `divide` does, for a single atom.
   void divide_atom(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     const program::Range r = range(e.terms()[0]);
     const std::int64_t carry = program::floor_div(r.min, divisor);
@@ -338,7 +338,7 @@ class IndexArena {
     return divides ? coefficient : std::gcd(coefficient, divisor);
   }
 
-  /// As `IndexExpr` divides where some terms are multiples of a g that divides the divisor and the others cannot
+  /// Divides as `IndexExpr` does where some terms are multiples of a g that divides the divisor and the others cannot
   /// carry. `quotient` is added to.
   bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     std::int64_t limit = divisor;

@@ -282,7 +282,7 @@ struct SchedulePlan {
     return {reader, axis.value_or(0), axis ? nullptr : &index};
   }
 
-  /// As window inference has it.
+  /// Whether a reader runs inside that loop, as window inference has it.
   [[nodiscard]] bool is_inside(program::TensorId reader, program::TensorId target, std::size_t place) const {
     using schedule::Location;
     if (reader == target) return true;

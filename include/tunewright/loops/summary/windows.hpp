@@ -141,7 +141,7 @@ class SummaryWindows : SummaryPass {
     for (const IterId axis : plan.unsplit) add_value(w.axis_values[axis], plan, w, axis);
   }
 
-  /// Of the parts of a split, within what they are together, whose extent it returns.
+  /// Finds the strides of the parts of a split within the whole, and returns the extent of the whole.
   std::int64_t find_strides(const SchedulePlan::Relation& r, const Work& w) {
     const std::int64_t* const extent = &w.extent[r.first_part];
     std::int64_t* const strides = all_.strides.data();
