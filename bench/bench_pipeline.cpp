@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of the search itself, on one core: counters candidates_per_s of `ask` (what a session explores, with all that it
-// pays for it) and of `candidates` (mutate + replay + lower + featurize + predict), both on the sketches of a convolution,
-// compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs, on all cores).
+// Speed of the search itself, on one core: counters candidates_per_s of `ask` (what a session explores, with all that
+// it pays for it) and of `candidates` (mutate + replay + lower + featurize + predict), both on the sketches of a
+// convolution, compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs, on all cores).
 
 #include <benchmark/benchmark.h>
 
@@ -112,8 +112,8 @@ struct CountingSpace : spaces::MultiLevelTiling {
   }
 };
 
-/// `Session::ask` of Ansor's recipe once the model has learned: draw, mutate, limits, describe, predict and choose, on one
-/// thread. Candidates are those drawn and bred; measuring, on a simulated machine, and learning are left out.
+/// `Session::ask` of Ansor's recipe once the model has learned: draw, mutate, limits, describe, predict and choose, on
+/// one thread. Candidates are those drawn and bred; measuring, on a simulated machine, and learning are left out.
 void ask(benchmark::State& state) {
   constexpr std::size_t batch_size = 64;
   using Recipe = recipes::Ansor<CountingSpace, measurers::Simulated>;

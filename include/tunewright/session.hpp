@@ -45,9 +45,10 @@ namespace tunewright {
 /// draft can rank. A model with a member `trained() -> bool` says itself whether it has learned, so a
 /// pretrained one is used at once.
 ///
-/// A candidate that is measured here is lowered once, by `measure`, if the space summarizes it (`SummarizingSpace`), and
-/// described once: rows that `ask` made for the model, or `measure` while it had the program, are those that `tell` adds
-/// to the training data. What was not asked here, or only taken over from a journal, is described by `measure` or `tell`.
+/// A candidate that is measured here is lowered once, by `measure`, if the space summarizes it (`SummarizingSpace`),
+/// and described once: rows that `ask` made for the model, or `measure` while it had the program, are those that `tell`
+/// adds to the training data. What was not asked here, or only taken over from a journal, is described by `measure` or
+/// `tell`.
 ///
 /// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training
 /// data.

@@ -38,8 +38,8 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        some microseconds a candidate. Where the space summarizes schedules nothing is lowered, in `score` as in a
-///              session whose filter reads summaries, as `filters::StaticLimits` does.
+/// Cost:        some microseconds a candidate. Where the space summarizes schedules nothing is lowered, in `score` as
+///              in a session whose filter reads summaries, as `filters::StaticLimits` does.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, or an index that is a sum of more than

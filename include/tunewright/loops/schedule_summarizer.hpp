@@ -19,8 +19,8 @@
 
 namespace tunewright::loops {
 
-/// Summaries of schedules, straight from their steps: the loops, windows and buffers of `loops::lower`, without building
-/// the program. Plans of structures that were met before are kept, so that only tile sizes are worked on.
+/// Summaries of schedules, straight from their steps: the loops, windows and buffers of `loops::lower`, without
+/// building the program. Plans of structures that were met before are kept, so that only tile sizes are worked on.
 ///
 /// The summary is that of the lowered program, number for number.
 ///

@@ -13,7 +13,8 @@
 
 namespace tunewright::measurers {
 
-/// Outcomes of a batch while they come in, whatever its programs are. B = size of the batch, L = programs lowered of it.
+/// Outcomes of a batch while they come in, whatever its programs are. B = size of the batch, L = programs lowered of
+/// it.
 class BatchOutcomes {
  public:
   /// `sink` may be empty and must outlive this.

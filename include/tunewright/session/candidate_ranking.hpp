@@ -26,9 +26,9 @@ namespace tunewright {
 /// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
 /// its featurizer where there is none.
 ///
-/// Where filter and draft, or featurizer, can all read summaries, a candidate that has one is not lowered; where they can
-/// all read programs, it is lowered once for both; otherwise each part is given configurations. What is described for
-/// the model is added to `rows`, as far as there is room.
+/// Where filter and draft, or featurizer, can all read summaries, a candidate that has one is not lowered; where they
+/// can all read programs, it is lowered once for both; otherwise each part is given configurations. What is described
+/// for the model is added to `rows`, as far as there is room.
 ///
 /// Refers to its arguments, which must outlive it.
 /// Determinism: the same scores and counts at any number of threads.

@@ -62,9 +62,9 @@ concept SearchSpace =
 /// of the cost.
 ///
 /// - `summary_type`: what is read. Policies that read programs may read these, too.
-/// - `summarizer()`: something that is called with one configuration after the other and gives a pointer to its summary,
-///   valid until the next call, or null where it takes `lower` to tell. It may keep memory to work in, so each thread
-///   asks for its own. `prefetch(config)`, if there is one, announces a configuration.
+/// - `summarizer()`: something that is called with one configuration after the other and gives a pointer to its
+///   summary, valid until the next call, or null where it takes `lower` to tell. It may keep memory to work in, so each
+///   thread asks for its own. `prefetch(config)`, if there is one, announces a configuration.
 ///
 /// Semantics the compiler cannot see: a policy that reads the summary gives what it gives for the program, bit for bit;
 /// `lower` does not throw where there is a summary.

@@ -215,8 +215,8 @@ class CpuAnalysis {
                  static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
-  /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or by
-  /// the outermost loop where it holds all. What
+  /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or
+  /// by the outermost loop where it holds all. What
   /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
   void find_traffic(CpuSymbols& s) {
     constexpr std::size_t l2 = 1;  // a level

@@ -17,9 +17,9 @@ struct Footprint {
 };
 
 /// Tells what a statement touches, in whole cache lines, while its loops start to vary one after another, from the
-/// innermost outwards. The lowest bits of an address choose the set of a cache; in the memory of a process these are the
-/// bits within a page. Rows that lie a multiple of 2^b bytes apart therefore conflict: they begin in the same sets, and
-/// each keeps others out of 2^b bytes, a page at most.
+/// innermost outwards. The lowest bits of an address choose the set of a cache; in the memory of a process these are
+/// the bits within a page. Rows that lie a multiple of 2^b bytes apart therefore conflict: they begin in the same sets,
+/// and each keeps others out of 2^b bytes, a page at most.
 class GrowingFootprint {
  public:
   /// Lets the innermost of the `loops` around the statement run, if there is one.

@@ -59,7 +59,8 @@ class StatementReach {
   [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
-  /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a warp.
+  /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
+  /// warp.
   void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
     iterations_[NestReader::none] = 1;
     std::fill_n(iterations_.begin(), reader_->open().size(), 1);

@@ -259,9 +259,9 @@ class DescriberOf {
   std::vector<const BufferNumbers*> order_;
 };
 
-/// Writes the rows of programs, one program after the other: lowered ones, or their summaries, which give the same rows.
-/// Holds only memory to work in, so that describing many programs allocates next to nothing; what it writes does not
-/// depend on what it described before. Not for several threads at once: give each its own.
+/// Writes the rows of programs, one program after the other: lowered ones, or their summaries, which give the same
+/// rows. Holds only memory to work in, so that describing many programs allocates next to nothing; what it writes does
+/// not depend on what it described before. Not for several threads at once: give each its own.
 class Describer {
  public:
   /// Appends the program to `batch`, a row for each stored buffer in the order of first visit. Throws
