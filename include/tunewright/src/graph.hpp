@@ -91,10 +91,6 @@
 #endif
 #if TUNEWRIGHT_DEFINES(program_features)
 #include "tunewright/features/curve.hpp"
-#include "tunewright/features/dataflow/describer.hpp"
-#include "tunewright/features/per_statement/accesses.hpp"
-#include "tunewright/features/per_statement/affine.hpp"
-#include "tunewright/features/per_statement/describer.hpp"
 #include "tunewright/features/per_statement/operations.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(simulated)
