@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Speed of the search itself, on one core: counters candidates_per_s (mutate + replay + lower + featurize + predict, on
-// the sketches of a convolution), compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs,
-// on all cores).
+// Speed of the search itself, on one core: counters candidates_per_s of `ask` (what a session explores, with all that
+// it pays for it) and of `candidates` (mutate + replay + lower + featurize + predict), both on the sketches of a
+// convolution, compile_ms (median, register-tiled matrix product), trials_per_s (whole tuning runs, on all cores).
 
 #include <benchmark/benchmark.h>
 
@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -90,6 +93,48 @@ void candidates(benchmark::State& state) {
   state.counters["candidates_per_s"] = benchmark::Counter(static_cast<double>(count), benchmark::Counter::kIsRate);
 }
 BENCHMARK(candidates)->Name("pipeline/candidates")->Unit(benchmark::kMillisecond)->MinTime(2);
+
+/// Counts the configurations that it gives.
+struct CountingSpace : spaces::MultiLevelTiling {
+  std::shared_ptr<std::size_t> given = std::make_shared<std::size_t>();
+
+  [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
+    return counted(spaces::MultiLevelTiling::sample(task, rng));
+  }
+  [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
+    return counted(spaces::MultiLevelTiling::mutate(task, config, rng));
+  }
+
+ private:
+  [[nodiscard]] std::optional<config_type> counted(std::optional<config_type> config) const {
+    if (config) ++*given;
+    return config;
+  }
+};
+
+/// `Session::ask` of Ansor's recipe once the model has learned: draw, mutate, limits, describe, predict and choose, on
+/// one thread. Candidates are those drawn and bred; measuring, on a simulated machine, and learning are left out.
+void ask(benchmark::State& state) {
+  constexpr std::size_t batch_size = 64;
+  using Recipe = recipes::Ansor<CountingSpace, measurers::Simulated>;
+  Parts<Recipe> parts{.seed = 1, .threads = 1};
+  parts.model.threads = 1;
+  Session<Recipe> session(parts, convolution());
+  const auto learn = [&](const auto& batch) { session.tell(batch, session.measure(batch)); };
+  learn(session.ask(batch_size));
+  *parts.space.given = 0;
+  Seconds spent{0};
+  for (auto _ : state) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto batch = session.ask(batch_size);
+    const Seconds taken = std::chrono::steady_clock::now() - start;
+    state.SetIterationTime(taken.count());
+    spent += taken;
+    learn(batch);
+  }
+  state.counters["candidates_per_s"] = static_cast<double>(*parts.space.given) / spent.count();
+}
+BENCHMARK(ask)->Name("pipeline/ask")->Unit(benchmark::kMillisecond)->UseManualTime()->Iterations(16);
 
 void compile(benchmark::State& state) {
   const Task task =

@@ -10,8 +10,11 @@
 //                           lowering, describing, predicting
 //   lower                   replaying and lowering, of these
 //   of_programs_draft, of_programs_pattern_aware   draft and model once programs are lowered
+//   session_draft           what a Tuner<Pruner> pays for a candidate that it explores, drawing and mutating aside: the
+//                           limits of the target and the draft
+//   session_network         the same without a draft, where Pruner's network ranks what is explored
 // Times the draft is cheaper, each the median over the batches of the ratio of two times on the same batch:
-//   pattern_aware_over_draft, gbdt_over_draft, of_programs_ratio
+//   pattern_aware_over_draft, gbdt_over_draft, of_programs_ratio, session_ratio
 // pruner/best_k: of 8,000 random programs the draft keeps 512; latency of the best of all over that of the k-th best
 // kept, on the simulated machine: best_1_512_of_8000 and so on; top_1 of the program the draft thinks best; spearman.
 // A draft and the simulated machine are written by the same people with the same machines in mind: the second half
@@ -45,6 +48,8 @@
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/recipes/pruner.hpp"
+#include "tunewright/session/candidate_ranking.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/ranking.hpp"
 #include "tunewright/stats/robust.hpp"
@@ -137,6 +142,19 @@ models::PatternAware trained_network(const FeatureBatch& x, std::span<const floa
   return model;
 }
 
+using Pruner = recipes::Pruner<spaces::MultiLevelTiling, measurers::Simulated>;
+struct NetworkAlone : Pruner {
+  using draft = drafts::None;
+};
+
+/// Ranks candidates as a session over `parts` does while it explores.
+template <class Recipe>
+void rank_as_a_session(const Parts<Recipe>& parts, const Task& task, std::span<const Config> configs,
+                       std::span<float> score) {
+  DescribedRows rows;
+  benchmark::DoNotOptimize(CandidateRanking<Recipe>(parts, task, rows).rank(configs, score));
+}
+
 void measure_cost(benchmark::State& state, const std::string& kind, const Target& target) {
   constexpr std::size_t batch = 512, batches = 25, batches_met = 8;
   const Task task = task_of(kind, target);
@@ -157,10 +175,15 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
   for (std::size_t met = 0; met < batches_met; ++met)
     draft.score(space, task, std::span<const Config>(sample(space, task, batch, met)), score);
 
+  const Parts<Pruner> drafting{.space = space};
+  const Parts<NetworkAlone> predicting{.space = space, .model = network};
+  for (std::size_t met = 0; met < batches_met; ++met)
+    rank_as_a_session(drafting, task, std::span<const Config>(sample(space, task, batch, met)), score);
+
   Contest contest;
   contest.add("draft", [&](std::span<const Config> configs) { draft.score(space, task, configs, score); });
   contest.add("first_draft",
-              [&](std::span<const Config> configs) { drafts::SymbolAnalyzer{}.score(space, task, configs, score); });
+              [&](std::span<const Config> configs) { draft.score(spaces::MultiLevelTiling{}, task, configs, score); });
   contest.add("pattern_aware", [&](std::span<const Config> configs) {
     network.predict(Movements{}.extract(space, task, configs), score);
   });
@@ -170,6 +193,10 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
   contest.add("lower", [&](std::span<const Config> configs) {
     for (const Config& config : configs) benchmark::DoNotOptimize(loops::lower(config));
   });
+  contest.add("session_draft",
+              [&](std::span<const Config> configs) { rank_as_a_session(drafting, task, configs, score); });
+  contest.add("session_network",
+              [&](std::span<const Config> configs) { rank_as_a_session(predicting, task, configs, score); });
   contest.add("of_programs_draft", [&](std::span<const Config>) {
     auto latency_s = draft.for_target(task.target);
     for (std::size_t i = 0; i < batch; ++i) benchmark::DoNotOptimize(latency_s(nests[i % lowered]));
@@ -189,6 +216,7 @@ void measure_cost(benchmark::State& state, const std::string& kind, const Target
   contest.report_medians(state.counters);
   state.counters["pattern_aware_over_draft"] = contest.median_ratio("pattern_aware", "draft");
   state.counters["gbdt_over_draft"] = contest.median_ratio("gbdt", "draft");
+  state.counters["session_ratio"] = contest.median_ratio("session_network", "session_draft");
   state.counters["of_programs_ratio"] = contest.median_ratio("of_programs_pattern_aware", "of_programs_draft");
 }
 

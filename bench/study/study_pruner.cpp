@@ -72,7 +72,7 @@ struct Settings {
   models::PatternAware network = recipes::quickly_trained_network();
   adaptations::IncrementalRefit incremental_refit{};
   std::size_t population = 1536;  ///< of the draft
-  double bred_factor = 20;
+  double mutated_factor = 20;
 };
 
 /// A measurer that tells the seconds spent in it.
@@ -134,7 +134,7 @@ Course course(Parts<Recipe> parts, const Task& task, std::uint64_t seed, const S
   }
   if constexpr (requires { parts.explorer.refresh_rounds; }) {
     parts.explorer.explorer.population = settings.population;
-    parts.explorer.bred_factor = settings.bred_factor;
+    parts.explorer.mutated_factor = settings.mutated_factor;
   }
   constexpr bool simulated = std::same_as<typename Recipe::measurer, measurers::Simulated>;
   std::shared_ptr<double> measuring_s;
@@ -276,7 +276,7 @@ int main(int argc, char** argv) {
                                             .renewal_factor = share("renewal_percent", 200),
                                             .min_growth = share("growth_percent", 10)},
                       .population = options.number("population", 1536),
-                      .bred_factor = static_cast<double>(options.number("bred", 20))};
+                      .mutated_factor = static_cast<double>(options.number("bred", 20))};
     settings.network.hidden = options.number("hidden", settings.network.hidden);
     nn::Training& training = settings.network.training;
     training.least_steps = options.few("least_steps", training.least_steps);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "tunewright/core/history.hpp"
-#include "tunewright/core/latency.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
@@ -24,6 +23,8 @@
 #include "tunewright/measurers/measure_batch.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/session/candidate_ranking.hpp"
+#include "tunewright/session/described_rows.hpp"
+#include "tunewright/session/told_batch.hpp"
 #include "tunewright/spaces/decode_records.hpp"
 #include "tunewright/spaces/draw.hpp"
 
@@ -43,6 +44,11 @@ namespace tunewright {
 /// Until the model has learned from a valid measurement, batches are drawn directly from the space, unless a
 /// draft can rank. A model with a member `trained() -> bool` says itself whether it has learned, so a
 /// pretrained one is used at once.
+///
+/// A candidate that is measured here is lowered once, by `measure`, if the space summarizes it (`SummarizingSpace`),
+/// and described once: rows that `ask` made for the model, or `measure` while it had the program, are those that `tell`
+/// adds to the training data. What was not asked here, or only taken over from a journal, is described by `measure` or
+/// `tell`.
 ///
 /// A session refers to `parts`, which must outlive it; sessions over the same parts share model and training
 /// data.
@@ -74,6 +80,8 @@ class Session {
   [[nodiscard]] Batch ask(std::size_t n) {
     if (n == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
+    ranked_.clear();
+    asked_.clear();
     // A model without data would only dress up random choice.
     const bool guided = has_draft || model_has_learned();
     std::vector<Config> pool;  // [P]
@@ -83,12 +91,12 @@ class Session {
       throw std::invalid_argument("the search space gave no feasible configuration for task '" + task_.name +
                                   "'; check its shapes against the space, or loosen the limits of the target");
     }
+    std::vector<std::uint64_t> keys;  // [P]
+    for (const Config& config : pool) keys.push_back(parts_.space.key(config));
     std::vector<std::size_t> chosen = positions(std::min(n, pool.size()));  // [B]
     std::vector<float> score(pool.size());                                  // [P]
     if (guided) {
-      const FeatureBatch x =  // (R, D) in P programs
-          features::extract_in_parts(parts_.featurizer, parts_.space, task_, std::span<const Config>(pool),
-                                     parts_.threads);
+      const FeatureBatch x = rows_of(pool, keys, ranked_);  // (R, D) in P programs
       if (model_has_learned())
         parts_.model.predict(x, score);
       else
@@ -97,11 +105,14 @@ class Session {
       samplers::check_selection(chosen, pool.size(), n);
     }
     Batch batch;
+    std::vector<std::uint64_t> chosen_keys;  // [B]
     for (const std::size_t index : chosen) {
-      const std::uint64_t key = parts_.space.key(pool[index]);
-      batch.push_back({std::move(pool[index]), key, round_, static_cast<unsigned>(batch.size())});
+      chosen_keys.push_back(keys[index]);
+      batch.push_back({std::move(pool[index]), keys[index], round_, static_cast<unsigned>(batch.size())});
       if (model_has_learned()) batch.back().predicted = score[index];
     }
+    if (guided) asked_.add(chosen_keys, ranked_.gather(chosen_keys));
+    ranked_.clear();
     return batch;
   }
 
@@ -111,7 +122,22 @@ class Session {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
       if (const auto* best = history_.best()) parts_.measurer.note_best(task_, Seconds(best->cost_s()));
     }
-    return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink);
+    if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
+      auto describer = parts_.featurizer.describer();
+      FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
+      const auto describe = [&](std::size_t slot, const program_t<Space>* program) {
+        if (asked_.contains(batch[slot].key)) return;
+        x.clear();
+        if (program != nullptr)
+          features::describe_or_leave_out(describer, *program, task_, x);
+        else
+          x.close_program();
+        asked_.add(std::span(&batch[slot].key, 1), x);
+      };
+      return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink, describe);
+    } else {
+      return measurers::measure_batch(parts_.space, task_, parts_.measurer, batch, sink);
+    }
   }
 
   /// Takes what measuring `batch` gave: one outcome a candidate, in the same order. Throws `std::invalid_argument`,
@@ -135,17 +161,13 @@ class Session {
   }
 
   [[nodiscard]] Record record(const Candidate<Config>& candidate, const Outcome& outcome) const {
-    return {.task = task_hash_,
-            .target = stable_hash(task_.target),
-            .task_name = task_.name,
-            .target_name = task_.target.name,
-            .key = candidate.key,
-            .config = parts_.space.encode(candidate.config),
-            .compiler = compiler_,
-            .outcome = outcome,
-            .seed = parts_.seed,
-            .round = candidate.round,
-            .slot = candidate.slot};
+    Record record = record_of_session(task_, task_hash_, compiler_, parts_.seed);
+    record.key = candidate.key;
+    record.config = parts_.space.encode(candidate.config);
+    record.outcome = outcome;
+    record.round = candidate.round;
+    record.slot = candidate.slot;
+    return record;
   }
 
  private:
@@ -179,7 +201,7 @@ class Session {
 
   // Scores `configs` by the draft, or else the model, and counts what the filter rejects.
   void rank(std::span<const Config> configs, std::span<float> score) {
-    add_counts(rejected_, CandidateRanking<Recipe>(parts_, task_).rank(configs, score));
+    add_counts(rejected_, CandidateRanking<Recipe>(parts_, task_, ranked_).rank(configs, score));
   }
 
   [[nodiscard]] std::vector<std::size_t> select(const FeatureBatch& x, std::span<const float> score, std::size_t n,
@@ -200,7 +222,27 @@ class Session {
     }
   }
 
+  /// Rows of `configs`, whose keys are `keys`; those that `known` lacks are described and added to it.
+  [[nodiscard]] FeatureBatch rows_of(std::span<const Config> configs, std::span<const std::uint64_t> keys,
+                                     DescribedRows& known) const {
+    std::vector<std::uint64_t> missing;
+    std::vector<Config> undescribed;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (known.contains(keys[i])) continue;
+      missing.push_back(keys[i]);
+      undescribed.push_back(configs[i]);
+    }
+    if (!missing.empty()) {
+      known.add(missing, features::extract_in_parts(parts_.featurizer, parts_.space, task_,
+                                                    std::span<const Config>(undescribed), parts_.threads));
+    }
+    return known.gather(keys);  // (R, D)
+  }
+
   [[nodiscard]] std::vector<Config> keep(std::vector<Config> pool) {
+    // Ranking has asked the filter about what it described.
+    const auto is_known = [&](const Config& config) { return ranked_.contains(parts_.space.key(config)); };
+    if (std::all_of(pool.begin(), pool.end(), is_known)) return pool;
     std::vector<char> is_kept(pool.size());
     std::mutex counting;
     parallel_parts(parts_.threads, pool.size(), [&](std::size_t begin, std::size_t end) {
@@ -230,25 +272,16 @@ class Session {
   }
 
   void learn(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
-    if (batch.size() != outcomes.size()) {
-      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) + " outcomes for a batch of " +
-                                  std::to_string(batch.size()) + "; give one a candidate, in the same order");
-    }
+    const ToldBatch told(batch, outcomes);
+    told.check(history_.keys());
     std::vector<Config> configs;
-    std::vector<double> costs_s;
-    std::vector<std::uint32_t> rounds;
-    std::vector<float> predicted;
-    check_told(batch, outcomes);
     for (std::size_t i = 0; i < batch.size(); ++i) {
       history_.append({batch[i], outcomes[i], recalled});
       configs.push_back(batch[i].config);
-      costs_s.push_back(cost_s(outcomes[i]));
-      rounds.push_back(batch[i].round);
-      predicted.push_back(batch[i].predicted);
     }
     const std::span<const Config> seen = configs;
-    parts_.training.add(task_hash_, parts_.featurizer.extract(parts_.space, task_, seen), costs_s,
-                        {.round = rounds, .predicted = predicted});
+    told.add_to(parts_.training, task_hash_, rows_of(seen, told.keys, asked_));
+    asked_.forget(told.keys);
     if constexpr (LearningFilterFor<typename Recipe::filter, Space>)
       parts_.filter.learn(parts_.space, task_, seen, outcomes);
     const TrainingSet::Data data = parts_.training.assemble();
@@ -256,24 +289,13 @@ class Session {
                              std::span<const std::uint32_t>(data.group));
   }
 
-  void check_told(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) const {
-    KeySet told;
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const std::string who = "Session::tell: candidate " + to_hex(batch[i].key);
-      if (history_.contains(batch[i].key) || !told.insert(batch[i].key).second)
-        throw std::invalid_argument(who + " was told before; tell each once");
-      if (const auto latency = impossible_latency(outcomes[i])) {
-        throw std::invalid_argument(who + " took " + std::to_string(latency->count()) +
-                                    " s; tell a positive latency, or a Failure");
-      }
-    }
-  }
-
   Parts<Recipe>& parts_;
   Task task_;
   std::uint64_t task_hash_;
   std::string compiler_;  // as the measurer names it
   typename Recipe::explorer explorer_;
+  DescribedRows ranked_;  // of what was ranked in the course of an `ask`
+  DescribedRows asked_;   // of what was asked or measured and not told yet
   History<Config> history_;
   ReasonCounts rejected_;
   unsigned round_ = 0;

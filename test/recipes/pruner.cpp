@@ -75,7 +75,7 @@ TEST_CASE("Pruner tells its parts the same and rejects the same, with one and wi
     parts.model = recipes::quickly_trained_network();
     parts.model.hidden = 16;
     parts.model.threads = threads;
-    parts.explorer.bred_factor = 4;
+    parts.explorer.mutated_factor = 4;
     const auto told = std::make_shared<Told>();
     parts.adaptation.told = parts.filter.told = told;
     const auto run = Tuner<NotingPruner>(std::move(parts)).run(test::small_conv2d(), {.trials = 24, .batch = 8});

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -136,6 +138,64 @@ struct Asked : toy::Linear {
     toy::Linear::predict(x, score);
   }
 };
+
+/// The table, which tells of a program what is read without making the program. Counts how often each configuration was
+/// lowered and described; tiles with an unroll of 7 have no summary.
+struct Counted : toy::Space {
+  using toy::Space::why_infeasible;
+  struct Summary {
+    toy::Tiles tiles{};
+  };
+  using summary_type = Summary;
+  using Counts = std::map<toy::Tiles, int>;
+
+  std::shared_ptr<Counts> lowered = std::make_shared<Counts>();
+  static inline Counts described{};
+
+  [[nodiscard]] toy::Program lower(const Task& task, const toy::Tiles& tiles) const {
+    ++(*lowered)[tiles];
+    return toy::Space::lower(task, tiles);
+  }
+  [[nodiscard]] auto summarizer() const {
+    return [summary = Summary()](const toy::Tiles& tiles) mutable -> const Summary* {
+      summary.tiles = tiles;
+      return tiles[3] == 7 ? nullptr : &summary;
+    };
+  }
+  [[nodiscard]] std::string_view why_infeasible(const Task& task, const toy::Program& program) const {
+    return toy::Space::why_infeasible(task, program.tiles);
+  }
+  [[nodiscard]] std::optional<std::string_view> why_infeasible(const Task& task, const Summary& summary) const {
+    if (summary.tiles[3] == 6) return std::nullopt;  // it takes the program to tell
+    return toy::Space::why_infeasible(task, summary.tiles);
+  }
+};
+struct CountedFeatures {
+  struct Describer {
+    void describe(const auto& program, const Task& task, FeatureBatch& batch) const {
+      ++Counted::described[program.tiles];
+      batch.append(toy::Features{}.extract({}, task, std::span(&program.tiles, 1)));
+    }
+  };
+  [[nodiscard]] Describer describer() const { return {}; }
+  [[nodiscard]] FeatureBatch extract(const Counted& space, const Task& task,
+                                     std::span<const toy::Tiles> configs) const {
+    FeatureBatch batch(8);
+    ProgramReader<Counted> reader(space, task);
+    for (const toy::Tiles& tiles : configs)
+      reader.read(tiles, [&](const auto& program) { Describer{}.describe(program, task, batch); });
+    return batch;
+  }
+  [[nodiscard]] FeatureSchema schema() const { return toy::Features{}.schema(); }
+};
+struct OverCounted : toy::Evolution {
+  using space = Counted;
+  using filter = filters::StaticLimits;
+  using featurizer = CountedFeatures;
+};
+static_assert(SummarizingSpace<Counted>);
+static_assert(SummaryFilterFor<filters::StaticLimits, Counted>);
+static_assert(features::SummaryFeaturizerFor<CountedFeatures, Counted>);
 
 template <class Filter, class Draft, class Featurizer>
 struct OverUnlowerable : toy::Evolution {
@@ -328,6 +388,79 @@ TEST_CASE("filters and drafts that are handed the lowered program search as thos
     check_alike<OverUnlowerable<StaticLimits, drafts::None, FeaturesOfPrograms>,
                 OverUnlowerable<LimitsOfConfigurations, drafts::None, FeaturesOfConfigurations>>(true);
   }
+}
+
+TEST_CASE("a measured candidate is lowered once and described once") {
+  Parts<OverCounted> parts{.seed = 5};
+  Session<OverCounted> session(parts, toy::task());
+  const auto check = [&](const auto& batch) {
+    for (const auto& candidate : batch) {
+      // Those that have no summary are lowered to be ranked as well.
+      const bool is_summarized = candidate.config[3] < 6;
+      CHECK((*parts.space.lowered)[candidate.config] >= 1);
+      if (is_summarized) CHECK((*parts.space.lowered)[candidate.config] == 1);
+      CHECK(Counted::described[candidate.config] == 1);
+    }
+  };
+  const auto forget = [&] {
+    parts.space.lowered->clear();
+    Counted::described.clear();
+  };
+  SUBCASE("that was asked for") {
+    for (int round = 0; round < 4; ++round) {  // the first of them drawn, the others ranked by the model
+      forget();
+      const auto batch = session.ask(8);
+      REQUIRE(batch.size() == 8);
+      session.tell(batch, session.measure(batch));
+      check(batch);
+    }
+    CHECK(std::isfinite(session.history().trials().back().candidate.predicted));
+  }
+  SUBCASE("that was not asked for") {
+    forget();
+    std::vector<Candidate<toy::Tiles>> batch;
+    for (const toy::Tiles& tiles : {toy::Tiles{1, 2, 3, 4}, toy::Tiles{2, 2, 2, 2}})
+      batch.push_back({tiles, parts.space.key(tiles)});
+    session.tell(batch, session.measure(batch));
+    check(batch);
+  }
+  SUBCASE("that was told without being measured here, or recalled: not lowered at all") {
+    const auto batch = session.ask(8);
+    const auto told = measured(batch);
+    std::vector<Record> records;
+    for (std::size_t i = 0; i < batch.size(); ++i) records.push_back(session.record(batch[i], told[i]));
+    forget();
+    session.tell(batch, told);
+    const auto check_described = [&] {
+      for (const auto& candidate : batch) {
+        CHECK((*parts.space.lowered)[candidate.config] == (candidate.config[3] == 7 ? 1 : 0));
+        CHECK(Counted::described[candidate.config] == 1);
+      }
+    };
+    check_described();
+    forget();
+    Session<OverCounted> resumed(parts, toy::task());
+    CHECK(resumed.recall(records).empty());
+    CHECK(resumed.history().size() == batch.size());
+    check_described();
+  }
+}
+
+TEST_CASE("a batch that is told in parts, or not at all, is described as one that is told whole") {
+  const auto rows_after = [](bool in_parts) {
+    Parts<OverCounted> parts{.seed = 5};
+    Session<OverCounted> session(parts, toy::task());
+    (void)session.ask(8);
+    const auto batch = session.ask(8);
+    const auto told = session.measure(batch);
+    const std::span<const Candidate<toy::Tiles>> all(batch);
+    const std::span<const Outcome> outcomes(told);
+    for (std::size_t first = 0, size = in_parts ? 4 : 8; first < 8; first += size)
+      session.tell(all.subspan(first, size), outcomes.subspan(first, size));
+    const TrainingSet::Data data = parts.training.assemble();
+    return std::vector<float>(data.x.values().begin(), data.x.values().end());
+  };
+  CHECK(rows_after(true) == rows_after(false));
 }
 
 TEST_CASE("a sampler that looks at what was measured is shown all of it") {

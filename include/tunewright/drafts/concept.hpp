@@ -32,4 +32,11 @@ concept ProgramDraftFor =
       { draft.score_of(task)(program) } -> std::same_as<float>;
     };
 
+/// Refinement: the same function scores summaries of programs, as it scores the programs.
+template <class D, class S>
+concept SummaryDraftFor = ProgramDraftFor<D, S> && SummarizingSpace<S> &&
+                          requires(const D& draft, const Task& task, const typename S::summary_type& summary) {
+                            { draft.score_of(task)(summary) } -> std::same_as<float>;
+                          };
+
 }  // namespace tunewright

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <concepts>
-#include <memory>
 #include <span>
 
 #include "tunewright/core/task.hpp"
@@ -37,9 +36,7 @@ namespace tunewright::drafts {
 struct Roofline {
   CpuCore core{};  ///< used on CPUs
 
-  std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
-
-  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so
+  /// A function of nests, or summaries, that gives modelled seconds, for many of them. It keeps memory to work in, so
   /// give each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
@@ -49,15 +46,15 @@ struct Roofline {
 
   /// See ProgramDraftFor.
   [[nodiscard]] auto score_of(const Task& task) const {
-    return [latency_s = for_target(task.target)](const loops::LoopNest& nest) mutable {
-      return drafts::score_of(latency_s, nest);
+    return [latency_s = for_target(task.target)](const auto& program) mutable {
+      return drafts::score_of(latency_s, program);
     };
   }
 
   template <SearchSpace S>
     requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs, std::span<float> score) const {
-    score_configurations(space, task, configs, score, for_target(task.target), *outliners);
+    score_configurations(space, task, configs, score, for_target(task.target));
   }
 
   /// Seconds of one run at least.

@@ -5,7 +5,6 @@
 #include <concepts>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <span>
 
@@ -39,11 +38,8 @@ namespace tunewright::drafts {
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, doi:10.1145/3676641.3716269, section 4.1.
 /// Models:      DraftModelFor<S> for every space whose program is a loops::LoopNest.
 /// Units:       score in 1/s of the modelled run; a ranking, not a prediction.
-/// Cost:        a few microseconds a candidate, given its program. A session whose filter reads programs, as
-///              `filters::StaticLimits` does, lowers candidates for it and drafts from the same programs. `score`,
-///              where nothing else asks for programs, reads schedules from their steps, a tenth of the cost of lowering
-///              them, by a `ScheduleOutliner` for each thread. That keeps a plan for each structure and, before an
-///              `Rfactor`, for each size of its tiles: at most 4096 a thread.
+/// Cost:        some microseconds a candidate. Where the space summarizes schedules nothing is lowered, in `score` as
+///              in a session whose filter reads summaries, as `filters::StaticLimits` does.
 /// Determinism: floating point in one order: the same for equal nests, at any number of threads.
 /// Errors:      `std::invalid_argument` for a GPU target that does not say its speed. What cannot be lowered, or
 ///              has more threads or shared memory a block than the device, or an index that is a sum of more than
@@ -66,9 +62,7 @@ struct SymbolAnalyzer {
   Multiprocessor multiprocessor{};    ///< of Levels
   CpuCore core{};                     ///< on CPUs
 
-  std::shared_ptr<Outliners> outliners = std::make_shared<Outliners>();  ///< run-time state, of `score`
-
-  /// A function of nests, or outlines, that gives modelled seconds, for many of them. It keeps memory to work in, so
+  /// A function of nests, or summaries, that gives modelled seconds, for many of them. It keeps memory to work in, so
   /// give each thread its own.
   [[nodiscard]] auto for_target(const Target& target) const {
     return [draft = *this, target, workspace = prepare(target)](const auto& program) mutable {
@@ -78,15 +72,15 @@ struct SymbolAnalyzer {
 
   /// See ProgramDraftFor.
   [[nodiscard]] auto score_of(const Task& task) const {
-    return [latency_s = for_target(task.target)](const loops::LoopNest& nest) mutable {
-      return drafts::score_of(latency_s, nest);
+    return [latency_s = for_target(task.target)](const auto& program) mutable {
+      return drafts::score_of(latency_s, program);
     };
   }
 
   template <SearchSpace S>
     requires std::convertible_to<program_t<S>, loops::LoopNest>
   void score(const S& space, const Task& task, std::span<const config_t<S>> configs, std::span<float> score) const {
-    score_configurations(space, task, configs, score, for_target(task.target), *outliners);
+    score_configurations(space, task, configs, score, for_target(task.target));
   }
 
   /// Modelled seconds of one run; infinity for a program that the device cannot run.

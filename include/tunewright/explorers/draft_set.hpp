@@ -29,7 +29,7 @@ namespace tunewright::explorers {
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, algorithm 2; numbers of its released code.
 /// Models:      ExplorerFor<S> wherever the explorer inside does.
-/// Shapes:      pool [size + (`random_factor` + `bred_factor`) * wanted] at most, distinct, the set best first.
+/// Shapes:      pool [size + (`random_factor` + `mutated_factor`) * wanted] at most, distinct, the set best first.
 /// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
 ///              rankings of 1536 * 3.
 /// Determinism: that of the explorer inside. A session resumed from a journal drafts anew: where the set had served its
@@ -38,7 +38,7 @@ namespace tunewright::explorers {
 ///              not a number or above `max_candidate_factor`, 10,000.
 /// Deviates:    the released code lets the model breed once from drafts and measured candidates, so that the model
 ///              ranks some thousands of programs; the paper says that it ranks the set. This is the paper, unless
-///              `bred_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
+///              `mutated_factor` lets it see what is near the fastest: without, no search gets beyond what the draft
 ///              thinks good.
 template <class Explorer = Evolutionary>
 struct DraftSet {
@@ -46,7 +46,7 @@ struct DraftSet {
   std::size_t size = 512;       ///< candidates drafted, at least 1; a batch is filled if it is larger
   unsigned refresh_rounds = 2;  ///< rounds from one draft to the next, at least 1
   double random_factor = 1;     ///< random candidates for each one wanted, 0 to `max_candidate_factor`
-  double bred_factor = 0;       ///< mutations of measured candidates for each one wanted, as many
+  double mutated_factor = 0;    ///< mutations of measured candidates for each one wanted, as many
 
   std::any drafts{};        ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
@@ -58,7 +58,7 @@ struct DraftSet {
     require(size >= 1, "DraftSet", "size", static_cast<double>(size), "at least 1");
     require(refresh_rounds >= 1, "DraftSet", "refresh_rounds", refresh_rounds, "at least 1");
     require_candidate_factor("DraftSet", "random_factor", random_factor, 0);
-    require_candidate_factor("DraftSet", "bred_factor", bred_factor, 0);
+    require_candidate_factor("DraftSet", "mutated_factor", mutated_factor, 0);
     using Set = std::vector<config_t<S>>;
     std::vector<config_t<S>> pool;
     if (rounds_old < refresh_rounds) pool = unmeasured<S>(space, guidance);
@@ -74,14 +74,15 @@ struct DraftSet {
     KeySet known = guidance.measured;
     for (const config_t<S>& config : pool) known.insert(space.key(config));
     add_random(space, task, guidance, rng.split(1), known, pool);
-    add_bred(space, task, guidance, rng.split(2), known, pool);
+    add_mutated(space, task, guidance, rng.split(2), known, pool);
     return pool;
   }
 
  private:
   static Explorer default_explorer() {
     if constexpr (std::same_as<Explorer, Evolutionary>)
-      return {.population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .unbred_factor = 0};
+      return {
+          .population = 1536, .generations = 2, .measured_share = 0.1, .elite_factor = 1, .random_immigrant_factor = 0};
     else
       return {};
   }
@@ -108,12 +109,12 @@ struct DraftSet {
   }
 
   template <SearchSpace S>
-  void add_bred(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng, KeySet& known,
-                std::vector<config_t<S>>& pool) const {
+  void add_mutated(const S& space, const Task& task, const Guidance<config_t<S>>& guidance, const Rng& rng,
+                   KeySet& known, std::vector<config_t<S>>& pool) const {
     const std::size_t parents = std::min(guidance.seeds.size(), guidance.wanted);
     if (parents == 0) return;
     std::vector<config_t<S>> bred;
-    for (std::size_t slot = 0; slot < scaled_count(bred_factor, guidance.wanted); ++slot) {
+    for (std::size_t slot = 0; slot < scaled_count(mutated_factor, guidance.wanted); ++slot) {
       Rng own = rng.split(slot);
       auto child = space.mutate(task, guidance.seeds[own.below(parents)], own);
       if (child && known.insert(space.key(*child)).second) bred.push_back(*std::move(child));

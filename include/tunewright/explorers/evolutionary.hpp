@@ -28,7 +28,7 @@ namespace tunewright::explorers {
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
 /// Models:      ExplorerFor<S> for every SearchSpace S.
-/// Shapes:      result [`elite_factor` * wanted + `unbred_factor` * wanted] at most, distinct, best first.
+/// Shapes:      result [`elite_factor` * wanted + `random_immigrant_factor` * wanted] at most, distinct, best first.
 /// Cost:        at most population * (generations + 1) rankings and as many mutations; what is met again is
 ///              not ranked again.
 /// Determinism: every slot of every generation has its own generator: same result at any number of threads.
@@ -36,13 +36,13 @@ namespace tunewright::explorers {
 /// Deviates:    the default population is MetaSchedule's 512 instead of Ansor's 2048, a quarter of the cost;
 ///              Ansor hands its random candidates to the final choice separately, here they end the pool.
 struct Evolutionary {
-  std::size_t population = 512;        ///< candidates a generation, at least 2
-  unsigned generations = 4;            ///< times the population is replaced
-  double mutation_probability = 0.85;  ///< in [0, 1]
-  double measured_share = 0.2;         ///< of the first population, in [0, 1]
-  double elite_factor = 2;             ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
-  double unbred_factor = 0.15;         ///< random candidates returned for each one wanted, from 0
-  unsigned max_tries = 10;             ///< parents tried until a mutation is legal, at least 1
+  std::size_t population = 512;           ///< candidates a generation, at least 2
+  unsigned generations = 4;               ///< times the population is replaced
+  double mutation_probability = 0.85;     ///< in [0, 1]
+  double measured_share = 0.2;            ///< of the first population, in [0, 1]
+  double elite_factor = 2;                ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double random_immigrant_factor = 0.15;  ///< random candidates returned for each one wanted, from 0
+  unsigned max_tries = 10;                ///< parents tried until a mutation is legal, at least 1
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
@@ -67,7 +67,7 @@ struct Evolutionary {
     std::vector<std::size_t> result = archive.best(scaled_count(elite_factor, guidance.wanted));
     std::vector<bool> taken(archive.size());
     for (const std::size_t position : result) taken[position] = true;
-    std::size_t unbred = scaled_count(unbred_factor, guidance.wanted);
+    std::size_t unbred = scaled_count(random_immigrant_factor, guidance.wanted);
     for (std::size_t i = first_random; i < end_random && unbred > 0; ++i) {
       if (taken[i] || !archive.eligible(i)) continue;
       result.push_back(i);
@@ -119,7 +119,7 @@ struct Evolutionary {
             mutation_probability, "0 to 1");
     require(measured_share >= 0 && measured_share <= 1, policy, "measured_share", measured_share, "0 to 1");
     require_candidate_factor(policy, "elite_factor", elite_factor, 1);
-    require_candidate_factor(policy, "unbred_factor", unbred_factor, 0);
+    require_candidate_factor(policy, "random_immigrant_factor", random_immigrant_factor, 0);
     require(max_tries >= 1, policy, "max_tries", max_tries, "at least 1");
   }
 };

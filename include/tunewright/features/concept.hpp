@@ -3,6 +3,8 @@
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,6 +67,41 @@ concept NestFeaturizerFor = FeaturizerFor<F, S> && requires(const F& featurizer,
                                                             const config_t<S>& config, FeatureBatch& batch) {
   featurizer.describer().describe(space.lower(task, config), task, batch);
 };
+
+/// Refinement: describes the summaries of a space as well, with the rows of their programs.
+template <class F, class S>
+concept SummaryFeaturizerFor = NestFeaturizerFor<F, S> && SummarizingSpace<S> &&
+                               requires(const F& featurizer, const typename S::summary_type& summary, const Task& task,
+                                        FeatureBatch& batch) { featurizer.describer().describe(summary, task, batch); };
+
+/// Appends a program to `batch` by `describer`; one without rows where that throws because of the program.
+template <class Describer, class Program>
+void describe_or_leave_out(Describer& describer, const Program& program, const Task& task, FeatureBatch& batch) {
+  try {
+    describer.describe(program, task, batch);
+  } catch (const std::bad_alloc&) {
+    throw;  // says nothing about the program
+  } catch (const std::exception&) {
+    batch.close_program();
+  }
+}
+
+/// Appends a configuration to `batch`, by its summary if there is one that `describer` reads, else lowered. One that
+/// cannot be lowered or described gives a program without rows.
+template <SearchSpace S, class Describer>
+void describe_configuration(ProgramReader<S>& reader, const config_t<S>& config, Describer& describer, const Task& task,
+                            FeatureBatch& batch) {
+  const auto describe = [&](const auto& program)
+    requires requires { describer.describe(program, task, batch); }
+  { describe_or_leave_out(describer, program, task, batch); };
+  try {
+    reader.read(config, describe);
+  } catch (const std::bad_alloc&) {
+    throw;  // says nothing about the configuration
+  } catch (const std::exception&) {
+    batch.close_program();
+  }
+}
 
 }  // namespace features
 }  // namespace tunewright

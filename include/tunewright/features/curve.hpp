@@ -171,13 +171,11 @@ TUNEWRIGHT_INLINE void Reader::read(const loops::Statement& statement) {
   deepest_ = extents_.size();
   curves_.clear();
   seen_.clear();
-  const std::span<const program::IndexExpr> axis_values(statement.axis_values);
+  const per_statement::AffineForms::Values axis_values{.of_nest = statement.axis_values};
   forms_.reset(extents_, depth_of_, axis_values);
   accesses_.reset(extents_.size());
-  using Over = per_statement::AffineForms::Over;
   using Type = per_statement::AccessType;
-  add(statement.target,
-      accesses_.add(*nest_, statement.target, forms_, axis_values.first(rank), Over::Loops, Type::Read));
+  add(statement.target, accesses_.add_store(*nest_, statement.target, forms_, axis_values, rank, Type::Read));
   for (const program::ExprNode* load : operations_.of(statement.op).loads) {
     const loops::BufferId buffer =
         load->tensor < nest_->buffer_of.size() ? nest_->buffer_of[load->tensor] : loops::LoopNest::no_buffer;
@@ -185,7 +183,7 @@ TUNEWRIGHT_INLINE void Reader::read(const loops::Statement& statement) {
       throw std::invalid_argument("loop nest '" + nest_->name + "' reads tensor " + std::to_string(load->tensor) +
                                   " which has no buffer; add it to buffer_of");
     }
-    add(buffer, accesses_.add(*nest_, buffer, forms_, load->indices, Over::Axes, Type::Read));
+    add(buffer, accesses_.add_load(*nest_, buffer, forms_, load->indices));
   }
 }
 

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <concepts>
-#include <exception>
-#include <new>
 #include <span>
 
 #include "tunewright/features/concept.hpp"
@@ -38,7 +36,7 @@ struct Dataflow {
   bool squared_operations = false;   ///< operations times iterations twice, as its code has them
   bool asynchronous_copies = false;  ///< a column more, 1 for copies that the device makes by itself
 
-  /// Describes nests one by one; see `Joined`.
+  /// Describes nests, or their summaries, one by one; see `Joined`.
   [[nodiscard]] dataflow::Describer describer() const {
     return dataflow::Describer(store_rows, squared_operations, asynchronous_copies);
   }
@@ -49,15 +47,8 @@ struct Dataflow {
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(asynchronous_copies ? dataflow::columns_with_asynchronous_copies : dataflow::columns);
     dataflow::Describer own = describer();
-    for (const config_t<S>& config : configs) {
-      try {
-        own.describe(space.lower(task, config), task, batch);
-      } catch (const std::bad_alloc&) {
-        throw;  // says nothing about the configuration
-      } catch (const std::exception&) {
-        batch.close_program();
-      }
-    }
+    ProgramReader<S> reader(space, task);
+    for (const config_t<S>& config : configs) describe_configuration(reader, config, own, task, batch);
     return batch;  // (10 N, 23 or 24) in N programs
   }
 

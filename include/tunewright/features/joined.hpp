@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <exception>
 #include <new>
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -19,6 +18,16 @@
 #include "tunewright/features/concept.hpp"
 
 namespace tunewright::features {
+
+/// What gives a describer.
+template <class F>
+concept DescribesNests = requires(const F& featurizer) { featurizer.describer(); };
+
+/// A describer of such programs.
+template <class D, class Program>
+concept Describes = requires(D& describer, const Program& program, const Task& task, FeatureBatch& batch) {
+  describer.describe(program, task, batch);
+};
 
 /// Several descriptions of one configuration side by side, each in a block of columns of its own, in the order
 /// of `F`.
@@ -34,7 +43,7 @@ namespace tunewright::features {
 /// Models:      FeaturizerFor<S> where every F does; OneRowFeaturizer where every F is one.
 /// Shapes:      D = sum of the parts' columns, and one more where two or more parts have many rows.
 /// Determinism: that of the parts.
-/// Cost:        that of the parts; two or more `NestFeaturizerFor` share the lowering.
+/// Cost:        that of the parts; two or more `NestFeaturizerFor` share what they read of a configuration.
 /// A configuration that one of the parts cannot describe gives a program without rows.
 /// Errors:      `std::invalid_argument` where a part does not describe each configuration, or gives not one row
 ///              that says so.
@@ -58,6 +67,18 @@ struct Joined {
           },
           parts));
     }
+  }
+
+  /// Describes nests one by one, and their summaries, where every part does; see `NestFeaturizerFor`.
+  [[nodiscard]] auto describer() const
+    requires(DescribesNests<F> && ...)
+  {
+    return std::apply(
+        [](const F&... part) {
+          return Describer<decltype(part.describer())...>{
+              {part.describer()...}, {FeatureBatch(FeatureSchema(part.schema()).columns.size())...}};
+        },
+        parts);
   }
 
   /// Joins what the parts gave for the same N configurations; for records that come without a space. Throws
@@ -120,6 +141,30 @@ struct Joined {
   }
 
  private:
+  /// Describes programs by all parts.
+  template <class... D>
+  struct Describer {
+    std::tuple<D...> of_parts;
+    std::array<FeatureBatch, sizeof...(F)> rows;
+
+    /// Throws what a part throws; `batch` is then unchanged.
+    template <class Program>
+      requires(Describes<D, Program> && ...)
+    void describe(const Program& program, const Task& task, FeatureBatch& batch) {
+      for (FeatureBatch& own : rows) own.clear();
+      [&]<std::size_t... I>(std::index_sequence<I...>) {
+        (std::get<I>(of_parts).describe(program, task, rows[I]), ...);
+      }(std::index_sequence_for<F...>{});
+      batch.append(join(rows));
+    }
+  };
+
+  /// Whether a part describes such programs, or sees configurations.
+  template <class Part, class S, class Program>
+  static constexpr bool reads = !NestFeaturizerFor<Part, S> || requires(const Part& part) {
+    { part.describer() } -> Describes<Program>;
+  };
+
   /// What does the describing of a part, and where it writes; nothing for a part that sees configurations.
   template <class S, class Part>
   static auto describer_of(const Part& part) {
@@ -145,29 +190,30 @@ struct Joined {
       else
         batch = part.extract(space, task, configs);
     });
-    for (const config_t<S>& config : configs) {
-      std::optional<program_t<S>> program;
-      attempt([&] { program.emplace(space.lower(task, config)); });
+    const auto close_all = [&] {
       for_each_part([&](const auto&, auto& describer, FeatureBatch& batch) {
-        if constexpr (!std::same_as<std::remove_cvref_t<decltype(describer)>, std::monostate>) {
-          if (!program || !attempt([&] { describer.describe(*program, task, batch); })) batch.close_program();
-        }
+        if constexpr (!std::same_as<std::remove_cvref_t<decltype(describer)>, std::monostate>) batch.close_program();
       });
+    };
+    const auto describe = [&](const auto& program)
+      requires(reads<F, S, std::remove_cvref_t<decltype(program)>> && ...)
+    {
+      for_each_part([&](const auto&, auto& describer, FeatureBatch& batch) {
+        if constexpr (!std::same_as<std::remove_cvref_t<decltype(describer)>, std::monostate>)
+          describe_or_leave_out(describer, program, task, batch);
+      });
+    };
+    ProgramReader<S> reader(space, task);
+    for (const config_t<S>& config : configs) {
+      try {
+        reader.read(config, describe);
+      } catch (const std::bad_alloc&) {
+        throw;  // says nothing about the configuration
+      } catch (const std::exception&) {
+        close_all();
+      }
     }
     return batches;
-  }
-
-  /// False when `action` threw because of the configuration.
-  template <class Action>
-  static bool attempt(const Action& action) {
-    try {
-      action();
-      return true;
-    } catch (const std::bad_alloc&) {
-      throw;  // says nothing about the configuration
-    } catch (const std::exception&) {
-      return false;
-    }
   }
 
   static void copy(std::span<const float> from, std::span<float> to) {

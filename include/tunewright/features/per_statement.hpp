@@ -3,8 +3,6 @@
 
 #include <concepts>
 #include <cstddef>
-#include <exception>
-#include <new>
 #include <span>
 
 #include "tunewright/features/concept.hpp"
@@ -41,7 +39,8 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 /// Shapes:      one program a configuration, as many rows as stored buffers, 164 columns.
 /// Units:       of each column, see the schema. Line size comes from the target.
 /// Determinism: a pure function of program and target. All values are finite.
-/// Cost:        about (accesses * dimensions * loops) additions a statement; microseconds a program.
+/// Cost:        about (accesses * dimensions * loops) additions a statement; microseconds a program. Configurations
+///              that the space summarizes are not lowered.
 ///
 /// Deviates from MetaSchedule: a value used twice in a body counts once, as generated code computes it once. Regions
 /// are cut to the shape of the buffer, and `unique_lines` takes the elements that lie together in the region
@@ -50,7 +49,7 @@ inline void describe(const loops::LoopNest& nest, const Task& task, FeatureBatch
 /// several dimensions has the largest stride of them. Of a hoisted guard only the unguarded side is described,
 /// since the other one holds the same statements. The workload embedding is left to other featurizers.
 struct PerStatement {
-  /// Describes nests one by one; see `Joined`.
+  /// Describes nests, or their summaries, one by one; see `Joined`.
   [[nodiscard]] static per_statement::Describer describer() { return {}; }
 
   /// A configuration that cannot be lowered or described gives a program without rows.
@@ -59,14 +58,9 @@ struct PerStatement {
   [[nodiscard]] FeatureBatch extract(const S& space, const Task& task, std::span<const config_t<S>> configs) const {
     FeatureBatch batch(per_statement::columns);
     per_statement::Describer describer;
+    ProgramReader<S> reader(space, task);
     for (const config_t<S>& config : configs) {
-      try {
-        describer.describe(space.lower(task, config), task, batch);
-      } catch (const std::bad_alloc&) {
-        throw;  // says nothing about the configuration
-      } catch (const std::exception&) {
-        batch.close_program();
-      }
+      describe_configuration(reader, config, describer, task, batch);
       // Configurations of one space have about as many rows each.
       if (batch.programs() == 1) batch.reserve_rows(batch.rows() * configs.size());
     }

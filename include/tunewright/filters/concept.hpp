@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -57,6 +58,15 @@ template <class F, class S>
 concept ProgramFilterFor =
     FilterFor<F, S> && requires(const F& filter, const S& space, const Task& task, const program_t<S>& program) {
       { filter.why_rejected(space, task, program) } -> std::convertible_to<std::string_view>;
+    };
+
+/// Refinement: judges summaries of programs, so that ranking need not lower. `why_rejected(space, task, summary)` gives
+/// what it gives of the program, or nothing where it takes the program to tell.
+template <class F, class S>
+concept SummaryFilterFor =
+    ProgramFilterFor<F, S> && SummarizingSpace<S> &&
+    requires(const F& filter, const S& space, const Task& task, const typename S::summary_type& summary) {
+      { filter.why_rejected(space, task, summary) } -> std::convertible_to<std::optional<std::string>>;
     };
 
 }  // namespace tunewright

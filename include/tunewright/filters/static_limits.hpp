@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,18 @@ struct StaticLimits {
     }
   {
     return std::string(std::string_view(space.why_infeasible(task, program)));
+  }
+
+  template <SummarizingSpace S>
+  [[nodiscard]] std::optional<std::string> why_rejected(const S& space, const Task& task,
+                                                        const typename S::summary_type& summary) const
+    requires requires {
+      { space.why_infeasible(task, summary) } -> std::convertible_to<std::optional<std::string_view>>;
+    }
+  {
+    const std::optional<std::string_view> reason = space.why_infeasible(task, summary);
+    if (!reason) return std::nullopt;
+    return std::string(*reason);
   }
 };
 

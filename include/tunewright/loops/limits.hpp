@@ -49,75 +49,12 @@ struct GpuLimits {
 
 namespace detail {
 
-class LimitCheck {
- public:
-  LimitCheck(const LoopNest& nest, const Target& target, const CpuLimits& limits)
-      : nest_(nest), limits_(limits), lanes_(target.vector_bytes() / 4) {}
+/// Share of their time that threads work on equally long iterations.
+[[nodiscard]] inline double busy_share(std::int64_t iterations, unsigned threads) {
+  const auto t = static_cast<std::int64_t>(threads);
+  return static_cast<double>(iterations) / static_cast<double>(t * program::ceil_div(iterations, t));
+}
 
-  std::string_view run();
-
- private:
-  void check(const Body& body, std::int64_t copies, bool in_loop, bool in_parallel);
-
-  void check_loop(const Loop& loop, std::int64_t copies, bool in_parallel);
-
-  const LoopNest& nest_;
-  const CpuLimits& limits_;
-  std::int64_t lanes_;
-  std::int64_t local_bytes_ = 0;
-  std::string_view exceeded_;
-};
-
-}  // namespace detail
-
-namespace detail {
-
-/// Limits of a nest for GPUs, as lowered or in device form: one walk over each kernel, and those of
-/// `written_statements`.
-class GpuLimitCheck {
- public:
-  GpuLimitCheck(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), limits_(limits) {}
-
-  std::string_view run();
-
- private:
-  /// Copies of a statement that the loops around make.
-  struct Around {
-    std::int64_t copies = 1;
-    std::int64_t virtual_threads = 1;
-    bool reduces_by_threads = false;
-    const schedule::TensorIntrinsic* instruction = nullptr;  ///< counts as one statement
-  };
-  struct Kernel {
-    std::array<std::int64_t, 3> grid{1, 1, 1};
-    std::array<std::int64_t, 3> block{1, 1, 1};
-    std::int64_t shared_bytes = 0;
-    std::int64_t local_bytes = 0;
-    std::int64_t accumulator_bytes = 0;
-    FragmentInstructions instructions;
-    std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
-    bool combines_beyond_x = false;
-    bool stages_fragments = false;  ///< takes them out through shared memory
-  };
-
-  [[nodiscard]] bool combines_in_shared_memory() const noexcept;
-
-  void check(const Body& body, const Around& around) {
-    for (const Node& node : body) check(node, around);
-  }
-  void check(const Node& node, const Around& around);
-  void note_combined(BufferId id);
-
-  void check(const Loop& loop, Around around);
-
-  const LoopNest& nest_;
-  const GpuLimits& limits_;
-  Kernel kernel_;
-  std::string_view exceeded_;
-};
-
-/// Iterations of the first parallel loop found; 1 where there is none.
-std::int64_t parallel_extent(const LoopNest& nest, const Body& body);
 }  // namespace detail
 
 /// Share of their time that `threads` threads work on the last nest of the program (its output), when
@@ -126,9 +63,7 @@ std::int64_t parallel_extent(const LoopNest& nest, const Body& body);
 
 /// The first limit the nest exceeds on a GPU, in words, or an empty string. Of a nest as lowered or in device
 /// form. Cost: one walk over the nest.
-[[nodiscard]] inline std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits) {
-  return detail::GpuLimitCheck(nest, limits).run();
-}
+[[nodiscard]] std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits);
 
 /// The first limit the nest exceeds, in words, or an empty string: `limits` on a CPU, those of the target on a
 /// GPU.
@@ -158,59 +93,74 @@ TUNEWRIGHT_INLINE GpuLimits GpuLimits::of(const Target& target) noexcept {
   return limits;
 }
 
-}  // namespace tunewright::loops
+namespace detail {
 
-namespace tunewright::loops::detail {
+/// The verdict on a program for CPUs, of whose parts it is told in program order.
+class CpuLimitCheck {
+ public:
+  /// What is around a part.
+  struct Around {
+    std::int64_t copies = 1;  ///< of a statement, that unrolling and vector splitting make
+    bool in_loop = false;
+    bool in_parallel = false;
+  };
 
-TUNEWRIGHT_INLINE std::string_view LimitCheck::run() {
-  check(nest_.body, 1, false, false);
-  return exceeded_;
-}
+  CpuLimitCheck(const Target& target, const CpuLimits& limits) : limits_(limits), lanes_(target.vector_bytes() / 4) {}
 
-TUNEWRIGHT_INLINE void LimitCheck::check(const Body& body, std::int64_t copies, bool in_loop, bool in_parallel) {
-  for (const Node& node : body) {
-    if (const auto* loop = std::get_if<Loop>(&node.content)) {
-      check_loop(*loop, copies, in_parallel);
-    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-      check(branch->then, copies, in_loop, in_parallel);
-      check(branch->otherwise, copies, in_loop, in_parallel);
-    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-      const std::int64_t bytes = nest_.buffers[allocate->buffer].bytes();
-      if (in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
-      if (!in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
-    } else if (std::holds_alternative<Statement>(node.content)) {
-      if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
-    }
+  /// The limit that was found exceeded last, or an empty string.
+  [[nodiscard]] std::string_view exceeded() const noexcept { return exceeded_; }
+
+  void allocate(std::int64_t bytes, const Around& around) {
+    if (around.in_loop && (local_bytes_ += bytes) > limits_.max_local_bytes) exceeded_ = "local buffers too large";
+    if (!around.in_loop && bytes > limits_.max_workspace_bytes) exceeded_ = "workspace too large";
   }
-}
-
-TUNEWRIGHT_INLINE void LimitCheck::check_loop(const Loop& loop, std::int64_t copies, bool in_parallel) {
-  // Loops that a tensor instruction stands for count as one statement.
-  if (loop.intrinsic != nullptr) {
-    if (copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
-    return;
+  /// A statement, or loops that a tensor instruction stands for, which count as one.
+  void statement(const Around& around) {
+    if (around.copies > limits_.max_unrolled_statements) exceeded_ = "too much unrolling";
   }
-  const std::int64_t extent = nest_.variables[loop.var].extent;
-  if (loop.kind == LoopKind::Unrolled) copies *= extent;
-  if (loop.kind == LoopKind::Vectorized) {
-    copies *= program::ceil_div(extent, lanes_);
-    if (extent > limits_.max_vector_extent) exceeded_ = "vectorized loop too long";
-    for (const Node& node : loop.body) {
-      if (!std::holds_alternative<Statement>(node.content)) exceeded_ = "vectorized loop is not innermost";
+  /// A loop that no instruction stands for. Returns what is around its body. `is_innermost`: the body has statements
+  /// alone.
+  [[nodiscard]] Around enter(std::int64_t extent, LoopKind kind, bool is_innermost, Around around) {
+    if (kind == LoopKind::Unrolled) around.copies *= extent;
+    if (kind == LoopKind::Vectorized) {
+      around.copies *= program::ceil_div(extent, lanes_);
+      if (extent > limits_.max_vector_extent) exceeded_ = "vectorized loop too long";
+      if (!is_innermost) exceeded_ = "vectorized loop is not innermost";
     }
+    if (kind == LoopKind::Parallel && around.in_parallel) exceeded_ = "parallel loop inside a parallel loop";
+    around.in_loop = true;
+    around.in_parallel = around.in_parallel || kind == LoopKind::Parallel;
+    return around;
   }
-  if (loop.kind == LoopKind::Parallel && in_parallel) exceeded_ = "parallel loop inside a parallel loop";
-  check(loop.body, copies, true, in_parallel || loop.kind == LoopKind::Parallel);
-}
 
-TUNEWRIGHT_INLINE std::string_view GpuLimitCheck::run() {
-  for (const Node& node : nest_.body) {
-    if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-      if (nest_.buffers[allocate->buffer].bytes() > limits_.max_workspace_bytes) return "workspace too large";
-      continue;
-    }
-    kernel_ = {};
-    check(node, {});
+ private:
+  const CpuLimits& limits_;
+  std::int64_t lanes_;
+  std::int64_t local_bytes_ = 0;
+  std::string_view exceeded_;
+};
+
+/// The verdict on a program for GPUs, as lowered or in device form, of whose kernels it is told in program order.
+class GpuLimitCheck {
+ public:
+  /// What the loops around a part make of it.
+  struct Around {
+    std::int64_t copies = 1;
+    std::int64_t virtual_threads = 1;
+    bool reduces_by_threads = false;
+    const schedule::TensorIntrinsic* instruction = nullptr;  ///< counts as one statement
+  };
+
+  explicit GpuLimitCheck(const GpuLimits& limits) : limits_(limits) {}
+
+  [[nodiscard]] std::string_view workspace(std::int64_t bytes) const {
+    return bytes > limits_.max_workspace_bytes ? "workspace too large" : std::string_view{};
+  }
+  void start_kernel() { kernel_ = {}; }
+  /// The first limit that the kernel exceeds, or one before it inside its loops. `statements()` counts those written
+  /// out, and is asked where nothing else is exceeded.
+  template <class Statements>
+  [[nodiscard]] std::string_view end_kernel(const Statements& statements) {
     for (std::size_t i = 0; i < 3; ++i) {
       if (kernel_.grid[i] > limits_.max_grid[i]) return "too many blocks";
       if (kernel_.block[i] > limits_.max_block[i]) return "too many threads";
@@ -226,82 +176,178 @@ TUNEWRIGHT_INLINE std::string_view GpuLimitCheck::run() {
         limits_.max_local_bytes)
       return "local buffers too large";
     if (!exceeded_.empty()) return exceeded_;
-    if (written_statements(nest_, node) > limits_.max_kernel_statements) return "too much code";
+    return statements() > limits_.max_kernel_statements ? "too much code" : std::string_view{};
   }
-  return exceeded_;
-}
 
-TUNEWRIGHT_INLINE bool GpuLimitCheck::combines_in_shared_memory() const noexcept {
-  const std::int64_t group = kernel_.block[0];
-  return kernel_.combined_bytes > 0 && (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
-}
-
-TUNEWRIGHT_INLINE void GpuLimitCheck::check(const Node& node, const Around& around) {
-  if (const auto* loop = std::get_if<Loop>(&node.content)) {
-    check(*loop, around);
-  } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-    check(branch->then, around);
-    check(branch->otherwise, around);
-  } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
-    const Buffer& buffer = nest_.buffers[allocate->buffer];
-    if (buffer.scope == Scope::Shared) {
-      kernel_.shared_bytes += buffer.bytes();
-      if (buffer.asynchronous && !limits_.asynchronous_copies)
-        exceeded_ = "asynchronous copies before compute capability 8.0";
-    } else if (buffer.scope == Scope::Accumulator) {
-      kernel_.accumulator_bytes += buffer.bytes();
+  void allocate(Scope scope, bool asynchronous, std::int64_t bytes, const Around& around) {
+    if (scope == Scope::Shared) {
+      kernel_.shared_bytes += bytes;
+      if (asynchronous && !limits_.asynchronous_copies) exceeded_ = "asynchronous copies before compute capability 8.0";
+    } else if (scope == Scope::Accumulator) {
+      kernel_.accumulator_bytes += bytes;
     } else {
-      kernel_.local_bytes += buffer.bytes() * around.virtual_threads;
+      kernel_.local_bytes += bytes * around.virtual_threads;
     }
-  } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+  }
+  /// `element_bytes`: of the buffer `target`.
+  void statement(Statement::Kind kind, BufferId target, std::int64_t element_bytes, const Around& around) {
     if (around.instruction != nullptr)
-      kernel_.instructions.add(*around.instruction, statement->target);
+      kernel_.instructions.add(*around.instruction, target);
     else if (around.copies > limits_.max_unrolled_statements)
       exceeded_ = "too much unrolling";
-    if (around.reduces_by_threads && statement->kind == Statement::Kind::Update) note_combined(statement->target);
-  } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
-    kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction->over[1] || reduction->over[2];
-    note_combined(reduction->partial);
+    if (around.reduces_by_threads && kind == Statement::Kind::Update) note_combined(element_bytes);
   }
-}
-
-TUNEWRIGHT_INLINE void GpuLimitCheck::note_combined(BufferId id) {
-  const auto element = static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
-  kernel_.combined_bytes = std::max(kernel_.combined_bytes, element);
-}
-
-TUNEWRIGHT_INLINE void GpuLimitCheck::check(const Loop& loop, Around around) {
-  const std::int64_t extent = nest_.variables[loop.var].extent;
-  if (loop.intrinsic != nullptr) {
-    around.instruction = loop.intrinsic;
-    const schedule::TensorIntrinsic& intrinsic = *loop.intrinsic;
-    if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic.unit)) == 0 ||
-        limits_.compute_capability < intrinsic.since || (intrinsic.by_warp_group() && !limits_.warp_groups))
-      exceeded_ = "tensor instruction the device lacks";
-    if (!intrinsic.layout_is_known) kernel_.stages_fragments = true;
+  void reduction(const CrossThreadReduction& reduction, std::int64_t element_bytes) {
+    kernel_.combines_beyond_x = kernel_.combines_beyond_x || reduction.over[1] || reduction.over[2];
+    note_combined(element_bytes);
   }
-  if (schedule::is_thread_index(loop.kind)) {
-    const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::ThreadX);
-    kernel_.block[place] = std::max(kernel_.block[place], extent);
-    around.reduces_by_threads = around.reduces_by_threads || loop.reduction;
-    kernel_.combines_beyond_x = kernel_.combines_beyond_x || (loop.reduction && place > 0);
-  } else if (schedule::is_hardware_index(loop.kind)) {
-    const auto place = static_cast<std::size_t>(loop.kind) - static_cast<std::size_t>(LoopKind::BlockX);
-    kernel_.grid[place] = std::max(kernel_.grid[place], extent);
-  } else if (loop.kind == LoopKind::VirtualThread) {
-    around.virtual_threads *= extent;
-    around.copies *= extent;
-    if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
-  } else if (loop.kind == LoopKind::Unrolled) {
-    around.copies *= extent;
-  } else if (loop.kind == LoopKind::Vectorized) {
-    around.copies *= program::ceil_div(extent, 4);
-  } else if (loop.kind == LoopKind::Parallel) {
-    exceeded_ = "parallel loop on a GPU";
+  /// Returns what is around the body of a loop.
+  [[nodiscard]] Around enter(std::int64_t extent, LoopKind kind, bool is_reduction,
+                             const schedule::TensorIntrinsic* intrinsic, Around around) {
+    if (intrinsic != nullptr) {
+      around.instruction = intrinsic;
+      if ((limits_.tensor_units & static_cast<std::uint32_t>(intrinsic->unit)) == 0 ||
+          limits_.compute_capability < intrinsic->since || (intrinsic->by_warp_group() && !limits_.warp_groups))
+        exceeded_ = "tensor instruction the device lacks";
+      if (!intrinsic->layout_is_known) kernel_.stages_fragments = true;
+    }
+    if (schedule::is_thread_index(kind)) {
+      const auto place = static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::ThreadX);
+      kernel_.block[place] = std::max(kernel_.block[place], extent);
+      around.reduces_by_threads = around.reduces_by_threads || is_reduction;
+      kernel_.combines_beyond_x = kernel_.combines_beyond_x || (is_reduction && place > 0);
+    } else if (schedule::is_hardware_index(kind)) {
+      const auto place = static_cast<std::size_t>(kind) - static_cast<std::size_t>(LoopKind::BlockX);
+      kernel_.grid[place] = std::max(kernel_.grid[place], extent);
+    } else if (kind == LoopKind::VirtualThread) {
+      around.virtual_threads *= extent;
+      around.copies *= extent;
+      if (around.virtual_threads > limits_.max_virtual_threads) exceeded_ = "too many virtual threads";
+    } else if (kind == LoopKind::Unrolled) {
+      around.copies *= extent;
+    } else if (kind == LoopKind::Vectorized) {
+      around.copies *= program::ceil_div(extent, 4);
+    } else if (kind == LoopKind::Parallel) {
+      exceeded_ = "parallel loop on a GPU";
+    }
+    return around;
   }
-  check(loop.body, around);
-}
 
+  [[nodiscard]] std::string_view exceeded() const noexcept { return exceeded_; }
+
+ private:
+  struct Kernel {
+    std::array<std::int64_t, 3> grid{1, 1, 1};
+    std::array<std::int64_t, 3> block{1, 1, 1};
+    std::int64_t shared_bytes = 0;
+    std::int64_t local_bytes = 0;
+    std::int64_t accumulator_bytes = 0;
+    FragmentInstructions instructions;
+    std::int64_t combined_bytes = 0;  ///< of the largest element that threads reduce together
+    bool combines_beyond_x = false;
+    bool stages_fragments = false;  ///< takes them out through shared memory
+  };
+
+  [[nodiscard]] bool combines_in_shared_memory() const noexcept {
+    const std::int64_t group = kernel_.block[0];
+    return kernel_.combined_bytes > 0 && (kernel_.combines_beyond_x || group > 32 || (group & (group - 1)) != 0);
+  }
+  void note_combined(std::int64_t element_bytes) {
+    kernel_.combined_bytes = std::max(kernel_.combined_bytes, element_bytes);
+  }
+
+  const GpuLimits& limits_;
+  Kernel kernel_;
+  std::string_view exceeded_;
+};
+
+/// Tells `CpuLimitCheck` of a nest.
+class CpuNestLimits {
+ public:
+  CpuNestLimits(const LoopNest& nest, const Target& target, const CpuLimits& limits)
+      : nest_(nest), check_(target, limits) {}
+
+  std::string_view run() {
+    visit(nest_.body, {});
+    return check_.exceeded();
+  }
+
+ private:
+  void visit(const Body& body, const CpuLimitCheck::Around& around) {
+    for (const Node& node : body) {
+      if (const auto* loop = std::get_if<Loop>(&node.content)) {
+        visit(*loop, around);
+      } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+        visit(branch->then, around);
+        visit(branch->otherwise, around);
+      } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+        check_.allocate(nest_.buffers[allocate->buffer].bytes(), around);
+      } else if (std::holds_alternative<Statement>(node.content)) {
+        check_.statement(around);
+      }
+    }
+  }
+  void visit(const Loop& loop, const CpuLimitCheck::Around& around) {
+    if (loop.intrinsic != nullptr) return check_.statement(around);
+    const bool is_innermost = std::all_of(loop.body.begin(), loop.body.end(), [](const Node& node) {
+      return std::holds_alternative<Statement>(node.content);
+    });
+    visit(loop.body, check_.enter(nest_.variables[loop.var].extent, loop.kind, is_innermost, around));
+  }
+
+  const LoopNest& nest_;
+  CpuLimitCheck check_;
+};
+
+/// Tells `GpuLimitCheck` of a nest: one walk over each kernel, and those of `written_statements`.
+class GpuNestLimits {
+ public:
+  GpuNestLimits(const LoopNest& nest, const GpuLimits& limits) : nest_(nest), check_(limits) {}
+
+  std::string_view run() {
+    for (const Node& node : nest_.body) {
+      std::string_view exceeded;
+      if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+        exceeded = check_.workspace(nest_.buffers[allocate->buffer].bytes());
+      } else {
+        check_.start_kernel();
+        visit(node, {});
+        exceeded = check_.end_kernel([&] { return written_statements(nest_, node); });
+      }
+      if (!exceeded.empty()) return exceeded;
+    }
+    return check_.exceeded();
+  }
+
+ private:
+  void visit(const Body& body, const GpuLimitCheck::Around& around) {
+    for (const Node& node : body) visit(node, around);
+  }
+  void visit(const Node& node, const GpuLimitCheck::Around& around) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      visit(loop->body,
+            check_.enter(nest_.variables[loop->var].extent, loop->kind, loop->reduction, loop->intrinsic, around));
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      visit(branch->then, around);
+      visit(branch->otherwise, around);
+    } else if (const auto* allocate = std::get_if<Allocate>(&node.content)) {
+      const Buffer& buffer = nest_.buffers[allocate->buffer];
+      check_.allocate(buffer.scope, buffer.asynchronous, buffer.bytes(), around);
+    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+      check_.statement(statement->kind, statement->target, element_bytes(statement->target), around);
+    } else if (const auto* reduction = std::get_if<CrossThreadReduction>(&node.content)) {
+      check_.reduction(*reduction, element_bytes(reduction->partial));
+    }
+  }
+  [[nodiscard]] std::int64_t element_bytes(BufferId id) const {
+    return static_cast<std::int64_t>(program::size_in_bytes(nest_.buffers[id].type));
+  }
+
+  const LoopNest& nest_;
+  GpuLimitCheck check_;
+};
+
+/// Iterations of the first parallel loop found; 1 where there is none.
 TUNEWRIGHT_INLINE std::int64_t parallel_extent(const LoopNest& nest, const Body& body) {
   for (const Node& node : body) {
     if (const auto* loop = std::get_if<Loop>(&node.content)) {
@@ -314,9 +360,7 @@ TUNEWRIGHT_INLINE std::int64_t parallel_extent(const LoopNest& nest, const Body&
   return 1;
 }
 
-}  // namespace tunewright::loops::detail
-
-namespace tunewright::loops {
+}  // namespace detail
 
 TUNEWRIGHT_INLINE double thread_utilisation(const LoopNest& nest, unsigned threads) {
   if (nest.body.empty() || threads <= 1) return 1;
@@ -324,13 +368,16 @@ TUNEWRIGHT_INLINE double thread_utilisation(const LoopNest& nest, unsigned threa
   if (last == nullptr) return 1.0 / threads;
   const std::int64_t n =
       last->kind == LoopKind::Parallel ? nest.variables[last->var].extent : detail::parallel_extent(nest, last->body);
-  const auto t = static_cast<std::int64_t>(threads);
-  return static_cast<double>(n) / static_cast<double>(t * program::ceil_div(n, t));
+  return detail::busy_share(n, threads);
+}
+
+TUNEWRIGHT_INLINE std::string_view exceeded_limit(const LoopNest& nest, const GpuLimits& limits) {
+  return detail::GpuNestLimits(nest, limits).run();
 }
 
 TUNEWRIGHT_INLINE std::string_view exceeded_limit(const LoopNest& nest, const Target& target, const CpuLimits& limits) {
   if (target.kind == DeviceKind::Gpu) return exceeded_limit(nest, GpuLimits::of(target));
-  return detail::LimitCheck(nest, target, limits).run();
+  return detail::CpuNestLimits(nest, target, limits).run();
 }
 
 }  // namespace tunewright::loops

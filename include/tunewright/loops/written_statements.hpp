@@ -25,35 +25,39 @@ namespace tunewright::loops {
 
 namespace detail {
 
-class WrittenStatements {
+/// Adds up statements under loops that are written out.
+class WrittenCopies {
  public:
-  explicit WrittenStatements(const LoopNest& nest) : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
-
-  std::int64_t run(const Node& kernel);
+  void open(std::int64_t extent, LoopKind kind) {
+    const std::int64_t iterations = std::min(many, extent);
+    around_.push_back({kind == LoopKind::Vectorized ? program::ceil_div(iterations, 4) : iterations,
+                       kind == LoopKind::VirtualThread});
+  }
+  void close() { around_.pop_back(); }
+  /// Virtual threads fetch together: what fills shared memory has no copy for each.
+  void add(bool fetches) {
+    std::int64_t copies = 1;
+    for (const Around& loop : around_)
+      if (!(loop.virtual_threads && fetches)) copies = std::min(many, copies * loop.copies);
+    total_ = std::min(many, total_ + copies);
+  }
+  [[nodiscard]] std::int64_t total() const noexcept { return total_; }
 
  private:
   static constexpr std::int64_t many = std::int64_t{1} << 20;  ///< more are not told apart
 
   struct Around {
     std::int64_t copies = 1;
-    bool virtual_threads = false;  ///< which fetch together
+    bool virtual_threads = false;
   };
-
-  [[nodiscard]] static std::int64_t times(std::int64_t a, std::int64_t b) { return std::min(many, a * b); }
-
-  void visit(std::span<const Node> body, std::int64_t limit) {
-    for (const Node& node : body) visit(node, limit);
-  }
-  void visit(const Node& node, std::int64_t limit);
-  void visit(const Loop& loop, std::int64_t limit);
-
-  void add(const Statement* statement);
-
-  const LoopNest& nest_;
-  ThreadArrays arrays_;
-  std::vector<Around> around_;  ///< loops that are written out, from the outside in
+  std::vector<Around> around_;  ///< from the outside in
   std::int64_t total_ = 0;
 };
+
+/// Whether loops of a kind are always written out.
+[[nodiscard]] constexpr bool is_always_written(LoopKind kind) noexcept {
+  return kind == LoopKind::VirtualThread || kind == LoopKind::Unrolled || kind == LoopKind::Vectorized;
+}
 
 }  // namespace detail
 
@@ -63,9 +67,7 @@ class WrittenStatements {
 /// statement. Terms of sums that `codegen::cuda` writes out whatever their limit come on top. Of a nest as lowered or
 /// in device form. Cost: one walk over the kernel, and at most two over each loop in it: at most two for each level of
 /// nesting.
-[[nodiscard]] inline std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {
-  return detail::WrittenStatements(nest).run(kernel);
-}
+[[nodiscard]] std::int64_t written_statements(const LoopNest& nest, const Node& kernel);
 
 }  // namespace tunewright::loops
 
@@ -96,56 +98,54 @@ TUNEWRIGHT_INLINE std::int64_t statements_of(const LoopNest& nest, std::span<con
 
 namespace tunewright::loops::detail {
 
-TUNEWRIGHT_INLINE std::int64_t WrittenStatements::run(const Node& kernel) {
-  visit(kernel, 0);
-  return total_;
-}
+class WrittenStatements {
+ public:
+  explicit WrittenStatements(const LoopNest& nest) : nest_(nest), arrays_(nest, ThreadArrays::Fragments::Excluded) {}
 
-TUNEWRIGHT_INLINE void WrittenStatements::visit(const Node& node, std::int64_t limit) {
-  if (const auto* loop = std::get_if<Loop>(&node.content)) {
-    visit(*loop, std::max(limit, loop->unroll_limit));
-  } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
-    visit(branch->then, limit);
-    visit(branch->otherwise, limit);
-  } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
-    add(statement);
-  } else if (std::holds_alternative<CrossThreadReduction>(node.content)) {
-    add(nullptr);
+  std::int64_t run(const Node& kernel) {
+    visit(kernel, 0);
+    return copies_.total();
   }
-}
 
-TUNEWRIGHT_INLINE void WrittenStatements::visit(const Loop& loop, std::int64_t limit) {
-  if (loop.intrinsic != nullptr) {
-    add(nullptr);
-    return;
+ private:
+  void visit(std::span<const Node> body, std::int64_t limit) {
+    for (const Node& node : body) visit(node, limit);
   }
-  if (schedule::is_hardware_index(loop.kind)) {
+  void visit(const Node& node, std::int64_t limit) {
+    if (const auto* loop = std::get_if<Loop>(&node.content)) {
+      visit(*loop, std::max(limit, loop->unroll_limit));
+    } else if (const auto* branch = std::get_if<Branch>(&node.content)) {
+      visit(branch->then, limit);
+      visit(branch->otherwise, limit);
+    } else if (const auto* statement = std::get_if<Statement>(&node.content)) {
+      copies_.add(nest_.buffers[statement->target].scope == Scope::Shared);
+    } else if (std::holds_alternative<CrossThreadReduction>(node.content)) {
+      copies_.add(false);
+    }
+  }
+  void visit(const Loop& loop, std::int64_t limit) {
+    if (loop.intrinsic != nullptr) return copies_.add(false);
+    const bool written = !schedule::is_hardware_index(loop.kind) &&
+                         (is_always_written(loop.kind) || (limit > 0 && statements_of(nest_, loop, limit) <= limit) ||
+                          arrays_.selected_by(loop.var, loop.body));
+    if (written) copies_.open(nest_.variables[loop.var].extent, loop.kind);
     visit(loop.body, limit);
-    return;
+    if (written) copies_.close();
   }
-  Around around{std::min(many, nest_.variables[loop.var].extent), loop.kind == LoopKind::VirtualThread};
-  const bool written = around.virtual_threads || loop.kind == LoopKind::Unrolled || loop.kind == LoopKind::Vectorized ||
-                       (limit > 0 && statements_of(nest_, loop, limit) <= limit) ||
-                       arrays_.selected_by(loop.var, loop.body);
-  if (!written) {
-    visit(loop.body, limit);
-    return;
-  }
-  if (loop.kind == LoopKind::Vectorized) around.copies = program::ceil_div(around.copies, 4);
-  around_.push_back(around);
-  visit(loop.body, limit);
-  around_.pop_back();
-}
 
-TUNEWRIGHT_INLINE void WrittenStatements::add(const Statement* statement) {
-  const bool fetches = statement != nullptr && nest_.buffers[statement->target].scope == Scope::Shared;
-  std::int64_t copies = 1;
-  for (const Around& loop : around_) {
-    if (!(loop.virtual_threads && fetches)) copies = times(copies, loop.copies);
-  }
-  total_ = std::min(many, total_ + copies);
-}
+  const LoopNest& nest_;
+  ThreadArrays arrays_;
+  WrittenCopies copies_;
+};
 
 }  // namespace tunewright::loops::detail
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::int64_t written_statements(const LoopNest& nest, const Node& kernel) {
+  return detail::WrittenStatements(nest).run(kernel);
+}
+
+}  // namespace tunewright::loops
 
 #endif

@@ -1,80 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <exception>
+#include <functional>
 #include <new>
 #include <span>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "tunewright/core/history.hpp"
-#include "tunewright/core/latency.hpp"
+#include "tunewright/measurers/batch_outcomes.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::measurers {
 
-/// Lowers candidates and measures them: one outcome a candidate, in order. A candidate that does not lower is
-/// an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`.
-/// `sink` (may be empty) sees every outcome, as early as the measurer allows. Throws `std::logic_error` when the
-/// measurer does not give one outcome for each program, to a streaming one's sink included.
+/// Is shown the program of the candidate at a position of the batch; null where it does not lower.
+template <class Program>
+using ProgramSink = std::function<void(std::size_t, const Program*)>;
+
+/// Lowers candidates, each once, and measures them: one outcome a candidate, in order. A candidate that does not lower
+/// is an `InvalidSchedule` and never reaches the measurer; one whose latency is not above 0 and finite is `Unknown`.
+/// `sink` (may be empty) sees every outcome, as early as the measurer allows; `lowered` (may be empty) sees every
+/// program before any is measured. Throws `std::logic_error` when the measurer does not give one outcome for each
+/// program, to a streaming one's sink included.
 template <SearchSpace S, MeasurerFor<program_t<S>> M>
 [[nodiscard]] std::vector<Outcome> measure_batch(const S& space, const Task& task, M& measurer,
-                                                 std::span<const Candidate<config_t<S>>> batch,
-                                                 const OutcomeSink& sink) {
-  std::vector<Outcome> outcomes(batch.size());
+                                                 std::span<const Candidate<config_t<S>>> batch, const OutcomeSink& sink,
+                                                 const ProgramSink<program_t<S>>& lowered = {}) {
+  BatchOutcomes outcomes(batch.size(), sink);
   std::vector<program_t<S>> programs;  // [L <= B]
-  std::vector<std::size_t> origin;     // [L], positions in the batch
-  const auto report = [&](std::size_t slot, const Outcome& outcome) {
-    if (sink) sink(slot, outcome);
-  };
   for (std::size_t slot = 0; slot < batch.size(); ++slot) {
     try {
       programs.push_back(space.lower(task, batch[slot].config));
-      origin.push_back(slot);
     } catch (const std::bad_alloc&) {
       throw;  // says nothing about the candidate
     } catch (const std::exception& error) {
-      outcomes[slot].result = Failure{Fault::InvalidSchedule, error.what()};
-      report(slot, outcomes[slot]);
+      if (lowered) lowered(slot, nullptr);
+      outcomes.fail(slot, {Fault::InvalidSchedule, error.what()});
+      continue;
     }
+    outcomes.add_program(slot);
+    if (lowered) lowered(slot, &programs.back());
   }
-  if (programs.empty()) return outcomes;
+  if (programs.empty()) return std::move(outcomes).release();
 
-  std::size_t known = 0;
-  std::vector<char> is_known(programs.size());  // [L]
-  const auto take = [&](std::size_t i, Outcome run) {
-    if (i >= programs.size() || is_known[i]) {
-      throw std::logic_error("the measurer reported outcome " + std::to_string(i) +
-                             (i < programs.size() ? " twice" : "") + " for " + std::to_string(programs.size()) +
-                             " programs; it owes one each, counted from 0");
-    }
-    is_known[i] = true;
-    if (const auto latency = impossible_latency(run))
-      run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
-    Outcome& outcome = outcomes[origin[i]];
-    outcome = std::move(run);
-    ++known;
-    report(origin[i], outcome);
-  };
-  const auto require_all = [&](std::size_t given, const char* verb) {
-    if (given == programs.size()) return;
-    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) + " outcomes for " +
-                           std::to_string(programs.size()) + " programs; it owes one each, in order");
-  };
   const std::span<const program_t<S>> all(programs);
   if constexpr (StreamingMeasurerFor<M, program_t<S>>) {
+    const auto take = [&](std::size_t i, const Outcome& run) { outcomes.take(i, run); };
     const std::vector<Outcome> runs = measurer.measure(task, all, OutcomeSink(take));  // [L], as reported
-    require_all(runs.size(), "returned");
-    require_all(known, "reported");
+    outcomes.require_all(runs.size(), "returned");
+    outcomes.require_all(outcomes.known(), "reported");
   } else {
     std::vector<Outcome> runs = measurer.measure(task, all);  // [L]
-    require_all(runs.size(), "returned");
-    for (std::size_t i = 0; i < runs.size(); ++i) take(i, std::move(runs[i]));
+    outcomes.require_all(runs.size(), "returned");
+    for (std::size_t i = 0; i < runs.size(); ++i) outcomes.take(i, std::move(runs[i]));
   }
-  return outcomes;
+  return std::move(outcomes).release();
 }
 
 }  // namespace tunewright::measurers

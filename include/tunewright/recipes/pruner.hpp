@@ -45,14 +45,14 @@ namespace tunewright::recipes {
 /// ranks mutations of the fastest programs:
 ///
 ///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.model = recipes::quickly_trained_network(),
-///                                                  .explorer = {.bred_factor = 20},
+///                                                  .explorer = {.mutated_factor = 20},
 ///                                                  .sampler = recipes::pruner_sampler()}};
 ///
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
 ///           ASPLOS 2025, doi:10.1145/3676641.3716269.
 /// Deviates: the analyser's default form is ours, the released one is an option. The network is trained anew at
 ///           doublings of the data and a few steps in between, since measuring takes a hundredth of the paper's time
-///           here; `pruner_training()` is the paper's. `quickly_trained_network()` and `DraftSet::bred_factor` are
+///           here; `pruner_training()` is the paper's. `quickly_trained_network()` and `DraftSet::mutated_factor` are
 ///           ours. As `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
 ///           `models::PatternAware`. Rows of statements have 164 columns, without the ten flags on the text of the
 ///           computation. On CPUs, which the paper does not treat, all of it by analogy.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -18,16 +19,18 @@
 #include "tunewright/core/parallel.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/recipe.hpp"
+#include "tunewright/session/described_rows.hpp"
 
 namespace tunewright {
 
 /// Scores candidates that have not been measured: the filter first, then the draft of the recipe, or the model behind
 /// its featurizer where there is none.
 ///
-/// Where filter and draft, or featurizer, can all read programs, each candidate is lowered once for both; otherwise
-/// each part is given configurations.
+/// Where filter and draft, or featurizer, can all read summaries, a candidate that has one is not lowered; where they
+/// can all read programs, it is lowered once for both; otherwise each part is given configurations. What is described
+/// for the model is added to `rows`, as far as there is room.
 ///
-/// Refers to `parts` and `task`, which must outlive it.
+/// Refers to its arguments, which must outlive it.
 /// Determinism: the same scores and counts at any number of threads.
 template <class Recipe>
 class CandidateRanking {
@@ -37,7 +40,8 @@ class CandidateRanking {
 
   static constexpr bool has_draft = !std::same_as<typename Recipe::draft, drafts::None>;
 
-  CandidateRanking(const Parts<Recipe>& parts, const Task& task) : parts_(parts), task_(task) {}
+  CandidateRanking(const Parts<Recipe>& parts, const Task& task, DescribedRows& rows)
+      : parts_(parts), task_(task), rows_(rows) {}
 
   /// Writes a score for each of `configs`, larger is better, on `Parts::threads` threads; what the filter rejects gets
   /// -infinity. Returns how many that were, by reason.
@@ -63,6 +67,10 @@ class CandidateRanking {
       ProgramFilterFor<typename Recipe::filter, Space> &&
       (ProgramDraftFor<typename Recipe::draft, Space> ||
        (!has_draft && features::NestFeaturizerFor<typename Recipe::featurizer, Space>));
+  static constexpr bool reads_summaries =
+      SummaryFilterFor<typename Recipe::filter, Space> &&
+      (SummaryDraftFor<typename Recipe::draft, Space> ||
+       (!has_draft && features::SummaryFeaturizerFor<typename Recipe::featurizer, Space>));
   // As many programs `predict_programs` describes before it asks the model: their rows stay in a core's own cache, in
   // memory that is used again and again.
   static constexpr std::size_t block = 64;
@@ -85,10 +93,19 @@ class CandidateRanking {
   }
 
   void score_configs(std::span<const Config> configs, std::span<float> score) const {
-    if constexpr (has_draft)
+    if constexpr (has_draft) {
       parts_.draft.score(parts_.space, task_, configs, score);
-    else
-      parts_.model.predict(parts_.featurizer.extract(parts_.space, task_, configs), score);
+    } else {
+      const FeatureBatch x = parts_.featurizer.extract(parts_.space, task_, configs);
+      parts_.model.predict(x, score);
+      std::vector<std::uint64_t> keys;
+      for (const Config& config : configs) keys.push_back(parts_.space.key(config));
+      keep_rows(keys, x);
+    }
+  }
+  void keep_rows(std::span<const std::uint64_t> keys, const FeatureBatch& x) const {
+    const std::lock_guard lock(keeping_);
+    rows_.add_if_room(keys, x);
   }
 
   ReasonCounts rank_programs(std::span<const Config> configs, std::span<float> score) const {
@@ -105,35 +122,50 @@ class CandidateRanking {
     auto describer = parts_.featurizer.describer();
     FeatureBatch x(FeatureSchema(parts_.featurizer.schema()).columns.size());
     std::vector<std::size_t> described;  // positions of the programs in `x`
+    std::vector<std::uint64_t> keys;     // likewise
     std::vector<float> predicted;
     const auto predict = [&] {
       if (described.empty()) return;
       predicted.resize(described.size());
       parts_.model.predict(x, predicted);
       for (std::size_t i = 0; i < described.size(); ++i) score[described[i]] = predicted[i];
+      keep_rows(keys, x);
       described.clear();
+      keys.clear();
       x.clear();
     };
     ReasonCounts rejected = each_kept(configs, [&](std::size_t i, const auto& program) {
       described.push_back(i);
-      try {
-        describer.describe(program, task_, x);
-      } catch (const std::bad_alloc&) {
-        throw;
-      } catch (const std::exception&) {
-        x.close_program();  // a program without rows ranks last
-      }
+      keys.push_back(parts_.space.key(configs[i]));
+      features::describe_or_leave_out(describer, program, task_, x);  // a program without rows ranks last
       if (described.size() == block) predict();
     });
     predict();
     return rejected;
   }
 
-  // Calls visit(position, program) for what the filter keeps; returns the reasons of the rest.
+  // Calls visit(position, program or summary) for what the filter keeps; returns the reasons of the rest.
   template <class Visit>
   ReasonCounts each_kept(std::span<const Config> configs, const Visit& visit) const {
     ReasonCounts rejected;
+    const auto take = [&](std::size_t i, const std::string& reason, const auto& program) {
+      if (reason.empty())
+        visit(i, program);
+      else
+        ++rejected[reason];
+    };
+    ProgramReader<Space> reader(parts_.space, task_);
     for (std::size_t i = 0; i < configs.size(); ++i) {
+      if (i + 1 < configs.size()) reader.prefetch(configs[i + 1]);
+      if constexpr (reads_summaries) {
+        if (const auto* summary = reader.summary(configs[i])) {
+          const std::optional<std::string> reason = parts_.filter.why_rejected(parts_.space, task_, *summary);
+          if (reason) {
+            take(i, *reason, *summary);
+            continue;
+          }
+        }
+      }
       std::optional<program_t<Space>> program;
       try {
         program.emplace(parts_.space.lower(task_, configs[i]));
@@ -143,17 +175,15 @@ class CandidateRanking {
         add_counts(rejected, parts_.filter.keep(parts_.space, task_, configs.subspan(i, 1)).rejected);
         continue;
       }
-      const std::string reason(std::string_view(parts_.filter.why_rejected(parts_.space, task_, *program)));
-      if (reason.empty())
-        visit(i, *program);
-      else
-        ++rejected[reason];
+      take(i, std::string(std::string_view(parts_.filter.why_rejected(parts_.space, task_, *program))), *program);
     }
     return rejected;
   }
 
   const Parts<Recipe>& parts_;
   const Task& task_;
+  DescribedRows& rows_;
+  mutable std::mutex keeping_;
 };
 
 }  // namespace tunewright

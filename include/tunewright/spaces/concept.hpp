@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tunewright/core/knob.hpp"
@@ -56,6 +57,66 @@ concept SearchSpace =
       { space.decode(task, text) } -> std::same_as<std::optional<config_t<S>>>;
       { space.lower(task, config) } -> std::same_as<program_t<S>>;
     };
+
+/// A space that tells what filters, drafts and featurizers read of a program without making the program, at a fraction
+/// of the cost.
+///
+/// - `summary_type`: what is read. Policies that read programs may read these, too.
+/// - `summarizer()`: something that is called with one configuration after the other and gives a pointer to its
+///   summary, valid until the next call, or null where it takes `lower` to tell. It may keep memory to work in, so each
+///   thread asks for its own. `prefetch(config)`, if there is one, announces a configuration.
+///
+/// Semantics the compiler cannot see: a policy that reads the summary gives what it gives for the program, bit for bit;
+/// `lower` does not throw where there is a summary.
+///
+/// Optional hook: `why_infeasible(task, summary) -> std::optional<std::string_view>`, as of the program; nothing where
+/// it takes the program to tell.
+template <class S>
+concept SummarizingSpace = SearchSpace<S> && requires(const S& space, const config_t<S>& config) {
+  typename S::summary_type;
+  { space.summarizer()(config) } -> std::same_as<const typename S::summary_type*>;
+};
+
+/// Gives policies what they read of configurations, one after the other: the summary where there is one, else the
+/// lowered program. Keeps memory to work in; refers to space and task, which must outlive it.
+template <SearchSpace S>
+class ProgramReader {
+  struct NoSummaries {};
+  static auto summarizer_of(const S& space) {
+    if constexpr (SummarizingSpace<S>)
+      return space.summarizer();
+    else
+      return NoSummaries{};
+  }
+
+ public:
+  ProgramReader(const S& space, const Task& task) : space_(space), task_(task), summarizer_(summarizer_of(space)) {}
+
+  /// The summary of a configuration, valid until the next call; null where it has to be lowered.
+  [[nodiscard]] auto summary(const config_t<S>& config) {
+    if constexpr (SummarizingSpace<S>)
+      return summarizer_(config);
+    else
+      return static_cast<const NoSummaries*>(nullptr);
+  }
+  /// Calls `f(summary)`, if it can be called and there is one, else `f(program)`. Throws what `lower` throws.
+  template <class F>
+  void read(const config_t<S>& config, const F& f) {
+    if constexpr (std::invocable<const F&, decltype(*summary(config))>) {
+      if (const auto* found = summary(config)) return static_cast<void>(f(*found));
+    }
+    f(space_.lower(task_, config));
+  }
+  /// A configuration that is read soon.
+  void prefetch(const config_t<S>& config) {
+    if constexpr (requires { summarizer_.prefetch(config); }) summarizer_.prefetch(config);
+  }
+
+ private:
+  const S& space_;
+  const Task& task_;
+  decltype(summarizer_of(std::declval<const S&>())) summarizer_;
+};
 
 /// A space whose configurations are vectors of numbers, as those of template tuners are.
 ///

@@ -20,6 +20,8 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/schedule_summarizer.hpp"
+#include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/utilisation.hpp"
@@ -40,14 +42,14 @@ concept SketchGenerator = requires(const G& generator, const Task& task) {
 /// Models:      SearchSpace. Program: `loops::LoopNest`.
 /// Errors:      `std::invalid_argument` when the task has no graph, the generator finds no sketch, or an option
 ///              is out of its range.
-/// Cost:        a sample or mutation takes some microseconds plus a replay.
+/// Cost:        some microseconds a sample or mutation, where the sketch was met before; the limits of a sample are
+///              those of its summary, and it is lowered only where that does not tell.
 /// Determinism: functions of their arguments alone.
 template <SketchGenerator Generator>
 struct SketchSpace {
   using config_type = schedule::Schedule;
   using program_type = loops::LoopNest;
-  /// `lower` is `loops::lower`: what reads little of a program may read the steps instead.
-  static constexpr bool lowers_by_replay = true;
+  using summary_type = loops::NestSummary;
 
   Generator generator = {};
   unsigned max_tries = 24;       ///< draws of decisions before a sample is given up, at least 1
@@ -58,16 +60,15 @@ struct SketchSpace {
     require(min_utilisation >= 0 && min_utilisation <= 1, "SketchSpace", "min_utilisation", min_utilisation,
             "a share, 0 to 1");
     const std::vector<config_type>& all = sketches(task);
+    auto summarize = summarizer();
     for (unsigned attempt = 0; attempt < max_tries; ++attempt) {
       config_type config = all[static_cast<std::size_t>(rng.below(all.size()))];
       decisions::draw_all(config.steps, task.target, rng);
       try {
-        const loops::LoopNest nest = loops::lower(config);
         // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
         // what comes.
-        const bool picky = attempt + 4 < max_tries;
-        if (picky && utilisation(nest, task.target) < min_utilisation) continue;
-        if (loops::exceeded_limit(nest, task.target).empty()) return config;
+        const double least = attempt + 4 < max_tries ? min_utilisation : 0;
+        if (is_acceptable(config, task.target, least, summarize(config))) return config;
       } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
       }
     }
@@ -86,6 +87,8 @@ struct SketchSpace {
   }
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const config_type& config) const {
     try {
+      if (const auto* summary = summarizer()(config))
+        if (const auto exceeded = why_infeasible(task, *summary)) return *exceeded;
       return loops::exceeded_limit(loops::lower(config), task.target);
     } catch (const schedule::ScheduleError& error) {
       return schedule::name(error.fault());
@@ -96,6 +99,13 @@ struct SketchSpace {
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const program_type& program) const {
     return loops::exceeded_limit(program, task.target);
   }
+  /// The same of its summary; nothing where it has to be lowered to tell.
+  [[nodiscard]] std::optional<std::string_view> why_infeasible(const Task& task, const summary_type& summary) const {
+    return loops::exceeded_limit(summary, task.target);
+  }
+
+  /// See SummarizingSpace.
+  [[nodiscard]] loops::ScheduleSummarizers::Lease summarizer() const { return cache->summarizers.lease(); }
 
   [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
 
@@ -134,12 +144,28 @@ struct SketchSpace {
     throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
   }
 
-  /// Shared by copies of the space; filled by `sketches`.
+  /// Shared by copies of the space; filled by `sketches` and `summarizer`.
   struct Cache {
+    loops::ScheduleSummarizers summarizers;
     std::mutex mutex;
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<config_type>> by_workload;
   };
   std::shared_ptr<Cache> cache = std::make_shared<Cache>();
+
+ private:
+  /// Whether a configuration uses at least that share of the machine and exceeds no limit. `summary` may be null.
+  [[nodiscard]] static bool is_acceptable(const config_type& config, const Target& target, double least_utilisation,
+                                          const summary_type* summary) {
+    const auto is_used = [&](const auto& program) {
+      return least_utilisation == 0 || utilisation(program, target) >= least_utilisation;
+    };
+    if (summary != nullptr) {
+      if (!is_used(*summary)) return false;
+      if (const auto exceeded = loops::exceeded_limit(*summary, target)) return exceeded->empty();
+    }
+    const loops::LoopNest nest = loops::lower(config);
+    return is_used(nest) && loops::exceeded_limit(nest, target).empty();
+  }
 };
 
 }  // namespace tunewright::spaces

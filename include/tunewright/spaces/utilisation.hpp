@@ -2,23 +2,21 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <variant>
+#include <vector>
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/nest_summary.hpp"
+#include "tunewright/loops/summary_limits.hpp"
 
 /// How much of the machine a candidate keeps busy, told before anything is known of its speed.
 namespace tunewright::spaces {
-
-namespace detail {
-
-/// Product of the extents of loops of kinds `first` to `last` around each other; the largest there is.
-std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
-                          loops::LoopKind last);
-
-}  // namespace detail
 
 /// Share of a GPU that the last kernel of the program (its output) keeps busy, at most 1:
 ///
@@ -28,17 +26,26 @@ std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, 
 /// many blocks as multiprocessors count as enough, since fewer blocks may be better blocks.
 [[nodiscard]] double block_utilisation(const loops::LoopNest& nest, const Target& target);
 
-/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs.
-[[nodiscard]] double utilisation(const loops::LoopNest& nest, const Target& target);
+/// What `block_utilisation` says of the program that `summary`, made by a `loops::ScheduleSummarizer`, is of.
+[[nodiscard]] double block_utilisation(const loops::NestSummary& summary, const Target& target);
+
+/// Share of the threads' time that is used: `loops::thread_utilisation` on CPUs, `block_utilisation` on GPUs. Of a
+/// nest, or of a summary that a `loops::ScheduleSummarizer` made.
+template <class Program>
+[[nodiscard]] double utilisation(const Program& program, const Target& target) {
+  return target.kind == DeviceKind::Gpu ? block_utilisation(program, target)
+                                        : loops::thread_utilisation(program, target.threads);
+}
 
 }  // namespace tunewright::spaces
 
 #if TUNEWRIGHT_DEFINES(spaces)
 
-#include "tunewright/loops/limits.hpp"
+namespace tunewright::spaces {
 
-namespace tunewright::spaces::detail {
+namespace detail {
 
+/// Product of the extents of loops of kinds `first` to `last` around each other; the largest there is.
 TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::LoopNest& nest, const loops::Body& body, loops::LoopKind first,
                                             loops::LoopKind last) {
   std::int64_t most = 1;
@@ -54,9 +61,39 @@ TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::LoopNest& nest, const l
   return most;
 }
 
-}  // namespace tunewright::spaces::detail
+/// The same of the steps of a kernel.
+TUNEWRIGHT_INLINE std::int64_t bound_extent(const loops::NestSummary& summary,
+                                            std::span<const loops::NestSummary::Step> kernel, loops::LoopKind first,
+                                            loops::LoopKind last) {
+  using Event = loops::NestSummary::Event;
+  std::int64_t most = 1, product = 1;
+  std::vector<std::int64_t> open;
+  for (const loops::NestSummary::Step& step : kernel) {
+    if (step.event == Event::Enter) {
+      const loops::LoopSummary& loop = summary.loops[step.of];
+      open.push_back(loop.kind >= first && loop.kind <= last ? loop.extent : 1);
+      most = std::max(most, product *= open.back());
+    } else if (step.event == Event::Leave) {
+      product /= open.back();
+      open.pop_back();
+    }
+  }
+  return most;
+}
 
-namespace tunewright::spaces {
+/// See `block_utilisation`.
+TUNEWRIGHT_INLINE double block_utilisation(std::int64_t blocks, std::int64_t threads, std::int64_t results,
+                                           const Target& target) {
+  const std::int64_t warp = std::max<std::int64_t>(target.warp_size, 1);
+  const std::int64_t useful =
+      std::clamp<std::int64_t>(results / warp, 1, std::max<std::int64_t>(target.multiprocessors, 1));
+  const double lanes =
+      threads >= results ? 1.0
+                         : static_cast<double>(threads) / static_cast<double>(program::ceil_div(threads, warp) * warp);
+  return lanes * std::min(1.0, 2.0 * static_cast<double>(blocks) / static_cast<double>(useful));
+}
+
+}  // namespace detail
 
 TUNEWRIGHT_INLINE double block_utilisation(const loops::LoopNest& nest, const Target& target) {
   const auto* kernel = nest.body.empty() ? nullptr : std::get_if<loops::Loop>(&nest.body.back().content);
@@ -66,21 +103,21 @@ TUNEWRIGHT_INLINE double block_utilisation(const loops::LoopNest& nest, const Ta
     const bool counts = kernel->kind >= first && kernel->kind <= last;
     return (counts ? nest.variables[kernel->var].extent : 1) * detail::bound_extent(nest, kernel->body, first, last);
   };
-  const std::int64_t blocks = extent_of(LoopKind::BlockX, LoopKind::BlockZ);
-  const std::int64_t threads = extent_of(LoopKind::ThreadX, LoopKind::ThreadZ);
-  const std::int64_t warp = std::max<std::int64_t>(target.warp_size, 1);
-  const std::int64_t results = nest.buffers[nest.arguments.back()].elements();
-  const std::int64_t useful =
-      std::clamp<std::int64_t>(results / warp, 1, std::max<std::int64_t>(target.multiprocessors, 1));
-  const double lanes =
-      threads >= results ? 1.0
-                         : static_cast<double>(threads) / static_cast<double>(program::ceil_div(threads, warp) * warp);
-  return lanes * std::min(1.0, 2.0 * static_cast<double>(blocks) / static_cast<double>(useful));
+  return detail::block_utilisation(extent_of(LoopKind::BlockX, LoopKind::BlockZ),
+                                   extent_of(LoopKind::ThreadX, LoopKind::ThreadZ),
+                                   nest.buffers[nest.arguments.back()].elements(), target);
 }
 
-TUNEWRIGHT_INLINE double utilisation(const loops::LoopNest& nest, const Target& target) {
-  return target.kind == DeviceKind::Gpu ? block_utilisation(nest, target)
-                                        : loops::thread_utilisation(nest, target.threads);
+TUNEWRIGHT_INLINE double block_utilisation(const loops::NestSummary& summary, const Target& target) {
+  const std::span<const loops::NestSummary::Step> kernel = loops::last_tree(summary);
+  if (kernel.empty() || kernel[0].event != loops::NestSummary::Event::Enter) return 1;
+  using loops::LoopKind;
+  const auto extent_of = [&](LoopKind first, LoopKind last) {
+    return detail::bound_extent(summary, kernel, first, last);
+  };
+  return detail::block_utilisation(extent_of(LoopKind::BlockX, LoopKind::BlockZ),
+                                   extent_of(LoopKind::ThreadX, LoopKind::ThreadZ),
+                                   summary.buffers[summary.last_argument].elements, target);
 }
 
 }  // namespace tunewright::spaces

@@ -71,6 +71,7 @@
 #include "tunewright/loops/simt/steps.hpp"
 #include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
+#include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 #include "tunewright/loops/tensor_work.hpp"
@@ -94,10 +95,6 @@
 #endif
 #if TUNEWRIGHT_DEFINES(program_features)
 #include "tunewright/features/curve.hpp"
-#include "tunewright/features/dataflow/describer.hpp"
-#include "tunewright/features/per_statement/accesses.hpp"
-#include "tunewright/features/per_statement/affine.hpp"
-#include "tunewright/features/per_statement/describer.hpp"
 #include "tunewright/features/per_statement/operations.hpp"
 #include "tunewright/features/primitives.hpp"
 #endif

@@ -53,7 +53,7 @@ TEST_CASE("columns that are copied for the instruction are written as vectors") 
 TEST_CASE("plain loops run where columns do not lie as the instruction reads them, and without its unit") {
   const loops::LoopNest unpacked = tile_product(32, Columns::AsTheyAre),
                         packed = tile_product(32, Columns::PackedAhead);
-  CHECK(NestOutliner().outline(unpacked).tensors.empty());
+  CHECK(loops::NestSummarizer().summary(unpacked).tensors.empty());
   CHECK(cycles(unpacked, with_tiles()) == cycles(unpacked, core()));
   CHECK(cycles(unpacked, with_tiles()) > 10 * block_cycles);
   CHECK(cycles(packed, core()) > 10 * block_cycles);
@@ -61,9 +61,9 @@ TEST_CASE("plain loops run where columns do not lie as the instruction reads the
 
 TEST_CASE("guards cut the last tile of rows, which plain loops run") {
   const loops::LoopNest cut = tile_product(40, Columns::PackedAhead);  // 16 + 16 and 8 + 0
-  NestOutliner outliner;
-  REQUIRE(outliner.outline(cut).tensors.size() == 1);
-  CHECK(outliner.outline(cut).tensors[0].share == loops::whole_share * 2 / 4);
+  loops::NestSummarizer summarizer;
+  REQUIRE(summarizer.summary(cut).tensors.size() == 1);
+  CHECK(summarizer.summary(cut).tensors[0].share == loops::whole_share * 2 / 4);
   CHECK(cycles(cut, with_tiles()) > 0.4 * cycles(cut, core()));
   CHECK(cycles(cut, with_tiles()) < 0.6 * cycles(cut, core()));
 }
@@ -111,7 +111,7 @@ TEST_CASE("schedules with tile registers score as their programs do") {
   std::size_t by_instruction = 0;
   for (std::size_t i = 0; i < configs.size(); ++i) {
     const loops::LoopNest nest = loops::lower(configs[i]);
-    by_instruction += NestOutliner().outline(nest).tensors.empty() ? 0U : 1U;
+    by_instruction += loops::NestSummarizer().summary(nest).tensors.empty() ? 0U : 1U;
     CHECK(score[i] == static_cast<float>(1 / latency_s(nest)));
   }
   CHECK(by_instruction > 5);

@@ -21,14 +21,14 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
   const auto block = s.split(y.id, 1, {64});
   s.reorder(y.id, {block[0], 0, block[1]});
   const loops::LoopNest nest = loops::lower(s.schedule());
-  NestOutliner outliner;
+  loops::NestSummarizer summarizer;
   NestReader reader;
   StatementReach reach;
   GrowingFootprint touched;
   int met = 0;
   reader.read(
-      outliner.outline(nest), [](const OutlineLoop&) {},
-      [&](const OutlineStatement& statement) {
+      summarizer.summary(nest), [](const loops::LoopSummary&) {},
+      [&](const loops::StatementSummary& statement) {
         ++met;
         reach.reset(reader, statement);
         touched.start(reach, reader.open().size(), 64);
@@ -55,13 +55,13 @@ TEST_CASE("a statement without loops touches the lines of its accesses") {
   const auto x = g->input("x", {1});
   g->compute("y", {{"i", 1}}, [&](auto i) { return x(i[0]) + program::Expr(1.0); });
   const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(g).schedule());
-  NestOutliner outliner;
+  loops::NestSummarizer summarizer;
   NestReader reader;
   StatementReach reach;
   GrowingFootprint touched;
   reader.read(
-      outliner.outline(nest), [](const OutlineLoop&) {},
-      [&](const OutlineStatement& statement) {
+      summarizer.summary(nest), [](const loops::LoopSummary&) {},
+      [&](const loops::StatementSummary& statement) {
         reach.reset(reader, statement);
         touched.start(reach, reader.open().size(), 64);
       });

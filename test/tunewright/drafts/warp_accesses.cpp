@@ -4,8 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "support/gpu_schedules.hpp"
-#include "tunewright/drafts/symbol_analyzer/outline.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;
@@ -16,14 +16,14 @@ TEST_CASE("what a warp touches of a product, by hand") {
   const auto graph = program::operators::matmul_graph({.m = 128, .n = 128, .k = 128});
   auto s = test::tiled_on_gpu(graph, "matmul", {{1, 16, 1, 8}, {1, 16, 1, 8}}, {{16, 1}}, {"A", "B"});
   const loops::LoopNest nest = loops::lower(s.schedule());
-  NestOutliner outliner;
-  const Outline& outline = outliner.outline(nest);
+  loops::NestSummarizer summarizer;
+  const loops::NestSummary& summary = summarizer.summary(nest);
   NestReader reader;
   StatementReach reach;
   int met = 0;
   reader.read(
-      outline, [](const OutlineLoop&) {},
-      [&](const OutlineStatement& statement) {
+      summary, [](const loops::LoopSummary&) {},
+      [&](const loops::StatementSummary& statement) {
         reach.reset(reader, statement);
         reach.run(reader.thread_loops(), 32);
         const StatementReach::Access store = reach.accesses()[0];

@@ -91,7 +91,7 @@ TEST_CASE("mutations of the fastest measured candidates, one tile a step away, e
   const std::vector<toy::Tiles> seeds{{3, 3, 3, 3}, {0, 0, 7, 7}};
   KeySet measured;
   for (const toy::Tiles& tiles : seeds) measured.insert(space.key(tiles));
-  explorers::DraftSet<> explorer{.size = 4, .random_factor = 0, .bred_factor = 3};
+  explorers::DraftSet<> explorer{.size = 4, .random_factor = 0, .mutated_factor = 3};
   explorer.explorer.population = 32;
   std::size_t ranked = 0;
   const Counting rank{&ranked};
@@ -120,11 +120,11 @@ TEST_CASE("options out of range") {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (explorers::DraftSet<> bad :
        {explorers::DraftSet<>{.size = 0}, explorers::DraftSet<>{.refresh_rounds = 0},
-        explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.bred_factor = -1},
-        explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.bred_factor = infinity},
-        explorers::DraftSet<>{.random_factor = 1e300}, explorers::DraftSet<>{.bred_factor = 1e300},
-        explorers::DraftSet<>{.random_factor = nan}, explorers::DraftSet<>{.bred_factor = nan},
-        explorers::DraftSet<>{.bred_factor = 10001}})
+        explorers::DraftSet<>{.random_factor = -1}, explorers::DraftSet<>{.mutated_factor = -1},
+        explorers::DraftSet<>{.random_factor = infinity}, explorers::DraftSet<>{.mutated_factor = infinity},
+        explorers::DraftSet<>{.random_factor = 1e300}, explorers::DraftSet<>{.mutated_factor = 1e300},
+        explorers::DraftSet<>{.random_factor = nan}, explorers::DraftSet<>{.mutated_factor = nan},
+        explorers::DraftSet<>{.mutated_factor = 10001}})
     CHECK_THROWS_AS((void)explored(bad, measured, 8, ranked, 0), std::invalid_argument);
   explorers::DraftSet<> absurd{.random_factor = 20000};
   CHECK_THROWS_WITH_AS((void)explored(absurd, measured, 8, ranked, 0),

@@ -35,7 +35,7 @@ TEST_CASE("measured seeds are bred from and not returned") {
   const Guidance<toy::Tiles> guidance{.rank = by_cost, .seeds = seeds, .measured = measured, .wanted = 4};
   Rng rng(1);
   // One generation from one seed among 40: neighbours of the optimum can only come from it.
-  const explorers::Evolutionary evolution{.population = 40, .generations = 1, .unbred_factor = 0};
+  const explorers::Evolutionary evolution{.population = 40, .generations = 1, .random_immigrant_factor = 0};
   const auto pool = evolution.explore(space, toy::task(), guidance, rng);
   REQUIRE(pool.size() == 8);
   CHECK(toy::cost_s(pool.front()) < 1.3e-3);
@@ -93,16 +93,16 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(run({.mutation_probability = 1.5}), doctest::Contains("1.5"), std::invalid_argument);
   CHECK_THROWS_AS(run({.measured_share = -0.1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = 0.5}), std::invalid_argument);
-  CHECK_THROWS_AS(run({.unbred_factor = -1}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.random_immigrant_factor = -1}), std::invalid_argument);
   CHECK_THROWS_AS(run({.max_tries = 0}), std::invalid_argument);
   constexpr double infinity = std::numeric_limits<double>::infinity();
   CHECK_THROWS_WITH_AS(run({.elite_factor = infinity}), doctest::Contains("elite_factor is inf"),
                        std::invalid_argument);
-  CHECK_THROWS_AS(run({.unbred_factor = infinity}), std::invalid_argument);
-  CHECK_THROWS_AS(run({.unbred_factor = 1e300}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.random_immigrant_factor = infinity}), std::invalid_argument);
+  CHECK_THROWS_AS(run({.random_immigrant_factor = 1e300}), std::invalid_argument);
   CHECK_THROWS_AS(run({.elite_factor = std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
   CHECK_THROWS_WITH_AS(run({.elite_factor = 10001}),
                        "Evolutionary: elite_factor is 10001.000000; give 1 to 10000 for each candidate wanted",
                        std::invalid_argument);
-  CHECK_NOTHROW(run({.elite_factor = 10000, .unbred_factor = 10000}));
+  CHECK_NOTHROW(run({.elite_factor = 10000, .random_immigrant_factor = 10000}));
 }

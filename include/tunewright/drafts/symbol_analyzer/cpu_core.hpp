@@ -36,7 +36,7 @@ struct CpuCore {
   double overlap = 0.75;  ///< share of the shorter costs of a tile or a statement that the longest hides, in [0, 1]
   CpuTensorUnits tensor_units{};
 
-  /// Of arithmetic on one vector: so many simple operations, and the others of a body.
+  /// Cycles of arithmetic on one vector: so many simple operations, and the others of a body.
   [[nodiscard]] double cycles(double simple, const loops::BodyOperations& body) const noexcept {
     return simple / vectors_per_cycle + body.divisions * division_cycles + body.functions * function_cycles;
   }

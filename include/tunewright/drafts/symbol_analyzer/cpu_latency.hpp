@@ -55,20 +55,20 @@ class CpuAnalysis {
  public:
   /// Cycles of one run.
   [[nodiscard]] double cycles(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
-    return cycles(outliner_.outline(nest), target, core);
+    return cycles(summarizer_.summary(nest), target, core);
   }
-  [[nodiscard]] double cycles(const Outline& outline, const Target& target, const CpuCore& core) {
+  [[nodiscard]] double cycles(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
     target_ = &target;
     core_ = &core;
     total_ = 0;
     double buffers_bytes = 0;
-    for (const OutlineBuffer& buffer : outline.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
+    for (const loops::BufferSummary& buffer : summary.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
     read_capacities();
     for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
       if (buffers_bytes <= capacity_[moving_levels_]) break;  // there since the last run, and beyond nothing moves
     reader_.read(
-        outline, [this](const OutlineLoop& loop) { add_loop(loop); },
-        [this](const OutlineStatement& statement) {
+        summary, [this](const loops::LoopSummary& loop) { add_loop(loop); },
+        [this](const loops::StatementSummary& statement) {
           const CpuSymbols s = symbols(statement);
           const loops::TensorStatement* tensor = tensor_of(statement);
           total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
@@ -79,17 +79,17 @@ class CpuAnalysis {
 
   /// What a roofline needs.
   [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
-    return roof(outliner_.outline(nest), target, core);
+    return roof(summarizer_.summary(nest), target, core);
   }
-  [[nodiscard]] Roof roof(const Outline& outline, const Target& target, const CpuCore& core) {
+  [[nodiscard]] Roof roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
     target_ = &target;
     core_ = &core;
     read_capacities();
     moving_levels_ = capacity_.size();
     Roof found;
     reader_.read(
-        outline, [this](const OutlineLoop& loop) { note(loop); },
-        [&](const OutlineStatement& statement) {
+        summary, [this](const loops::LoopSummary& loop) { note(loop); },
+        [&](const loops::StatementSummary& statement) {
           const CpuSymbols s = symbols(statement);
           const loops::BodyOperations& ops = statement.operations;
           const loops::TensorStatement* tensor = tensor_of(statement);
@@ -113,12 +113,12 @@ class CpuAnalysis {
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
-  void note(const OutlineLoop& loop) {
+  void note(const loops::LoopSummary& loop) {
     const std::size_t depth = reader_.open().size() - 1;
     runs_[depth + 1] = runs_[depth] * static_cast<double>(loop.extent);
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
   }
-  void add_loop(const OutlineLoop& loop) {
+  void add_loop(const loops::LoopSummary& loop) {
     note(loop);
     const std::size_t depth = reader_.open().size() - 1;
     if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs_[depth] * core_->fork_cycles;
@@ -127,10 +127,10 @@ class CpuAnalysis {
       total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
   }
 
-  /// Of a loop's runs, those in which no instruction takes its place. Loops that fill sums with zeros have the
+  /// The share of a loop's runs in which no instruction takes its place. Loops that fill sums with zeros have the
   /// variables of those that add to them, and go with them.
   [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
-    for (const loops::TensorStatement& tensor : reader_.outline().tensors) {
+    for (const loops::TensorStatement& tensor : reader_.summary().tensors) {
       const std::uint8_t first = reader_.depth_of(tensor.loop->var);
       if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, *target_))
         return 1 - share_of(tensor);
@@ -138,13 +138,13 @@ class CpuAnalysis {
     return 1;
   }
   /// What the instruction stands for that computes a statement; null where loops do.
-  [[nodiscard]] const loops::TensorStatement* tensor_of(const OutlineStatement& statement) const {
-    const Outline& outline = reader_.outline();
-    for (const loops::TensorStatement& tensor : outline.tensors)
-      if (&outline.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
+  [[nodiscard]] const loops::TensorStatement* tensor_of(const loops::StatementSummary& statement) const {
+    const loops::NestSummary& summary = reader_.summary();
+    for (const loops::TensorStatement& tensor : summary.tensors)
+      if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
     return nullptr;
   }
-  /// Of a statement's iterations, those that an instruction computes.
+  /// The share of a statement's iterations that an instruction computes.
   [[nodiscard]] static double share_of(const loops::TensorStatement& tensor) {
     return static_cast<double>(tensor.share) / static_cast<double>(loops::whole_share);
   }
@@ -155,15 +155,15 @@ class CpuAnalysis {
   }
   [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const {
     std::array<loops::WorkerLoop, NestReader::max_depth> around;
-    const std::span<const OutlineLoop> open = reader_.open();
+    const std::span<const loops::LoopSummary> open = reader_.open();
     for (std::size_t l = 0; l < open.size(); ++l) around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
     return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
   }
 
-  [[nodiscard]] CpuSymbols symbols(const OutlineStatement& statement) {
+  [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement) {
     CpuSymbols s;
     reach_.reset(reader_, statement);
-    const std::span<const OutlineLoop> open = reader_.open();
+    const std::span<const loops::LoopSummary> open = reader_.open();
     std::size_t tile = open.size();
     while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
     const StatementReach::Access& store = reach_.accesses()[0];
@@ -200,7 +200,7 @@ class CpuAnalysis {
   /// Instructions that bring what the tile reaches of an access into registers.
   [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const {
     double count = 1;
-    const std::span<const OutlineLoop> open = reader_.open();
+    const std::span<const loops::LoopSummary> open = reader_.open();
     for (std::size_t l = tile; l < open.size(); ++l) {
       if ((a.moved_by >> l & 1U) == 0) continue;
       const auto extent = static_cast<double>(open[l].extent);
@@ -215,7 +215,8 @@ class CpuAnalysis {
                  static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
   }
 
-  /// Of each level, at the innermost loop whose reach it does not hold, the outermost one where it holds all. What
+  /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or
+  /// by the outermost loop where it holds all. What
   /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
   void find_traffic(CpuSymbols& s) {
     constexpr std::size_t l2 = 1;  // a level
@@ -230,7 +231,7 @@ class CpuAnalysis {
     }
   }
 
-  [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement) const {
+  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
     const bool update = statement.kind == loops::Statement::Kind::Update;
     const double computing = s.tile_vectors * core_->cycles(s.operations, statement.operations);
     const double loading = s.loaded_vectors / core_->loads_per_cycle;
@@ -243,7 +244,7 @@ class CpuAnalysis {
   }
 
   /// By the instruction, but for those iterations that guards cut.
-  [[nodiscard]] double cost(const CpuSymbols& s, const OutlineStatement& statement,
+  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
                             const loops::TensorStatement& tensor) const {
     const double share = share_of(tensor);
     const loops::TensorWork work = work_of(tensor);
@@ -268,7 +269,7 @@ class CpuAnalysis {
   const CpuCore* core_ = nullptr;
   double total_ = 0;
   std::size_t moving_levels_ = 0;  // caches that do not hold all buffers together, the first ones
-  NestOutliner outliner_;
+  loops::NestSummarizer summarizer_;
   NestReader reader_;
   StatementReach reach_;
   std::array<double, 3> capacity_{};                              // of the levels, in bytes

@@ -20,7 +20,7 @@ class CpuTensorCost {
     if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return interleaving();
     return tensor_.intrinsic->m > 1 ? tile_registers() : rows();
   }
-  /// Of multiplying alone, with nothing to wait for.
+  /// Cycles of multiplying alone, with nothing to wait for.
   [[nodiscard]] double cycles_at_peak() const {
     if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return bodies();
     const double products = work_.products + work_.sign_products;

@@ -62,8 +62,8 @@ struct StatementLatency {
   double memory_s = 0;
 };
 
-/// As printed: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for every
-/// statement.
+/// The form that the paper prints: L_c = S8 / (T_p * prod P_c), L_m = S5 / (T_m * prod P_m). Calls `f(latency)` for
+/// every statement.
 template <class F>
 void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const KernelUse> kernels, const GpuDevice& device,
                        const F& f) {
@@ -83,7 +83,7 @@ void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const Kern
   }
 }
 
-/// As released.
+/// The form of the released code.
 [[nodiscard]] inline StatementLatency released_latency(const ReleasedRow& row, const GpuDevice& device) {
   constexpr double register_cap = 128;  // of every device
   const double warps = row.threads / device.warp_size;

@@ -56,20 +56,21 @@ class GpuLevels {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
-    return latency_s(outliner_.outline(nest), target, m);
+    return latency_s(summarizer_.summary(nest), target, m);
   }
-  [[nodiscard]] double latency_s(const Outline& outline, const Target& target, const Multiprocessor& m) {
+  [[nodiscard]] double latency_s(const loops::NestSummary& summary, const Target& target, const Multiprocessor& m) {
     target_ = &target;
     m_ = &m;
-    kernels_.resize(std::max(kernels_.size(), outline.kernels));
-    for (std::size_t k = 0; k < outline.kernels; ++k) kernels_[k] = Kernel{};
-    counted_.assign(outline.buffers.size(), false);
-    requested_.assign(outline.buffers.size(), 0.0);
+    kernels_.resize(std::max(kernels_.size(), summary.kernels));
+    for (std::size_t k = 0; k < summary.kernels; ++k) kernels_[k] = Kernel{};
+    counted_.assign(summary.buffers.size(), false);
+    requested_.assign(summary.buffers.size(), 0.0);
     reader_.read(
-        outline, [this](const OutlineLoop& loop) { enter(loop); }, [this](const OutlineStatement& s) { add(s); });
+        summary, [this](const loops::LoopSummary& loop) { enter(loop); },
+        [this](const loops::StatementSummary& s) { add(s); });
     double sum = 0;
     uses_.clear();
-    for (std::size_t k = 0; k < outline.kernels; ++k) {
+    for (std::size_t k = 0; k < summary.kernels; ++k) {
       uses_.push_back({kernels_[k].threads, kernels_[k].shared_bytes});
       if (kernels_[k].used) sum += duration(kernels_[k]);
     }
@@ -95,7 +96,7 @@ class GpuLevels {
     double entered = 1, instances = 1;
   };
 
-  void enter(const OutlineLoop& loop) {
+  void enter(const loops::LoopSummary& loop) {
     const std::size_t depth = reader_.open().size() - 1;
     unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
   }
@@ -103,7 +104,7 @@ class GpuLevels {
   /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
   /// shared memory anew stays one.
   [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads, bool sums_in_registers) const {
-    const std::span<const OutlineLoop> open = reader_.open();
+    const std::span<const loops::LoopSummary> open = reader_.open();
     const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
     std::size_t fetches = 0;  // loops around the innermost fetch
     for (const StatementReach::Access& a : reach_.accesses())
@@ -132,17 +133,17 @@ class GpuLevels {
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions,
   /// `warps` are warp groups and a product is one of their instructions, which reads each factor from shared memory
   /// once.
-  void add_fragments(const OutlineStatement& s, Kernel& k) {
+  void add_fragments(const loops::StatementSummary& s, Kernel& k) {
     constexpr double elements = 16 * 16, registers = 8;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
     const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
     const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
     const StatementReach::Access store = reach_.accesses()[0];
     const double warps = reader_.iterations(threads);
-    const std::span<const OutlineLoop> open = reader_.open();
+    const std::span<const loops::LoopSummary> open = reader_.open();
     // Rows, the outermost of the loops that one instruction does; none around what is taken out.
-    const auto rows =
-        std::find_if(open.begin(), open.end(), [](const OutlineLoop& loop) { return loop.intrinsic != nullptr; });
+    const auto rows = std::find_if(open.begin(), open.end(),
+                                   [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
     if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
     const auto together = static_cast<double>(k.instructions.threads_together());
     k.used = true;
@@ -198,7 +199,7 @@ class GpuLevels {
     k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
   }
 
-  void add(const OutlineStatement& s) {
+  void add(const loops::StatementSummary& s) {
     Kernel& k = kernels_[reader_.kernel()];
     reach_.reset(reader_, s);
     if (works_on_fragments()) {
@@ -206,7 +207,7 @@ class GpuLevels {
       return;
     }
     const StatementReach::Access store = reach_.accesses()[0];
-    const OutlineBuffer& target = reach_.buffer(store);
+    const loops::BufferSummary& target = reach_.buffer(store);
     const loops::Scope scope = store.scope;
     const bool cooperative = scope == loops::Scope::Shared;
     const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -267,7 +268,7 @@ class GpuLevels {
 
   /// Threads that reduce together combine what they have in a tree.
   void add_shared_reduction(Kernel& k, double warps) const {
-    for (const OutlineLoop& loop : reader_.open()) {
+    for (const loops::LoopSummary& loop : reader_.open()) {
       if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
       const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
       k.issue += warps * steps * 2 / m_->instructions_per_cycle;
@@ -281,7 +282,7 @@ class GpuLevels {
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
   double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps) {
-    const OutlineBuffer& buffer = reach_.buffer(a);
+    const loops::BufferSummary& buffer = reach_.buffer(a);
     const Together together = moved_together(reader_, reach_, a, tile.loops);
     const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
     k.issue += warps * moves / m_->instructions_per_cycle;
@@ -358,7 +359,7 @@ class GpuLevels {
 
   const Target* target_ = nullptr;
   const Multiprocessor* m_ = nullptr;
-  NestOutliner outliner_;
+  loops::NestSummarizer summarizer_;
   NestReader reader_;
   StatementReach reach_;
   std::vector<Kernel> kernels_;

@@ -63,14 +63,14 @@ class GpuSymbolReader {
  public:
   /// A nest's statements in program order; fills of reductions are left out. Valid until the next call.
   [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::LoopNest& nest) {
-    return symbols(outliner_.outline(nest));
+    return symbols(summarizer_.summary(nest));
   }
-  [[nodiscard]] std::span<const GpuSymbols> symbols(const Outline& outline) {
+  [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::NestSummary& summary) {
     count_ = 0;
-    kernels_.assign(outline.kernels, {});
+    kernels_.assign(summary.kernels, {});
     reader_.read(
-        outline, [](const OutlineLoop&) {},
-        [&](const OutlineStatement& s) {
+        summary, [](const loops::LoopSummary&) {},
+        [&](const loops::StatementSummary& s) {
           add_symbols(s);
           const GpuSymbols& found = symbols_[count_ - 1];
           use(found.threads_per_block, found.shared_bytes);
@@ -80,16 +80,16 @@ class GpuSymbolReader {
 
   /// A row for every stored buffer; the last statement of a buffer makes it. Valid until the next call.
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::LoopNest& nest) {
-    return released_rows(outliner_.outline(nest));
+    return released_rows(summarizer_.summary(nest));
   }
-  [[nodiscard]] std::span<const ReleasedRow> released_rows(const Outline& outline) {
+  [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::NestSummary& summary) {
     constexpr std::size_t none = ~std::size_t{0};
     rows_.clear();
-    kernels_.assign(outline.kernels, {});
-    row_of_.assign(outline.buffers.size(), none);
+    kernels_.assign(summary.kernels, {});
+    row_of_.assign(summary.buffers.size(), none);
     reader_.read(
-        outline, [](const OutlineLoop&) {},
-        [&](const OutlineStatement& s) {
+        summary, [](const loops::LoopSummary&) {},
+        [&](const loops::StatementSummary& s) {
           std::size_t& row = row_of_[s.target];
           if (row == none) {
             row = rows_.size();
@@ -115,7 +115,7 @@ class GpuSymbolReader {
     kernel.shared_bytes += shared_bytes;
   }
   [[nodiscard]] double shared_bytes_of(loops::BufferId id) const {
-    return reader_.scope_of(id) == loops::Scope::Shared ? static_cast<double>(reader_.outline().buffers[id].bytes())
+    return reader_.scope_of(id) == loops::Scope::Shared ? static_cast<double>(reader_.summary().buffers[id].bytes())
                                                         : 0;
   }
 
@@ -128,7 +128,7 @@ class GpuSymbolReader {
     return around;
   }
 
-  void add_symbols(const OutlineStatement& s) {
+  void add_symbols(const loops::StatementSummary& s) {
     if (count_ == symbols_.size()) symbols_.emplace_back();
     GpuSymbols& found = symbols_[count_++];
     found.traffic.clear();
@@ -160,7 +160,7 @@ class GpuSymbolReader {
     const LoopSet in_block = once_a_thread | around.threads;
     reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
     for (const StatementReach::Access& a : reach_.accesses()) {
-      const OutlineBuffer& buffer = reach_.buffer(a);
+      const loops::BufferSummary& buffer = reach_.buffer(a);
       if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
       const double size = reach_.element_bytes(a);
       // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
@@ -169,7 +169,7 @@ class GpuSymbolReader {
     }
   }
 
-  [[nodiscard]] ReleasedRow released_row(const OutlineStatement& s) {
+  [[nodiscard]] ReleasedRow released_row(const loops::StatementSummary& s) {
     reach_.reset(reader_, s);
     const Around around = loops_around();
     const StatementReach::Access& store = reach_.accesses()[0];
@@ -190,7 +190,7 @@ class GpuSymbolReader {
     return row;
   }
 
-  NestOutliner outliner_;
+  loops::NestSummarizer summarizer_;
   NestReader reader_;
   StatementReach reach_;
   std::vector<GpuSymbols> symbols_;

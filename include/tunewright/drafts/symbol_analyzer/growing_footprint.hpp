@@ -13,13 +13,13 @@ namespace tunewright::drafts {
 /// Bytes of buffers that loops reach.
 struct Footprint {
   double bytes = 0;
-  double claimed = 0;  ///< of a cache: more where they crowd into some of its sets
+  double claimed = 0;  ///< bytes of a cache that they keep from others: more where rows conflict in some of its sets
 };
 
-/// What a statement touches in whole cache lines while its loops start to run one after another, from the innermost
-/// outwards. Sets are told apart by the lowest bits of an address, in the memory of a process by those within a page,
-/// so rows that lie a multiple of 2^b bytes apart begin in the same sets: each keeps others out of 2^b bytes, a page at
-/// most.
+/// Tells what a statement touches, in whole cache lines, while its loops start to vary one after another, from the
+/// innermost outwards. The lowest bits of an address choose the set of a cache; in the memory of a process these are
+/// the bits within a page. Rows that lie a multiple of 2^b bytes apart therefore conflict: they begin in the same sets,
+/// and each keeps others out of 2^b bytes, a page at most.
 class GrowingFootprint {
  public:
   /// Lets the innermost of the `loops` around the statement run, if there is one.
@@ -47,9 +47,9 @@ class GrowingFootprint {
     }
   }
 
-  /// Of the outermost loop that runs.
+  /// Depth of the outermost loop that varies.
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
-  /// Of all accesses, the sum.
+  /// The sum over all accesses.
   [[nodiscard]] const Footprint& all() const noexcept { return all_; }
 
  private:
@@ -74,7 +74,7 @@ class GrowingFootprint {
   /// With the sides that the statement moves along, from the innermost outwards, which is always among them.
   void add_access(const StatementReach::Access& a) {
     constexpr std::int64_t page = 4096;
-    const OutlineBuffer& b = StatementReach::buffer(a);
+    const loops::BufferSummary& b = StatementReach::buffer(a);
     const std::size_t first = sides_.size(), rank = b.shape.size();
     auto pitch = static_cast<std::int64_t>(b.element_bytes);
     for (std::size_t d = rank; d-- > 0;) {
@@ -83,7 +83,7 @@ class GrowingFootprint {
                           static_cast<double>(std::min(pitch & -pitch, page))});
       pitch *= b.shape[d];
     }
-    accesses_.push_back({a.moved_by, b.element_bytes, b.packed, first, sides_.size(), {}});
+    accesses_.push_back({a.moved_by, b.element_bytes, b.is_packed(), first, sides_.size(), {}});
   }
   [[nodiscard]] Footprint touched(const Access& a) const {
     double bytes = a.element_bytes;

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/outline.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 /// What drafts read off a program: the loops around each statement, in `reach.hpp` what its indices reach while some of
@@ -20,7 +20,7 @@ namespace tunewright::drafts {
 /// Loops of one statement.
 using LoopSet = loops::DepthSet;
 
-/// Walks an outline. Memory is kept between programs.
+/// Walks a summary. Memory is kept between programs.
 class NestReader {
  public:
   static constexpr std::uint8_t none = 255;
@@ -30,36 +30,38 @@ class NestReader {
   /// parallel loop has the iterations that one of `workers` runs.
   /// Throws `std::invalid_argument` for more than 64 nested loops.
   template <class OnLoop, class OnStatement>
-  void read(const Outline& outline, const OnLoop& on_loop, const OnStatement& on_statement, std::int64_t workers = 1) {
-    outline_ = &outline;
+  void read(const loops::NestSummary& summary, const OnLoop& on_loop, const OnStatement& on_statement,
+            std::int64_t workers = 1) {
+    summary_ = &summary;
     depth_ = 0;
     of_kind_.fill(0);
-    depth_of_.assign(outline.indices.extents.size(), none);
-    allocated_at_.assign(outline.buffers.size(), 0);
+    depth_of_.assign(summary.indices.extents.size(), none);
+    allocated_at_.assign(summary.buffers.size(), 0);
     kernel_ = 0;
-    for (const Outline::Step& step : outline.steps()) {
+    for (const loops::NestSummary::Step& step : summary.steps()) {
       switch (step.event) {
-        case Outline::Event::Enter:
-          enter(outline.loops[step.of], workers);
+        case loops::NestSummary::Event::Enter:
+          enter(summary.loops[step.of], workers);
           on_loop(open_[depth_ - 1]);
           break;
-        case Outline::Event::Leave: leave(); break;
-        case Outline::Event::Run: on_statement(outline.statements[step.of]); break;
-        case Outline::Event::Allocate: allocated_at_[step.of] = depth_; break;
-        case Outline::Event::Next: ++kernel_; break;
+        case loops::NestSummary::Event::Leave: leave(); break;
+        case loops::NestSummary::Event::Run: on_statement(summary.statements[step.of]); break;
+        case loops::NestSummary::Event::Allocate: allocated_at_[step.of] = depth_; break;
+        case loops::NestSummary::Event::Next: ++kernel_; break;
+        case loops::NestSummary::Event::Fill: break;
       }
     }
   }
 
-  [[nodiscard]] const Outline& outline() const noexcept { return *outline_; }
-  [[nodiscard]] std::span<const OutlineLoop> open() const noexcept { return {open_.data(), depth_}; }
+  [[nodiscard]] const loops::NestSummary& summary() const noexcept { return *summary_; }
+  [[nodiscard]] std::span<const loops::LoopSummary> open() const noexcept { return {open_.data(), depth_}; }
   /// Number of the tree of the program's body that is being read; on a GPU a launch.
   [[nodiscard]] std::size_t kernel() const noexcept { return kernel_; }
   /// Loops open where a buffer was allocated; none for arguments.
   [[nodiscard]] std::size_t allocated_at(loops::BufferId buffer) const { return allocated_at_[buffer]; }
   /// Memory a buffer lies in; what is allocated outside all loops is workspace, whatever it was asked to be.
   [[nodiscard]] loops::Scope scope_of(loops::BufferId buffer) const {
-    return allocated_at_[buffer] == 0 ? loops::Scope::Global : outline_->buffers[buffer].scope;
+    return allocated_at_[buffer] == 0 ? loops::Scope::Global : summary_->buffers[buffer].scope;
   }
   [[nodiscard]] std::uint8_t depth_of(loops::Var var) const { return depth_of_[var]; }
 
@@ -83,11 +85,11 @@ class NestReader {
   }
 
  private:
-  void enter(const OutlineLoop& loop, std::int64_t workers) {
+  void enter(const loops::LoopSummary& loop, std::int64_t workers) {
     if (depth_ == max_depth) refuse_depth();
     depth_of_[loop.var] = static_cast<std::uint8_t>(depth_);
     of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << depth_;
-    OutlineLoop& opened = open_[depth_++];
+    loops::LoopSummary& opened = open_[depth_++];
     opened = loop;
     if (loop.kind == loops::LoopKind::Parallel) opened.extent = program::ceil_div(loop.extent, workers);
   }
@@ -97,13 +99,13 @@ class NestReader {
         "split or tile its axes less deeply");
   }
   void leave() {
-    const OutlineLoop& loop = open_[--depth_];
+    const loops::LoopSummary& loop = open_[--depth_];
     depth_of_[loop.var] = none;
     of_kind_[static_cast<std::size_t>(loop.kind)] &= ~(LoopSet{1} << depth_);
   }
 
-  const Outline* outline_ = nullptr;
-  std::array<OutlineLoop, max_depth> open_;  // the first `depth_`
+  const loops::NestSummary* summary_ = nullptr;
+  std::array<loops::LoopSummary, max_depth> open_;  // the first `depth_`
   std::size_t depth_ = 0;
   std::array<LoopSet, schedule::loop_kind_names.size()> of_kind_{};
   std::vector<std::uint8_t> depth_of_;  // by variable

@@ -25,19 +25,19 @@ struct IndexReach {
 
 /// The store (access 0) and the distinct loads of one statement, and what they reach.
 ///
-/// `run(loops)` lets exactly these loops run, the others rest; what indices reach is asked after it. `run_also` lets
-/// one more run, which takes only what depends on it.
+/// `run(loops)` makes exactly these loops vary and fixes the others; what indices reach is asked after it. `run_also`
+/// makes one more loop vary and works out again only what depends on it.
 class StatementReach {
  public:
   struct Access {
     loops::BufferId buffer = 0;
     loops::Scope scope = loops::Scope::Global;  ///< where it lies, see `NestReader::scope_of`
-    const OutlineBuffer* described = nullptr;
+    const loops::BufferSummary* described = nullptr;
     LoopSet moved_by = 0;
     std::size_t first = 0;  ///< of its dimensions among those of all accesses
   };
 
-  void reset(const NestReader& reader, const OutlineStatement& statement) {
+  void reset(const NestReader& reader, const loops::StatementSummary& statement) {
     reader_ = &reader;
     statement_ = &statement;
     moves_.clear(reader.open().size());
@@ -49,17 +49,18 @@ class StatementReach {
     accesses_.clear();
     dimensions_.clear();
     add_store();
-    for (const OutlineLoad& load : statement.loads) add_load(load);
+    for (const loops::LoadSummary& load : statement.loads) add_load(load);
   }
 
   [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
   /// Loops that move an axis of the statement's operator.
   [[nodiscard]] LoopSet moved_by(std::size_t axis) const { return values_[axis].moved_by; }
   [[nodiscard]] std::size_t axes() const noexcept { return axes_; }
-  [[nodiscard]] static const OutlineBuffer& buffer(const Access& a) { return *a.described; }
+  [[nodiscard]] static const loops::BufferSummary& buffer(const Access& a) { return *a.described; }
   [[nodiscard]] static double element_bytes(const Access& a) { return buffer(a).element_bytes; }
 
-  /// Of the loops bound to threads, only the first `threads` together run: the x dimension first, as those of a warp.
+  /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
+  /// warp.
   void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
     iterations_[NestReader::none] = 1;
     std::fill_n(iterations_.begin(), reader_->open().size(), 1);
@@ -94,11 +95,11 @@ class StatementReach {
 
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
   [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
-    const OutlineBuffer& b = buffer(a);
+    const loops::BufferSummary& b = buffer(a);
     const std::size_t rank = b.shape.size();
     if (rank == 0) return false;
-    if (b.packed && b.innermost.divisor != 1) return false;
-    const std::size_t innermost = b.packed ? b.innermost.dimension : rank - 1;
+    if (b.is_packed() && b.packing.back().divisor != 1) return false;
+    const std::size_t innermost = b.is_packed() ? b.packing.back().dimension : rank - 1;
     const std::span<const std::uint32_t> places = std::span(dimensions_).subspan(a.first, rank);
     const auto moved = [&](std::uint32_t place) { return (values_[place].moved_by >> depth & 1U) != 0; };
     if (!moved(places[innermost]) || step_of(places[innermost], depth) != 1) return false;
@@ -118,8 +119,8 @@ class StatementReach {
   };
   void read_axis(std::uint32_t axis) {
     LoopSet plain = 0, wrapped = 0;
-    for (const FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
-      if (term.kind != FlatIndex::Kind::Variable) {
+    for (const loops::FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
+      if (term.kind != loops::FlatIndex::Kind::Variable) {
         wrapped |= loops_in(numerator(term));
       } else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none) {
         plain |= LoopSet{1} << depth;
@@ -130,9 +131,9 @@ class StatementReach {
     values_[axis].wrapped_by = wrapped;
     wrapped_by_ |= wrapped;
   }
-  /// Of the dimensions that are added next.
+  /// Makes an access whose dimensions are those that are added next.
   [[nodiscard]] Access access(loops::BufferId buffer) const {
-    return {buffer, reader_->scope_of(buffer), &reader_->outline().buffers[buffer], 0, dimensions_.size()};
+    return {buffer, reader_->scope_of(buffer), &reader_->summary().buffers[buffer], 0, dimensions_.size()};
   }
   void add_store() {
     Access store = access(statement_->target);
@@ -142,7 +143,7 @@ class StatementReach {
     }
     accesses_.push_back(store);
   }
-  void add_load(const OutlineLoad& load) {
+  void add_load(const loops::LoadSummary& load) {
     Access read = access(load.buffer);
     for (const program::IndexExpr& index : load.node->indices) {
       const auto axis = index.as_variable();
@@ -162,10 +163,10 @@ class StatementReach {
   }
 
   /// The open loops whose variables an expression uses.
-  [[nodiscard]] LoopSet loops_in(const FlatIndex& e) const {
+  [[nodiscard]] LoopSet loops_in(const loops::FlatIndex& e) const {
     LoopSet all = 0;
-    for (const FlatIndex::Term& term : e.terms()) {
-      if (term.kind != FlatIndex::Kind::Variable)
+    for (const loops::FlatIndex::Term& term : e.terms()) {
+      if (term.kind != loops::FlatIndex::Kind::Variable)
         all |= loops_in(numerator(term));
       else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none)
         all |= LoopSet{1} << depth;
@@ -187,8 +188,8 @@ class StatementReach {
       for (std::size_t axis = 0; axis < axes_; ++axis) {
         if ((values_[axis].wrapped_by & changed) == 0) continue;
         IndexReach all;
-        const std::span<const FlatIndex::Term> terms = statement_->axis_values[axis].terms();
-        for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != FlatIndex::Kind::Variable;)
+        const std::span<const loops::FlatIndex::Term> terms = statement_->axis_values[axis].terms();
+        for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != loops::FlatIndex::Kind::Variable;)
           add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return reach(var); }));
         values_[axis].wrapped = all;
         join(values_[axis]);
@@ -208,7 +209,7 @@ class StatementReach {
   }
 
   [[nodiscard]] std::int64_t running_iterations(std::size_t depth, std::int64_t threads) const {
-    const OutlineLoop& loop = reader_->open()[depth];
+    const loops::LoopSummary& loop = reader_->open()[depth];
     if (!schedule::is_thread_index(loop.kind)) return loop.extent;
     std::int64_t left = threads;
     for (const loops::LoopKind faster : {loops::LoopKind::ThreadX, loops::LoopKind::ThreadY}) {
@@ -219,15 +220,15 @@ class StatementReach {
   }
 
   static program::Var variable(const program::IndexExpr::Term& term) { return term.var; }
-  static program::Var variable(const FlatIndex::Term& term) { return term.of; }
+  static program::Var variable(const loops::FlatIndex::Term& term) { return term.of; }
   [[nodiscard]] const program::IndexExpr& numerator(const program::IndexExpr::Term& term) const {
     return *term.numerator;
   }
-  [[nodiscard]] const FlatIndex& numerator(const FlatIndex::Term& term) const {
-    return reader_->outline().indices.numerator(term);
+  [[nodiscard]] const loops::FlatIndex& numerator(const loops::FlatIndex::Term& term) const {
+    return reader_->summary().indices.numerator(term);
   }
 
-  /// Of a loop variable.
+  /// Tells what a loop variable reaches.
   [[nodiscard]] IndexReach reach(loops::Var var) const {
     const std::int64_t iterations = iterations_[reader_->depth_of(var)];
     return {static_cast<double>(iterations), iterations - 1};
@@ -240,7 +241,7 @@ class StatementReach {
           term.kind == program::IndexExpr::Kind::Variable ? base(variable(term)) : wrapped(term, base));
     return within_span(all);
   }
-  /// Of a quotient or remainder.
+  /// Tells what a quotient or remainder reaches.
   template <class Term, class Base>
   [[nodiscard]] IndexReach wrapped(const Term& term, const Base& base) const {
     const IndexReach of = reach(numerator(term), base);
@@ -279,7 +280,7 @@ class StatementReach {
   }
 
   const NestReader* reader_ = nullptr;
-  const OutlineStatement* statement_ = nullptr;
+  const loops::StatementSummary* statement_ = nullptr;
   std::array<std::int64_t, NestReader::none + 1> iterations_;  // by depth; 1 of loops that rest, or are elsewhere
   LoopMoves moves_;                                            // by plain terms
   LoopSet wrapped_by_ = 0;                                     // of all axes

@@ -20,8 +20,8 @@ struct Together {
 };
 
 /// Elements from one row of a buffer to the next, padding included.
-[[nodiscard]] inline std::int64_t row_elements(const OutlineBuffer& buffer) {
-  if (buffer.packed) return buffer.innermost.extent;
+[[nodiscard]] inline std::int64_t row_elements(const loops::BufferSummary& buffer) {
+  if (buffer.is_packed()) return buffer.packing.back().extent;
   return buffer.shape.empty() ? 1 : buffer.shape.back();
 }
 
@@ -53,9 +53,9 @@ struct RowReach {
   double rows = 1;
 };
 [[nodiscard]] inline RowReach row_reach(const StatementReach& reach, const StatementReach::Access& a) {
-  const OutlineBuffer& buffer = reach.buffer(a);
+  const loops::BufferSummary& buffer = reach.buffer(a);
   if (buffer.shape.empty()) return {};
-  const IndexReach row = reach.index(a, buffer.packed ? buffer.innermost.dimension : buffer.shape.size() - 1);
+  const IndexReach row = reach.index(a, buffer.is_packed() ? buffer.packing.back().dimension : buffer.shape.size() - 1);
   return {row, std::max(reach.elements(a), 1.0) / row.count};
 }
 

@@ -11,35 +11,63 @@
 #include <string>
 #include <vector>
 
-#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 
 namespace tunewright::features::per_statement {
 
 [[nodiscard]] inline double element_bytes(const loops::Buffer& buffer) {
   return static_cast<double>(program::size_in_bytes(buffer.type));
 }
+[[nodiscard]] inline double element_bytes(const loops::BufferSummary& buffer) { return buffer.element_bytes; }
+
+/// Where the window of a buffer begins.
+[[nodiscard]] inline AffineForms::Values origin_of(const loops::LoopNest&, const loops::Buffer& buffer) {
+  return {.of_nest = buffer.origin};
+}
+[[nodiscard]] inline AffineForms::Values origin_of(const loops::NestSummary& summary,
+                                                   const loops::BufferSummary& buffer) {
+  return {.of_summary = buffer.origin, .arena = &summary.indices};
+}
+
 /// Dimensions of a buffer as it lies in memory, without the copy that `physical_shape` makes.
-[[nodiscard]] inline std::size_t dimensions(const loops::Buffer& buffer) {
+template <class Buffer>
+[[nodiscard]] std::size_t dimensions(const Buffer& buffer) {
   return buffer.packing.empty() ? buffer.shape.size() : buffer.packing.size();
 }
-[[nodiscard]] inline std::int64_t extent(const loops::Buffer& buffer, std::size_t d) {
+template <class Buffer>
+[[nodiscard]] std::int64_t extent(const Buffer& buffer, std::size_t d) {
   return buffer.packing.empty() ? buffer.shape[d] : buffer.packing[d].extent;
 }
 
 /// What the statements visited so far touched under each of the loops now open.
 class TouchHistory {
  public:
-  void enter(std::size_t depth);
-  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes);
+  void enter(std::size_t depth) {
+    if (levels_.size() <= depth) levels_.resize(depth + 1);
+    levels_[depth].records.clear();
+    levels_[depth].bytes = 0;
+  }
+  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes) {
+    levels_[depth].records.push_back({buffer, elements});
+    levels_[depth].bytes += elements * element_bytes;
+  }
   [[nodiscard]] double bytes(std::size_t depth) const { return levels_[depth].bytes; }
 
   struct Summary {
     std::size_t records = 0;
     double least_elements = std::numeric_limits<double>::infinity();
   };
-  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const;
+  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const {
+    Summary found;
+    for (const Record& record : levels_[depth].records) {
+      if (record.buffer != buffer) continue;
+      ++found.records;
+      found.least_elements = std::min(found.least_elements, record.elements);
+    }
+    return found;
+  }
 
  private:
   struct Record {
@@ -71,33 +99,104 @@ struct BufferNumbers {
   double reuse_count = 0;
 };
 
-/// The memory accesses of one statement, by buffer. Memory is reused between statements.
+/// The memory accesses of one statement of a nest, or of its summary, by buffer. Memory is reused between statements.
 ///
 /// Region of a buffer at depth l: the smallest box holding what all its accesses reach while loops l and
 /// inside run, cut to the shape of the buffer. Boxes, strides and runs are those of the buffer as it lies in
 /// memory, packing included. Cost: O(accesses * dimensions * loops).
 class StatementAccesses {
  public:
-  void reset(std::size_t loops);
+  void reset(std::size_t loops) {
+    loops_ = loops;
+    uses_.clear();
+    accesses_.clear();
+    indices_.clear();
+    touched_.clear();
+    runs_.clear();
+  }
 
-  /// Adds an access to buffer `id` at tensor coordinates `coordinates`. A buffer read after it was written is
+  /// Adds a load of buffer `id` at tensor coordinates `coordinates`, over axes. A buffer read after it was written is
   /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
   /// call. Throws `std::invalid_argument` when coordinates and dimensions differ in number.
-  std::span<const AffineForms::Id> add(const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
-                                       std::span<const program::IndexExpr> coordinates, AffineForms::Over variables,
-                                       AccessType type);
+  template <class Program>
+  std::span<const AffineForms::Id> add_load(const Program& nest, loops::BufferId id, AffineForms& forms,
+                                            std::span<const program::IndexExpr> coordinates) {
+    return add(nest, id, forms, coordinates.size(), AccessType::Read, [&](AffineForms::Id index, std::size_t d) {
+      forms.add(index, coordinates[d], 1, AffineForms::Over::Axes);
+    });
+  }
+  /// Adds the store to buffer `id` at the first `rank` of the coordinates, over loops.
+  template <class Program>
+  std::span<const AffineForms::Id> add_store(const Program& nest, loops::BufferId id, AffineForms& forms,
+                                             const AffineForms::Values& coordinates, std::size_t rank,
+                                             AccessType type) {
+    return add(nest, id, forms, rank, type,
+               [&](AffineForms::Id index, std::size_t d) { forms.add(index, coordinates, d, 1); });
+  }
 
   /// Finds the regions of all buffers at all depths and enters them into `history`.
-  void find_regions(const loops::LoopNest& nest, const AffineForms& forms, TouchHistory& history);
+  template <class Program>
+  void find_regions(const Program& nest, const AffineForms& forms, TouchHistory& history) {
+    touched_.assign(uses_.size() * loops_, 1.0);
+    runs_.assign(uses_.size(), 1.0);
+    bytes_.assign(loops_, 0.0);
+    for (std::size_t use = 0; use < uses_.size(); ++use) {
+      const auto& buffer = nest.buffers[uses_[use].buffer];
+      bool whole = true;  // all dimensions further in are
+      for (std::size_t d = dimensions(buffer); d-- > 0;) {
+        box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
+        for (const Access& access : accesses_) {
+          if (access.use != use) continue;
+          forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
+            box_[l] = {std::min(box_[l].min, range.min), std::max(box_[l].max, range.max)};
+          });
+        }
+        const std::int64_t shape = extent(buffer, d);
+        for (std::size_t l = 0; l < loops_; ++l) {
+          touched_[use * loops_ + l] *= static_cast<double>(std::min(box_[l].extent(), shape));
+        }
+        const std::int64_t reached = loops_ == 0 ? 1 : std::min(box_[0].extent(), shape);
+        if (whole) runs_[use] *= static_cast<double>(reached);
+        whole = whole && reached == shape;
+      }
+      for (std::size_t l = 0; l < loops_; ++l) {
+        history.add(l, uses_[use].buffer, touched_[use * loops_ + l], element_bytes(buffer));
+        bytes_[l] += touched_[use * loops_ + l] * element_bytes(buffer);
+      }
+    }
+  }
 
   /// Bytes this statement touches while loop l and those inside run, by depth l. After `find_regions`.
   [[nodiscard]] std::span<const double> touched_bytes() const noexcept { return bytes_; }
 
   /// Fills in the numbers of every buffer, in the order of first access. `extents` are those of the loops,
   /// `iterations` their product. After `find_regions`.
-  [[nodiscard]] std::span<BufferNumbers> describe(const loops::LoopNest& nest, const AffineForms& forms,
+  template <class Program>
+  [[nodiscard]] std::span<BufferNumbers> describe(const Program& nest, const AffineForms& forms,
                                                   const TouchHistory& history, std::span<const std::int64_t> extents,
-                                                  double iterations, double line_bytes);
+                                                  double iterations, double line_bytes) {
+    double one_iteration_bytes = 0;
+    for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
+    for (std::size_t use = 0; use < uses_.size(); ++use) {
+      BufferNumbers& numbers = uses_[use];
+      const auto& buffer = nest.buffers[numbers.buffer];
+      const double element = element_bytes(buffer);
+      numbers.bytes = iterations * element;
+      numbers.unique_bytes = (loops_ == 0 ? 1.0 : touched_[use * loops_]) * element;
+      if (loops_ > 0) {
+        double resting = 1;  // iterations of the loops inside the first that moves the access
+        double stride = 0;
+        for (std::size_t l = loops_; l-- > 0 && (stride = stride_of(buffer, forms, use, l)) == 0;) {
+          resting *= static_cast<double>(extents[l]);
+        }
+        numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
+        numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
+        numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
+      }
+      find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
+    }
+    return uses_;
+  }
 
  private:
   struct Access {
@@ -105,22 +204,109 @@ class StatementAccesses {
     std::size_t first = 0;  // of its indices
   };
 
+  template <class Program, class AddCoordinate>
+  std::span<const AffineForms::Id> add(const Program& nest, loops::BufferId id, AffineForms& forms, std::size_t rank,
+                                       AccessType type, const AddCoordinate& add_coordinate) {
+    const auto& buffer = nest.buffers[id];
+    if (rank != buffer.shape.size()) {
+      throw std::invalid_argument("buffer '" + std::string(buffer.name) + "' has " +
+                                  std::to_string(buffer.shape.size()) + " dimensions and is accessed with " +
+                                  std::to_string(rank) + " indices; give one index a dimension");
+    }
+    const AffineForms::Values origin = origin_of(nest, buffer);
+    const std::size_t first = indices_.size();
+    for (std::size_t d = 0; d < rank; ++d) {
+      const AffineForms::Id index = forms.zero();
+      add_coordinate(index, d);
+      if (d < origin.size()) forms.add(index, origin, d, -1);
+      indices_.push_back(index);
+    }
+    if (!buffer.packing.empty()) pack(buffer, forms, first);
+    std::size_t use = 0;
+    while (use < uses_.size() && uses_[use].buffer != id) ++use;
+    if (use == uses_.size()) {
+      uses_.push_back({});
+      uses_.back().buffer = id;
+      uses_.back().type = type;
+    } else if (uses_[use].type != AccessType::Read) {
+      uses_[use].type = AccessType::ReadWrite;
+      return std::span(indices_).subspan(first);
+    }
+    accesses_.push_back({use, first});
+    return std::span(indices_).subspan(first);
+  }
+
   /// Replaces the indices from `first` on by those into the packed buffer, as `loops::physical_indices` does.
-  void pack(const loops::Buffer& buffer, AffineForms& forms, std::size_t first);
+  template <class Buffer>
+  void pack(const Buffer& buffer, AffineForms& forms, std::size_t first) {
+    const std::size_t tensor_dimensions = indices_.size() - first;
+    for (const loops::PackedDimension& piece : buffer.packing) {
+      const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
+      const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
+        return other.dimension != piece.dimension || other.divisor <= piece.divisor;
+      });
+      indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
+    }
+    const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
+    indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
+  }
 
   /// Elements between the accesses of two iterations of loop `l`, the least over the accesses that it moves;
   /// zero if it moves none. An access moved in several dimensions, as by a fused loop, counts with the
   /// farthest move.
-  [[nodiscard]] double stride_of(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
-                                 std::size_t l) const;
+  template <class Buffer>
+  [[nodiscard]] double stride_of(const Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
+    double least = 0;
+    for (const Access& access : accesses_) {
+      if (access.use != use) continue;
+      double moved = 0;
+      double pitch = 1;
+      for (std::size_t d = dimensions(buffer); d-- > 0;) {
+        moved = std::max(moved, std::abs(forms.step(indices_[access.first + d], l)) * pitch);
+        pitch *= static_cast<double>(extent(buffer, d));
+      }
+      if (moved != 0 && (least == 0 || moved < least)) least = moved;
+    }
+    return least;
+  }
 
-  [[nodiscard]] bool moved_by(const loops::Buffer& buffer, const AffineForms& forms, std::size_t use,
-                              std::size_t l) const;
+  template <class Buffer>
+  [[nodiscard]] bool moved_by(const Buffer& buffer, const AffineForms& forms, std::size_t use, std::size_t l) const {
+    for (const Access& access : accesses_) {
+      if (access.use != use) continue;
+      for (std::size_t d = 0; d < dimensions(buffer); ++d) {
+        if (forms.uses(indices_[access.first + d], l)) return true;
+      }
+    }
+    return false;
+  }
 
   /// The innermost loop that brings the same elements back: because it does not move the access, or because
   /// several statements inside it use the buffer.
-  void find_reuse(std::size_t use, const loops::LoopNest& nest, const AffineForms& forms, const TouchHistory& history,
-                  std::span<const std::int64_t> extents, double one_iteration_bytes);
+  template <class Program>
+  void find_reuse(std::size_t use, const Program& nest, const AffineForms& forms, const TouchHistory& history,
+                  std::span<const std::int64_t> extents, double one_iteration_bytes) {
+    BufferNumbers& numbers = uses_[use];
+    double inner_iterations = 1;
+    for (std::size_t l = loops_; l-- > 0;) {
+      const auto loop_extent = static_cast<double>(extents[l]);
+      if (!moved_by(nest.buffers[numbers.buffer], forms, use, l)) {
+        numbers.reuse = Reuse::Loop;
+        numbers.reuse_count = loop_extent;
+        numbers.reuse_iterations = inner_iterations;
+        numbers.reuse_bytes = l + 1 == loops_ ? one_iteration_bytes : history.bytes(l + 1);
+        return;
+      }
+      if (const TouchHistory::Summary touched = history.summary(l, numbers.buffer); touched.records > 1) {
+        numbers.reuse = Reuse::Serial;
+        numbers.reuse_count = static_cast<double>(touched.records - 1);
+        numbers.reuse_iterations = touched.least_elements / loop_extent;
+        numbers.reuse_bytes = history.bytes(l) / loop_extent;
+        return;
+      }
+      inner_iterations *= loop_extent;
+    }
+  }
 
   std::size_t loops_ = 0;
   std::vector<BufferNumbers> uses_;
@@ -133,198 +319,3 @@ class StatementAccesses {
 };
 
 }  // namespace tunewright::features::per_statement
-
-#if TUNEWRIGHT_DEFINES(program_features)
-
-namespace tunewright::features::per_statement {
-
-TUNEWRIGHT_INLINE void TouchHistory::enter(std::size_t depth) {
-  if (levels_.size() <= depth) levels_.resize(depth + 1);
-  levels_[depth].records.clear();
-  levels_[depth].bytes = 0;
-}
-
-TUNEWRIGHT_INLINE void TouchHistory::add(std::size_t depth, loops::BufferId buffer, double elements,
-                                         double element_bytes) {
-  levels_[depth].records.push_back({buffer, elements});
-  levels_[depth].bytes += elements * element_bytes;
-}
-
-TUNEWRIGHT_INLINE TouchHistory::Summary TouchHistory::summary(std::size_t depth, loops::BufferId buffer) const {
-  Summary found;
-  for (const Record& record : levels_[depth].records) {
-    if (record.buffer != buffer) continue;
-    ++found.records;
-    found.least_elements = std::min(found.least_elements, record.elements);
-  }
-  return found;
-}
-
-TUNEWRIGHT_INLINE void StatementAccesses::reset(std::size_t loops) {
-  loops_ = loops;
-  uses_.clear();
-  accesses_.clear();
-  indices_.clear();
-  touched_.clear();
-  runs_.clear();
-}
-
-TUNEWRIGHT_INLINE std::span<const AffineForms::Id> StatementAccesses::add(
-    const loops::LoopNest& nest, loops::BufferId id, AffineForms& forms,
-    std::span<const program::IndexExpr> coordinates, AffineForms::Over variables, AccessType type) {
-  const loops::Buffer& buffer = nest.buffers[id];
-  if (coordinates.size() != buffer.shape.size()) {
-    throw std::invalid_argument("buffer '" + buffer.name + "' has " + std::to_string(buffer.shape.size()) +
-                                " dimensions and is accessed with " + std::to_string(coordinates.size()) +
-                                " indices; give one index a dimension");
-  }
-  const std::size_t first = indices_.size();
-  for (std::size_t d = 0; d < coordinates.size(); ++d) {
-    const AffineForms::Id index = forms.zero();
-    forms.add(index, coordinates[d], 1, variables);
-    if (d < buffer.origin.size()) forms.add(index, buffer.origin[d], -1, AffineForms::Over::Loops);
-    indices_.push_back(index);
-  }
-  if (!buffer.packing.empty()) pack(buffer, forms, first);
-  std::size_t use = 0;
-  while (use < uses_.size() && uses_[use].buffer != id) ++use;
-  if (use == uses_.size()) {
-    uses_.push_back({});
-    uses_.back().buffer = id;
-    uses_.back().type = type;
-  } else if (uses_[use].type != AccessType::Read) {
-    uses_[use].type = AccessType::ReadWrite;
-    return std::span(indices_).subspan(first);
-  }
-  accesses_.push_back({use, first});
-  return std::span(indices_).subspan(first);
-}
-
-TUNEWRIGHT_INLINE void StatementAccesses::find_regions(const loops::LoopNest& nest, const AffineForms& forms,
-                                                       TouchHistory& history) {
-  touched_.assign(uses_.size() * loops_, 1.0);
-  runs_.assign(uses_.size(), 1.0);
-  bytes_.assign(loops_, 0.0);
-  for (std::size_t use = 0; use < uses_.size(); ++use) {
-    const loops::Buffer& buffer = nest.buffers[uses_[use].buffer];
-    bool whole = true;  // all dimensions further in are
-    for (std::size_t d = dimensions(buffer); d-- > 0;) {
-      box_.assign(loops_, {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()});
-      for (const Access& access : accesses_) {
-        if (access.use != use) continue;
-        forms.for_each_range(indices_[access.first + d], [&](std::size_t l, program::Range range) {
-          box_[l] = {std::min(box_[l].min, range.min), std::max(box_[l].max, range.max)};
-        });
-      }
-      const std::int64_t shape = extent(buffer, d);
-      for (std::size_t l = 0; l < loops_; ++l) {
-        touched_[use * loops_ + l] *= static_cast<double>(std::min(box_[l].extent(), shape));
-      }
-      const std::int64_t reached = loops_ == 0 ? 1 : std::min(box_[0].extent(), shape);
-      if (whole) runs_[use] *= static_cast<double>(reached);
-      whole = whole && reached == shape;
-    }
-    for (std::size_t l = 0; l < loops_; ++l) {
-      history.add(l, uses_[use].buffer, touched_[use * loops_ + l], element_bytes(buffer));
-      bytes_[l] += touched_[use * loops_ + l] * element_bytes(buffer);
-    }
-  }
-}
-
-TUNEWRIGHT_INLINE std::span<BufferNumbers> StatementAccesses::describe(const loops::LoopNest& nest,
-                                                                       const AffineForms& forms,
-                                                                       const TouchHistory& history,
-                                                                       std::span<const std::int64_t> extents,
-                                                                       double iterations, double line_bytes) {
-  double one_iteration_bytes = 0;
-  for (const BufferNumbers& use : uses_) one_iteration_bytes += element_bytes(nest.buffers[use.buffer]);
-  for (std::size_t use = 0; use < uses_.size(); ++use) {
-    BufferNumbers& numbers = uses_[use];
-    const loops::Buffer& buffer = nest.buffers[numbers.buffer];
-    const double element = element_bytes(buffer);
-    numbers.bytes = iterations * element;
-    numbers.unique_bytes = (loops_ == 0 ? 1.0 : touched_[use * loops_]) * element;
-    if (loops_ > 0) {
-      double resting = 1;  // iterations of the loops inside the first that moves the access
-      double stride = 0;
-      for (std::size_t l = loops_; l-- > 0 && (stride = stride_of(buffer, forms, use, l)) == 0;) {
-        resting *= static_cast<double>(extents[l]);
-      }
-      numbers.lines = std::max(1.0, iterations / resting * std::min(1.0, stride * element / line_bytes));
-      numbers.unique_lines = std::max(1.0, numbers.unique_bytes / std::min(runs_[use] * element, line_bytes));
-      numbers.stride = stride_of(buffer, forms, use, loops_ - 1);
-    }
-    find_reuse(use, nest, forms, history, extents, one_iteration_bytes);
-  }
-  return uses_;
-}
-
-TUNEWRIGHT_INLINE void StatementAccesses::pack(const loops::Buffer& buffer, AffineForms& forms, std::size_t first) {
-  const std::size_t tensor_dimensions = indices_.size() - first;
-  for (const loops::PackedDimension& piece : buffer.packing) {
-    const AffineForms::Id index = forms.quotient(indices_[first + piece.dimension], piece.divisor);
-    const bool outermost = std::all_of(buffer.packing.begin(), buffer.packing.end(), [&](const auto& other) {
-      return other.dimension != piece.dimension || other.divisor <= piece.divisor;
-    });
-    indices_.push_back(outermost ? index : forms.remainder(index, piece.extent));
-  }
-  const auto start = indices_.begin() + static_cast<std::ptrdiff_t>(first);
-  indices_.erase(start, start + static_cast<std::ptrdiff_t>(tensor_dimensions));
-}
-
-TUNEWRIGHT_INLINE double StatementAccesses::stride_of(const loops::Buffer& buffer, const AffineForms& forms,
-                                                      std::size_t use, std::size_t l) const {
-  double least = 0;
-  for (const Access& access : accesses_) {
-    if (access.use != use) continue;
-    double moved = 0;
-    double pitch = 1;
-    for (std::size_t d = dimensions(buffer); d-- > 0;) {
-      moved = std::max(moved, std::abs(forms.step(indices_[access.first + d], l)) * pitch);
-      pitch *= static_cast<double>(extent(buffer, d));
-    }
-    if (moved != 0 && (least == 0 || moved < least)) least = moved;
-  }
-  return least;
-}
-
-TUNEWRIGHT_INLINE bool StatementAccesses::moved_by(const loops::Buffer& buffer, const AffineForms& forms,
-                                                   std::size_t use, std::size_t l) const {
-  for (const Access& access : accesses_) {
-    if (access.use != use) continue;
-    for (std::size_t d = 0; d < dimensions(buffer); ++d) {
-      if (forms.uses(indices_[access.first + d], l)) return true;
-    }
-  }
-  return false;
-}
-
-TUNEWRIGHT_INLINE void StatementAccesses::find_reuse(std::size_t use, const loops::LoopNest& nest,
-                                                     const AffineForms& forms, const TouchHistory& history,
-                                                     std::span<const std::int64_t> extents,
-                                                     double one_iteration_bytes) {
-  BufferNumbers& numbers = uses_[use];
-  double inner_iterations = 1;
-  for (std::size_t l = loops_; l-- > 0;) {
-    const auto loop_extent = static_cast<double>(extents[l]);
-    if (!moved_by(nest.buffers[numbers.buffer], forms, use, l)) {
-      numbers.reuse = Reuse::Loop;
-      numbers.reuse_count = loop_extent;
-      numbers.reuse_iterations = inner_iterations;
-      numbers.reuse_bytes = l + 1 == loops_ ? one_iteration_bytes : history.bytes(l + 1);
-      return;
-    }
-    if (const TouchHistory::Summary touched = history.summary(l, numbers.buffer); touched.records > 1) {
-      numbers.reuse = Reuse::Serial;
-      numbers.reuse_count = static_cast<double>(touched.records - 1);
-      numbers.reuse_iterations = touched.least_elements / loop_extent;
-      numbers.reuse_bytes = history.bytes(l) / loop_extent;
-      return;
-    }
-    inner_iterations *= loop_extent;
-  }
-}
-
-}  // namespace tunewright::features::per_statement
-
-#endif

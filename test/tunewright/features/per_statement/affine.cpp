@@ -19,7 +19,7 @@ struct Fixture {
   std::vector<std::uint32_t> depths{0, 1, 2, AffineForms::none};
   std::vector<IndexExpr> axes{IndexExpr::variable(0) * 4 + IndexExpr::variable(1), IndexExpr::variable(2)};
   AffineForms forms;
-  Fixture() { forms.reset(extents, depths, axes); }
+  Fixture() { forms.reset(extents, depths, {.of_nest = axes}); }
 
   AffineForms::Id over_loops(const IndexExpr& e) {
     const auto form = forms.zero();

@@ -3,51 +3,57 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/flat_index.hpp"
-#include "tunewright/drafts/symbol_analyzer/outline_tensors.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/summary/flat_index.hpp"
+#include "tunewright/loops/summary/tensors.hpp"
 
-/// What drafts read of a program: its loops, and of each statement what it computes and where its accesses go. No
-/// guards, no bodies, no names, and no fills of reductions.
-namespace tunewright::drafts {
+/// Summaries of loop nests: loops, buffers, and of each statement what it computes and where its accesses go. A summary
+/// has no guards and no branches. `ScheduleSummarizer` makes it of the steps of a schedule at a tenth of the cost of
+/// lowering, so limits, drafts and featurizers read it instead of the program.
+namespace tunewright::loops {
 
-/// As `loops::Buffer`.
-struct OutlineBuffer {
+/// A buffer, see `loops::Buffer`.
+struct BufferSummary {
   double element_bytes = 4;
   loops::Scope scope = loops::Scope::Global;
   loops::BufferRole role = loops::BufferRole::Temporary;
   std::uint32_t stages = 1;
   bool asynchronous = false;
-  bool packed = false;
-  loops::PackedDimension innermost{};  ///< where packed
+  std::span<const PackedDimension> packing{};  ///< empty: row-major in `shape`
   std::span<const std::int64_t> shape{};
-  std::int64_t elements = 0;
+  std::span<const FlatIndex> origin{};  ///< over loops; empty where it is zero
+  std::int64_t elements = 0;            ///< in memory
+  std::string_view name{};
 
+  [[nodiscard]] bool is_packed() const noexcept { return !packing.empty(); }
   [[nodiscard]] std::int64_t bytes() const noexcept { return elements * static_cast<std::int64_t>(element_bytes); }
 };
 
 /// A tensor that a statement reads, with indices over the axes of its operator.
-struct OutlineLoad {
+struct LoadSummary {
   loops::BufferId buffer = 0;
   const program::ExprNode* node = nullptr;
 };
 
-struct OutlineStatement {
+struct StatementSummary {
   loops::Statement::Kind kind = loops::Statement::Kind::Assign;
   loops::BufferId target = 0;
   loops::BodyOperations operations;
-  std::span<const OutlineLoad> loads{};      ///< distinct
+  std::span<const LoadSummary> loads{};      ///< distinct; none of a fill
   std::span<const FlatIndex> axis_values{};  ///< by axis, over loops
+  const std::shared_ptr<const program::Operator>* op = nullptr;
 };
 
-struct OutlineLoop {
+struct LoopSummary {
   loops::Var var = 0;
   std::int64_t extent = 1;
   loops::LoopKind kind = loops::LoopKind::Serial;
@@ -56,12 +62,13 @@ struct OutlineLoop {
   const schedule::TensorIntrinsic* intrinsic = nullptr;  ///< that computes it
 };
 
-/// In program order. Memory is kept from one program to the next.
-struct Outline {
+/// A program in brief, in program order. Memory is kept from one program to the next.
+struct NestSummary {
   enum class Event : std::uint8_t {
     Enter,     ///< the loop `of`
     Leave,     ///< the innermost loop
     Run,       ///< the statement `of`
+    Fill,      ///< the fill `of`
     Allocate,  ///< the buffer `of`
     Next,      ///< tree of the program's body, on a GPU a launch
   };
@@ -71,16 +78,20 @@ struct Outline {
   };
 
   IndexArena indices;  ///< and the variables
-  std::vector<OutlineBuffer> buffers;
-  std::vector<OutlineLoop> loops;
-  std::vector<OutlineStatement> statements;
+  std::vector<BufferSummary> buffers;
+  std::vector<LoopSummary> loops;
+  std::vector<StatementSummary> statements;     ///< but for fills
+  std::vector<StatementSummary> fills;          ///< of reductions, with their identity
   std::vector<loops::TensorStatement> tensors;  ///< of CPUs
   std::size_t kernels = 0;
+  std::span<const BufferId> buffer_of{};         ///< by TensorId, as of a nest
+  BufferId last_argument = LoopNest::no_buffer;  ///< as a nest lists them
 
   void clear() {
     indices.clear();
     loops.clear();
     statements.clear();
+    fills.clear();
     tensors.clear();
     step_count_ = 0;
     kernels = 0;
@@ -100,7 +111,7 @@ struct Outline {
 
 /// The distinct loads of a body, in the order met. Throws `std::invalid_argument` for tensors without buffer.
 inline void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
-                          const std::string& name, std::vector<OutlineLoad>& loads) {
+                          const std::string& name, std::vector<LoadSummary>& loads) {
   const std::size_t first = loads.size();
   program::visit(body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
@@ -109,38 +120,45 @@ inline void collect_loads(const program::Expr& body, std::span<const loops::Buff
       throw std::invalid_argument("loop nest '" + name + "' reads tensor " + std::to_string(node.tensor) +
                                   " which has no buffer; add it to buffer_of");
     }
-    const OutlineLoad load{buffer_of[node.tensor], &node};
+    const LoadSummary load{buffer_of[node.tensor], &node};
     for (std::size_t l = first; l < loads.size(); ++l)
       if (loads[l].buffer == load.buffer && loads[l].node->indices == node.indices) return;
     loads.push_back(load);
   });
 }
 
-/// Outlines of loop nests.
-class NestOutliner {
+/// Summaries of loop nests.
+class NestSummarizer {
  public:
   /// Valid until the next call, as long as the nest is. Throws `std::invalid_argument` for a nest that reads tensors
   /// without buffer or loops that are not declared, `NoRoom` for indices beyond what a flat one holds.
-  [[nodiscard]] const Outline& outline(const loops::LoopNest& nest) {
-    outline_.clear();
+  [[nodiscard]] const NestSummary& summary(const loops::LoopNest& nest) {
+    summary_.clear();
     loads_.clear();
     values_.clear();
+    origins_.clear();
     parts_.clear();
+    fill_values_.clear();
+    summary_.buffer_of = nest.buffer_of;
+    summary_.last_argument = nest.arguments.empty() ? LoopNest::no_buffer : nest.arguments.back();
     has_tensors_ = false;
-    for (const loops::LoopVariable& variable : nest.variables) outline_.indices.extents.push_back(variable.extent);
-    outline_.buffers.resize(nest.buffers.size());
-    for (std::size_t b = 0; b < nest.buffers.size(); ++b) copy(nest.buffers[b], outline_.buffers[b]);
+    for (const loops::LoopVariable& variable : nest.variables) summary_.indices.extents.push_back(variable.extent);
+    summary_.buffers.resize(nest.buffers.size());
+    for (std::size_t b = 0; b < nest.buffers.size(); ++b) copy(nest.buffers[b], summary_.buffers[b]);
+    set_origins(nest);
     for (const loops::Node& node : nest.body) {
       add(nest, node);
-      outline_.add(Outline::Event::Next);
-      ++outline_.kernels;
+      summary_.add(NestSummary::Event::Next);
+      ++summary_.kernels;
     }
-    if (has_tensors_) tensors_.find(nest, outline_.tensors);
+    if (has_tensors_) tensors_.find(nest, summary_.tensors);
     for (std::size_t s = 0; s < parts_.size(); ++s) {
-      outline_.statements[s].loads = std::span(loads_).subspan(parts_[s].load, parts_[s].loads);
-      outline_.statements[s].axis_values = std::span(values_).subspan(parts_[s].value, parts_[s].values);
+      summary_.statements[s].loads = std::span(loads_).subspan(parts_[s].load, parts_[s].loads);
+      summary_.statements[s].axis_values = std::span(values_).subspan(parts_[s].value, parts_[s].values);
     }
-    return outline_;
+    for (std::size_t f = 0; f < fill_values_.size(); ++f)
+      summary_.fills[f].axis_values = std::span(values_).subspan(fill_values_[f].value, fill_values_[f].values);
+    return summary_;
   }
 
  private:
@@ -148,16 +166,26 @@ class NestOutliner {
     std::size_t load = 0, loads = 0, value = 0, values = 0;
   };
 
-  static void copy(const loops::Buffer& from, OutlineBuffer& to) {
+  static void copy(const loops::Buffer& from, BufferSummary& to) {
     to.element_bytes = static_cast<double>(program::size_in_bytes(from.type));
     to.scope = from.scope;
     to.role = from.role;
     to.stages = from.stages;
     to.asynchronous = from.asynchronous;
-    to.packed = !from.packing.empty();
-    if (to.packed) to.innermost = from.packing.back();
+    to.packing = from.packing;
     to.shape = from.shape;
     to.elements = from.elements();
+    to.name = from.name;
+  }
+  void set_origins(const LoopNest& nest) {
+    for (const Buffer& buffer : nest.buffers)
+      for (const IndexExpr& origin : buffer.origin) summary_.indices.copy(origin, origins_.emplace_back());
+    std::size_t first = 0;
+    for (std::size_t b = 0; b < nest.buffers.size(); ++b) {
+      const std::size_t count = nest.buffers[b].origin.size();
+      summary_.buffers[b].origin = std::span(origins_).subspan(first, count);
+      first += count;
+    }
   }
 
   void add(const loops::LoopNest& nest, const loops::Node& node) {
@@ -165,16 +193,19 @@ class NestOutliner {
       for (const loops::Node& inner : body) add(nest, inner);
     };
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-      outline_.add(Outline::Event::Enter, outline_.loops.size());
-      outline_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
+      summary_.add(NestSummary::Event::Enter, summary_.loops.size());
+      summary_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
                                 loop->unroll_limit, loop->intrinsic});
       has_tensors_ = has_tensors_ || loops::is_for_cpu(loop->intrinsic);
       add_all(loop->body);
-      outline_.add(Outline::Event::Leave);
+      summary_.add(NestSummary::Event::Leave);
     } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
-      if (statement->kind != loops::Statement::Kind::Initialise) add(nest, *statement);
+      if (statement->kind == Statement::Kind::Initialise)
+        add_fill(*statement);
+      else
+        add(nest, *statement);
     } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
-      outline_.add(Outline::Event::Allocate, allocate->buffer);
+      summary_.add(NestSummary::Event::Allocate, allocate->buffer);
     } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
       add_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
     }
@@ -184,18 +215,27 @@ class NestOutliner {
     Part part{loads_.size(), 0, values_.size(), statement.axis_values.size()};
     if (statement.op->body) collect_loads(statement.op->body, nest.buffer_of, nest.buffers.size(), nest.name, loads_);
     part.loads = loads_.size() - part.load;
-    for (const program::IndexExpr& value : statement.axis_values) outline_.indices.copy(value, values_.emplace_back());
+    for (const program::IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
     parts_.push_back(part);
-    outline_.add(Outline::Event::Run, outline_.statements.size());
-    outline_.statements.push_back({statement.kind, statement.target, loops::operations(statement)});
+    summary_.add(NestSummary::Event::Run, summary_.statements.size());
+    summary_.statements.push_back({statement.kind, statement.target, operations(statement), {}, {}, &statement.op});
   }
 
-  Outline outline_;
-  std::vector<OutlineLoad> loads_;
+  void add_fill(const Statement& statement) {
+    fill_values_.push_back({0, 0, values_.size(), statement.axis_values.size()});
+    for (const IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
+    summary_.add(NestSummary::Event::Fill, summary_.fills.size());
+    summary_.fills.push_back({statement.kind, statement.target, {}, {}, {}, &statement.op});
+  }
+
+  NestSummary summary_;
+  std::vector<LoadSummary> loads_;
   std::vector<FlatIndex> values_;
-  std::vector<Part> parts_;  // by statement
-  OutlineTensors tensors_;
+  std::vector<FlatIndex> origins_;
+  std::vector<Part> parts_;        // by statement
+  std::vector<Part> fill_values_;  // by fill
+  SummaryTensors tensors_;
   bool has_tensors_ = false;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

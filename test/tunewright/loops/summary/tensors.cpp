@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/drafts/symbol_analyzer/outline_tensors.hpp"
+#include "tunewright/loops/summary/tensors.hpp"
 
 #include <doctest/doctest.h>
 
@@ -42,7 +42,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
        {TensorUnit::AmxInt8, TensorUnit::AmxBf16, TensorUnit::Avx512Vnni, TensorUnit::Avx512Bf16})
     target = target.with_tensor_unit(unit);
   const spaces::MultiLevelTiling space;
-  drafts::OutlineTensors outline;
+  loops::SummaryTensors tensors;
   std::size_t products = 0, shared_out = 0;
   for (const Graph& graph : graphs) {
     const Task task = program::make_task("t", graph, target);
@@ -54,7 +54,7 @@ TEST_CASE("statements of random schedules are those of the nest that code is gen
       const loops::LoopNest nest = loops::lower(*config);
       const loops::LoopNest emitted = loops::prepare_for_codegen(nest);
       std::vector<loops::TensorStatement> found, all;
-      outline.find(nest, found);
+      tensors.find(nest, found);
       loops::TensorStatements().find(emitted, all);
       std::map<std::size_t, loops::Share> shares;
       for (const loops::TensorStatement& t : all) shares[t.number] += t.share;

@@ -10,10 +10,10 @@
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// Finds the tensor statements of a lowered nest: those of the nest that code is generated for.
-class OutlineTensors {
+class SummaryTensors {
  public:
   /// One for each statement: the share is that of both sides of its branches, all else, counts among it, is that of the
   /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the
@@ -38,4 +38,4 @@ class OutlineTensors {
   loops::LoopNest emitted_;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

@@ -11,13 +11,13 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/outline.hpp"
-#include "tunewright/drafts/symbol_analyzer/schedule_signature.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 #include "tunewright/loops/lower/stages.hpp"
+#include "tunewright/loops/nest_summary.hpp"
+#include "tunewright/loops/summary/schedule_signature.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// What schedules have in common that differ in tile sizes, unroll limits, arrangements and depths of pipelines alone:
 /// their state but for these numbers, and what lowering makes of it without looking at them.
@@ -65,8 +65,9 @@ struct SchedulePlan {
     std::vector<program::TensorId> inside;  ///< stages by place, then in topological order
     std::size_t reads = 0;                  ///< of an attached stage
     std::vector<ReadIndex> read_indices;    ///< by dimension, then by read
-    std::vector<OutlineLoad> loads;
+    std::vector<LoadSummary> loads;
     loops::BodyOperations operations;
+    const std::shared_ptr<const program::Operator>* op = nullptr;
     std::uint32_t unroll_limit = none;  ///< among those of a schedule
     std::vector<ReadIndex> packed_by;   ///< the only read of a packed tensor, by dimension
     bool is_packed = false;
@@ -79,17 +80,19 @@ struct SchedulePlan {
   };
 
   schedule::State state;
-  std::vector<std::uint64_t> words;                  ///< of the signature
-  std::unique_ptr<SchedulePlan> next;                ///< another one whose signature has the same hash
-  std::vector<loops::detail::StageInfo> info;        ///< as placement leaves it
-  std::vector<StagePlan> stages;                     ///< by TensorId
-  std::vector<program::TensorId> inferred;           ///< live stages, readers first
-  std::vector<program::TensorId> roots;              ///< live stages at the root, in topological order
-  std::vector<program::TensorId> stored;             ///< live stages
-  std::size_t most_variables = 0;                    ///< as many as loops
-  std::size_t most_parts = 0;                        ///< of a split
-  std::vector<OutlineBuffer> buffers;                ///< but for what tile sizes and arrangements decide
-  std::vector<std::vector<std::int64_t>> shapes;     ///< of the buffers, by BufferId
+  std::vector<std::uint64_t> words;               ///< of the signature
+  std::unique_ptr<SchedulePlan> next;             ///< another one whose signature has the same hash
+  std::vector<loops::detail::StageInfo> info;     ///< as placement leaves it
+  std::vector<StagePlan> stages;                  ///< by TensorId
+  std::vector<program::TensorId> inferred;        ///< live stages, readers first
+  std::vector<program::TensorId> roots;           ///< live stages at the root, in topological order
+  std::vector<program::TensorId> stored;          ///< live stages
+  std::size_t most_variables = 0;                 ///< as many as loops
+  std::size_t most_parts = 0;                     ///< of a split
+  std::vector<BufferSummary> buffers;             ///< but for what tile sizes and arrangements decide
+  std::vector<std::vector<std::int64_t>> shapes;  ///< of the buffers, by BufferId
+  std::vector<BufferId> buffer_of;                ///< by TensorId
+  BufferId last_argument = LoopNest::no_buffer;
   std::vector<std::uint32_t> arranging, pipelining;  ///< steps
   /// False for what only lowering reads: tensor instructions, padding for them, and packing that it refuses.
   bool is_complete = false;
@@ -162,16 +165,24 @@ struct SchedulePlan {
       if (!stage.is_source()) stored.push_back(id);
       describe_buffer(stage, stages[id].is_output, buffers.emplace_back());
     }
+    bool has_output = false;
+    for (const StagePlan& stage : stages) {
+      buffer_of.push_back(stage.buffer);
+      if (stage.buffer == LoopNest::no_buffer || (has_output && !stage.is_output)) continue;
+      if (stage.is_output || buffers[stage.buffer].role != BufferRole::Temporary) last_argument = stage.buffer;
+      has_output = stage.is_output;
+    }
     return true;
   }
 
-  void describe_buffer(const schedule::Stage& stage, bool is_output, OutlineBuffer& b) {
+  void describe_buffer(const schedule::Stage& stage, bool is_output, BufferSummary& b) {
     b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
     b.scope = stage.scope;
     b.role = stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
              : stage.is_source()                       ? loops::BufferRole::Input
              : is_output                               ? loops::BufferRole::Output
                                                        : loops::BufferRole::Temporary;
+    b.name = stage.op->name;
     b.shape = shapes.emplace_back(stage.op->shape());
     b.elements = 1;
     for (const std::int64_t extent : b.shape) b.elements *= extent;
@@ -180,13 +191,12 @@ struct SchedulePlan {
   void describe_body(program::TensorId id) {
     const program::Operator& op = *info[id].op;
     StagePlan& plan = stages[id];
-    std::vector<loops::BufferId> buffer_of;
-    for (const StagePlan& stage : stages) buffer_of.push_back(stage.buffer);
     if (op.body) collect_loads(op.body, buffer_of, buffers.size(), op.name, plan.loads);
     loops::Statement statement;
     statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
     statement.op = info[id].op;
     plan.operations = loops::operations(statement);
+    plan.op = &info[id].op;
     plan.rank = op.rank();
     for (const program::Axis& axis : op.axes) plan.extents.push_back(axis.extent);
     plan.is_live = true;
@@ -272,7 +282,7 @@ struct SchedulePlan {
     return {reader, axis.value_or(0), axis ? nullptr : &index};
   }
 
-  /// As window inference has it.
+  /// Whether a reader runs inside that loop, as window inference has it.
   [[nodiscard]] bool is_inside(program::TensorId reader, program::TensorId target, std::size_t place) const {
     using schedule::Location;
     if (reader == target) return true;
@@ -306,4 +316,4 @@ struct SchedulePlan {
   }
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

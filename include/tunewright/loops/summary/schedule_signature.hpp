@@ -13,7 +13,7 @@
 #include "tunewright/core/hash.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// A list that holds so many; what is put beyond is counted, not kept.
 template <class T, std::uint32_t most>
@@ -98,13 +98,13 @@ class ScheduleSignature {
   /// What tells structures apart, and no two of one structure.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.all(); }
   [[nodiscard]] std::uint64_t hash() noexcept { return words_.hash(); }
-  /// Of all steps that split, one step after the other: the extents of all parts but the first.
+  /// The extents of all parts but the first, of all steps that split, one step after the other.
   [[nodiscard]] std::span<const std::int64_t> factors() const noexcept { return factors_.all(); }
   /// Where those of a step begin.
   [[nodiscard]] std::uint32_t first_factor(std::size_t step) const noexcept {
     return step == 0 ? 0 : factors_end_[step - 1];
   }
-  /// Of all steps that choose one.
+  /// The unroll limits of all steps that choose one.
   [[nodiscard]] std::span<const std::int64_t> unroll_limits() const noexcept { return limits_.all(); }
 
   /// Lets the lists of a schedule that is read soon, which lie all over memory, be fetched meanwhile.
@@ -202,7 +202,7 @@ class ScheduleSignature {
     }
     return true;
   }
-  /// As many leading factors of an earlier step as parts are made, but one, and what the others are together.
+  /// Puts the leading factors of an earlier step, one less than parts are made, and the product of its other factors.
   bool put_followed(const schedule::FollowSplit& s) {
     const std::span<const std::int64_t> source = factors_of(s.source);
     if (s.parts < 1 || s.parts > source.size()) return false;
@@ -223,7 +223,7 @@ class ScheduleSignature {
     factors_.put(product);
     return true;
   }
-  /// Of a step before this one, else none.
+  /// The factors of a step before this one; none of any other step.
   [[nodiscard]] std::span<const std::int64_t> factors_of(std::uint32_t step) const noexcept {
     if (step >= step_ || !factors_.holds_all()) return {};
     return factors().subspan(first_factor(step), factors_end_[step] - first_factor(step));
@@ -236,4 +236,4 @@ class ScheduleSignature {
   std::array<std::uint32_t, most> factors_end_;  // by step
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

@@ -9,20 +9,20 @@
 #include <vector>
 
 #include "tunewright/core/order.hpp"
-#include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
+#include "tunewright/loops/summary/work.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// Buffers and what drafts read of their layouts, as `loops::detail::StoragePlan` makes them.
-class OutlineBuffers : OutlinePass {
+class SummaryBuffers : SummaryPass {
  public:
-  explicit OutlineBuffers(OutlineWork& all) : OutlinePass(all), all_(all) {}
+  explicit SummaryBuffers(SummaryWork& all) : SummaryPass(all), all_(all) {}
 
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
-    outline_.buffers = plan_.buffers;
+    summary_.buffers = plan_.buffers;
     for (const TensorId id : plan_.stored) {
-      OutlineBuffer& b = buffer_of(id);
+      BufferSummary& b = buffer_of(id);
       if (b.role == loops::BufferRole::Temporary) b.shape = std::span(work_[id].reached).first(plan_.stages[id].rank);
       if (plan_.stages[id].is_attached && b.scope == loops::Scope::Global) b.scope = scope_inside(work_[id]);
     }
@@ -36,8 +36,9 @@ class OutlineBuffers : OutlinePass {
     for (const std::uint32_t step : plan_.pipelining)
       if (!pipeline(*std::get_if<schedule::Pipeline>(&all_.candidate->steps[step]))) return false;
     for (const TensorId id : plan_.stored) {
-      OutlineBuffer& b = buffer_of(id);
-      if (b.role == loops::BufferRole::Temporary && !b.packed) {
+      BufferSummary& b = buffer_of(id);
+      if (plan_.stages[id].is_attached) b.origin = work_[id].base;
+      if (b.role == loops::BufferRole::Temporary && !b.is_packed()) {
         b.elements = 1;
         for (const std::int64_t extent : b.shape) b.elements *= extent;
       }
@@ -47,7 +48,7 @@ class OutlineBuffers : OutlinePass {
   }
 
  private:
-  [[nodiscard]] OutlineBuffer& buffer_of(TensorId id) { return outline_.buffers[plan_.stages[id].buffer]; }
+  [[nodiscard]] BufferSummary& buffer_of(TensorId id) { return summary_.buffers[plan_.stages[id].buffer]; }
 
   /// Where a window is kept that was given no place.
   [[nodiscard]] static loops::Scope scope_inside(const Work& w) {
@@ -55,40 +56,40 @@ class OutlineBuffers : OutlinePass {
     return w.is_inside(LoopKind::BlockX, LoopKind::BlockZ) ? loops::Scope::Shared : loops::Scope::Global;
   }
 
-  using Piece = OutlineWork::Piece;
+  using Piece = SummaryWork::Piece;
   using Pieces = std::vector<Piece>;
 
-  /// Only the innermost piece and the number of elements are kept.
   void pack(TensorId id) {
     const StagePlan& plan = plan_.stages[id];
     if (plan.packed_by.empty()) return;
-    OutlineBuffer& b = buffer_of(id);
+    BufferSummary& b = buffer_of(id);
     find_places_around(plan.packed_by[0].reader);
     b.elements = 1;
+    std::vector<PackedDimension>& packing = work_[id].packing;
+    packing.clear();
     Pieces& all = all_.pieces;
     all.clear();
     for (std::uint32_t d = 0; d < plan.packed_by.size(); ++d) {
       FlatIndex room;
       const FlatIndex* index = &over_loops(plan.packed_by[d], room);
-      if (plan.is_live) {
+      if (plan.is_attached) {
         if (index != &room) room = *index;
-        outline_.indices.add(room, work_[id].base[d], -1);
+        summary_.indices.add(room, work_[id].base[d], -1);
         index = &room;
       }
       const std::size_t first = all.size();
       if (!add_pieces(d, *index, b.shape[d], all)) {
         all.resize(first);
         b.elements *= b.shape[d];
-        b.innermost = {d, 1, b.shape[d]};
+        packing.push_back({d, 1, b.shape[d]});
       }
     }
-    const Piece* inner = nullptr;
+    sort_few(all, [](const Piece& x, const Piece& y) { return is_inside(y, x); });
     for (const Piece& piece : all) {
       b.elements *= piece.dimension.extent;
-      if (inner == nullptr || is_inside(piece, *inner)) inner = &piece;
+      packing.push_back(piece.dimension);
     }
-    if (inner != nullptr) b.innermost = inner->dimension;
-    b.packed = true;
+    b.packing = packing;
   }
 
   static bool is_inside(const Piece& x, const Piece& y) noexcept {
@@ -114,7 +115,7 @@ class OutlineBuffers : OutlinePass {
     for (const FlatIndex::Term& term : index.terms()) {
       Var var = term.of;
       if (term.kind != FlatIndex::Kind::Variable) {
-        const FlatIndex& numerator = outline_.indices.numerator(term);
+        const FlatIndex& numerator = summary_.indices.numerator(term);
         const bool plain = numerator.constant == 0 && numerator.count == 1 && numerator.terms()[0].coefficient == 1 &&
                            numerator.terms()[0].kind == FlatIndex::Kind::Variable;
         if (!plain) return false;
@@ -122,7 +123,7 @@ class OutlineBuffers : OutlinePass {
       }
       const std::uint32_t place = all_.place_around[var];
       if (place == SchedulePlan::none || term.coefficient <= 0) return false;
-      all.push_back({place, {d, term.coefficient, outline_.indices.range(term).max + 1}});
+      all.push_back({place, {d, term.coefficient, summary_.indices.range(term).max + 1}});
     }
     std::span<Piece> own(all.data() + first, all.size() - first);
     sort_few(own, [](const Piece& a, const Piece& b) { return a.dimension.divisor < b.dimension.divisor; });
@@ -146,20 +147,23 @@ class OutlineBuffers : OutlinePass {
         named != (std::uint64_t{1} << rank) - 1)
       return false;
     if (plan_.stages[s.stage].buffer == loops::LoopNest::no_buffer) return true;
-    OutlineBuffer& b = buffer_of(s.stage);
-    if (b.packed) return false;  // arranged before
+    BufferSummary& b = buffer_of(s.stage);
+    if (b.is_packed()) return false;  // arranged before
     if (order.empty() || (padding == 0 && std::is_sorted(order.begin(), order.end()))) return true;
-    b.packed = true;
-    b.innermost = {order.back(), 1, b.shape[order.back()] + padding};
-    b.elements = b.innermost.extent;
-    for (std::size_t p = 0; p + 1 < order.size(); ++p) b.elements *= b.shape[order[p]];
+    std::vector<PackedDimension>& packing = work_[s.stage].packing;
+    packing.clear();
+    for (const std::uint32_t d : order) packing.push_back({d, 1, b.shape[d]});
+    packing.back().extent += padding;
+    b.elements = 1;
+    for (const PackedDimension& piece : packing) b.elements *= piece.extent;
+    b.packing = packing;
     return true;
   }
 
-  /// Of an attached stage.
+  /// Pads the rows of an attached stage, as lowering does.
   void keep_rows_apart(TensorId id) {
-    const OutlineBuffer& b = buffer_of(id);
-    if (b.role != loops::BufferRole::Temporary || b.packed || b.shape.size() < 2) return;
+    const BufferSummary& b = buffer_of(id);
+    if (b.role != loops::BufferRole::Temporary || b.is_packed() || b.shape.size() < 2) return;
     if (b.scope == loops::Scope::Shared || work_[id].is_inside(LoopKind::BlockX, LoopKind::ThreadZ)) return;
     const auto element = static_cast<std::int64_t>(b.element_bytes);
     std::int64_t& row = work_[id].reached[b.shape.size() - 1];
@@ -184,7 +188,7 @@ class OutlineBuffers : OutlinePass {
     const std::int64_t stages = std::min<std::int64_t>(chosen.depth, iterations);
     for (const TensorId id : plan_.stages[s.stage].inside) {
       if (plan_.stages[id].place != place || plan_.state.stages[id].op->has_reduction()) continue;
-      OutlineBuffer& b = buffer_of(id);
+      BufferSummary& b = buffer_of(id);
       if (b.scope != loops::Scope::Shared) continue;
       b.stages = static_cast<std::uint32_t>(stages);
       b.asynchronous = chosen.asynchronous && stages > 1;
@@ -192,7 +196,7 @@ class OutlineBuffers : OutlinePass {
     return true;
   }
 
-  OutlineWork& all_;
+  SummaryWork& all_;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

@@ -5,37 +5,37 @@
 #include <cstdint>
 #include <span>
 
-#include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
+#include "tunewright/loops/summary/work.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// Loops and statements in program order, as `loops::detail::Emission` writes them.
-class OutlineLoops : OutlinePass {
+class SummaryLoops : SummaryPass {
  public:
-  explicit OutlineLoops(OutlineWork& all) : OutlinePass(all), limits_(all.numbers->unroll_limits()) {}
+  explicit SummaryLoops(SummaryWork& all) : SummaryPass(all), limits_(all.numbers->unroll_limits()) {}
 
   void run() {
     for (const TensorId id : plan_.roots) {
       const loops::BufferId buffer = plan_.stages[id].buffer;
-      if (outline_.buffers[buffer].role == loops::BufferRole::Temporary) add(Outline::Event::Allocate, buffer);
+      if (summary_.buffers[buffer].role == loops::BufferRole::Temporary) add(NestSummary::Event::Allocate, buffer);
     }
     for (const TensorId id : plan_.roots) emit_stage(id);
   }
 
  private:
-  void add(Outline::Event event, std::size_t of) {
-    outline_.add(event, of);
+  void add(NestSummary::Event event, std::size_t of) {
+    summary_.add(event, of);
     end_tree();
   }
   void leave() {
-    outline_.add(Outline::Event::Leave);
+    summary_.add(NestSummary::Event::Leave);
     --depth_;
     end_tree();
   }
   void end_tree() {
     if (depth_ > 0) return;
-    outline_.add(Outline::Event::Next);
-    ++outline_.kernels;
+    summary_.add(NestSummary::Event::Next);
+    ++summary_.kernels;
   }
 
   void emit_stage(TensorId id) {
@@ -58,15 +58,15 @@ class OutlineLoops : OutlinePass {
       if (loop.inside == 0) continue;
       const std::span<const TensorId> children(inside, loop.inside);
       inside += loop.inside;
-      for (const TensorId child : children) add(Outline::Event::Allocate, plan_.stages[child].buffer);
+      for (const TensorId child : children) add(NestSummary::Event::Allocate, plan_.stages[child].buffer);
       for (const TensorId child : children) emit_stage(child);
     }
     if (places == initialised) emit_initialisation(plan, w, places);
-    const auto statement = outline_.statements.size();
-    outline_.statements.push_back({plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
+    const auto statement = summary_.statements.size();
+    summary_.statements.push_back({plan.is_sum ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign,
                                    plan.buffer, plan.operations, plan.loads,
-                                   std::span(w.axis_values).first(plan.extents.size())});
-    add(Outline::Event::Run, statement);
+                                   std::span(w.axis_values).first(plan.extents.size()), plan.op});
+    add(NestSummary::Event::Run, statement);
     while (depth_ > outside) leave();
   }
 
@@ -84,8 +84,8 @@ class OutlineLoops : OutlinePass {
   }
 
   void enter(Var var, std::int64_t unroll_limit, bool is_reduction) {
-    outline_.add(Outline::Event::Enter, outline_.loops.size());
-    outline_.loops.push_back({var, extent_of(var), kinds_[var], is_reduction, unroll_limit});
+    summary_.add(NestSummary::Event::Enter, summary_.loops.size());
+    summary_.loops.push_back({var, extent_of(var), kinds_[var], is_reduction, unroll_limit});
     ++depth_;
   }
 
@@ -94,7 +94,13 @@ class OutlineLoops : OutlinePass {
     for (const SchedulePlan::Loop& loop : std::span(plan.loops).subspan(first))
       if (const Var var = w.var[loop.iter]; var != no_var && !loop.is_reduction && !is_rebound(loop, w))
         enter(var, 0, false);
-    if (depth_ == outside) end_tree();  // of a single element
+    add(NestSummary::Event::Fill, summary_.fills.size());
+    summary_.fills.push_back({Statement::Kind::Initialise,
+                              plan.buffer,
+                              {},
+                              {},
+                              std::span(w.axis_values).first(plan.extents.size()),
+                              plan.op});
     while (depth_ > outside) leave();
   }
 
@@ -102,4 +108,4 @@ class OutlineLoops : OutlinePass {
   std::size_t depth_ = 0;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

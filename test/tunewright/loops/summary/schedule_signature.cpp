@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/drafts/symbol_analyzer/schedule_signature.hpp"
+#include "tunewright/loops/summary/schedule_signature.hpp"
 
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@
 #include "tunewright/program/operators/matmul.hpp"
 
 using namespace tunewright;
-using namespace tunewright::drafts;
+using namespace tunewright::loops;
 using namespace tunewright::schedule;
 
 namespace {

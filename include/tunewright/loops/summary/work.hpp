@@ -7,14 +7,14 @@
 #include <cstdint>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/outline.hpp"
-#include "tunewright/drafts/symbol_analyzer/schedule_plan.hpp"
+#include "tunewright/loops/nest_summary.hpp"
+#include "tunewright/loops/summary/schedule_plan.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
-/// An outline while it is made of a schedule: its passes share this. What they work out is what `loops::lower` works
+/// A summary while it is made of a schedule: its passes share this. What they work out is what `loops::lower` works
 /// out, without names, guards and bodies, in memory that is kept from one schedule to the next.
-struct OutlineWork {
+struct SummaryWork {
   using Var = program::Var;
   static constexpr Var no_var = ~Var{0};
 
@@ -30,7 +30,8 @@ struct OutlineWork {
     std::vector<FlatIndex> value;      ///< by IterId, of those that are no loops
     std::vector<FlatIndex> axis_values;                           ///< by axis; the base of the window at first
     std::vector<std::int64_t> reached;                            ///< by axis: by the loops, beyond the window too
-    std::vector<FlatIndex> base;                                  ///< of the window, of what is packed
+    std::vector<FlatIndex> base;                                  ///< of the window, of what is attached
+    std::vector<PackedDimension> packing;                         ///< of what is packed or arranged
     std::uint32_t kinds_around = 0;                               ///< of those loops around that may be indices; by bit
     std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of these, by kind
 
@@ -70,7 +71,7 @@ struct OutlineWork {
   const SchedulePlan* plan = nullptr;
   const schedule::Schedule* candidate = nullptr;
   const ScheduleSignature* numbers = nullptr;
-  Outline outline;
+  NestSummary summary;
   std::vector<Stage> stages;              ///< by TensorId
   Var variables = 0;                      ///< as many there are yet
   std::vector<schedule::LoopKind> kinds;  ///< by variable, with room for all
@@ -84,10 +85,12 @@ struct OutlineWork {
     plan = &of;
     candidate = &schedule;
     numbers = &signature;
-    outline.clear();
+    summary.clear();
+    summary.buffer_of = of.buffer_of;
+    summary.last_argument = of.last_argument;
     renamed.clear();
     variables = 0;
-    outline.indices.extents.resize(of.most_variables);
+    summary.indices.extents.resize(of.most_variables);
     if (kinds.size() < of.most_variables) kinds.resize(of.most_variables);
     if (strides.size() < of.most_parts) strides.resize(of.most_parts);
     if (stages.size() < of.stages.size()) stages.resize(of.stages.size());
@@ -97,20 +100,20 @@ struct OutlineWork {
 };
 
 /// Base of the passes.
-class OutlinePass {
+class SummaryPass {
  protected:
   using TensorId = program::TensorId;
   using IterId = schedule::IterId;
   using Var = program::Var;
   using LoopKind = schedule::LoopKind;
   using StagePlan = SchedulePlan::StagePlan;
-  using Work = OutlineWork::Stage;
-  static constexpr Var no_var = OutlineWork::no_var;
+  using Work = SummaryWork::Stage;
+  static constexpr Var no_var = SummaryWork::no_var;
 
-  explicit OutlinePass(OutlineWork& all)
-      : plan_(*all.plan), outline_(all.outline), work_(all.stages), kinds_(all.kinds) {}
+  explicit SummaryPass(SummaryWork& all)
+      : plan_(*all.plan), summary_(all.summary), work_(all.stages), kinds_(all.kinds) {}
 
-  [[nodiscard]] std::int64_t extent_of(Var var) const noexcept { return outline_.indices.extents[var]; }
+  [[nodiscard]] std::int64_t extent_of(Var var) const noexcept { return summary_.indices.extents[var]; }
 
   /// Calls `f(variable, loop)` for all loops around an attached stage that run, from inside.
   template <class F>
@@ -127,14 +130,14 @@ class OutlinePass {
   [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const {
     const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
     if (read.index == nullptr) return values[read.axis];
-    outline_.indices.substitute(*read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
+    summary_.indices.substitute(*read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
     return room;
   }
 
   const SchedulePlan& plan_;
-  Outline& outline_;
+  NestSummary& summary_;
   std::vector<Work>& work_;  // by TensorId
   std::vector<LoopKind>& kinds_;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

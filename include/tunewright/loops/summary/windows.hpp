@@ -8,26 +8,26 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/drafts/symbol_analyzer/outline_work.hpp"
+#include "tunewright/loops/summary/work.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// Windows, extents of loops and values of axes, as `loops::detail::WindowInference` finds them.
-class OutlineWindows : OutlinePass {
+class SummaryWindows : SummaryPass {
  public:
-  explicit OutlineWindows(OutlineWork& all) : OutlinePass(all), all_(all) {}
+  explicit SummaryWindows(SummaryWork& all) : SummaryPass(all), all_(all) {}
 
   /// False where lowering refuses.
   [[nodiscard]] bool run() {
     for (const TensorId id : plan_.inferred)
       if (!infer(id)) return false;
-    outline_.indices.extents.resize(all_.variables);
+    summary_.indices.extents.resize(all_.variables);
     return true;
   }
 
   /// Once buffers are made: what stood for part of a range becomes the whole.
   void rename() {
-    for (const OutlineWork::Renaming& renaming : all_.renamed) rename(renaming);
+    for (const SummaryWork::Renaming& renaming : all_.renamed) rename(renaming);
   }
 
  private:
@@ -41,7 +41,7 @@ class OutlineWindows : OutlinePass {
       enter_target(plan, w);
       find_window(id, plan, w);
     }
-    if (plan.is_packed)
+    if (plan.is_attached)
       w.base.assign(w.axis_values.begin(), w.axis_values.begin() + static_cast<std::ptrdiff_t>(plan.rank));
     std::copy_n(w.extent.begin(), plan.extents.size(), w.reached.begin());
     find_extents(plan, w);
@@ -110,9 +110,9 @@ class OutlineWindows : OutlinePass {
   /// `to` += the value of an iterator: of a loop its variable, or nothing where it has a single iteration.
   void add_value(FlatIndex& to, const StagePlan& plan, const Work& w, IterId iter, std::int64_t factor = 1) const {
     if (!plan.is_loop[iter])
-      outline_.indices.add(to, w.value[iter], factor);
+      summary_.indices.add(to, w.value[iter], factor);
     else if (const Var var = w.var[iter]; var != no_var)
-      outline_.indices.add_variable(to, var, factor);
+      summary_.indices.add_variable(to, var, factor);
   }
 
   /// Values of iterators that are no loops, and of axes, which hold the bases of their windows.
@@ -135,13 +135,13 @@ class OutlineWindows : OutlinePass {
       } else {
         FlatIndex parts;
         add_parts(parts, plan, w, *r);
-        outline_.indices.add(sum, parts);
+        summary_.indices.add(sum, parts);
       }
     }
     for (const IterId axis : plan.unsplit) add_value(w.axis_values[axis], plan, w, axis);
   }
 
-  /// Of the parts of a split, within what they are together, whose extent it returns.
+  /// Finds the strides of the parts of a split within the whole, and returns the extent of the whole.
   std::int64_t find_strides(const SchedulePlan::Relation& r, const Work& w) {
     const std::int64_t* const extent = &w.extent[r.first_part];
     std::int64_t* const strides = all_.strides.data();
@@ -155,7 +155,7 @@ class OutlineWindows : OutlinePass {
     if (r.into_loops) {
       const Var* const var = &w.var[r.first_part];
       for (std::size_t part = 0, parts = r.parts; part < parts; ++part)
-        if (var[part] != no_var) outline_.indices.add_variable(sum, var[part], strides[part]);
+        if (var[part] != no_var) summary_.indices.add_variable(sum, var[part], strides[part]);
       return;
     }
     for (std::uint32_t part = 0; part < r.parts; ++part) add_value(sum, plan, w, r.first_part + part, strides[part]);
@@ -171,14 +171,14 @@ class OutlineWindows : OutlinePass {
         remainder.set(0);
         continue;
       }
-      outline_.indices.divide(*rest, extent, *quotient, remainder);
+      summary_.indices.divide(*rest, extent, *quotient, remainder);
       std::swap(rest, quotient);
     }
     w.value[r.fused[0]] = *rest;
   }
 
   Var add_variable(std::int64_t extent, LoopKind kind) {
-    outline_.indices.extents[all_.variables] = extent;
+    summary_.indices.extents[all_.variables] = extent;
     kinds_[all_.variables] = kind;
     return all_.variables++;
   }
@@ -197,13 +197,15 @@ class OutlineWindows : OutlinePass {
     return true;
   }
 
-  void rename(const OutlineWork::Renaming& renaming) {
+  void rename(const SummaryWork::Renaming& renaming) {
     for (const TensorId id : plan_.stored) {
       bool is_inside = id == renaming.of;
       for_each_loop_around(id, [&](Var var, const auto&) { is_inside |= var == renaming.from; });
       if (!is_inside) continue;
       for (std::size_t a = 0; a < plan_.stages[id].extents.size(); ++a)
-        outline_.indices.rename(work_[id].axis_values[a], renaming.from, renaming.to);
+        summary_.indices.rename(work_[id].axis_values[a], renaming.from, renaming.to);
+      if (!plan_.stages[id].is_attached) continue;
+      for (FlatIndex& base : work_[id].base) summary_.indices.rename(base, renaming.from, renaming.to);
     }
   }
 
@@ -236,7 +238,7 @@ class OutlineWindows : OutlinePass {
       FlatIndex room, another;
       program::Range own;
       if (!divide_into_window(over_loops(read, room), seen ? another : base, own)) return false;
-      if (seen && !outline_.indices.equal(base, another)) return false;
+      if (seen && !summary_.indices.equal(base, another)) return false;
       range = seen ? program::Range{std::min(range.min, own.min), std::max(range.max, own.max)} : own;
       seen = true;
     }
@@ -252,7 +254,7 @@ class OutlineWindows : OutlinePass {
       find_uses(term, uses_fixed, uses_inner);
       if (uses_fixed && uses_inner) return false;
       if (uses_inner)
-        outline_.indices.widen(range, term);
+        summary_.indices.widen(range, term);
       else
         base.append(term, term.coefficient);
     }
@@ -263,11 +265,11 @@ class OutlineWindows : OutlinePass {
       (all_.fixed[term.of] ? uses_fixed : uses_inner) = true;
       return;
     }
-    for (const FlatIndex::Term& inner : outline_.indices.numerator(term).terms())
+    for (const FlatIndex::Term& inner : summary_.indices.numerator(term).terms())
       find_uses(inner, uses_fixed, uses_inner);
   }
 
-  OutlineWork& all_;
+  SummaryWork& all_;
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

@@ -13,14 +13,15 @@
 
 #include "tunewright/program/index_expr.hpp"
 
-namespace tunewright::drafts {
+namespace tunewright::loops {
 
 /// More terms than a flat expression has room for.
 class NoRoom : public std::length_error {
  public:
   NoRoom(std::size_t terms, std::size_t most)
-      : std::length_error("drafts: an index is a sum of " + std::to_string(terms) + " terms, and drafts read at most " +
-                          std::to_string(most) + "; split its axis into fewer loops") {}
+      : std::length_error("loops: an index is a sum of " + std::to_string(terms) +
+                          " terms, and summaries hold at most " + std::to_string(most) +
+                          "; split its axis into fewer loops") {}
 };
 
 /// A `program::IndexExpr` without memory of its own: as many terms as indices of schedules have, quotients and
@@ -174,7 +175,7 @@ class IndexArena {
     total.min += std::min(a, b);
     total.max += std::max(a, b);
   }
-  /// Of the atom of a term.
+  /// The range of the atom of a term.
   [[nodiscard]] program::Range range(const Term& term) const {
     if (term.kind == Kind::Variable) return {0, extents[term.of] - 1};
     const program::Range inner = ranges_[term.of];
@@ -292,7 +293,7 @@ class IndexArena {
     }
   }
 
-  /// As `divide`, of a single atom.
+  /// Does what `divide` does, for a single atom.
   void divide_atom(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     const program::Range r = range(e.terms()[0]);
     const std::int64_t carry = program::floor_div(r.min, divisor);
@@ -337,7 +338,7 @@ class IndexArena {
     return divides ? coefficient : std::gcd(coefficient, divisor);
   }
 
-  /// As `IndexExpr` divides where some terms are multiples of a g that divides the divisor and the others cannot
+  /// Divides as `IndexExpr` does where some terms are multiples of a g that divides the divisor and the others cannot
   /// carry. `quotient` is added to.
   bool divide_coarser(const FlatIndex& e, std::int64_t divisor, FlatIndex& quotient, FlatIndex& remainder) {
     std::int64_t limit = divisor;
@@ -374,4 +375,4 @@ class IndexArena {
   std::vector<program::Range> ranges_;  // of the numerators
 };
 
-}  // namespace tunewright::drafts
+}  // namespace tunewright::loops

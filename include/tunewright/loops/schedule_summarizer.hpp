@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tunewright/loops/summary/buffers.hpp"
+#include "tunewright/loops/summary/loops.hpp"
+#include "tunewright/loops/summary/schedule_plan.hpp"
+#include "tunewright/loops/summary/windows.hpp"
+
+namespace tunewright::loops {
+
+/// Summaries of schedules, straight from their steps: the loops, windows and buffers of `loops::lower`, without
+/// building the program. Plans of structures that were met before are kept, so that only tile sizes are worked on.
+///
+/// The summary is that of the lowered program, number for number.
+///
+/// Cost: a tenth of replaying and lowering, once there is a plan; making one costs as much as both.
+class ScheduleSummarizer {
+ public:
+  /// Valid until the next call, as long as the candidate's graph is. Null for what has to be lowered to be read:
+  /// schedules with tensor instructions or padding for them, of more steps or terms than there is room for, and those
+  /// that lowering would refuse.
+  [[nodiscard]] const NestSummary* summary(const schedule::Schedule& candidate) {
+    try {
+      if (!signature_.read(candidate)) return nullptr;
+      const SchedulePlan& plan = plan_of(candidate);
+      if (!plan.is_complete) return nullptr;
+      work_.start(plan, candidate, signature_);
+      SummaryWindows windows(work_);
+      if (!windows.run() || !SummaryBuffers(work_).run()) return nullptr;
+      windows.rename();
+      SummaryLoops(work_).run();
+      return &work_.summary;
+    } catch (const NoRoom&) {
+    } catch (const std::invalid_argument&) {  // a schedule of no graph, or whose steps do not fit together
+    }
+    return nullptr;
+  }
+
+ private:
+  /// The plan of the schedule that `signature_` has read.
+  const SchedulePlan& plan_of(const schedule::Schedule& candidate) {
+    if (last_ != nullptr && is_of(*last_, candidate)) return *last_;
+    const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
+    const auto known = plans_.find(key);
+    for (const SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
+         plan = plan->next.get())
+      if (is_of(*plan, candidate)) return *(last_ = plan);
+    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate, signature_);
+    if (count_ == most_plans) {
+      last_ = nullptr;
+      plans_.clear();
+      count_ = 0;
+    }
+    std::unique_ptr<SchedulePlan>& first = plans_[key];
+    made->next = std::move(first);
+    first = std::move(made);
+    ++count_;
+    return *(last_ = first.get());
+  }
+
+  [[nodiscard]] bool is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const {
+    const std::span<const std::uint64_t> words = signature_.words();
+    return plan.state.graph == candidate.graph &&
+           std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
+  }
+
+  static constexpr std::size_t most_plans = 4096;
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<SchedulePlan>> plans_;  // by hash of graph and signature
+  const SchedulePlan* last_ = nullptr;                                      // most often the next one too, on GPUs
+  std::size_t count_ = 0;
+  ScheduleSignature signature_;
+  SummaryWork work_;
+};
+
+/// Summarizers with the plans that they have made, one for each thread that is at work. Safe to use from several
+/// threads at once.
+class ScheduleSummarizers {
+ public:
+  /// A summarizer that is given back at the end. The pool must outlive it.
+  class Lease {
+   public:
+    explicit Lease(ScheduleSummarizers& pool) : pool_(&pool), summarizer_(pool.take()) {}
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() { pool_->give_back(std::move(summarizer_)); }
+
+    /// See `ScheduleSummarizer::summary`.
+    [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) {
+      return summarizer_->summary(candidate);
+    }
+    /// A schedule that is read soon.
+    static void prefetch(const schedule::Schedule& candidate) noexcept { ScheduleSignature::prefetch(candidate); }
+
+   private:
+    ScheduleSummarizers* pool_;
+    std::unique_ptr<ScheduleSummarizer> summarizer_;
+  };
+
+  [[nodiscard]] Lease lease() { return Lease(*this); }
+
+ private:
+  [[nodiscard]] std::unique_ptr<ScheduleSummarizer> take() {
+    const std::lock_guard lock(mutex_);
+    if (idle_.empty()) return std::make_unique<ScheduleSummarizer>();
+    std::unique_ptr<ScheduleSummarizer> taken = std::move(idle_.back());
+    idle_.pop_back();
+    return taken;
+  }
+  void give_back(std::unique_ptr<ScheduleSummarizer> summarizer) {
+    const std::lock_guard lock(mutex_);
+    idle_.push_back(std::move(summarizer));
+  }
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ScheduleSummarizer>> idle_;
+};
+
+}  // namespace tunewright::loops

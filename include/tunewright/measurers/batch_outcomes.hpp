@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/latency.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/measurers/concept.hpp"
+
+namespace tunewright::measurers {
+
+/// Outcomes of a batch while they come in, whatever its programs are. B = size of the batch, L = programs lowered of
+/// it.
+class BatchOutcomes {
+ public:
+  /// `sink` may be empty and must outlive this.
+  BatchOutcomes(std::size_t batch, const OutcomeSink& sink) : outcomes_(batch), sink_(sink) {}
+
+  /// A candidate that is not measured.
+  void fail(std::size_t slot, Failure failure) {
+    outcomes_[slot].result = std::move(failure);
+    report(slot);
+  }
+  /// The next program is that of the candidate at `slot`.
+  void add_program(std::size_t slot) {
+    origin_.push_back(slot);
+    is_known_.push_back(false);
+  }
+
+  /// What the measurer says of program `i`; a latency that is not above 0 and finite becomes `Unknown`. Throws
+  /// `std::logic_error` for a program there is not, and for one that was reported before.
+  void take(std::size_t i, Outcome run) {
+    if (i >= origin_.size() || is_known_[i] != 0) {
+      throw std::logic_error("the measurer reported outcome " + std::to_string(i) +
+                             (i < origin_.size() ? " twice" : "") + " for " + std::to_string(origin_.size()) +
+                             " programs; it owes one each, counted from 0");
+    }
+    is_known_[i] = true;
+    ++known_;
+    if (const auto latency = impossible_latency(run))
+      run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
+    outcomes_[origin_[i]] = std::move(run);
+    report(origin_[i]);
+  }
+
+  /// Throws `std::logic_error` unless the measurer returned that many outcomes, or reported one for each program.
+  void require_all(std::size_t given, const char* verb) const {
+    if (given == origin_.size()) return;
+    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) + " outcomes for " +
+                           std::to_string(origin_.size()) + " programs; it owes one each, in order");
+  }
+  [[nodiscard]] std::size_t known() const noexcept { return known_; }
+
+  [[nodiscard]] std::vector<Outcome> release() && { return std::move(outcomes_); }
+
+ private:
+  void report(std::size_t slot) const {
+    if (sink_) sink_(slot, outcomes_[slot]);
+  }
+
+  std::vector<Outcome> outcomes_;  // [B]
+  const OutcomeSink& sink_;
+  std::vector<std::size_t> origin_;  // [L], positions in the batch
+  std::vector<char> is_known_;       // [L]
+  std::size_t known_ = 0;
+};
+
+}  // namespace tunewright::measurers

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "tunewright/core/feature_batch.hpp"
+
+namespace tunewright {
+
+/// Feature rows of candidates by key, so that each is described once. Not for several threads at once.
+class DescribedRows {
+ public:
+  /// Takes the rows of as many programs as there are keys. A key that is known keeps its rows.
+  void add(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
+    const std::size_t first = rows_.programs();
+    rows_.append(x);
+    for (std::size_t i = 0; i < keys.size(); ++i) place_.try_emplace(keys[i], first + i);
+  }
+  /// The same, as long as all rows take no more than 64 MiB.
+  void add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
+    constexpr std::size_t most_values = std::size_t{16} << 20;
+    if (rows_.values().size() + x.values().size() <= most_values) add(keys, x);
+  }
+
+  [[nodiscard]] bool contains(std::uint64_t key) const { return place_.count(key) != 0; }
+
+  /// Rows of candidates that are all known, one program a key in this order.
+  [[nodiscard]] FeatureBatch gather(std::span<const std::uint64_t> keys) const {
+    FeatureBatch x(rows_.columns());
+    for (const std::uint64_t key : keys) {
+      const std::span<const float> rows = rows_.program(place_.at(key));
+      if (rows.empty())
+        x.close_program();
+      else
+        x.append_program(rows);
+    }
+    return x;
+  }
+
+  /// Forgets candidates; memory is used again once all are forgotten.
+  void forget(std::span<const std::uint64_t> keys) {
+    for (const std::uint64_t key : keys) place_.erase(key);
+    if (place_.empty()) rows_.clear();
+  }
+  void clear() {
+    place_.clear();
+    rows_.clear();
+  }
+
+ private:
+  FeatureBatch rows_;
+  std::unordered_map<std::uint64_t, std::size_t> place_;  // of a candidate's program in rows_
+};
+
+}  // namespace tunewright
