@@ -6,12 +6,14 @@
 #include <span>
 
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/concept.hpp"
 #include "tunewright/drafts/lowered.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::drafts {
 
@@ -69,11 +71,7 @@ struct Roofline {
     CpuAnalysis cpu;
   };
 
-  [[nodiscard]] static Workspace prepare(const Target& target) {
-    Workspace workspace;
-    if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
-    return workspace;
-  }
+  [[nodiscard]] static Workspace prepare(const Target& target);
 
   template <class Program>
   [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
@@ -92,3 +90,17 @@ struct Roofline {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE Roofline::Workspace Roofline::prepare(const Target& target) {
+  Workspace workspace;
+  if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
+  return workspace;
+}
+
+}  // namespace tunewright::drafts
+
+#endif

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "tunewright/core/require.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/concept.hpp"
 #include "tunewright/drafts/lowered.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
@@ -18,6 +18,7 @@
 #include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::drafts {
 
@@ -96,14 +97,7 @@ struct SymbolAnalyzer {
     CpuAnalysis cpu;
   };
 
-  [[nodiscard]] Workspace prepare(const Target& target) const {
-    require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap, "a share, 0 to 1");
-    require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer", "multiprocessor.overlap",
-            multiprocessor.overlap, "a share, 0 to 1");
-    Workspace workspace;
-    if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
-    return workspace;
-  }
+  [[nodiscard]] Workspace prepare(const Target& target) const;
 
   template <class Program>
   [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
@@ -128,3 +122,22 @@ struct SymbolAnalyzer {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target& target) const {
+  require(core.overlap >= 0 && core.overlap <= 1, "SymbolAnalyzer", "core.overlap", core.overlap, "a share, 0 to 1");
+  require(multiprocessor.overlap >= 0 && multiprocessor.overlap <= 1, "SymbolAnalyzer", "multiprocessor.overlap",
+          multiprocessor.overlap, "a share, 0 to 1");
+  Workspace workspace;
+  if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
+  return workspace;
+}
+
+}  // namespace tunewright::drafts
+
+#endif

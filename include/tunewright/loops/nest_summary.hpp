@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/summary/flat_index.hpp"
@@ -96,10 +97,7 @@ struct NestSummary {
     step_count_ = 0;
     kernels = 0;
   }
-  void add(Event event, std::size_t of = 0) {
-    if (step_count_ == steps_.size()) make_room();
-    steps_[step_count_++] = {event, static_cast<std::uint32_t>(of)};
-  }
+  void add(Event event, std::size_t of = 0);
   [[nodiscard]] std::span<const Step> steps() const noexcept { return std::span(steps_).first(step_count_); }
 
  private:
@@ -110,8 +108,53 @@ struct NestSummary {
 };
 
 /// The distinct loads of a body, in the order met. Throws `std::invalid_argument` for tensors without buffer.
-inline void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
-                          const std::string& name, std::vector<LoadSummary>& loads) {
+void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of, std::size_t buffers,
+                   const std::string& name, std::vector<LoadSummary>& loads);
+
+/// Summaries of loop nests.
+class NestSummarizer {
+ public:
+  /// Valid until the next call, as long as the nest is. Throws `std::invalid_argument` for a nest that reads tensors
+  /// without buffer or loops that are not declared, `NoRoom` for indices beyond what a flat one holds.
+  [[nodiscard]] const NestSummary& summary(const loops::LoopNest& nest);
+
+ private:
+  struct Part {
+    std::size_t load = 0, loads = 0, value = 0, values = 0;
+  };
+
+  static void copy(const loops::Buffer& from, BufferSummary& to);
+  void set_origins(const LoopNest& nest);
+
+  void add(const loops::LoopNest& nest, const loops::Node& node);
+
+  void add(const loops::LoopNest& nest, const loops::Statement& statement);
+
+  void add_fill(const Statement& statement);
+
+  NestSummary summary_;
+  std::vector<LoadSummary> loads_;
+  std::vector<FlatIndex> values_;
+  std::vector<FlatIndex> origins_;
+  std::vector<Part> parts_;        // by statement
+  std::vector<Part> fill_values_;  // by fill
+  SummaryTensors tensors_;
+  bool has_tensors_ = false;
+};
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE void NestSummary::add(Event event, std::size_t of) {
+  if (step_count_ == steps_.size()) make_room();
+  steps_[step_count_++] = {event, static_cast<std::uint32_t>(of)};
+}
+
+TUNEWRIGHT_INLINE void collect_loads(const program::Expr& body, std::span<const loops::BufferId> buffer_of,
+                                     std::size_t buffers, const std::string& name, std::vector<LoadSummary>& loads) {
   const std::size_t first = loads.size();
   program::visit(body, [&](const program::ExprNode& node) {
     if (node.op != program::Op::Load) return;
@@ -127,115 +170,98 @@ inline void collect_loads(const program::Expr& body, std::span<const loops::Buff
   });
 }
 
-/// Summaries of loop nests.
-class NestSummarizer {
- public:
-  /// Valid until the next call, as long as the nest is. Throws `std::invalid_argument` for a nest that reads tensors
-  /// without buffer or loops that are not declared, `NoRoom` for indices beyond what a flat one holds.
-  [[nodiscard]] const NestSummary& summary(const loops::LoopNest& nest) {
-    summary_.clear();
-    loads_.clear();
-    values_.clear();
-    origins_.clear();
-    parts_.clear();
-    fill_values_.clear();
-    summary_.buffer_of = nest.buffer_of;
-    summary_.last_argument = nest.arguments.empty() ? LoopNest::no_buffer : nest.arguments.back();
-    has_tensors_ = false;
-    for (const loops::LoopVariable& variable : nest.variables) summary_.indices.extents.push_back(variable.extent);
-    summary_.buffers.resize(nest.buffers.size());
-    for (std::size_t b = 0; b < nest.buffers.size(); ++b) copy(nest.buffers[b], summary_.buffers[b]);
-    set_origins(nest);
-    for (const loops::Node& node : nest.body) {
-      add(nest, node);
-      summary_.add(NestSummary::Event::Next);
-      ++summary_.kernels;
-    }
-    if (has_tensors_) tensors_.find(nest, summary_.tensors);
-    for (std::size_t s = 0; s < parts_.size(); ++s) {
-      summary_.statements[s].loads = std::span(loads_).subspan(parts_[s].load, parts_[s].loads);
-      summary_.statements[s].axis_values = std::span(values_).subspan(parts_[s].value, parts_[s].values);
-    }
-    for (std::size_t f = 0; f < fill_values_.size(); ++f)
-      summary_.fills[f].axis_values = std::span(values_).subspan(fill_values_[f].value, fill_values_[f].values);
-    return summary_;
+TUNEWRIGHT_INLINE const NestSummary& NestSummarizer::summary(const loops::LoopNest& nest) {
+  summary_.clear();
+  loads_.clear();
+  values_.clear();
+  origins_.clear();
+  parts_.clear();
+  fill_values_.clear();
+  summary_.buffer_of = nest.buffer_of;
+  summary_.last_argument = nest.arguments.empty() ? LoopNest::no_buffer : nest.arguments.back();
+  has_tensors_ = false;
+  for (const loops::LoopVariable& variable : nest.variables) summary_.indices.extents.push_back(variable.extent);
+  summary_.buffers.resize(nest.buffers.size());
+  for (std::size_t b = 0; b < nest.buffers.size(); ++b) copy(nest.buffers[b], summary_.buffers[b]);
+  set_origins(nest);
+  for (const loops::Node& node : nest.body) {
+    add(nest, node);
+    summary_.add(NestSummary::Event::Next);
+    ++summary_.kernels;
   }
+  if (has_tensors_) tensors_.find(nest, summary_.tensors);
+  for (std::size_t s = 0; s < parts_.size(); ++s) {
+    summary_.statements[s].loads = std::span(loads_).subspan(parts_[s].load, parts_[s].loads);
+    summary_.statements[s].axis_values = std::span(values_).subspan(parts_[s].value, parts_[s].values);
+  }
+  for (std::size_t f = 0; f < fill_values_.size(); ++f)
+    summary_.fills[f].axis_values = std::span(values_).subspan(fill_values_[f].value, fill_values_[f].values);
+  return summary_;
+}
 
- private:
-  struct Part {
-    std::size_t load = 0, loads = 0, value = 0, values = 0;
+TUNEWRIGHT_INLINE void NestSummarizer::copy(const loops::Buffer& from, BufferSummary& to) {
+  to.element_bytes = static_cast<double>(program::size_in_bytes(from.type));
+  to.scope = from.scope;
+  to.role = from.role;
+  to.stages = from.stages;
+  to.asynchronous = from.asynchronous;
+  to.packing = from.packing;
+  to.shape = from.shape;
+  to.elements = from.elements();
+  to.name = from.name;
+}
+
+TUNEWRIGHT_INLINE void NestSummarizer::set_origins(const LoopNest& nest) {
+  for (const Buffer& buffer : nest.buffers)
+    for (const IndexExpr& origin : buffer.origin) summary_.indices.copy(origin, origins_.emplace_back());
+  std::size_t first = 0;
+  for (std::size_t b = 0; b < nest.buffers.size(); ++b) {
+    const std::size_t count = nest.buffers[b].origin.size();
+    summary_.buffers[b].origin = std::span(origins_).subspan(first, count);
+    first += count;
+  }
+}
+
+TUNEWRIGHT_INLINE void NestSummarizer::add(const loops::LoopNest& nest, const loops::Node& node) {
+  const auto add_all = [&](const loops::Body& body) {
+    for (const loops::Node& inner : body) add(nest, inner);
   };
-
-  static void copy(const loops::Buffer& from, BufferSummary& to) {
-    to.element_bytes = static_cast<double>(program::size_in_bytes(from.type));
-    to.scope = from.scope;
-    to.role = from.role;
-    to.stages = from.stages;
-    to.asynchronous = from.asynchronous;
-    to.packing = from.packing;
-    to.shape = from.shape;
-    to.elements = from.elements();
-    to.name = from.name;
+  if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
+    summary_.add(NestSummary::Event::Enter, summary_.loops.size());
+    summary_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
+                              loop->unroll_limit, loop->intrinsic});
+    has_tensors_ = has_tensors_ || loops::is_for_cpu(loop->intrinsic);
+    add_all(loop->body);
+    summary_.add(NestSummary::Event::Leave);
+  } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
+    if (statement->kind == Statement::Kind::Initialise)
+      add_fill(*statement);
+    else
+      add(nest, *statement);
+  } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
+    summary_.add(NestSummary::Event::Allocate, allocate->buffer);
+  } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
+    add_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
   }
-  void set_origins(const LoopNest& nest) {
-    for (const Buffer& buffer : nest.buffers)
-      for (const IndexExpr& origin : buffer.origin) summary_.indices.copy(origin, origins_.emplace_back());
-    std::size_t first = 0;
-    for (std::size_t b = 0; b < nest.buffers.size(); ++b) {
-      const std::size_t count = nest.buffers[b].origin.size();
-      summary_.buffers[b].origin = std::span(origins_).subspan(first, count);
-      first += count;
-    }
-  }
+}
 
-  void add(const loops::LoopNest& nest, const loops::Node& node) {
-    const auto add_all = [&](const loops::Body& body) {
-      for (const loops::Node& inner : body) add(nest, inner);
-    };
-    if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
-      summary_.add(NestSummary::Event::Enter, summary_.loops.size());
-      summary_.loops.push_back({loop->var, loops::checked_extent(nest, *loop), loop->kind, loop->reduction,
-                                loop->unroll_limit, loop->intrinsic});
-      has_tensors_ = has_tensors_ || loops::is_for_cpu(loop->intrinsic);
-      add_all(loop->body);
-      summary_.add(NestSummary::Event::Leave);
-    } else if (const auto* statement = std::get_if<loops::Statement>(&node.content)) {
-      if (statement->kind == Statement::Kind::Initialise)
-        add_fill(*statement);
-      else
-        add(nest, *statement);
-    } else if (const auto* allocate = std::get_if<loops::Allocate>(&node.content)) {
-      summary_.add(NestSummary::Event::Allocate, allocate->buffer);
-    } else if (const auto* branch = std::get_if<loops::Branch>(&node.content)) {
-      add_all(branch->then.empty() ? branch->otherwise : branch->then);  // both hold the same statements
-    }
-  }
+TUNEWRIGHT_INLINE void NestSummarizer::add(const loops::LoopNest& nest, const loops::Statement& statement) {
+  Part part{loads_.size(), 0, values_.size(), statement.axis_values.size()};
+  if (statement.op->body) collect_loads(statement.op->body, nest.buffer_of, nest.buffers.size(), nest.name, loads_);
+  part.loads = loads_.size() - part.load;
+  for (const program::IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
+  parts_.push_back(part);
+  summary_.add(NestSummary::Event::Run, summary_.statements.size());
+  summary_.statements.push_back({statement.kind, statement.target, operations(statement), {}, {}, &statement.op});
+}
 
-  void add(const loops::LoopNest& nest, const loops::Statement& statement) {
-    Part part{loads_.size(), 0, values_.size(), statement.axis_values.size()};
-    if (statement.op->body) collect_loads(statement.op->body, nest.buffer_of, nest.buffers.size(), nest.name, loads_);
-    part.loads = loads_.size() - part.load;
-    for (const program::IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
-    parts_.push_back(part);
-    summary_.add(NestSummary::Event::Run, summary_.statements.size());
-    summary_.statements.push_back({statement.kind, statement.target, operations(statement), {}, {}, &statement.op});
-  }
-
-  void add_fill(const Statement& statement) {
-    fill_values_.push_back({0, 0, values_.size(), statement.axis_values.size()});
-    for (const IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
-    summary_.add(NestSummary::Event::Fill, summary_.fills.size());
-    summary_.fills.push_back({statement.kind, statement.target, {}, {}, {}, &statement.op});
-  }
-
-  NestSummary summary_;
-  std::vector<LoadSummary> loads_;
-  std::vector<FlatIndex> values_;
-  std::vector<FlatIndex> origins_;
-  std::vector<Part> parts_;        // by statement
-  std::vector<Part> fill_values_;  // by fill
-  SummaryTensors tensors_;
-  bool has_tensors_ = false;
-};
+TUNEWRIGHT_INLINE void NestSummarizer::add_fill(const Statement& statement) {
+  fill_values_.push_back({0, 0, values_.size(), statement.axis_values.size()});
+  for (const IndexExpr& value : statement.axis_values) summary_.indices.copy(value, values_.emplace_back());
+  summary_.add(NestSummary::Event::Fill, summary_.fills.size());
+  summary_.fills.push_back({statement.kind, statement.target, {}, {}, {}, &statement.op});
+}
 
 }  // namespace tunewright::loops
+
+#endif

@@ -12,10 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/loops/summary/buffers.hpp"
-#include "tunewright/loops/summary/loops.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/summary/schedule_plan.hpp"
-#include "tunewright/loops/summary/windows.hpp"
+#include "tunewright/loops/summary/work.hpp"
 
 namespace tunewright::loops {
 
@@ -30,50 +29,13 @@ class ScheduleSummarizer {
   /// Valid until the next call, as long as the candidate's graph is. Null for what has to be lowered to be read:
   /// schedules with tensor instructions or padding for them, of more steps or terms than there is room for, and those
   /// that lowering would refuse.
-  [[nodiscard]] const NestSummary* summary(const schedule::Schedule& candidate) {
-    try {
-      if (!signature_.read(candidate)) return nullptr;
-      const SchedulePlan& plan = plan_of(candidate);
-      if (!plan.is_complete) return nullptr;
-      work_.start(plan, candidate, signature_);
-      SummaryWindows windows(work_);
-      if (!windows.run() || !SummaryBuffers(work_).run()) return nullptr;
-      windows.rename();
-      SummaryLoops(work_).run();
-      return &work_.summary;
-    } catch (const NoRoom&) {
-    } catch (const std::invalid_argument&) {  // a schedule of no graph, or whose steps do not fit together
-    }
-    return nullptr;
-  }
+  [[nodiscard]] const NestSummary* summary(const schedule::Schedule& candidate);
 
  private:
   /// The plan of the schedule that `signature_` has read.
-  const SchedulePlan& plan_of(const schedule::Schedule& candidate) {
-    if (last_ != nullptr && is_of(*last_, candidate)) return *last_;
-    const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
-    const auto known = plans_.find(key);
-    for (const SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
-         plan = plan->next.get())
-      if (is_of(*plan, candidate)) return *(last_ = plan);
-    std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate, signature_);
-    if (count_ == most_plans) {
-      last_ = nullptr;
-      plans_.clear();
-      count_ = 0;
-    }
-    std::unique_ptr<SchedulePlan>& first = plans_[key];
-    made->next = std::move(first);
-    first = std::move(made);
-    ++count_;
-    return *(last_ = first.get());
-  }
+  const SchedulePlan& plan_of(const schedule::Schedule& candidate);
 
-  [[nodiscard]] bool is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const {
-    const std::span<const std::uint64_t> words = signature_.words();
-    return plan.state.graph == candidate.graph &&
-           std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
-  }
+  [[nodiscard]] bool is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const;
 
   static constexpr std::size_t most_plans = 4096;
 
@@ -111,20 +73,79 @@ class ScheduleSummarizers {
   [[nodiscard]] Lease lease() { return Lease(*this); }
 
  private:
-  [[nodiscard]] std::unique_ptr<ScheduleSummarizer> take() {
-    const std::lock_guard lock(mutex_);
-    if (idle_.empty()) return std::make_unique<ScheduleSummarizer>();
-    std::unique_ptr<ScheduleSummarizer> taken = std::move(idle_.back());
-    idle_.pop_back();
-    return taken;
-  }
-  void give_back(std::unique_ptr<ScheduleSummarizer> summarizer) {
-    const std::lock_guard lock(mutex_);
-    idle_.push_back(std::move(summarizer));
-  }
+  [[nodiscard]] std::unique_ptr<ScheduleSummarizer> take();
+  void give_back(std::unique_ptr<ScheduleSummarizer> summarizer);
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<ScheduleSummarizer>> idle_;
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/summary/buffers.hpp"
+#include "tunewright/loops/summary/loops.hpp"
+#include "tunewright/loops/summary/windows.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE const NestSummary* ScheduleSummarizer::summary(const schedule::Schedule& candidate) {
+  try {
+    if (!signature_.read(candidate)) return nullptr;
+    const SchedulePlan& plan = plan_of(candidate);
+    if (!plan.is_complete) return nullptr;
+    work_.start(plan, candidate, signature_);
+    SummaryWindows windows(work_);
+    if (!windows.run() || !SummaryBuffers(work_).run()) return nullptr;
+    windows.rename();
+    SummaryLoops(work_).run();
+    return &work_.summary;
+  } catch (const NoRoom&) {
+  } catch (const std::invalid_argument&) {  // a schedule of no graph, or whose steps do not fit together
+  }
+  return nullptr;
+}
+
+TUNEWRIGHT_INLINE const SchedulePlan& ScheduleSummarizer::plan_of(const schedule::Schedule& candidate) {
+  if (last_ != nullptr && is_of(*last_, candidate)) return *last_;
+  const std::uint64_t key = signature_.hash() ^ reinterpret_cast<std::uintptr_t>(candidate.graph.get());
+  const auto known = plans_.find(key);
+  for (const SchedulePlan* plan = known == plans_.end() ? nullptr : known->second.get(); plan != nullptr;
+       plan = plan->next.get())
+    if (is_of(*plan, candidate)) return *(last_ = plan);
+  std::unique_ptr<SchedulePlan> made = SchedulePlan::of(candidate, signature_);
+  if (count_ == most_plans) {
+    last_ = nullptr;
+    plans_.clear();
+    count_ = 0;
+  }
+  std::unique_ptr<SchedulePlan>& first = plans_[key];
+  made->next = std::move(first);
+  first = std::move(made);
+  ++count_;
+  return *(last_ = first.get());
+}
+
+TUNEWRIGHT_INLINE bool ScheduleSummarizer::is_of(const SchedulePlan& plan, const schedule::Schedule& candidate) const {
+  const std::span<const std::uint64_t> words = signature_.words();
+  return plan.state.graph == candidate.graph &&
+         std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
+}
+
+TUNEWRIGHT_INLINE std::unique_ptr<ScheduleSummarizer> ScheduleSummarizers::take() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::make_unique<ScheduleSummarizer>();
+  std::unique_ptr<ScheduleSummarizer> taken = std::move(idle_.back());
+  idle_.pop_back();
+  return taken;
+}
+
+TUNEWRIGHT_INLINE void ScheduleSummarizers::give_back(std::unique_ptr<ScheduleSummarizer> summarizer) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(summarizer));
+}
+
+}  // namespace tunewright::loops
+
+#endif

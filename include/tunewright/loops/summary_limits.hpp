@@ -42,47 +42,17 @@ namespace tunewright::loops {
 namespace detail {
 
 /// Place of the `Leave` that belongs to the `Enter` at `place`.
-[[nodiscard]] inline std::size_t end_of_loop(std::span<const NestSummary::Step> steps, std::size_t place) {
-  using Event = NestSummary::Event;
-  for (std::size_t depth = 0; place < steps.size(); ++place) {
-    if (steps[place].event == Event::Enter) ++depth;
-    if (steps[place].event == Event::Leave && --depth == 0) break;
-  }
-  return place;
-}
+[[nodiscard]] std::size_t end_of_loop(std::span<const NestSummary::Step> steps, std::size_t place);
 
 /// Which arrays threads of a GPU have each for itself, and which loops select their elements: `ThreadArrays` of a
 /// summary, fragments excluded.
 class SummarizedThreadArrays {
  public:
-  explicit SummarizedThreadArrays(const NestSummary& summary) : summary_(summary), own_(summary.buffers.size()) {
-    for (std::size_t b = 0; b < own_.size(); ++b) {
-      const BufferSummary& buffer = summary.buffers[b];
-      own_[b] =
-          buffer.role == BufferRole::Temporary && buffer.scope != Scope::Shared && buffer.scope != Scope::Accumulator;
-    }
-    std::size_t depth = 0;
-    for (const NestSummary::Step& step : summary.steps()) {
-      if (step.event == NestSummary::Event::Enter) ++depth;
-      if (step.event == NestSummary::Event::Leave) --depth;
-      if (step.event == NestSummary::Event::Allocate && depth == 0) own_[step.of] = false;
-    }
-  }
+  explicit SummarizedThreadArrays(const NestSummary& summary);
 
   /// Whether `var` decides which element some statement among `steps` takes or stores; nothing where the summary does
   /// not tell, because the variable is divided.
-  [[nodiscard]] std::optional<bool> selected_by(Var var, std::span<const NestSummary::Step> steps) const {
-    std::optional<bool> found = false;
-    for (const NestSummary::Step& step : steps) {
-      if (step.event != NestSummary::Event::Run && step.event != NestSummary::Event::Fill) continue;
-      const StatementSummary& statement =
-          step.event == NestSummary::Event::Run ? summary_.statements[step.of] : summary_.fills[step.of];
-      const std::optional<bool> own = selected_by(var, statement);
-      if (own.value_or(false)) return true;
-      if (!own) found = std::nullopt;
-    }
-    return found;
-  }
+  [[nodiscard]] std::optional<bool> selected_by(Var var, std::span<const NestSummary::Step> steps) const;
 
  private:
   /// How an index follows a variable: by a multiple of it, within quotients and remainders, or both.
@@ -91,44 +61,14 @@ class SummarizedThreadArrays {
     bool divided = false;
 
     [[nodiscard]] bool any() const noexcept { return divided || multiple != 0; }
-    void add(const Use& other, std::int64_t factor) noexcept {
-      multiple += factor * other.multiple;
-      divided = divided || other.divided;
-    }
+    void add(const Use& other, std::int64_t factor) noexcept;
   };
 
-  [[nodiscard]] Use use_of(const FlatIndex& e, Var var) const {
-    Use use;
-    for (const FlatIndex::Term& term : e.terms()) {
-      if (term.kind == FlatIndex::Kind::Variable)
-        use.multiple += term.of == var ? term.coefficient : 0;
-      else
-        use.divided = use.divided || summary_.indices.uses(summary_.indices.numerator(term), var);
-    }
-    return use;
-  }
+  [[nodiscard]] Use use_of(const FlatIndex& e, Var var) const;
   /// The same for an index over axes.
-  [[nodiscard]] Use use_of(const program::IndexExpr& e, const StatementSummary& statement, Var var) const {
-    Use use;
-    for (const program::IndexExpr::Term& term : e.terms()) {
-      if (term.kind == program::IndexExpr::Kind::Variable)
-        use.add(use_of(statement.axis_values[term.var], var), term.coefficient);
-      else
-        use.divided = use.divided || use_of(*term.numerator, statement, var).any();
-    }
-    return use;
-  }
+  [[nodiscard]] Use use_of(const program::IndexExpr& e, const StatementSummary& statement, Var var) const;
 
-  [[nodiscard]] std::optional<bool> selected_by(Var var, const StatementSummary& s) const {
-    std::optional<bool> found = moves(s.target, var, [&](std::size_t d) { return use_of(s.axis_values[d], var); });
-    for (const LoadSummary& load : s.loads) {
-      if (found.value_or(false)) break;
-      const std::optional<bool> own =
-          moves(load.buffer, var, [&](std::size_t d) { return use_of(load.node->indices[d], s, var); });
-      if (own.value_or(false) || !own) found = own;
-    }
-    return found;
-  }
+  [[nodiscard]] std::optional<bool> selected_by(Var var, const StatementSummary& s) const;
 
   /// Whether an index within the window of a buffer follows `var`, where coordinates do as `coordinate(d)` says.
   template <class Coordinate>
@@ -158,61 +98,18 @@ class SummarizedStatements {
       : summary_(summary), arrays_(summary), steps_(summary.steps()) {}
 
   /// Statements of the kernel that the steps from `begin` to `end` are; nothing where the summary does not tell.
-  [[nodiscard]] std::optional<std::int64_t> run(std::size_t begin, std::size_t end) {
-    copies_ = {};
-    is_known_ = true;
-    visit(begin, end, 0);
-    if (!is_known_) return std::nullopt;
-    return copies_.total();
-  }
+  [[nodiscard]] std::optional<std::int64_t> run(std::size_t begin, std::size_t end);
 
  private:
   using Event = NestSummary::Event;
 
-  void visit(std::size_t begin, std::size_t end, std::int64_t limit) {
-    for (std::size_t place = begin; place < end; ++place) {
-      const NestSummary::Step& step = steps_[place];
-      if (step.event == Event::Run) copies_.add(is_shared(summary_.statements[step.of].target));
-      if (step.event == Event::Fill) copies_.add(is_shared(summary_.fills[step.of].target));
-      if (step.event != Event::Enter) continue;
-      const std::size_t last = end_of_loop(steps_, place);
-      visit_loop(summary_.loops[step.of], place, last, limit);
-      place = last;
-    }
-  }
-  void visit_loop(const LoopSummary& loop, std::size_t place, std::size_t last, std::int64_t limit) {
-    if (loop.intrinsic != nullptr) return copies_.add(false);
-    limit = std::max(limit, loop.unroll_limit);
-    const bool written = !schedule::is_hardware_index(loop.kind) &&
-                         (is_always_written(loop.kind) ||
-                          (limit > 0 && statements_of(place, last + 1, limit) <= limit) || selects(loop, place, last));
-    if (written) copies_.open(loop.extent, loop.kind);
-    visit(place + 1, last, limit);
-    if (written) copies_.close();
-  }
-  [[nodiscard]] bool selects(const LoopSummary& loop, std::size_t place, std::size_t last) {
-    const std::optional<bool> found = arrays_.selected_by(loop.var, steps_.subspan(place, last - place));
-    is_known_ = is_known_ && found.has_value();
-    return found.value_or(false);
-  }
+  void visit(std::size_t begin, std::size_t end, std::int64_t limit);
+  void visit_loop(const LoopSummary& loop, std::size_t place, std::size_t last, std::int64_t limit);
+  [[nodiscard]] bool selects(const LoopSummary& loop, std::size_t place, std::size_t last);
   [[nodiscard]] bool is_shared(BufferId target) const { return summary_.buffers[target].scope == Scope::Shared; }
 
   /// Does what `loops::statements_of` does.
-  [[nodiscard]] std::int64_t statements_of(std::size_t begin, std::size_t end, std::int64_t limit) const {
-    std::int64_t count = 0;
-    for (std::size_t place = begin; place < end; ++place) {
-      const NestSummary::Step& step = steps_[place];
-      if (step.event == Event::Run || step.event == Event::Fill) ++count;
-      if (step.event != Event::Enter) continue;
-      const LoopSummary& loop = summary_.loops[step.of];
-      const std::size_t last = end_of_loop(steps_, place);
-      const std::int64_t inside = loop.intrinsic != nullptr ? 1 : statements_of(place + 1, last, limit);
-      const std::int64_t extent = loop.intrinsic != nullptr ? 1 : loop.extent;
-      count += inside > limit / extent ? limit + 1 : inside * extent;
-      place = last;
-    }
-    return std::min(count, limit + 1);
-  }
+  [[nodiscard]] std::int64_t statements_of(std::size_t begin, std::size_t end, std::int64_t limit) const;
 
   const NestSummary& summary_;
   SummarizedThreadArrays arrays_;
@@ -221,9 +118,163 @@ class SummarizedStatements {
   bool is_known_ = true;
 };
 
-[[nodiscard]] inline std::optional<std::string_view> exceeded_limit_on_cpu(const NestSummary& summary,
-                                                                           const Target& target,
-                                                                           const CpuLimits& limits) {
+[[nodiscard]] std::optional<std::string_view> exceeded_limit_on_cpu(const NestSummary& summary, const Target& target,
+                                                                    const CpuLimits& limits);
+
+[[nodiscard]] std::optional<std::string_view> exceeded_limit_on_gpu(const NestSummary& summary,
+                                                                    const GpuLimits& limits);
+
+}  // namespace detail
+
+TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const Target& target,
+                                                                 const CpuLimits& limits);
+TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const GpuLimits& limits) {
+  return detail::exceeded_limit_on_gpu(summary, limits);
+}
+
+TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary);
+
+TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads);
+
+}  // namespace tunewright::loops
+
+namespace tunewright::loops::detail {
+
+TUNEWRIGHT_INLINE std::size_t end_of_loop(std::span<const NestSummary::Step> steps, std::size_t place) {
+  using Event = NestSummary::Event;
+  for (std::size_t depth = 0; place < steps.size(); ++place) {
+    if (steps[place].event == Event::Enter) ++depth;
+    if (steps[place].event == Event::Leave && --depth == 0) break;
+  }
+  return place;
+}
+
+TUNEWRIGHT_INLINE SummarizedThreadArrays::SummarizedThreadArrays(const NestSummary& summary)
+    : summary_(summary), own_(summary.buffers.size()) {
+  for (std::size_t b = 0; b < own_.size(); ++b) {
+    const BufferSummary& buffer = summary.buffers[b];
+    own_[b] =
+        buffer.role == BufferRole::Temporary && buffer.scope != Scope::Shared && buffer.scope != Scope::Accumulator;
+  }
+  std::size_t depth = 0;
+  for (const NestSummary::Step& step : summary.steps()) {
+    if (step.event == NestSummary::Event::Enter) ++depth;
+    if (step.event == NestSummary::Event::Leave) --depth;
+    if (step.event == NestSummary::Event::Allocate && depth == 0) own_[step.of] = false;
+  }
+}
+
+TUNEWRIGHT_INLINE std::optional<bool> SummarizedThreadArrays::selected_by(
+    Var var, std::span<const NestSummary::Step> steps) const {
+  std::optional<bool> found = false;
+  for (const NestSummary::Step& step : steps) {
+    if (step.event != NestSummary::Event::Run && step.event != NestSummary::Event::Fill) continue;
+    const StatementSummary& statement =
+        step.event == NestSummary::Event::Run ? summary_.statements[step.of] : summary_.fills[step.of];
+    const std::optional<bool> own = selected_by(var, statement);
+    if (own.value_or(false)) return true;
+    if (!own) found = std::nullopt;
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE void SummarizedThreadArrays::Use::add(const Use& other, std::int64_t factor) noexcept {
+  multiple += factor * other.multiple;
+  divided = divided || other.divided;
+}
+
+TUNEWRIGHT_INLINE SummarizedThreadArrays::Use SummarizedThreadArrays::use_of(const FlatIndex& e, Var var) const {
+  Use use;
+  for (const FlatIndex::Term& term : e.terms()) {
+    if (term.kind == FlatIndex::Kind::Variable)
+      use.multiple += term.of == var ? term.coefficient : 0;
+    else
+      use.divided = use.divided || summary_.indices.uses(summary_.indices.numerator(term), var);
+  }
+  return use;
+}
+
+TUNEWRIGHT_INLINE SummarizedThreadArrays::Use SummarizedThreadArrays::use_of(const program::IndexExpr& e,
+                                                                             const StatementSummary& statement,
+                                                                             Var var) const {
+  Use use;
+  for (const program::IndexExpr::Term& term : e.terms()) {
+    if (term.kind == program::IndexExpr::Kind::Variable)
+      use.add(use_of(statement.axis_values[term.var], var), term.coefficient);
+    else
+      use.divided = use.divided || use_of(*term.numerator, statement, var).any();
+  }
+  return use;
+}
+
+TUNEWRIGHT_INLINE std::optional<bool> SummarizedThreadArrays::selected_by(Var var, const StatementSummary& s) const {
+  std::optional<bool> found = moves(s.target, var, [&](std::size_t d) { return use_of(s.axis_values[d], var); });
+  for (const LoadSummary& load : s.loads) {
+    if (found.value_or(false)) break;
+    const std::optional<bool> own =
+        moves(load.buffer, var, [&](std::size_t d) { return use_of(load.node->indices[d], s, var); });
+    if (own.value_or(false) || !own) found = own;
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE std::optional<std::int64_t> SummarizedStatements::run(std::size_t begin, std::size_t end) {
+  copies_ = {};
+  is_known_ = true;
+  visit(begin, end, 0);
+  if (!is_known_) return std::nullopt;
+  return copies_.total();
+}
+
+TUNEWRIGHT_INLINE void SummarizedStatements::visit(std::size_t begin, std::size_t end, std::int64_t limit) {
+  for (std::size_t place = begin; place < end; ++place) {
+    const NestSummary::Step& step = steps_[place];
+    if (step.event == Event::Run) copies_.add(is_shared(summary_.statements[step.of].target));
+    if (step.event == Event::Fill) copies_.add(is_shared(summary_.fills[step.of].target));
+    if (step.event != Event::Enter) continue;
+    const std::size_t last = end_of_loop(steps_, place);
+    visit_loop(summary_.loops[step.of], place, last, limit);
+    place = last;
+  }
+}
+
+TUNEWRIGHT_INLINE void SummarizedStatements::visit_loop(const LoopSummary& loop, std::size_t place, std::size_t last,
+                                                        std::int64_t limit) {
+  if (loop.intrinsic != nullptr) return copies_.add(false);
+  limit = std::max(limit, loop.unroll_limit);
+  const bool written = !schedule::is_hardware_index(loop.kind) &&
+                       (is_always_written(loop.kind) || (limit > 0 && statements_of(place, last + 1, limit) <= limit) ||
+                        selects(loop, place, last));
+  if (written) copies_.open(loop.extent, loop.kind);
+  visit(place + 1, last, limit);
+  if (written) copies_.close();
+}
+
+TUNEWRIGHT_INLINE bool SummarizedStatements::selects(const LoopSummary& loop, std::size_t place, std::size_t last) {
+  const std::optional<bool> found = arrays_.selected_by(loop.var, steps_.subspan(place, last - place));
+  is_known_ = is_known_ && found.has_value();
+  return found.value_or(false);
+}
+
+TUNEWRIGHT_INLINE std::int64_t SummarizedStatements::statements_of(std::size_t begin, std::size_t end,
+                                                                   std::int64_t limit) const {
+  std::int64_t count = 0;
+  for (std::size_t place = begin; place < end; ++place) {
+    const NestSummary::Step& step = steps_[place];
+    if (step.event == Event::Run || step.event == Event::Fill) ++count;
+    if (step.event != Event::Enter) continue;
+    const LoopSummary& loop = summary_.loops[step.of];
+    const std::size_t last = end_of_loop(steps_, place);
+    const std::int64_t inside = loop.intrinsic != nullptr ? 1 : statements_of(place + 1, last, limit);
+    const std::int64_t extent = loop.intrinsic != nullptr ? 1 : loop.extent;
+    count += inside > limit / extent ? limit + 1 : inside * extent;
+    place = last;
+  }
+  return std::min(count, limit + 1);
+}
+
+TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit_on_cpu(const NestSummary& summary,
+                                                                        const Target& target, const CpuLimits& limits) {
   using Event = NestSummary::Event;
   CpuLimitCheck check(target, limits);
   std::vector<CpuLimitCheck::Around> around{{}};
@@ -256,8 +307,8 @@ class SummarizedStatements {
   return check.exceeded();
 }
 
-[[nodiscard]] inline std::optional<std::string_view> exceeded_limit_on_gpu(const NestSummary& summary,
-                                                                           const GpuLimits& limits) {
+TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit_on_gpu(const NestSummary& summary,
+                                                                        const GpuLimits& limits) {
   using Event = NestSummary::Event;
   GpuLimitCheck check(limits);
   SummarizedStatements statements(summary);
@@ -311,18 +362,18 @@ class SummarizedStatements {
   return check.exceeded();
 }
 
-}  // namespace detail
+}  // namespace tunewright::loops::detail
 
-TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const Target& target,
-                                                                 const CpuLimits& limits) {
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary,
+                                                                                   const Target& target,
+                                                                                   const CpuLimits& limits) {
   return target.kind == DeviceKind::Gpu ? detail::exceeded_limit_on_gpu(summary, GpuLimits::of(target))
                                         : detail::exceeded_limit_on_cpu(summary, target, limits);
 }
-TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const GpuLimits& limits) {
-  return detail::exceeded_limit_on_gpu(summary, limits);
-}
 
-TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary) {
+TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary) {
   std::span<const NestSummary::Step> steps = summary.steps();
   if (steps.empty()) return steps;
   steps = steps.first(steps.size() - 1);  // but for the `Next` at its end
@@ -331,7 +382,7 @@ TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary
   return steps.subspan(begin);
 }
 
-TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads) {
+TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads) {
   const std::span<const NestSummary::Step> tree = last_tree(summary);
   if (tree.empty() || threads <= 1) return 1;
   for (const NestSummary::Step& step : tree) {

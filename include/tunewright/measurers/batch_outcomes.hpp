@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/core/latency.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/concept.hpp"
 
 namespace tunewright::measurers {
@@ -21,38 +21,16 @@ class BatchOutcomes {
   BatchOutcomes(std::size_t batch, const OutcomeSink& sink) : outcomes_(batch), sink_(sink) {}
 
   /// A candidate that is not measured.
-  void fail(std::size_t slot, Failure failure) {
-    outcomes_[slot].result = std::move(failure);
-    report(slot);
-  }
+  void fail(std::size_t slot, Failure failure);
   /// The next program is that of the candidate at `slot`.
-  void add_program(std::size_t slot) {
-    origin_.push_back(slot);
-    is_known_.push_back(false);
-  }
+  void add_program(std::size_t slot);
 
   /// What the measurer says of program `i`; a latency that is not above 0 and finite becomes `Unknown`. Throws
   /// `std::logic_error` for a program there is not, and for one that was reported before.
-  void take(std::size_t i, Outcome run) {
-    if (i >= origin_.size() || is_known_[i] != 0) {
-      throw std::logic_error("the measurer reported outcome " + std::to_string(i) +
-                             (i < origin_.size() ? " twice" : "") + " for " + std::to_string(origin_.size()) +
-                             " programs; it owes one each, counted from 0");
-    }
-    is_known_[i] = true;
-    ++known_;
-    if (const auto latency = impossible_latency(run))
-      run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
-    outcomes_[origin_[i]] = std::move(run);
-    report(origin_[i]);
-  }
+  void take(std::size_t i, Outcome run);
 
   /// Throws `std::logic_error` unless the measurer returned that many outcomes, or reported one for each program.
-  void require_all(std::size_t given, const char* verb) const {
-    if (given == origin_.size()) return;
-    throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) + " outcomes for " +
-                           std::to_string(origin_.size()) + " programs; it owes one each, in order");
-  }
+  void require_all(std::size_t given, const char* verb) const;
   [[nodiscard]] std::size_t known() const noexcept { return known_; }
 
   [[nodiscard]] std::vector<Outcome> release() && { return std::move(outcomes_); }
@@ -70,3 +48,42 @@ class BatchOutcomes {
 };
 
 }  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/latency.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE void BatchOutcomes::fail(std::size_t slot, Failure failure) {
+  outcomes_[slot].result = std::move(failure);
+  report(slot);
+}
+
+TUNEWRIGHT_INLINE void BatchOutcomes::add_program(std::size_t slot) {
+  origin_.push_back(slot);
+  is_known_.push_back(false);
+}
+
+TUNEWRIGHT_INLINE void BatchOutcomes::take(std::size_t i, Outcome run) {
+  if (i >= origin_.size() || is_known_[i] != 0) {
+    throw std::logic_error("the measurer reported outcome " + std::to_string(i) + (i < origin_.size() ? " twice" : "") +
+                           " for " + std::to_string(origin_.size()) + " programs; it owes one each, counted from 0");
+  }
+  is_known_[i] = true;
+  ++known_;
+  if (const auto latency = impossible_latency(run))
+    run.result = Failure{Fault::Unknown, "a latency of " + std::to_string(latency->count()) + " s"};
+  outcomes_[origin_[i]] = std::move(run);
+  report(origin_[i]);
+}
+
+TUNEWRIGHT_INLINE void BatchOutcomes::require_all(std::size_t given, const char* verb) const {
+  if (given == origin_.size()) return;
+  throw std::logic_error("the measurer " + std::string(verb) + " " + std::to_string(given) + " outcomes for " +
+                         std::to_string(origin_.size()) + " programs; it owes one each, in order");
+}
+
+}  // namespace tunewright::measurers
+
+#endif

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -15,37 +16,17 @@ namespace tunewright {
 class DescribedRows {
  public:
   /// Takes the rows of as many programs as there are keys. A key that is known keeps its rows.
-  void add(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
-    const std::size_t first = rows_.programs();
-    rows_.append(x);
-    for (std::size_t i = 0; i < keys.size(); ++i) place_.try_emplace(keys[i], first + i);
-  }
+  void add(std::span<const std::uint64_t> keys, const FeatureBatch& x);
   /// The same, as long as all rows take no more than 64 MiB.
-  void add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
-    constexpr std::size_t most_values = std::size_t{16} << 20;
-    if (rows_.values().size() + x.values().size() <= most_values) add(keys, x);
-  }
+  void add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x);
 
   [[nodiscard]] bool contains(std::uint64_t key) const { return place_.count(key) != 0; }
 
   /// Rows of candidates that are all known, one program a key in this order.
-  [[nodiscard]] FeatureBatch gather(std::span<const std::uint64_t> keys) const {
-    FeatureBatch x(rows_.columns());
-    for (const std::uint64_t key : keys) {
-      const std::span<const float> rows = rows_.program(place_.at(key));
-      if (rows.empty())
-        x.close_program();
-      else
-        x.append_program(rows);
-    }
-    return x;
-  }
+  [[nodiscard]] FeatureBatch gather(std::span<const std::uint64_t> keys) const;
 
   /// Forgets candidates; memory is used again once all are forgotten.
-  void forget(std::span<const std::uint64_t> keys) {
-    for (const std::uint64_t key : keys) place_.erase(key);
-    if (place_.empty()) rows_.clear();
-  }
+  void forget(std::span<const std::uint64_t> keys);
   void clear() {
     place_.clear();
     rows_.clear();
@@ -57,3 +38,39 @@ class DescribedRows {
 };
 
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void DescribedRows::add(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
+  const std::size_t first = rows_.programs();
+  rows_.append(x);
+  for (std::size_t i = 0; i < keys.size(); ++i) place_.try_emplace(keys[i], first + i);
+}
+
+TUNEWRIGHT_INLINE void DescribedRows::add_if_room(std::span<const std::uint64_t> keys, const FeatureBatch& x) {
+  constexpr std::size_t most_values = std::size_t{16} << 20;
+  if (rows_.values().size() + x.values().size() <= most_values) add(keys, x);
+}
+
+TUNEWRIGHT_INLINE FeatureBatch DescribedRows::gather(std::span<const std::uint64_t> keys) const {
+  FeatureBatch x(rows_.columns());
+  for (const std::uint64_t key : keys) {
+    const std::span<const float> rows = rows_.program(place_.at(key));
+    if (rows.empty())
+      x.close_program();
+    else
+      x.append_program(rows);
+  }
+  return x;
+}
+
+TUNEWRIGHT_INLINE void DescribedRows::forget(std::span<const std::uint64_t> keys) {
+  for (const std::uint64_t key : keys) place_.erase(key);
+  if (place_.empty()) rows_.clear();
+}
+
+}  // namespace tunewright
+
+#endif

@@ -9,12 +9,11 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
-#include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
-#include "tunewright/core/latency.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/core/training_set.hpp"
+#include "tunewright/detail/config.hpp"
 
 namespace tunewright {
 
@@ -36,34 +35,50 @@ struct ToldBatch {
 
   /// Throws `std::invalid_argument` for another number of outcomes than of candidates, for latencies that are not
   /// positive and finite, and for candidates that are among `known` or twice in the batch.
-  void check(const KeySet& known) const {
-    if (keys.size() != outcomes.size()) {
-      throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) + " outcomes for a batch of " +
-                                  std::to_string(keys.size()) + "; give one a candidate, in the same order");
-    }
-    KeySet told;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::string who = "Session::tell: candidate " + to_hex(keys[i]);
-      if (known.count(keys[i]) != 0 || !told.insert(keys[i]).second)
-        throw std::invalid_argument(who + " was told before; tell each once");
-      if (const auto latency = impossible_latency(outcomes[i])) {
-        throw std::invalid_argument(who + " took " + std::to_string(latency->count()) +
-                                    " s; tell a positive latency, or a Failure");
-      }
-    }
-  }
+  void check(const KeySet& known) const;
 
   /// Adds the candidates, described by `x`, to what the models of `task` learn from.
-  void add_to(TrainingSet& training, std::uint64_t task, const FeatureBatch& x) const {
-    std::vector<double> costs_s;
-    for (const Outcome& outcome : outcomes) costs_s.push_back(cost_s(outcome));
-    training.add(task, x, costs_s, {.round = rounds, .predicted = predicted});
-  }
+  void add_to(TrainingSet& training, std::uint64_t task, const FeatureBatch& x) const;
 };
 
 /// What all records of a session have in common: `outcome`, `key`, `config` and place are those of a candidate.
-[[nodiscard]] inline Record record_of_session(const Task& task, std::uint64_t task_hash, const std::string& compiler,
-                                              std::uint64_t seed) {
+[[nodiscard]] Record record_of_session(const Task& task, std::uint64_t task_hash, const std::string& compiler,
+                                       std::uint64_t seed);
+
+}  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/latency.hpp"
+
+namespace tunewright {
+
+TUNEWRIGHT_INLINE void ToldBatch::check(const KeySet& known) const {
+  if (keys.size() != outcomes.size()) {
+    throw std::invalid_argument("Session::tell: " + std::to_string(outcomes.size()) + " outcomes for a batch of " +
+                                std::to_string(keys.size()) + "; give one a candidate, in the same order");
+  }
+  KeySet told;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const std::string who = "Session::tell: candidate " + to_hex(keys[i]);
+    if (known.count(keys[i]) != 0 || !told.insert(keys[i]).second)
+      throw std::invalid_argument(who + " was told before; tell each once");
+    if (const auto latency = impossible_latency(outcomes[i])) {
+      throw std::invalid_argument(who + " took " + std::to_string(latency->count()) +
+                                  " s; tell a positive latency, or a Failure");
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void ToldBatch::add_to(TrainingSet& training, std::uint64_t task, const FeatureBatch& x) const {
+  std::vector<double> costs_s;
+  for (const Outcome& outcome : outcomes) costs_s.push_back(cost_s(outcome));
+  training.add(task, x, costs_s, {.round = rounds, .predicted = predicted});
+}
+
+TUNEWRIGHT_INLINE Record record_of_session(const Task& task, std::uint64_t task_hash, const std::string& compiler,
+                                           std::uint64_t seed) {
   return {.task = task_hash,
           .target = stable_hash(task.target),
           .task_name = task.name,
@@ -76,3 +91,5 @@ struct ToldBatch {
 }
 
 }  // namespace tunewright
+
+#endif

@@ -8,9 +8,9 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES                                                                              \
-  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces | \
-   TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference |            \
+#define TUNEWRIGHT_COMPILES                                                                                            \
+  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
+   TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
    TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs)
 #endif
 
@@ -62,15 +62,24 @@
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/lower/stages.hpp"
 #include "tunewright/loops/nest.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/partition.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/print.hpp"
+#include "tunewright/loops/schedule_summarizer.hpp"
 #include "tunewright/loops/simt.hpp"
 #include "tunewright/loops/simt/memory.hpp"
 #include "tunewright/loops/simt/steps.hpp"
 #include "tunewright/loops/simt/threads.hpp"
 #include "tunewright/loops/statement_program.hpp"
+#include "tunewright/loops/summary/buffers.hpp"
+#include "tunewright/loops/summary/loops.hpp"
+#include "tunewright/loops/summary/schedule_plan.hpp"
+#include "tunewright/loops/summary/schedule_signature.hpp"
+#include "tunewright/loops/summary/tensors.hpp"
+#include "tunewright/loops/summary/windows.hpp"
+#include "tunewright/loops/summary/work.hpp"
 #include "tunewright/loops/summary_limits.hpp"
 #include "tunewright/loops/tensor_operands.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
@@ -95,8 +104,24 @@
 #endif
 #if TUNEWRIGHT_DEFINES(program_features)
 #include "tunewright/features/curve.hpp"
+#include "tunewright/features/per_statement/accesses.hpp"
+#include "tunewright/features/per_statement/affine.hpp"
+#include "tunewright/features/per_statement/describer.hpp"
 #include "tunewright/features/per_statement/operations.hpp"
 #include "tunewright/features/primitives.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(drafts)
+#include "tunewright/drafts/roofline.hpp"
+#include "tunewright/drafts/symbol_analyzer.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
+#include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
+#include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"
+#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/warp_accesses.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(simulated)
 #include "tunewright/measurers/simulated.hpp"

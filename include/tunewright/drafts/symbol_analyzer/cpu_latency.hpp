@@ -9,11 +9,12 @@
 #include <span>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_core.hpp"
-#include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
 #include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
 #include "tunewright/loops/operations.hpp"
+#include "tunewright/loops/tensor_work.hpp"
 
 namespace tunewright::drafts {
 
@@ -57,51 +58,13 @@ class CpuAnalysis {
   [[nodiscard]] double cycles(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
     return cycles(summarizer_.summary(nest), target, core);
   }
-  [[nodiscard]] double cycles(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
-    target_ = &target;
-    core_ = &core;
-    total_ = 0;
-    double buffers_bytes = 0;
-    for (const loops::BufferSummary& buffer : summary.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
-    read_capacities();
-    for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
-      if (buffers_bytes <= capacity_[moving_levels_]) break;  // there since the last run, and beyond nothing moves
-    reader_.read(
-        summary, [this](const loops::LoopSummary& loop) { add_loop(loop); },
-        [this](const loops::StatementSummary& statement) {
-          const CpuSymbols s = symbols(statement);
-          const loops::TensorStatement* tensor = tensor_of(statement);
-          total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
-        },
-        std::max(1U, target.threads));
-    return total_;
-  }
+  [[nodiscard]] double cycles(const loops::NestSummary& summary, const Target& target, const CpuCore& core);
 
   /// What a roofline needs.
   [[nodiscard]] Roof roof(const loops::LoopNest& nest, const Target& target, const CpuCore& core) {
     return roof(summarizer_.summary(nest), target, core);
   }
-  [[nodiscard]] Roof roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
-    target_ = &target;
-    core_ = &core;
-    read_capacities();
-    moving_levels_ = capacity_.size();
-    Roof found;
-    reader_.read(
-        summary, [this](const loops::LoopSummary& loop) { note(loop); },
-        [&](const loops::StatementSummary& statement) {
-          const CpuSymbols s = symbols(statement);
-          const loops::BodyOperations& ops = statement.operations;
-          const loops::TensorStatement* tensor = tensor_of(statement);
-          const double by_instruction = tensor == nullptr ? 0 : share_of(*tensor);
-          if (tensor != nullptr) found.peak_cycles += by_instruction * peak_cycles(*tensor, ops);
-          found.peak_cycles += (1 - by_instruction) * s.tile_runs * s.tile_vectors *
-                               (s.operations + ops.divisions + ops.functions) / core.vectors_per_cycle;
-          found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
-        },
-        std::max(1U, target.threads));
-    return found;
-  }
+  [[nodiscard]] Roof roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core);
 
  private:
   [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
@@ -113,157 +76,44 @@ class CpuAnalysis {
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
 
-  void note(const loops::LoopSummary& loop) {
-    const std::size_t depth = reader_.open().size() - 1;
-    runs_[depth + 1] = runs_[depth] * static_cast<double>(loop.extent);
-    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
-  }
-  void add_loop(const loops::LoopSummary& loop) {
-    note(loop);
-    const std::size_t depth = reader_.open().size() - 1;
-    if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs_[depth] * core_->fork_cycles;
-    const bool unrolled = depth > 0 && loop.extent <= unroll_limit_[depth - 1];
-    if (!in_tile(loop.kind) && !unrolled)
-      total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
-  }
+  void note(const loops::LoopSummary& loop);
+  void add_loop(const loops::LoopSummary& loop);
 
   /// The share of a loop's runs in which no instruction takes its place. Loops that fill sums with zeros have the
   /// variables of those that add to them, and go with them.
-  [[nodiscard]] double share_of_plain_loops(std::size_t depth) const {
-    for (const loops::TensorStatement& tensor : reader_.summary().tensors) {
-      const std::uint8_t first = reader_.depth_of(tensor.loop->var);
-      if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, *target_))
-        return 1 - share_of(tensor);
-    }
-    return 1;
-  }
+  [[nodiscard]] double share_of_plain_loops(std::size_t depth) const;
   /// What the instruction stands for that computes a statement; null where loops do.
-  [[nodiscard]] const loops::TensorStatement* tensor_of(const loops::StatementSummary& statement) const {
-    const loops::NestSummary& summary = reader_.summary();
-    for (const loops::TensorStatement& tensor : summary.tensors)
-      if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
-    return nullptr;
-  }
+  [[nodiscard]] const loops::TensorStatement* tensor_of(const loops::StatementSummary& statement) const;
   /// The share of a statement's iterations that an instruction computes.
   [[nodiscard]] static double share_of(const loops::TensorStatement& tensor) {
     return static_cast<double>(tensor.share) / static_cast<double>(loops::whole_share);
   }
-  [[nodiscard]] double peak_cycles(const loops::TensorStatement& tensor,
-                                   const loops::BodyOperations& operations) const {
-    const loops::TensorWork work = work_of(tensor);
-    return CpuTensorCost(tensor, work, operations, *core_).cycles_at_peak();
-  }
-  [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const {
-    std::array<loops::WorkerLoop, NestReader::max_depth> around;
-    const std::span<const loops::LoopSummary> open = reader_.open();
-    for (std::size_t l = 0; l < open.size(); ++l) around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
-    return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
-  }
+  [[nodiscard]] double peak_cycles(const loops::TensorStatement& tensor, const loops::BodyOperations& operations) const;
+  [[nodiscard]] loops::TensorWork work_of(const loops::TensorStatement& tensor) const;
 
-  [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement) {
-    CpuSymbols s;
-    reach_.reset(reader_, statement);
-    const std::span<const loops::LoopSummary> open = reader_.open();
-    std::size_t tile = open.size();
-    while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
-    const StatementReach::Access& store = reach_.accesses()[0];
-    s.tile_runs = runs_[tile];
-    for (std::size_t l = tile; l < open.size(); ++l) {
-      const auto extent = static_cast<double>(open[l].extent);
-      const bool vector = open[l].kind == loops::LoopKind::Vectorized;
-      const double steps = vector ? std::ceil(extent / lanes(store)) : extent;
-      s.tile_vectors *= steps;
-      if ((store.moved_by >> l & 1U) == 0) s.chained_updates *= steps;
-    }
-    s.accumulator_vectors = vectors(store, tile);
-    s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
-    if (statement.kind == loops::Statement::Kind::Update && s.fits) {
-      for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
-        s.runs_in_registers *= static_cast<double>(open[l].extent);
-    }
-    s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
-    for (const StatementReach::Access& a : reach_.accesses().subspan(1))
-      s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
-    find_traffic(s);
-    return s;
-  }
+  [[nodiscard]] CpuSymbols symbols(const loops::StatementSummary& statement);
 
   /// Those that pad with zeros, which code for CPUs does without where all lanes of a vector are padded alike.
-  [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const {
-    if (ops.padding == 0) return 0;
-    LoopSet moved_by = 0;
-    for (std::size_t axis = 0; axis < reach_.axes(); ++axis)
-      if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= reach_.moved_by(axis);
-    return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.padding : 0;
-  }
+  [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
 
   /// Instructions that bring what the tile reaches of an access into registers.
-  [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const {
-    double count = 1;
-    const std::span<const loops::LoopSummary> open = reader_.open();
-    for (std::size_t l = tile; l < open.size(); ++l) {
-      if ((a.moved_by >> l & 1U) == 0) continue;
-      const auto extent = static_cast<double>(open[l].extent);
-      const bool vector = open[l].kind == loops::LoopKind::Vectorized && reach_.contiguous(a, l);
-      count *= vector ? std::ceil(extent / lanes(a)) : extent;
-    }
-    return count;
-  }
+  [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const;
 
-  void read_capacities() {
-    capacity_ = {static_cast<double>(target_->l1_bytes), static_cast<double>(target_->l2_bytes),
-                 static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
-  }
+  void read_capacities();
 
   /// Finds the traffic of each level. It is decided by the innermost loop whose footprint the level does not hold, or
   /// by the outermost loop where it holds all. What
   /// loops reach only grows with each one around them, so larger levels go on from where smaller ones ended.
-  void find_traffic(CpuSymbols& s) {
-    constexpr std::size_t l2 = 1;  // a level
-    if (moving_levels_ == 0) return;
-    const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-    touched_.start(reach_, reader_.open().size(), line);
-    for (std::size_t level = 0; level < moving_levels_; ++level) {
-      while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
-             (level > l2 || touched_.all().claimed <= capacity_[l2]))
-        touched_.grow();
-      s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
-    }
-  }
+  void find_traffic(CpuSymbols& s);
 
-  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
-    const bool update = statement.kind == loops::Statement::Kind::Update;
-    const double computing = s.tile_vectors * core_->cycles(s.operations, statement.operations);
-    const double loading = s.loaded_vectors / core_->loads_per_cycle;
-    double tile = std::max(computing, loading) + (1 - core_->overlap) * std::min(computing, loading);
-    tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
-            (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
-    if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
-    if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
-    return with_traffic(s.tile_runs * tile, s);
-  }
+  [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement) const;
 
   /// By the instruction, but for those iterations that guards cut.
   [[nodiscard]] double cost(const CpuSymbols& s, const loops::StatementSummary& statement,
-                            const loops::TensorStatement& tensor) const {
-    const double share = share_of(tensor);
-    const loops::TensorWork work = work_of(tensor);
-    const double computing = CpuTensorCost(tensor, work, statement.operations, *core_).cycles();
-    return share * with_traffic(computing, s) + (share < 1 ? (1 - share) * cost(s, statement) : 0);
-  }
+                            const loops::TensorStatement& tensor) const;
 
   /// Cycles of a statement that takes `computing` where all that it reads is in L1.
-  [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const {
-    double longest = computing;
-    double all = longest;
-    for (std::size_t level = 0; level < moving_levels_; ++level) {
-      double moving = s.bytes[level] / core_->bytes_per_cycle[level];
-      if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
-      all += moving;
-      longest = std::max(longest, moving);
-    }
-    return longest + (1 - core_->overlap) * (all - longest);
-  }
+  [[nodiscard]] double with_traffic(double computing, const CpuSymbols& s) const;
 
   const Target* target_ = nullptr;
   const CpuCore* core_ = nullptr;
@@ -279,3 +129,198 @@ class CpuAnalysis {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+#include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE double CpuAnalysis::cycles(const loops::NestSummary& summary, const Target& target,
+                                             const CpuCore& core) {
+  target_ = &target;
+  core_ = &core;
+  total_ = 0;
+  double buffers_bytes = 0;
+  for (const loops::BufferSummary& buffer : summary.buffers) buffers_bytes += static_cast<double>(buffer.bytes());
+  read_capacities();
+  for (moving_levels_ = 0; moving_levels_ < capacity_.size(); ++moving_levels_)
+    if (buffers_bytes <= capacity_[moving_levels_]) break;  // there since the last run, and beyond nothing moves
+  reader_.read(
+      summary, [this](const loops::LoopSummary& loop) { add_loop(loop); },
+      [this](const loops::StatementSummary& statement) {
+        const CpuSymbols s = symbols(statement);
+        const loops::TensorStatement* tensor = tensor_of(statement);
+        total_ += tensor == nullptr ? cost(s, statement) : cost(s, statement, *tensor);
+      },
+      std::max(1U, target.threads));
+  return total_;
+}
+
+TUNEWRIGHT_INLINE Roof CpuAnalysis::roof(const loops::NestSummary& summary, const Target& target, const CpuCore& core) {
+  target_ = &target;
+  core_ = &core;
+  read_capacities();
+  moving_levels_ = capacity_.size();
+  Roof found;
+  reader_.read(
+      summary, [this](const loops::LoopSummary& loop) { note(loop); },
+      [&](const loops::StatementSummary& statement) {
+        const CpuSymbols s = symbols(statement);
+        const loops::BodyOperations& ops = statement.operations;
+        const loops::TensorStatement* tensor = tensor_of(statement);
+        const double by_instruction = tensor == nullptr ? 0 : share_of(*tensor);
+        if (tensor != nullptr) found.peak_cycles += by_instruction * peak_cycles(*tensor, ops);
+        found.peak_cycles += (1 - by_instruction) * s.tile_runs * s.tile_vectors *
+                             (s.operations + ops.divisions + ops.functions) / core.vectors_per_cycle;
+        found.memory_bytes += s.bytes.back() * (in_parallel() ? std::max(1U, target.threads) : 1U);
+      },
+      std::max(1U, target.threads));
+  return found;
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::note(const loops::LoopSummary& loop) {
+  const std::size_t depth = reader_.open().size() - 1;
+  runs_[depth + 1] = runs_[depth] * static_cast<double>(loop.extent);
+  unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::add_loop(const loops::LoopSummary& loop) {
+  note(loop);
+  const std::size_t depth = reader_.open().size() - 1;
+  if (loop.kind == loops::LoopKind::Parallel && target_->threads > 1) total_ += runs_[depth] * core_->fork_cycles;
+  const bool unrolled = depth > 0 && loop.extent <= unroll_limit_[depth - 1];
+  if (!in_tile(loop.kind) && !unrolled)
+    total_ += runs_[depth + 1] * core_->loop_step_cycles * share_of_plain_loops(depth);
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::share_of_plain_loops(std::size_t depth) const {
+  for (const loops::TensorStatement& tensor : reader_.summary().tensors) {
+    const std::uint8_t first = reader_.depth_of(tensor.loop->var);
+    if (first <= depth && depth < first + tensor.own && loops::is_emitted(tensor, *target_))
+      return 1 - share_of(tensor);
+  }
+  return 1;
+}
+
+TUNEWRIGHT_INLINE const loops::TensorStatement* CpuAnalysis::tensor_of(const loops::StatementSummary& statement) const {
+  const loops::NestSummary& summary = reader_.summary();
+  for (const loops::TensorStatement& tensor : summary.tensors)
+    if (&summary.statements[tensor.number] == &statement && loops::is_emitted(tensor, *target_)) return &tensor;
+  return nullptr;
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::peak_cycles(const loops::TensorStatement& tensor,
+                                                  const loops::BodyOperations& operations) const {
+  const loops::TensorWork work = work_of(tensor);
+  return CpuTensorCost(tensor, work, operations, *core_).cycles_at_peak();
+}
+
+TUNEWRIGHT_INLINE loops::TensorWork CpuAnalysis::work_of(const loops::TensorStatement& tensor) const {
+  std::array<loops::WorkerLoop, NestReader::max_depth> around;
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  for (std::size_t l = 0; l < open.size(); ++l) around[l] = {open[l].extent, open[l].kind, unroll_limit_[l]};
+  return loops::tensor_work(tensor, std::span(around).first(open.size()), target_->vector_registers());
+}
+
+TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary& statement) {
+  CpuSymbols s;
+  reach_.reset(reader_, statement);
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  std::size_t tile = open.size();
+  while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
+  const StatementReach::Access& store = reach_.accesses()[0];
+  s.tile_runs = runs_[tile];
+  for (std::size_t l = tile; l < open.size(); ++l) {
+    const auto extent = static_cast<double>(open[l].extent);
+    const bool vector = open[l].kind == loops::LoopKind::Vectorized;
+    const double steps = vector ? std::ceil(extent / lanes(store)) : extent;
+    s.tile_vectors *= steps;
+    if ((store.moved_by >> l & 1U) == 0) s.chained_updates *= steps;
+  }
+  s.accumulator_vectors = vectors(store, tile);
+  s.fits = s.accumulator_vectors + 2 <= target_->vector_registers();
+  if (statement.kind == loops::Statement::Kind::Update && s.fits) {
+    for (std::size_t l = tile; l-- > 0 && (store.moved_by >> l & 1U) == 0;)
+      s.runs_in_registers *= static_cast<double>(open[l].extent);
+  }
+  s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
+  for (const StatementReach::Access& a : reach_.accesses().subspan(1))
+    s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
+  find_traffic(s);
+  return s;
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::skipped_operations(const loops::BodyOperations& ops) const {
+  if (ops.padding == 0) return 0;
+  LoopSet moved_by = 0;
+  for (std::size_t axis = 0; axis < reach_.axes(); ++axis)
+    if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= reach_.moved_by(axis);
+  return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.padding : 0;
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::vectors(const StatementReach::Access& a, std::size_t tile) const {
+  double count = 1;
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  for (std::size_t l = tile; l < open.size(); ++l) {
+    if ((a.moved_by >> l & 1U) == 0) continue;
+    const auto extent = static_cast<double>(open[l].extent);
+    const bool vector = open[l].kind == loops::LoopKind::Vectorized && reach_.contiguous(a, l);
+    count *= vector ? std::ceil(extent / lanes(a)) : extent;
+  }
+  return count;
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::read_capacities() {
+  capacity_ = {static_cast<double>(target_->l1_bytes), static_cast<double>(target_->l2_bytes),
+               static_cast<double>(std::max(target_->l2_bytes, target_->l3_bytes))};
+}
+
+TUNEWRIGHT_INLINE void CpuAnalysis::find_traffic(CpuSymbols& s) {
+  constexpr std::size_t l2 = 1;  // a level
+  if (moving_levels_ == 0) return;
+  const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
+  touched_.start(reach_, reader_.open().size(), line);
+  for (std::size_t level = 0; level < moving_levels_; ++level) {
+    while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
+           (level > l2 || touched_.all().claimed <= capacity_[l2]))
+      touched_.grow();
+    s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
+  }
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement) const {
+  const bool update = statement.kind == loops::Statement::Kind::Update;
+  const double computing = s.tile_vectors * core_->cycles(s.operations, statement.operations);
+  const double loading = s.loaded_vectors / core_->loads_per_cycle;
+  double tile = std::max(computing, loading) + (1 - core_->overlap) * std::min(computing, loading);
+  tile += (s.fits ? s.accumulator_vectors : s.tile_vectors) / s.runs_in_registers *
+          (1 / core_->stores_per_cycle + (update ? 1 / core_->loads_per_cycle : 0));
+  if (update) tile = std::max(tile, s.chained_updates * core_->update_latency_cycles);
+  if (s.tile_vectors > core_->unrolled_statements) tile *= 2;
+  return with_traffic(s.tile_runs * tile, s);
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::cost(const CpuSymbols& s, const loops::StatementSummary& statement,
+                                           const loops::TensorStatement& tensor) const {
+  const double share = share_of(tensor);
+  const loops::TensorWork work = work_of(tensor);
+  const double computing = CpuTensorCost(tensor, work, statement.operations, *core_).cycles();
+  return share * with_traffic(computing, s) + (share < 1 ? (1 - share) * cost(s, statement) : 0);
+}
+
+TUNEWRIGHT_INLINE double CpuAnalysis::with_traffic(double computing, const CpuSymbols& s) const {
+  double longest = computing;
+  double all = longest;
+  for (std::size_t level = 0; level < moving_levels_; ++level) {
+    double moving = s.bytes[level] / core_->bytes_per_cycle[level];
+    if (level + 1 == s.bytes.size() && in_parallel()) moving *= std::max(1U, target_->threads);
+    all += moving;
+    longest = std::max(longest, moving);
+  }
+  return longest + (1 - core_->overlap) * (all - longest);
+}
+
+}  // namespace tunewright::drafts
+
+#endif

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_core.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/tensor_work.hpp"
@@ -16,39 +17,17 @@ class CpuTensorCost {
                 const loops::BodyOperations& operations, const CpuCore& core)
       : tensor_(tensor), work_(work), operations_(operations), core_(core) {}
 
-  [[nodiscard]] double cycles() const {
-    if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return interleaving();
-    return tensor_.intrinsic->m > 1 ? tile_registers() : rows();
-  }
+  [[nodiscard]] double cycles() const;
   /// Cycles of multiplying alone, with nothing to wait for.
-  [[nodiscard]] double cycles_at_peak() const {
-    if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return bodies();
-    const double products = work_.products + work_.sign_products;
-    return products * (tensor_.intrinsic->m > 1 ? static_cast<double>(tensor_.m) / units().tile_rows_per_cycle
-                                                : 1 / rows_per_cycle());
-  }
+  [[nodiscard]] double cycles_at_peak() const;
 
  private:
   /// Products in straight-line code, so many rows a cycle, or as long as a chain of sums takes, and loads of factors,
   /// so many lines a cycle, overlap; loads and stores of sums do not.
-  [[nodiscard]] double tile_registers() const {
-    const double products = std::max(cycles_at_peak(), work_.chained * units().tile_latency_cycles);
-    const double loads = work_.lines_loaded / units().lines_loaded_per_cycle;
-    return std::max(products, loads) + (1 - core_.overlap) * std::min(products, loads) +
-           work_.sums_stored / units().lines_stored_per_cycle + work_.sums_loaded / units().lines_loaded_per_cycle;
-  }
+  [[nodiscard]] double tile_registers() const;
   /// All operations on vectors one after another, or as long as a chain of sums takes.
-  [[nodiscard]] double rows() const {
-    const double cycles = cycles_at_peak() + work_.shuffles / units().shuffles_per_cycle +
-                          work_.sign_operations / core_.vectors_per_cycle +
-                          (work_.vectors_loaded + work_.sums_loaded) / core_.loads_per_cycle +
-                          work_.sums_stored / core_.stores_per_cycle;
-    return std::max(cycles, work_.chained * core_.update_latency_cycles);
-  }
-  [[nodiscard]] double interleaving() const {
-    return bodies() + work_.shuffles / units().shuffles_per_cycle + work_.vectors_loaded / core_.loads_per_cycle +
-           work_.vectors_stored / core_.stores_per_cycle;
-  }
+  [[nodiscard]] double rows() const;
+  [[nodiscard]] double interleaving() const;
   [[nodiscard]] double bodies() const { return work_.bodies * core_.cycles(operations_.simple_fused(), operations_); }
   [[nodiscard]] double rows_per_cycle() const {
     return tensor_.intrinsic->k == 4 ? units().byte_products_per_cycle : units().bf16_products_per_cycle;
@@ -62,3 +41,42 @@ class CpuTensorCost {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE double CpuTensorCost::cycles() const {
+  if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return interleaving();
+  return tensor_.intrinsic->m > 1 ? tile_registers() : rows();
+}
+
+TUNEWRIGHT_INLINE double CpuTensorCost::cycles_at_peak() const {
+  if (tensor_.kind == loops::TensorStatement::Kind::Interleaving) return bodies();
+  const double products = work_.products + work_.sign_products;
+  return products * (tensor_.intrinsic->m > 1 ? static_cast<double>(tensor_.m) / units().tile_rows_per_cycle
+                                              : 1 / rows_per_cycle());
+}
+
+TUNEWRIGHT_INLINE double CpuTensorCost::tile_registers() const {
+  const double products = std::max(cycles_at_peak(), work_.chained * units().tile_latency_cycles);
+  const double loads = work_.lines_loaded / units().lines_loaded_per_cycle;
+  return std::max(products, loads) + (1 - core_.overlap) * std::min(products, loads) +
+         work_.sums_stored / units().lines_stored_per_cycle + work_.sums_loaded / units().lines_loaded_per_cycle;
+}
+
+TUNEWRIGHT_INLINE double CpuTensorCost::rows() const {
+  const double cycles =
+      cycles_at_peak() + work_.shuffles / units().shuffles_per_cycle + work_.sign_operations / core_.vectors_per_cycle +
+      (work_.vectors_loaded + work_.sums_loaded) / core_.loads_per_cycle + work_.sums_stored / core_.stores_per_cycle;
+  return std::max(cycles, work_.chained * core_.update_latency_cycles);
+}
+
+TUNEWRIGHT_INLINE double CpuTensorCost::interleaving() const {
+  return bodies() + work_.shuffles / units().shuffles_per_cycle + work_.vectors_loaded / core_.loads_per_cycle +
+         work_.vectors_stored / core_.stores_per_cycle;
+}
+
+}  // namespace tunewright::drafts
+
+#endif

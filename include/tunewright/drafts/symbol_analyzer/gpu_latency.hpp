@@ -7,6 +7,7 @@
 #include <limits>
 #include <span>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 
@@ -28,29 +29,11 @@ struct Penalties {
 };
 
 /// True when a block of every kernel fits the device. Limits of 0 are not known.
-[[nodiscard]] inline bool runs_on(std::span<const KernelUse> kernels, const GpuDevice& device) {
-  return std::all_of(kernels.begin(), kernels.end(), [&](const KernelUse& kernel) {
-    return (device.threads_per_block <= 0 || kernel.threads_per_block <= device.threads_per_block) &&
-           (device.shared_memory_bytes <= 0 || kernel.shared_bytes <= device.shared_memory_bytes);
-  });
-}
+[[nodiscard]] bool runs_on(std::span<const KernelUse> kernels, const GpuDevice& device);
 
 /// `registers` are the most that a statement of the kernel wants.
-[[nodiscard]] inline Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
-                                         const GpuDevice& device) {
-  Penalties p;
-  double available = device.registers_per_thread;
-  if (device.registers_per_block > 0) available = std::min(available, device.registers_per_block / s.threads_per_block);
-  if (available > 0 && registers > 0) p.l0_memory = std::min(available / registers, 1.0);
-  if (s.registers_per_thread > 0) p.l0_compute = 1 + s.instances_per_thread / s.registers_per_thread;
-  if (device.shared_memory_bytes > 0 && kernel.shared_bytes > 0)
-    p.l1_memory = std::min(device.shared_memory_bytes / kernel.shared_bytes, 1.0);
-  const double warps = std::ceil(s.threads_per_block / device.warp_size);
-  p.l1_compute = wave_utilisation(warps, device.sub_partitions);
-  p.warp_occupancy = s.threads_per_block / (warps * device.warp_size);
-  p.l2_compute = wave_utilisation(s.blocks, device.multiprocessors * device.active_blocks);
-  return p;
-}
+[[nodiscard]] Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
+                                  const GpuDevice& device);
 
 /// P_l2,m: share of what memory moves that is asked for.
 [[nodiscard]] inline double transaction_utilisation(const DeviceTraffic& traffic, const GpuDevice& device) {
@@ -84,7 +67,38 @@ void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const Kern
 }
 
 /// The form of the released code.
-[[nodiscard]] inline StatementLatency released_latency(const ReleasedRow& row, const GpuDevice& device) {
+[[nodiscard]] StatementLatency released_latency(const ReleasedRow& row, const GpuDevice& device);
+
+}  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE bool runs_on(std::span<const KernelUse> kernels, const GpuDevice& device) {
+  return std::all_of(kernels.begin(), kernels.end(), [&](const KernelUse& kernel) {
+    return (device.threads_per_block <= 0 || kernel.threads_per_block <= device.threads_per_block) &&
+           (device.shared_memory_bytes <= 0 || kernel.shared_bytes <= device.shared_memory_bytes);
+  });
+}
+
+TUNEWRIGHT_INLINE Penalties penalties(const GpuSymbols& s, double registers, const KernelUse& kernel,
+                                      const GpuDevice& device) {
+  Penalties p;
+  double available = device.registers_per_thread;
+  if (device.registers_per_block > 0) available = std::min(available, device.registers_per_block / s.threads_per_block);
+  if (available > 0 && registers > 0) p.l0_memory = std::min(available / registers, 1.0);
+  if (s.registers_per_thread > 0) p.l0_compute = 1 + s.instances_per_thread / s.registers_per_thread;
+  if (device.shared_memory_bytes > 0 && kernel.shared_bytes > 0)
+    p.l1_memory = std::min(device.shared_memory_bytes / kernel.shared_bytes, 1.0);
+  const double warps = std::ceil(s.threads_per_block / device.warp_size);
+  p.l1_compute = wave_utilisation(warps, device.sub_partitions);
+  p.warp_occupancy = s.threads_per_block / (warps * device.warp_size);
+  p.l2_compute = wave_utilisation(s.blocks, device.multiprocessors * device.active_blocks);
+  return p;
+}
+
+TUNEWRIGHT_INLINE StatementLatency released_latency(const ReleasedRow& row, const GpuDevice& device) {
   constexpr double register_cap = 128;  // of every device
   const double warps = row.threads / device.warp_size;
   const double whole_warps = std::ceil(warps);
@@ -102,3 +116,5 @@ void printed_latencies(std::span<const GpuSymbols> symbols, std::span<const Kern
 }
 
 }  // namespace tunewright::drafts
+
+#endif

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
-#include "tunewright/drafts/symbol_analyzer/warp_accesses.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 
 namespace tunewright::drafts {
@@ -58,24 +58,7 @@ class GpuLevels {
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
     return latency_s(summarizer_.summary(nest), target, m);
   }
-  [[nodiscard]] double latency_s(const loops::NestSummary& summary, const Target& target, const Multiprocessor& m) {
-    target_ = &target;
-    m_ = &m;
-    kernels_.resize(std::max(kernels_.size(), summary.kernels));
-    for (std::size_t k = 0; k < summary.kernels; ++k) kernels_[k] = Kernel{};
-    counted_.assign(summary.buffers.size(), false);
-    requested_.assign(summary.buffers.size(), 0.0);
-    reader_.read(
-        summary, [this](const loops::LoopSummary& loop) { enter(loop); },
-        [this](const loops::StatementSummary& s) { add(s); });
-    double sum = 0;
-    uses_.clear();
-    for (std::size_t k = 0; k < summary.kernels; ++k) {
-      uses_.push_back({kernels_[k].threads, kernels_[k].shared_bytes});
-      if (kernels_[k].used) sum += duration(kernels_[k]);
-    }
-    return sum / m.frequency_hz;
-  }
+  [[nodiscard]] double latency_s(const loops::NestSummary& summary, const Target& target, const Multiprocessor& m);
 
   /// By tree of the last nest's body.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return uses_; }
@@ -96,214 +79,31 @@ class GpuLevels {
     double entered = 1, instances = 1;
   };
 
-  void enter(const loops::LoopSummary& loop) {
-    const std::size_t depth = reader_.open().size() - 1;
-    unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
-  }
+  void enter(const loops::LoopSummary& loop);
 
   /// The loops one thread runs, split into those that stay loops and the unrolled tile inside. A loop that fills
   /// shared memory anew stays one.
-  [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads, bool sums_in_registers) const {
-    const std::span<const loops::LoopSummary> open = reader_.open();
-    const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
-    std::size_t fetches = 0;  // loops around the innermost fetch
-    for (const StatementReach::Access& a : reach_.accesses())
-      if (a.scope == loops::Scope::Shared) fetches = std::max(fetches, reader_.allocated_at(a.buffer));
-    Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
-    bool inside = true;
-    for (std::size_t l = open.size(); l-- > 0;) {
-      if ((own >> l & 1U) == 0) continue;
-      const auto extent = static_cast<double>(open[l].extent);
-      const double limit = std::max(static_cast<double>(unroll_limit_[l]), unasked);
-      const bool unrolled =
-          open[l].kind != loops::LoopKind::Serial || (tile.instances * extent <= limit && l >= fetches);
-      inside = inside && unrolled;
-      (inside ? tile.instances : tile.entered) *= extent;
-      if (inside) tile.loops |= LoopSet{1} << l;
-    }
-    return tile;
-  }
+  [[nodiscard]] Tile tile_of(LoopSet own, LoopSet virtual_threads, bool sums_in_registers) const;
 
   /// Whether warps do `s` as a whole, with fragments.
-  [[nodiscard]] bool works_on_fragments() const {
-    return std::any_of(reach_.accesses().begin(), reach_.accesses().end(),
-                       [](const StatementReach::Access& a) { return a.scope == loops::Scope::Accumulator; });
-  }
+  [[nodiscard]] bool works_on_fragments() const;
 
   /// Products of fragments of 16 x 16 elements, or fragments that are taken out. Where warp groups run instructions,
   /// `warps` are warp groups and a product is one of their instructions, which reads each factor from shared memory
   /// once.
-  void add_fragments(const loops::StatementSummary& s, Kernel& k) {
-    constexpr double elements = 16 * 16, registers = 8;
-    const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
-    const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
-    const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
-    const StatementReach::Access store = reach_.accesses()[0];
-    const double warps = reader_.iterations(threads);
-    const std::span<const loops::LoopSummary> open = reader_.open();
-    // Rows, the outermost of the loops that one instruction does; none around what is taken out.
-    const auto rows = std::find_if(open.begin(), open.end(),
-                                   [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
-    if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
-    const auto together = static_cast<double>(k.instructions.threads_together());
-    k.used = true;
-    k.blocks = std::max(k.blocks, reader_.iterations(blocks));
-    k.threads = std::max(k.threads, warps * together);
-    if (s.kind != loops::Statement::Kind::Update) {
-      const double taken = warps * reader_.iterations(own);
-      const loops::BodyOperations& ops = s.operations;
-      k.issue += taken / warp() * (ops.simple_fused() + ops.functions * m_->function_instructions + 4) /
-                 m_->instructions_per_cycle;
-      k.shared += 2 * 4 * taken / m_->shared_bytes_per_cycle;
-      const double bytes = taken * reach_.element_bytes(store);
-      k.transfers += bytes / m_->transferred_bytes_per_cycle;
-      k.from_cache += bytes * k.blocks;
-      k.from_memory += bytes * k.blocks;
-      k.alone += m_->shared_latency + m_->global_latency;
-      return;
-    }
-    if (!counted_[store.buffer]) {
-      counted_[store.buffer] = true;
-      k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / together;
-    }
-    const schedule::TensorIntrinsic* of_group =
-        rows != open.end() && rows->intrinsic->by_warp_group() ? rows->intrinsic : nullptr;
-    const double terms = reader_.iterations(own),
-                 products =
-                     terms / (of_group == nullptr ? elements * 16
-                                                  : static_cast<double>(of_group->m * of_group->n * of_group->k));
-    double loads = 0, operands = 0, bytes = 1;
-    for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
-      if (a.scope == loops::Scope::Accumulator) continue;
-      bytes = reach_.element_bytes(a);
-      if (of_group != nullptr) {
-        const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
-        const std::int64_t shared_by = is_a ? of_group->n : of_group->m;
-        k.shared += warps * terms / static_cast<double>(shared_by) * bytes / m_->shared_bytes_per_cycle;
-        continue;
-      }
-      const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
-      loads += fragments;
-      operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
-      const auto row_bytes = row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
-      const auto conflicts = static_cast<double>(loops::conflicts_of_fragment_rows(row_bytes));
-      k.shared += warps * fragments * elements * bytes * conflicts / m_->shared_bytes_per_cycle;
-    }
-    const double per_cycle = tensor_lanes(of_group != nullptr) * (bytes < 2 ? 2 : 1);
-    k.arithmetic += warps * terms / per_cycle;
-    // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
-    const double issued = of_group == nullptr ? 2 : together / warp();
-    k.issue += warps * issued * (products + loads) / m_->instructions_per_cycle;
-    k.operands = std::max(k.operands, operands);
-    const double entered = products / reader_.iterations(unrolled);
-    k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
-  }
+  void add_fragments(const loops::StatementSummary& s, Kernel& k);
 
-  void add(const loops::StatementSummary& s) {
-    Kernel& k = kernels_[reader_.kernel()];
-    reach_.reset(reader_, s);
-    if (works_on_fragments()) {
-      add_fragments(s, k);
-      return;
-    }
-    const StatementReach::Access store = reach_.accesses()[0];
-    const loops::BufferSummary& target = reach_.buffer(store);
-    const loops::Scope scope = store.scope;
-    const bool cooperative = scope == loops::Scope::Shared;
-    const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
-    const LoopSet virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
-    const LoopSet own = reader_.all_loops() & ~blocks & ~threads & ~virtual_threads;
-    k.used = true;
-    k.blocks = std::max(k.blocks, reader_.iterations(blocks));
-    k.threads = std::max(k.threads, reader_.iterations(threads));
-    const double warps = std::ceil(reader_.iterations(threads) / warp());
-    const bool update = s.kind == loops::Statement::Kind::Update;
-    const Tile tile = tile_of(own, cooperative ? LoopSet{0} : virtual_threads, update && scope == loops::Scope::Local);
-    if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
-      counted_[store.buffer] = true;
-      if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
-      if (cooperative && target.stages > 1 && !target.asynchronous)  // what is loaded ahead waits in registers
-        k.accumulators += static_cast<double>(target.bytes()) / (4.0 * target.stages * k.threads);
-      if (scope == loops::Scope::Local)
-        k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
-    }
-
-    const loops::BodyOperations& ops = s.operations;
-    const double instructions =
-        ops.simple_fused() + ops.divisions * m_->division_instructions + ops.functions * m_->function_instructions;
-    const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
-    k.issue += warps * tile.entered * (tile.instances * instructions + steps) / m_->instructions_per_cycle;
-    k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
-
-    double wait = 0, operands = 0;
-    reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)),
-               static_cast<std::int64_t>(warp()));
-    for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
-      if (!in_memory(a)) continue;
-      const LoopSet moving = tile.loops & a.moved_by;
-      operands += reader_.iterations(moving & store.moved_by) *
-                  std::min(reader_.iterations(moving & ~store.moved_by), m_->terms_at_a_time);
-      wait = std::max(wait, move(k, a, tile, warps));
-    }
-    if (in_memory(store)) {
-      const double issued = k.issue;
-      move(k, store, tile, warps);
-      if (target.asynchronous) k.issue = issued;  // one instruction loads and stores
-      if (update) wait = std::max(wait, move(k, store, tile, warps));
-    }
-    k.operands = std::max(k.operands, operands);
-    const double chain = update ? reader_.iterations(tile.loops & ~store.moved_by) : 1;
-    const double latency = tile.entered * (wait + chain * m_->arithmetic_latency);
-    if (target.stages > 1)
-      k.ahead += latency / (target.stages - 1);
-    else
-      k.alone += latency;
-    if (cooperative) {
-      const std::size_t outside = reader_.allocated_at(store.buffer);
-      const double barriers = target.stages > 1 ? 0.5 : 1;
-      k.alone += barriers * m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
-    }
-    if (update) add_shared_reduction(k, warps);
-  }
+  void add(const loops::StatementSummary& s);
 
   /// Threads that reduce together combine what they have in a tree.
-  void add_shared_reduction(Kernel& k, double warps) const {
-    for (const loops::LoopSummary& loop : reader_.open()) {
-      if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
-      const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
-      k.issue += warps * steps * 2 / m_->instructions_per_cycle;
-      k.alone += steps * m_->shared_latency + 2 * m_->barrier;
-    }
-  }
+  void add_shared_reduction(Kernel& k, double warps) const;
 
   [[nodiscard]] static bool in_memory(const StatementReach::Access& a) {
     return a.scope == loops::Scope::Global || a.scope == loops::Scope::Shared;
   }
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
-  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps) {
-    const loops::BufferSummary& buffer = reach_.buffer(a);
-    const Together together = moved_together(reader_, reach_, a, tile.loops);
-    const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
-    k.issue += warps * moves / m_->instructions_per_cycle;
-    if (a.scope == loops::Scope::Shared) {
-      k.shared += warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
-      return m_->shared_latency;
-    }
-    const double bytes = warps * sectors(reach_, a) * sector_bytes * moves;
-    k.transfers += bytes / m_->transferred_bytes_per_cycle;
-    k.from_cache += bytes * k.blocks;
-    const double before = requested_[a.buffer];
-    requested_[a.buffer] += bytes * k.blocks;
-    const auto whole = static_cast<double>(buffer.bytes());
-    const bool kept = whole <= static_cast<double>(target_->l2_bytes);
-    const auto fetched = [&](double asked) {
-      const double distinct = std::min(asked, whole);
-      return kept ? distinct : distinct + (asked - distinct) / 4;
-    };
-    k.from_memory += fetched(requested_[a.buffer]) - fetched(before);
-    return m_->global_latency;
-  }
+  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps);
 
   [[nodiscard]] double warp() const { return std::max(1U, target_->warp_size); }
   /// Multiply-adds of a multiprocessor a cycle.
@@ -313,10 +113,7 @@ class GpuLevels {
 
   /// Multiply-adds of 16 bits that the tensor units of a multiprocessor do a cycle for warps or for warp groups; as
   /// others where there are none.
-  [[nodiscard]] double tensor_lanes(bool of_groups) const {
-    const double peak = target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
-    return std::max(lanes(), peak * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
-  }
+  [[nodiscard]] double tensor_lanes(bool of_groups) const;
 
   template <std::size_t N>
   [[nodiscard]] double overlapped(const std::array<double, N>& parts) const {
@@ -326,36 +123,9 @@ class GpuLevels {
 
   /// Blocks of a multiprocessor at a time; limits of 0 are not known. Leaves out what CUDA itself keeps of shared
   /// memory, as `measurers::Simulated` does.
-  [[nodiscard]] double resident(const Kernel& k, double registers) const {
-    double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
-    const double threads = std::ceil(k.threads / warp()) * warp();
-    const auto at_most = [&](double available, double used) {
-      if (available > 0 && used > 0) blocks = std::min(blocks, std::floor(available / used));
-    };
-    at_most(target_->max_threads_per_multiprocessor, threads);
-    at_most(target_->registers_per_multiprocessor, threads * registers);
-    at_most(static_cast<double>(target_->shared_memory_per_multiprocessor_bytes), k.shared_bytes);
-    return blocks;
-  }
+  [[nodiscard]] double resident(const Kernel& k, double registers) const;
 
-  [[nodiscard]] double duration(const Kernel& k) const {
-    const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
-    // A compiler that is told the size of the block leaves room for one.
-    const double threads = std::ceil(k.threads / warp()) * warp();
-    double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
-    if (target_->registers_per_block > 0) available = std::min(available, target_->registers_per_block / threads);
-    const double blocks_at_once = resident(k, std::min(wanted, available));
-    if (blocks_at_once < 1) return std::numeric_limits<double>::infinity();
-    const double spills = 1 + 4 * std::max(wanted - available, 0.0) / available;
-    const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
-    const double width = target_->multiprocessors, at_once = width * blocks_at_once;
-    const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
-    const auto wave = [&](double blocks) { return std::max(blocks * block, spills * std::max(k.alone, k.ahead)); };
-    const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
-    const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
-    return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,
-                                              k.from_cache / (m_->cache_speed * bytes_per_cycle)});
-  }
+  [[nodiscard]] double duration(const Kernel& k) const;
 
   const Target* target_ = nullptr;
   const Multiprocessor* m_ = nullptr;
@@ -370,3 +140,264 @@ class GpuLevels {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+#include "tunewright/drafts/symbol_analyzer/warp_accesses.hpp"
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE double GpuLevels::latency_s(const loops::NestSummary& summary, const Target& target,
+                                              const Multiprocessor& m) {
+  target_ = &target;
+  m_ = &m;
+  kernels_.resize(std::max(kernels_.size(), summary.kernels));
+  for (std::size_t k = 0; k < summary.kernels; ++k) kernels_[k] = Kernel{};
+  counted_.assign(summary.buffers.size(), false);
+  requested_.assign(summary.buffers.size(), 0.0);
+  reader_.read(
+      summary, [this](const loops::LoopSummary& loop) { enter(loop); },
+      [this](const loops::StatementSummary& s) { add(s); });
+  double sum = 0;
+  uses_.clear();
+  for (std::size_t k = 0; k < summary.kernels; ++k) {
+    uses_.push_back({kernels_[k].threads, kernels_[k].shared_bytes});
+    if (kernels_[k].used) sum += duration(kernels_[k]);
+  }
+  return sum / m.frequency_hz;
+}
+
+TUNEWRIGHT_INLINE void GpuLevels::enter(const loops::LoopSummary& loop) {
+  const std::size_t depth = reader_.open().size() - 1;
+  unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
+}
+
+TUNEWRIGHT_INLINE GpuLevels::Tile GpuLevels::tile_of(LoopSet own, LoopSet virtual_threads,
+                                                     bool sums_in_registers) const {
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
+  std::size_t fetches = 0;  // loops around the innermost fetch
+  for (const StatementReach::Access& a : reach_.accesses())
+    if (a.scope == loops::Scope::Shared) fetches = std::max(fetches, reader_.allocated_at(a.buffer));
+  Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
+  bool inside = true;
+  for (std::size_t l = open.size(); l-- > 0;) {
+    if ((own >> l & 1U) == 0) continue;
+    const auto extent = static_cast<double>(open[l].extent);
+    const double limit = std::max(static_cast<double>(unroll_limit_[l]), unasked);
+    const bool unrolled = open[l].kind != loops::LoopKind::Serial || (tile.instances * extent <= limit && l >= fetches);
+    inside = inside && unrolled;
+    (inside ? tile.instances : tile.entered) *= extent;
+    if (inside) tile.loops |= LoopSet{1} << l;
+  }
+  return tile;
+}
+
+TUNEWRIGHT_INLINE bool GpuLevels::works_on_fragments() const {
+  return std::any_of(reach_.accesses().begin(), reach_.accesses().end(),
+                     [](const StatementReach::Access& a) { return a.scope == loops::Scope::Accumulator; });
+}
+
+TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s, Kernel& k) {
+  constexpr double elements = 16 * 16, registers = 8;
+  const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
+  const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
+  const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
+  const StatementReach::Access store = reach_.accesses()[0];
+  const double warps = reader_.iterations(threads);
+  const std::span<const loops::LoopSummary> open = reader_.open();
+  // Rows, the outermost of the loops that one instruction does; none around what is taken out.
+  const auto rows =
+      std::find_if(open.begin(), open.end(), [](const loops::LoopSummary& loop) { return loop.intrinsic != nullptr; });
+  if (rows != open.end()) k.instructions.add(*rows->intrinsic, s.target);
+  const auto together = static_cast<double>(k.instructions.threads_together());
+  k.used = true;
+  k.blocks = std::max(k.blocks, reader_.iterations(blocks));
+  k.threads = std::max(k.threads, warps * together);
+  if (s.kind != loops::Statement::Kind::Update) {
+    const double taken = warps * reader_.iterations(own);
+    const loops::BodyOperations& ops = s.operations;
+    k.issue += taken / warp() * (ops.simple_fused() + ops.functions * m_->function_instructions + 4) /
+               m_->instructions_per_cycle;
+    k.shared += 2 * 4 * taken / m_->shared_bytes_per_cycle;
+    const double bytes = taken * reach_.element_bytes(store);
+    k.transfers += bytes / m_->transferred_bytes_per_cycle;
+    k.from_cache += bytes * k.blocks;
+    k.from_memory += bytes * k.blocks;
+    k.alone += m_->shared_latency + m_->global_latency;
+    return;
+  }
+  if (!counted_[store.buffer]) {
+    counted_[store.buffer] = true;
+    k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / together;
+  }
+  const schedule::TensorIntrinsic* of_group =
+      rows != open.end() && rows->intrinsic->by_warp_group() ? rows->intrinsic : nullptr;
+  const double terms = reader_.iterations(own),
+               products = terms / (of_group == nullptr ? elements * 16
+                                                       : static_cast<double>(of_group->m * of_group->n * of_group->k));
+  double loads = 0, operands = 0, bytes = 1;
+  for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+    if (a.scope == loops::Scope::Accumulator) continue;
+    bytes = reach_.element_bytes(a);
+    if (of_group != nullptr) {
+      const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
+      const std::int64_t shared_by = is_a ? of_group->n : of_group->m;
+      k.shared += warps * terms / static_cast<double>(shared_by) * bytes / m_->shared_bytes_per_cycle;
+      continue;
+    }
+    const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
+    loads += fragments;
+    operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
+    const auto row_bytes = row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
+    const auto conflicts = static_cast<double>(loops::conflicts_of_fragment_rows(row_bytes));
+    k.shared += warps * fragments * elements * bytes * conflicts / m_->shared_bytes_per_cycle;
+  }
+  const double per_cycle = tensor_lanes(of_group != nullptr) * (bytes < 2 ? 2 : 1);
+  k.arithmetic += warps * terms / per_cycle;
+  // A warp issues the two halves of a product of fragments; each warp of a group what the group does.
+  const double issued = of_group == nullptr ? 2 : together / warp();
+  k.issue += warps * issued * (products + loads) / m_->instructions_per_cycle;
+  k.operands = std::max(k.operands, operands);
+  const double entered = products / reader_.iterations(unrolled);
+  k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
+}
+
+TUNEWRIGHT_INLINE void GpuLevels::add(const loops::StatementSummary& s) {
+  Kernel& k = kernels_[reader_.kernel()];
+  reach_.reset(reader_, s);
+  if (works_on_fragments()) {
+    add_fragments(s, k);
+    return;
+  }
+  const StatementReach::Access store = reach_.accesses()[0];
+  const loops::BufferSummary& target = reach_.buffer(store);
+  const loops::Scope scope = store.scope;
+  const bool cooperative = scope == loops::Scope::Shared;
+  const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
+  const LoopSet virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
+  const LoopSet own = reader_.all_loops() & ~blocks & ~threads & ~virtual_threads;
+  k.used = true;
+  k.blocks = std::max(k.blocks, reader_.iterations(blocks));
+  k.threads = std::max(k.threads, reader_.iterations(threads));
+  const double warps = std::ceil(reader_.iterations(threads) / warp());
+  const bool update = s.kind == loops::Statement::Kind::Update;
+  const Tile tile = tile_of(own, cooperative ? LoopSet{0} : virtual_threads, update && scope == loops::Scope::Local);
+  if (!counted_[store.buffer] && target.role == loops::BufferRole::Temporary) {
+    counted_[store.buffer] = true;
+    if (cooperative) k.shared_bytes += static_cast<double>(target.bytes());
+    if (cooperative && target.stages > 1 && !target.asynchronous)  // what is loaded ahead waits in registers
+      k.accumulators += static_cast<double>(target.bytes()) / (4.0 * target.stages * k.threads);
+    if (scope == loops::Scope::Local)
+      k.accumulators += static_cast<double>(target.bytes()) / 4 * reader_.iterations(virtual_threads);
+  }
+
+  const loops::BodyOperations& ops = s.operations;
+  const double instructions =
+      ops.simple_fused() + ops.divisions * m_->division_instructions + ops.functions * m_->function_instructions;
+  const double steps = tile.entered > 1 ? m_->loop_step_instructions : 0;
+  k.issue += warps * tile.entered * (tile.instances * instructions + steps) / m_->instructions_per_cycle;
+  k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
+
+  double wait = 0, operands = 0;
+  reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)), static_cast<std::int64_t>(warp()));
+  for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+    if (!in_memory(a)) continue;
+    const LoopSet moving = tile.loops & a.moved_by;
+    operands += reader_.iterations(moving & store.moved_by) *
+                std::min(reader_.iterations(moving & ~store.moved_by), m_->terms_at_a_time);
+    wait = std::max(wait, move(k, a, tile, warps));
+  }
+  if (in_memory(store)) {
+    const double issued = k.issue;
+    move(k, store, tile, warps);
+    if (target.asynchronous) k.issue = issued;  // one instruction loads and stores
+    if (update) wait = std::max(wait, move(k, store, tile, warps));
+  }
+  k.operands = std::max(k.operands, operands);
+  const double chain = update ? reader_.iterations(tile.loops & ~store.moved_by) : 1;
+  const double latency = tile.entered * (wait + chain * m_->arithmetic_latency);
+  if (target.stages > 1)
+    k.ahead += latency / (target.stages - 1);
+  else
+    k.alone += latency;
+  if (cooperative) {
+    const std::size_t outside = reader_.allocated_at(store.buffer);
+    const double barriers = target.stages > 1 ? 0.5 : 1;
+    k.alone += barriers * m_->barrier * reader_.iterations(own & ((LoopSet{1} << outside) - 1));
+  }
+  if (update) add_shared_reduction(k, warps);
+}
+
+TUNEWRIGHT_INLINE void GpuLevels::add_shared_reduction(Kernel& k, double warps) const {
+  for (const loops::LoopSummary& loop : reader_.open()) {
+    if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
+    const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
+    k.issue += warps * steps * 2 / m_->instructions_per_cycle;
+    k.alone += steps * m_->shared_latency + 2 * m_->barrier;
+  }
+}
+
+TUNEWRIGHT_INLINE double GpuLevels::move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps) {
+  const loops::BufferSummary& buffer = reach_.buffer(a);
+  const Together together = moved_together(reader_, reach_, a, tile.loops);
+  const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
+  k.issue += warps * moves / m_->instructions_per_cycle;
+  if (a.scope == loops::Scope::Shared) {
+    k.shared += warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
+    return m_->shared_latency;
+  }
+  const double bytes = warps * sectors(reach_, a) * sector_bytes * moves;
+  k.transfers += bytes / m_->transferred_bytes_per_cycle;
+  k.from_cache += bytes * k.blocks;
+  const double before = requested_[a.buffer];
+  requested_[a.buffer] += bytes * k.blocks;
+  const auto whole = static_cast<double>(buffer.bytes());
+  const bool kept = whole <= static_cast<double>(target_->l2_bytes);
+  const auto fetched = [&](double asked) {
+    const double distinct = std::min(asked, whole);
+    return kept ? distinct : distinct + (asked - distinct) / 4;
+  };
+  k.from_memory += fetched(requested_[a.buffer]) - fetched(before);
+  return m_->global_latency;
+}
+
+TUNEWRIGHT_INLINE double GpuLevels::tensor_lanes(bool of_groups) const {
+  const double peak = target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
+  return std::max(lanes(), peak * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
+}
+
+TUNEWRIGHT_INLINE double GpuLevels::resident(const Kernel& k, double registers) const {
+  double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
+  const double threads = std::ceil(k.threads / warp()) * warp();
+  const auto at_most = [&](double available, double used) {
+    if (available > 0 && used > 0) blocks = std::min(blocks, std::floor(available / used));
+  };
+  at_most(target_->max_threads_per_multiprocessor, threads);
+  at_most(target_->registers_per_multiprocessor, threads * registers);
+  at_most(static_cast<double>(target_->shared_memory_per_multiprocessor_bytes), k.shared_bytes);
+  return blocks;
+}
+
+TUNEWRIGHT_INLINE double GpuLevels::duration(const Kernel& k) const {
+  const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
+  // A compiler that is told the size of the block leaves room for one.
+  const double threads = std::ceil(k.threads / warp()) * warp();
+  double available = target_->max_registers_per_thread > 0 ? target_->max_registers_per_thread : 255;
+  if (target_->registers_per_block > 0) available = std::min(available, target_->registers_per_block / threads);
+  const double blocks_at_once = resident(k, std::min(wanted, available));
+  if (blocks_at_once < 1) return std::numeric_limits<double>::infinity();
+  const double spills = 1 + 4 * std::max(wanted - available, 0.0) / available;
+  const double block = spills * overlapped(std::array{k.issue, k.arithmetic, k.shared, k.transfers});
+  const double width = target_->multiprocessors, at_once = width * blocks_at_once;
+  const double full = std::floor(k.blocks / at_once), rest = k.blocks - full * at_once;
+  const auto wave = [&](double blocks) { return std::max(blocks * block, spills * std::max(k.alone, k.ahead)); };
+  const double computing = full * wave(blocks_at_once) + (rest > 0 ? wave(std::ceil(rest / width)) : 0);
+  const double bytes_per_cycle = target_->peak_gb_per_s * 1e9 / m_->frequency_hz;
+  return m_->launch + overlapped(std::array{computing, k.from_memory / bytes_per_cycle,
+                                            k.from_cache / (m_->cache_speed * bytes_per_cycle)});
+}
+
+}  // namespace tunewright::drafts
+
+#endif

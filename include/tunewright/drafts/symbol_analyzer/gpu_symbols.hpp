@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
 
 namespace tunewright::drafts {
@@ -30,11 +31,7 @@ struct GpuSymbols {
   double blocks = 1;                   ///< S6, L2ParaInfo
   double flops = 0;                    ///< S8, L2CompCount: of all threads
 
-  [[nodiscard]] double bytes() const {
-    double sum = 0;
-    for (const DeviceTraffic& one : traffic) sum += one.bytes;
-    return sum;
-  }
+  [[nodiscard]] double bytes() const;
 };
 
 /// The row that the released analyser makes of a stored buffer; counts are elements.
@@ -65,41 +62,13 @@ class GpuSymbolReader {
   [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::LoopNest& nest) {
     return symbols(summarizer_.summary(nest));
   }
-  [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::NestSummary& summary) {
-    count_ = 0;
-    kernels_.assign(summary.kernels, {});
-    reader_.read(
-        summary, [](const loops::LoopSummary&) {},
-        [&](const loops::StatementSummary& s) {
-          add_symbols(s);
-          const GpuSymbols& found = symbols_[count_ - 1];
-          use(found.threads_per_block, found.shared_bytes);
-        });
-    return std::span(symbols_).first(count_);
-  }
+  [[nodiscard]] std::span<const GpuSymbols> symbols(const loops::NestSummary& summary);
 
   /// A row for every stored buffer; the last statement of a buffer makes it. Valid until the next call.
   [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::LoopNest& nest) {
     return released_rows(summarizer_.summary(nest));
   }
-  [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::NestSummary& summary) {
-    constexpr std::size_t none = ~std::size_t{0};
-    rows_.clear();
-    kernels_.assign(summary.kernels, {});
-    row_of_.assign(summary.buffers.size(), none);
-    reader_.read(
-        summary, [](const loops::LoopSummary&) {},
-        [&](const loops::StatementSummary& s) {
-          std::size_t& row = row_of_[s.target];
-          if (row == none) {
-            row = rows_.size();
-            rows_.emplace_back();
-          }
-          rows_[row] = released_row(s);
-          use(rows_[row].threads, shared_bytes_of(s.target));
-        });
-    return rows_;
-  }
+  [[nodiscard]] std::span<const ReleasedRow> released_rows(const loops::NestSummary& summary);
 
   /// By tree of the last nest's body.
   [[nodiscard]] std::span<const KernelUse> kernels() const noexcept { return kernels_; }
@@ -109,86 +78,14 @@ class GpuSymbolReader {
     LoopSet blocks = 0, threads = 0, virtual_threads = 0, own = 0;  // own: the rest
   };
 
-  void use(double threads, double shared_bytes) {
-    KernelUse& kernel = kernels_[reader_.kernel()];
-    kernel.threads_per_block = std::max(kernel.threads_per_block, threads);
-    kernel.shared_bytes += shared_bytes;
-  }
-  [[nodiscard]] double shared_bytes_of(loops::BufferId id) const {
-    return reader_.scope_of(id) == loops::Scope::Shared ? static_cast<double>(reader_.summary().buffers[id].bytes())
-                                                        : 0;
-  }
+  void use(double threads, double shared_bytes);
+  [[nodiscard]] double shared_bytes_of(loops::BufferId id) const;
 
-  [[nodiscard]] Around loops_around() const {
-    Around around;
-    around.blocks = reader_.block_loops();
-    around.threads = reader_.thread_loops();
-    around.virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
-    around.own = reader_.all_loops() & ~around.blocks & ~around.threads & ~around.virtual_threads;
-    return around;
-  }
+  [[nodiscard]] Around loops_around() const;
 
-  void add_symbols(const loops::StatementSummary& s) {
-    if (count_ == symbols_.size()) symbols_.emplace_back();
-    GpuSymbols& found = symbols_[count_++];
-    found.traffic.clear();
-    found.kernel = reader_.kernel();
-    reach_.reset(reader_, s);
-    const Around around = loops_around();
-    const StatementReach::Access& store = reach_.accesses()[0];
-    const LoopSet once_a_thread = around.own | (around.virtual_threads & store.moved_by);
-    found.blocks = reader_.iterations(around.blocks);
-    found.threads_per_block = reader_.iterations(around.threads);
-    found.instances_per_thread = reader_.iterations(once_a_thread);
-    const double instances = found.instances_per_thread * found.threads_per_block * found.blocks;
-    found.flops = s.operations.all() * instances;
+  void add_symbols(const loops::StatementSummary& s);
 
-    found.registers_per_thread = 0;
-    LoopSet reductions = 0;
-    for (std::size_t l = 0; l < reader_.open().size(); ++l)
-      if (reader_.open()[l].reduction) reductions |= LoopSet{1} << l;
-    if (found.flops > 0) {
-      reach_.run(once_a_thread & ~reductions);
-      for (const StatementReach::Access& a : reach_.accesses())
-        found.registers_per_thread += reach_.elements(a) * std::max(reach_.element_bytes(a), 4.0) / 4;
-    }
-    found.shared_bytes = shared_bytes_of(store.buffer);
-    const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
-
-    const std::size_t outside = reader_.allocated_at(store.buffer);
-    const LoopSet inside = outside < 64 ? ~LoopSet{0} << outside : 0;
-    const LoopSet in_block = once_a_thread | around.threads;
-    reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
-    for (const StatementReach::Access& a : reach_.accesses()) {
-      const loops::BufferSummary& buffer = reach_.buffer(a);
-      if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
-      const double size = reach_.element_bytes(a);
-      // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
-      const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
-      found.traffic.push_back({elements * size, reach_.index(a, buffer.shape.size() - 1).count * size});
-    }
-  }
-
-  [[nodiscard]] ReleasedRow released_row(const loops::StatementSummary& s) {
-    reach_.reset(reader_, s);
-    const Around around = loops_around();
-    const StatementReach::Access& store = reach_.accesses()[0];
-    const LoopSet counted = around.own | around.virtual_threads;
-    ReleasedRow row;
-    row.blocks = reader_.iterations(around.blocks);
-    row.threads = reader_.iterations(around.threads);
-    const double inner = reader_.iterations(counted);
-    row.flops_per_thread = inner * s.operations.arithmetic;
-    for (const StatementReach::Access& a : reach_.accesses()) {
-      row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
-      row.memory_workload += reader_.iterations(counted & a.moved_by);
-    }
-    if (row.flops_per_thread > 0) return row;
-    const bool copy_to_shared = store.scope == loops::Scope::Shared;
-    const double per_thread = copy_to_shared ? reader_.iterations(counted & store.moved_by) : inner;
-    row.device_memory_elements = per_thread * row.threads * row.blocks;
-    return row;
-  }
+  [[nodiscard]] ReleasedRow released_row(const loops::StatementSummary& s);
 
   loops::NestSummarizer summarizer_;
   NestReader reader_;
@@ -201,3 +98,130 @@ class GpuSymbolReader {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE double GpuSymbols::bytes() const {
+  double sum = 0;
+  for (const DeviceTraffic& one : traffic) sum += one.bytes;
+  return sum;
+}
+
+TUNEWRIGHT_INLINE std::span<const GpuSymbols> GpuSymbolReader::symbols(const loops::NestSummary& summary) {
+  count_ = 0;
+  kernels_.assign(summary.kernels, {});
+  reader_.read(
+      summary, [](const loops::LoopSummary&) {},
+      [&](const loops::StatementSummary& s) {
+        add_symbols(s);
+        const GpuSymbols& found = symbols_[count_ - 1];
+        use(found.threads_per_block, found.shared_bytes);
+      });
+  return std::span(symbols_).first(count_);
+}
+
+TUNEWRIGHT_INLINE std::span<const ReleasedRow> GpuSymbolReader::released_rows(const loops::NestSummary& summary) {
+  constexpr std::size_t none = ~std::size_t{0};
+  rows_.clear();
+  kernels_.assign(summary.kernels, {});
+  row_of_.assign(summary.buffers.size(), none);
+  reader_.read(
+      summary, [](const loops::LoopSummary&) {},
+      [&](const loops::StatementSummary& s) {
+        std::size_t& row = row_of_[s.target];
+        if (row == none) {
+          row = rows_.size();
+          rows_.emplace_back();
+        }
+        rows_[row] = released_row(s);
+        use(rows_[row].threads, shared_bytes_of(s.target));
+      });
+  return rows_;
+}
+
+TUNEWRIGHT_INLINE void GpuSymbolReader::use(double threads, double shared_bytes) {
+  KernelUse& kernel = kernels_[reader_.kernel()];
+  kernel.threads_per_block = std::max(kernel.threads_per_block, threads);
+  kernel.shared_bytes += shared_bytes;
+}
+
+TUNEWRIGHT_INLINE double GpuSymbolReader::shared_bytes_of(loops::BufferId id) const {
+  return reader_.scope_of(id) == loops::Scope::Shared ? static_cast<double>(reader_.summary().buffers[id].bytes()) : 0;
+}
+
+TUNEWRIGHT_INLINE GpuSymbolReader::Around GpuSymbolReader::loops_around() const {
+  Around around;
+  around.blocks = reader_.block_loops();
+  around.threads = reader_.thread_loops();
+  around.virtual_threads = reader_.loops_of(loops::LoopKind::VirtualThread);
+  around.own = reader_.all_loops() & ~around.blocks & ~around.threads & ~around.virtual_threads;
+  return around;
+}
+
+TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummary& s) {
+  if (count_ == symbols_.size()) symbols_.emplace_back();
+  GpuSymbols& found = symbols_[count_++];
+  found.traffic.clear();
+  found.kernel = reader_.kernel();
+  reach_.reset(reader_, s);
+  const Around around = loops_around();
+  const StatementReach::Access& store = reach_.accesses()[0];
+  const LoopSet once_a_thread = around.own | (around.virtual_threads & store.moved_by);
+  found.blocks = reader_.iterations(around.blocks);
+  found.threads_per_block = reader_.iterations(around.threads);
+  found.instances_per_thread = reader_.iterations(once_a_thread);
+  const double instances = found.instances_per_thread * found.threads_per_block * found.blocks;
+  found.flops = s.operations.all() * instances;
+
+  found.registers_per_thread = 0;
+  LoopSet reductions = 0;
+  for (std::size_t l = 0; l < reader_.open().size(); ++l)
+    if (reader_.open()[l].reduction) reductions |= LoopSet{1} << l;
+  if (found.flops > 0) {
+    reach_.run(once_a_thread & ~reductions);
+    for (const StatementReach::Access& a : reach_.accesses())
+      found.registers_per_thread += reach_.elements(a) * std::max(reach_.element_bytes(a), 4.0) / 4;
+  }
+  found.shared_bytes = shared_bytes_of(store.buffer);
+  const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
+
+  const std::size_t outside = reader_.allocated_at(store.buffer);
+  const LoopSet inside = outside < 64 ? ~LoopSet{0} << outside : 0;
+  const LoopSet in_block = once_a_thread | around.threads;
+  reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
+  for (const StatementReach::Access& a : reach_.accesses()) {
+    const loops::BufferSummary& buffer = reach_.buffer(a);
+    if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
+    const double size = reach_.element_bytes(a);
+    // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
+    const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
+    found.traffic.push_back({elements * size, reach_.index(a, buffer.shape.size() - 1).count * size});
+  }
+}
+
+TUNEWRIGHT_INLINE ReleasedRow GpuSymbolReader::released_row(const loops::StatementSummary& s) {
+  reach_.reset(reader_, s);
+  const Around around = loops_around();
+  const StatementReach::Access& store = reach_.accesses()[0];
+  const LoopSet counted = around.own | around.virtual_threads;
+  ReleasedRow row;
+  row.blocks = reader_.iterations(around.blocks);
+  row.threads = reader_.iterations(around.threads);
+  const double inner = reader_.iterations(counted);
+  row.flops_per_thread = inner * s.operations.arithmetic;
+  for (const StatementReach::Access& a : reach_.accesses()) {
+    row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
+    row.memory_workload += reader_.iterations(counted & a.moved_by);
+  }
+  if (row.flops_per_thread > 0) return row;
+  const bool copy_to_shared = store.scope == loops::Scope::Shared;
+  const double per_thread = copy_to_shared ? reader_.iterations(counted & store.moved_by) : inner;
+  row.device_memory_elements = per_thread * row.threads * row.blocks;
+  return row;
+}
+
+}  // namespace tunewright::drafts
+
+#endif

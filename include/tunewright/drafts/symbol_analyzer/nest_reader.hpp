@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
@@ -67,42 +68,16 @@ class NestReader {
 
   /// The open loops of one kind.
   [[nodiscard]] LoopSet loops_of(loops::LoopKind kind) const { return of_kind_[static_cast<std::size_t>(kind)]; }
-  [[nodiscard]] LoopSet block_loops() const {
-    using loops::LoopKind;
-    return loops_of(LoopKind::BlockX) | loops_of(LoopKind::BlockY) | loops_of(LoopKind::BlockZ);
-  }
-  [[nodiscard]] LoopSet thread_loops() const {
-    using loops::LoopKind;
-    return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
-  }
+  [[nodiscard]] LoopSet block_loops() const;
+  [[nodiscard]] LoopSet thread_loops() const;
   [[nodiscard]] LoopSet all_loops() const { return depth_ == max_depth ? ~LoopSet{0} : (LoopSet{1} << depth_) - 1; }
   /// Product of the extents of loops.
-  [[nodiscard]] double iterations(LoopSet set) const {
-    double product = 1;
-    for (; set != 0; set &= set - 1)
-      product *= static_cast<double>(open_[static_cast<std::size_t>(std::countr_zero(set))].extent);
-    return product;
-  }
+  [[nodiscard]] double iterations(LoopSet set) const;
 
  private:
-  void enter(const loops::LoopSummary& loop, std::int64_t workers) {
-    if (depth_ == max_depth) refuse_depth();
-    depth_of_[loop.var] = static_cast<std::uint8_t>(depth_);
-    of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << depth_;
-    loops::LoopSummary& opened = open_[depth_++];
-    opened = loop;
-    if (loop.kind == loops::LoopKind::Parallel) opened.extent = program::ceil_div(loop.extent, workers);
-  }
-  [[noreturn]] static void refuse_depth() {
-    throw std::invalid_argument(
-        "drafts: a statement stands in more than the 64 loops that they can read; "
-        "split or tile its axes less deeply");
-  }
-  void leave() {
-    const loops::LoopSummary& loop = open_[--depth_];
-    depth_of_[loop.var] = none;
-    of_kind_[static_cast<std::size_t>(loop.kind)] &= ~(LoopSet{1} << depth_);
-  }
+  void enter(const loops::LoopSummary& loop, std::int64_t workers);
+  [[noreturn]] static void refuse_depth();
+  void leave();
 
   const loops::NestSummary* summary_ = nullptr;
   std::array<loops::LoopSummary, max_depth> open_;  // the first `depth_`
@@ -114,3 +89,49 @@ class NestReader {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE LoopSet NestReader::block_loops() const {
+  using loops::LoopKind;
+  return loops_of(LoopKind::BlockX) | loops_of(LoopKind::BlockY) | loops_of(LoopKind::BlockZ);
+}
+
+TUNEWRIGHT_INLINE LoopSet NestReader::thread_loops() const {
+  using loops::LoopKind;
+  return loops_of(LoopKind::ThreadX) | loops_of(LoopKind::ThreadY) | loops_of(LoopKind::ThreadZ);
+}
+
+TUNEWRIGHT_INLINE double NestReader::iterations(LoopSet set) const {
+  double product = 1;
+  for (; set != 0; set &= set - 1)
+    product *= static_cast<double>(open_[static_cast<std::size_t>(std::countr_zero(set))].extent);
+  return product;
+}
+
+TUNEWRIGHT_INLINE void NestReader::enter(const loops::LoopSummary& loop, std::int64_t workers) {
+  if (depth_ == max_depth) refuse_depth();
+  depth_of_[loop.var] = static_cast<std::uint8_t>(depth_);
+  of_kind_[static_cast<std::size_t>(loop.kind)] |= LoopSet{1} << depth_;
+  loops::LoopSummary& opened = open_[depth_++];
+  opened = loop;
+  if (loop.kind == loops::LoopKind::Parallel) opened.extent = program::ceil_div(loop.extent, workers);
+}
+
+TUNEWRIGHT_INLINE void NestReader::refuse_depth() {
+  throw std::invalid_argument(
+      "drafts: a statement stands in more than the 64 loops that they can read; "
+      "split or tile its axes less deeply");
+}
+
+TUNEWRIGHT_INLINE void NestReader::leave() {
+  const loops::LoopSummary& loop = open_[--depth_];
+  depth_of_[loop.var] = none;
+  of_kind_[static_cast<std::size_t>(loop.kind)] &= ~(LoopSet{1} << depth_);
+}
+
+}  // namespace tunewright::drafts
+
+#endif

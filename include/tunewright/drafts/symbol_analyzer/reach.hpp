@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/loop_moves.hpp"
 #include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -37,20 +38,7 @@ class StatementReach {
     std::size_t first = 0;  ///< of its dimensions among those of all accesses
   };
 
-  void reset(const NestReader& reader, const loops::StatementSummary& statement) {
-    reader_ = &reader;
-    statement_ = &statement;
-    moves_.clear(reader.open().size());
-    wrapped_by_ = 0;
-    indices_.clear();
-    axes_ = statement.axis_values.size();
-    values_.resize(axes_);
-    for (std::uint32_t axis = 0; axis < axes_; ++axis) read_axis(axis);
-    accesses_.clear();
-    dimensions_.clear();
-    add_store();
-    for (const loops::LoadSummary& load : statement.loads) add_load(load);
-  }
+  void reset(const NestReader& reader, const loops::StatementSummary& statement);
 
   [[nodiscard]] std::span<const Access> accesses() const noexcept { return accesses_; }
   /// Loops that move an axis of the statement's operator.
@@ -61,22 +49,9 @@ class StatementReach {
 
   /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
   /// warp.
-  void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max()) {
-    iterations_[NestReader::none] = 1;
-    std::fill_n(iterations_.begin(), reader_->open().size(), 1);
-    for (Value& value : values_) value.plain = value.wrapped = value.reach = {};
-    running &= reader_->all_loops();
-    for (LoopSet left = running; left != 0; left &= left - 1) {
-      const auto depth = static_cast<std::size_t>(std::countr_zero(left));
-      run_plain(depth, running_iterations(depth, threads));
-    }
-    run_rest(running);
-  }
+  void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max());
   /// Lets a loop run that rests, with all its threads.
-  void run_also(std::size_t depth) {
-    run_plain(depth, reader_->open()[depth].extent);
-    run_rest(LoopSet{1} << depth);
-  }
+  void run_also(std::size_t depth);
 
   /// Values the index of one dimension takes. Where it lies stays the same until the next statement.
   [[nodiscard]] const IndexReach& index(const Access& a, std::size_t dimension) const {
@@ -87,26 +62,10 @@ class StatementReach {
     return values_[dimensions_[a.first + dimension]].moved_by != 0;
   }
   /// Distinct elements of the tensor.
-  [[nodiscard]] double elements(const Access& a) const {
-    double product = 1;
-    for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
-    return product;
-  }
+  [[nodiscard]] double elements(const Access& a) const;
 
   /// True when an iteration of loop `depth` moves the access by one element of its buffer.
-  [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const {
-    const loops::BufferSummary& b = buffer(a);
-    const std::size_t rank = b.shape.size();
-    if (rank == 0) return false;
-    if (b.is_packed() && b.packing.back().divisor != 1) return false;
-    const std::size_t innermost = b.is_packed() ? b.packing.back().dimension : rank - 1;
-    const std::span<const std::uint32_t> places = std::span(dimensions_).subspan(a.first, rank);
-    const auto moved = [&](std::uint32_t place) { return (values_[place].moved_by >> depth & 1U) != 0; };
-    if (!moved(places[innermost]) || step_of(places[innermost], depth) != 1) return false;
-    for (std::size_t d = 0; d < rank; ++d)
-      if (d != innermost && moved(places[d]) && step_of(places[d], depth) != 0) return false;
-    return true;
-  }
+  [[nodiscard]] bool contiguous(const Access& a, std::size_t depth) const;
 
  private:
   /// An axis of the operator, or an index of a load that is none. An axis is a sum: `plain` is the part that loop
@@ -117,90 +76,22 @@ class StatementReach {
     IndexReach plain, wrapped;
     IndexReach reach;
   };
-  void read_axis(std::uint32_t axis) {
-    LoopSet plain = 0, wrapped = 0;
-    for (const loops::FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
-      if (term.kind != loops::FlatIndex::Kind::Variable) {
-        wrapped |= loops_in(numerator(term));
-      } else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none) {
-        plain |= LoopSet{1} << depth;
-        moves_.add(depth, axis, term.coefficient);
-      }
-    }
-    values_[axis].moved_by = plain | wrapped;
-    values_[axis].wrapped_by = wrapped;
-    wrapped_by_ |= wrapped;
-  }
+  void read_axis(std::uint32_t axis);
   /// Makes an access whose dimensions are those that are added next.
   [[nodiscard]] Access access(loops::BufferId buffer) const {
     return {buffer, reader_->scope_of(buffer), &reader_->summary().buffers[buffer], 0, dimensions_.size()};
   }
-  void add_store() {
-    Access store = access(statement_->target);
-    for (std::size_t axis = 0; axis < store.described->shape.size(); ++axis) {
-      dimensions_.push_back(static_cast<std::uint32_t>(axis));
-      store.moved_by |= values_[axis].moved_by;
-    }
-    accesses_.push_back(store);
-  }
-  void add_load(const loops::LoadSummary& load) {
-    Access read = access(load.buffer);
-    for (const program::IndexExpr& index : load.node->indices) {
-      const auto axis = index.as_variable();
-      const std::size_t place = axis ? *axis : add_index(index);
-      dimensions_.push_back(static_cast<std::uint32_t>(place));
-      read.moved_by |= values_[place].moved_by;
-    }
-    accesses_.push_back(read);
-  }
+  void add_store();
+  void add_load(const loops::LoadSummary& load);
   /// Its place among the values.
-  std::size_t add_index(const program::IndexExpr& index) {
-    Value sum;
-    program::for_each_variable(index, [&](program::Var axis) { sum.moved_by |= values_[axis].moved_by; });
-    values_.push_back(sum);
-    indices_.push_back(&index);
-    return values_.size() - 1;
-  }
+  std::size_t add_index(const program::IndexExpr& index);
 
   /// The open loops whose variables an expression uses.
-  [[nodiscard]] LoopSet loops_in(const loops::FlatIndex& e) const {
-    LoopSet all = 0;
-    for (const loops::FlatIndex::Term& term : e.terms()) {
-      if (term.kind != loops::FlatIndex::Kind::Variable)
-        all |= loops_in(numerator(term));
-      else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none)
-        all |= LoopSet{1} << depth;
-    }
-    return all;
-  }
+  [[nodiscard]] LoopSet loops_in(const loops::FlatIndex& e) const;
 
-  void run_plain(std::size_t depth, std::int64_t iterations) {
-    iterations_[depth] = iterations;
-    moves_.for_each(depth, [&](const LoopMoves::Move& move) {
-      Value& axis = values_[move.axis];
-      add(axis.plain, move.step, {static_cast<double>(iterations), iterations - 1});
-      join(axis);
-    });
-  }
+  void run_plain(std::size_t depth, std::int64_t iterations);
   /// Finds anew what loops in `changed` move through quotients, remainders and sums of axes.
-  void run_rest(LoopSet changed) {
-    if ((wrapped_by_ & changed) != 0) {
-      for (std::size_t axis = 0; axis < axes_; ++axis) {
-        if ((values_[axis].wrapped_by & changed) == 0) continue;
-        IndexReach all;
-        const std::span<const loops::FlatIndex::Term> terms = statement_->axis_values[axis].terms();
-        for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != loops::FlatIndex::Kind::Variable;)
-          add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return reach(var); }));
-        values_[axis].wrapped = all;
-        join(values_[axis]);
-      }
-    }
-    for (std::size_t sum = 0; sum < indices_.size(); ++sum) {
-      Value& value = values_[axes_ + sum];
-      if ((value.moved_by & changed) != 0)
-        value.reach = reach(*indices_[sum], [this](program::Var axis) { return values_[axis].reach; });
-    }
-  }
+  void run_rest(LoopSet changed);
   static void join(Value& axis) {
     axis.reach = within_span({axis.plain.count * axis.wrapped.count, axis.plain.span + axis.wrapped.span});
   }
@@ -208,16 +99,7 @@ class StatementReach {
     return {std::min(all.count, static_cast<double>(all.span + 1)), all.span};
   }
 
-  [[nodiscard]] std::int64_t running_iterations(std::size_t depth, std::int64_t threads) const {
-    const loops::LoopSummary& loop = reader_->open()[depth];
-    if (!schedule::is_thread_index(loop.kind)) return loop.extent;
-    std::int64_t left = threads;
-    for (const loops::LoopKind faster : {loops::LoopKind::ThreadX, loops::LoopKind::ThreadY}) {
-      if (faster >= loop.kind) break;
-      left /= static_cast<std::int64_t>(reader_->iterations(reader_->loops_of(faster)));
-    }
-    return std::clamp<std::int64_t>(left, 1, loop.extent);
-  }
+  [[nodiscard]] std::int64_t running_iterations(std::size_t depth, std::int64_t threads) const;
 
   static program::Var variable(const program::IndexExpr::Term& term) { return term.var; }
   static program::Var variable(const loops::FlatIndex::Term& term) { return term.of; }
@@ -229,10 +111,7 @@ class StatementReach {
   }
 
   /// Tells what a loop variable reaches.
-  [[nodiscard]] IndexReach reach(loops::Var var) const {
-    const std::int64_t iterations = iterations_[reader_->depth_of(var)];
-    return {static_cast<double>(iterations), iterations - 1};
-  }
+  [[nodiscard]] IndexReach reach(loops::Var var) const;
   template <class Index, class Base>
   [[nodiscard]] IndexReach reach(const Index& e, const Base& base) const {
     IndexReach all;
@@ -249,21 +128,10 @@ class StatementReach {
                                       ? program::floor_div(of.span, term.divisor)
                                       : std::min(of.span, term.divisor - 1)});
   }
-  static void add(IndexReach& all, std::int64_t coefficient, const IndexReach& part) {
-    all.count *= part.count;
-    all.span += std::abs(coefficient) * part.span;
-  }
+  static void add(IndexReach& all, std::int64_t coefficient, const IndexReach& part);
   /// Elements that an iteration of loop `depth` moves a value by, wrapping left aside.
-  [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const {
-    const auto of_axis = [&](program::Var axis) { return step_of_axis(axis, depth); };
-    return place < axes_ ? of_axis(place) : step(*indices_[place - axes_], of_axis);
-  }
-  [[nodiscard]] std::int64_t step_of_axis(program::Var axis, std::size_t depth) const {
-    if ((values_[axis].wrapped_by >> depth & 1U) != 0)
-      return step(statement_->axis_values[axis],
-                  [&](loops::Var var) -> std::int64_t { return reader_->depth_of(var) == depth ? 1 : 0; });
-    return moves_.step(depth, axis);
-  }
+  [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const;
+  [[nodiscard]] std::int64_t step_of_axis(program::Var axis, std::size_t depth) const;
   template <class Index, class StepOf>
   [[nodiscard]] std::int64_t step(const Index& e, const StepOf& step_of) const {
     std::int64_t moved = 0;
@@ -292,3 +160,178 @@ class StatementReach {
 };
 
 }  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE void StatementReach::reset(const NestReader& reader, const loops::StatementSummary& statement) {
+  reader_ = &reader;
+  statement_ = &statement;
+  moves_.clear(reader.open().size());
+  wrapped_by_ = 0;
+  indices_.clear();
+  axes_ = statement.axis_values.size();
+  values_.resize(axes_);
+  for (std::uint32_t axis = 0; axis < axes_; ++axis) read_axis(axis);
+  accesses_.clear();
+  dimensions_.clear();
+  add_store();
+  for (const loops::LoadSummary& load : statement.loads) add_load(load);
+}
+
+TUNEWRIGHT_INLINE void StatementReach::run(LoopSet running, std::int64_t threads) {
+  iterations_[NestReader::none] = 1;
+  std::fill_n(iterations_.begin(), reader_->open().size(), 1);
+  for (Value& value : values_) value.plain = value.wrapped = value.reach = {};
+  running &= reader_->all_loops();
+  for (LoopSet left = running; left != 0; left &= left - 1) {
+    const auto depth = static_cast<std::size_t>(std::countr_zero(left));
+    run_plain(depth, running_iterations(depth, threads));
+  }
+  run_rest(running);
+}
+
+TUNEWRIGHT_INLINE void StatementReach::run_also(std::size_t depth) {
+  run_plain(depth, reader_->open()[depth].extent);
+  run_rest(LoopSet{1} << depth);
+}
+
+TUNEWRIGHT_INLINE double StatementReach::elements(const Access& a) const {
+  double product = 1;
+  for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
+  return product;
+}
+
+TUNEWRIGHT_INLINE bool StatementReach::contiguous(const Access& a, std::size_t depth) const {
+  const loops::BufferSummary& b = buffer(a);
+  const std::size_t rank = b.shape.size();
+  if (rank == 0) return false;
+  if (b.is_packed() && b.packing.back().divisor != 1) return false;
+  const std::size_t innermost = b.is_packed() ? b.packing.back().dimension : rank - 1;
+  const std::span<const std::uint32_t> places = std::span(dimensions_).subspan(a.first, rank);
+  const auto moved = [&](std::uint32_t place) { return (values_[place].moved_by >> depth & 1U) != 0; };
+  if (!moved(places[innermost]) || step_of(places[innermost], depth) != 1) return false;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (d != innermost && moved(places[d]) && step_of(places[d], depth) != 0) return false;
+  return true;
+}
+
+TUNEWRIGHT_INLINE void StatementReach::read_axis(std::uint32_t axis) {
+  LoopSet plain = 0, wrapped = 0;
+  for (const loops::FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
+    if (term.kind != loops::FlatIndex::Kind::Variable) {
+      wrapped |= loops_in(numerator(term));
+    } else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none) {
+      plain |= LoopSet{1} << depth;
+      moves_.add(depth, axis, term.coefficient);
+    }
+  }
+  values_[axis].moved_by = plain | wrapped;
+  values_[axis].wrapped_by = wrapped;
+  wrapped_by_ |= wrapped;
+}
+
+TUNEWRIGHT_INLINE void StatementReach::add_store() {
+  Access store = access(statement_->target);
+  for (std::size_t axis = 0; axis < store.described->shape.size(); ++axis) {
+    dimensions_.push_back(static_cast<std::uint32_t>(axis));
+    store.moved_by |= values_[axis].moved_by;
+  }
+  accesses_.push_back(store);
+}
+
+TUNEWRIGHT_INLINE void StatementReach::add_load(const loops::LoadSummary& load) {
+  Access read = access(load.buffer);
+  for (const program::IndexExpr& index : load.node->indices) {
+    const auto axis = index.as_variable();
+    const std::size_t place = axis ? *axis : add_index(index);
+    dimensions_.push_back(static_cast<std::uint32_t>(place));
+    read.moved_by |= values_[place].moved_by;
+  }
+  accesses_.push_back(read);
+}
+
+TUNEWRIGHT_INLINE std::size_t StatementReach::add_index(const program::IndexExpr& index) {
+  Value sum;
+  program::for_each_variable(index, [&](program::Var axis) { sum.moved_by |= values_[axis].moved_by; });
+  values_.push_back(sum);
+  indices_.push_back(&index);
+  return values_.size() - 1;
+}
+
+TUNEWRIGHT_INLINE LoopSet StatementReach::loops_in(const loops::FlatIndex& e) const {
+  LoopSet all = 0;
+  for (const loops::FlatIndex::Term& term : e.terms()) {
+    if (term.kind != loops::FlatIndex::Kind::Variable)
+      all |= loops_in(numerator(term));
+    else if (const std::uint8_t depth = reader_->depth_of(term.of); depth != NestReader::none)
+      all |= LoopSet{1} << depth;
+  }
+  return all;
+}
+
+TUNEWRIGHT_INLINE void StatementReach::run_plain(std::size_t depth, std::int64_t iterations) {
+  iterations_[depth] = iterations;
+  moves_.for_each(depth, [&](const LoopMoves::Move& move) {
+    Value& axis = values_[move.axis];
+    add(axis.plain, move.step, {static_cast<double>(iterations), iterations - 1});
+    join(axis);
+  });
+}
+
+TUNEWRIGHT_INLINE void StatementReach::run_rest(LoopSet changed) {
+  if ((wrapped_by_ & changed) != 0) {
+    for (std::size_t axis = 0; axis < axes_; ++axis) {
+      if ((values_[axis].wrapped_by & changed) == 0) continue;
+      IndexReach all;
+      const std::span<const loops::FlatIndex::Term> terms = statement_->axis_values[axis].terms();
+      for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != loops::FlatIndex::Kind::Variable;)
+        add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return reach(var); }));
+      values_[axis].wrapped = all;
+      join(values_[axis]);
+    }
+  }
+  for (std::size_t sum = 0; sum < indices_.size(); ++sum) {
+    Value& value = values_[axes_ + sum];
+    if ((value.moved_by & changed) != 0)
+      value.reach = reach(*indices_[sum], [this](program::Var axis) { return values_[axis].reach; });
+  }
+}
+
+TUNEWRIGHT_INLINE std::int64_t StatementReach::running_iterations(std::size_t depth, std::int64_t threads) const {
+  const loops::LoopSummary& loop = reader_->open()[depth];
+  if (!schedule::is_thread_index(loop.kind)) return loop.extent;
+  std::int64_t left = threads;
+  for (const loops::LoopKind faster : {loops::LoopKind::ThreadX, loops::LoopKind::ThreadY}) {
+    if (faster >= loop.kind) break;
+    left /= static_cast<std::int64_t>(reader_->iterations(reader_->loops_of(faster)));
+  }
+  return std::clamp<std::int64_t>(left, 1, loop.extent);
+}
+
+TUNEWRIGHT_INLINE IndexReach StatementReach::reach(loops::Var var) const {
+  const std::int64_t iterations = iterations_[reader_->depth_of(var)];
+  return {static_cast<double>(iterations), iterations - 1};
+}
+
+TUNEWRIGHT_INLINE void StatementReach::add(IndexReach& all, std::int64_t coefficient, const IndexReach& part) {
+  all.count *= part.count;
+  all.span += std::abs(coefficient) * part.span;
+}
+
+TUNEWRIGHT_INLINE std::int64_t StatementReach::step_of(std::uint32_t place, std::size_t depth) const {
+  const auto of_axis = [&](program::Var axis) { return step_of_axis(axis, depth); };
+  return place < axes_ ? of_axis(place) : step(*indices_[place - axes_], of_axis);
+}
+
+TUNEWRIGHT_INLINE std::int64_t StatementReach::step_of_axis(program::Var axis, std::size_t depth) const {
+  if ((values_[axis].wrapped_by >> depth & 1U) != 0)
+    return step(statement_->axis_values[axis],
+                [&](loops::Var var) -> std::int64_t { return reader_->depth_of(var) == depth ? 1 : 0; });
+  return moves_.step(depth, axis);
+}
+
+}  // namespace tunewright::drafts
+
+#endif

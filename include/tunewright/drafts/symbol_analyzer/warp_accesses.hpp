@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <numeric>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/reach.hpp"
 
 /// How the threads of a warp meet memory, where `reach` has them run together with the vectorized loops of a statement.
@@ -20,15 +21,46 @@ struct Together {
 };
 
 /// Elements from one row of a buffer to the next, padding included.
-[[nodiscard]] inline std::int64_t row_elements(const loops::BufferSummary& buffer) {
+[[nodiscard]] std::int64_t row_elements(const loops::BufferSummary& buffer);
+
+/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where
+/// rows begin at whole vectors, which a compiler loads as such.
+[[nodiscard]] Together moved_together(const NestReader& reader, const StatementReach& reach,
+                                      const StatementReach::Access& a, LoopSet tile);
+
+/// Values of the innermost index of an access, and how many rows of the buffer it is in.
+struct RowReach {
+  IndexReach row;
+  double rows = 1;
+};
+[[nodiscard]] RowReach row_reach(const StatementReach& reach, const StatementReach::Access& a);
+
+inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
+
+/// Steps that shared memory takes for what one instruction of a warp moves, a word of each bank in a step. What threads
+/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows
+/// are where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is
+/// moved once.
+[[nodiscard]] double bank_steps(const StatementReach& reach, const StatementReach::Access& a, const Together& together);
+
+inline constexpr double sector_bytes = 32;  ///< of device memory, the least that is moved
+
+/// Sectors that one instruction of a warp moves.
+[[nodiscard]] double sectors(const StatementReach& reach, const StatementReach::Access& a);
+
+}  // namespace tunewright::drafts
+
+#if TUNEWRIGHT_DEFINES(drafts)
+
+namespace tunewright::drafts {
+
+TUNEWRIGHT_INLINE std::int64_t row_elements(const loops::BufferSummary& buffer) {
   if (buffer.is_packed()) return buffer.packing.back().extent;
   return buffer.shape.empty() ? 1 : buffer.shape.back();
 }
 
-/// Elements of a vectorized loop among `tile`, 16 bytes at most; of shared memory also those of an unrolled one where
-/// rows begin at whole vectors, which a compiler loads as such.
-[[nodiscard]] inline Together moved_together(const NestReader& reader, const StatementReach& reach,
-                                             const StatementReach::Access& a, LoopSet tile) {
+TUNEWRIGHT_INLINE Together moved_together(const NestReader& reader, const StatementReach& reach,
+                                          const StatementReach::Access& a, LoopSet tile) {
   const auto widest = static_cast<std::int64_t>(16 / reach.element_bytes(a));
   const bool shared = a.scope == loops::Scope::Shared;
   const LoopSet vectorized = reader.loops_of(loops::LoopKind::Vectorized);
@@ -47,26 +79,15 @@ struct Together {
   return together;
 }
 
-/// Values of the innermost index of an access, and how many rows of the buffer it is in.
-struct RowReach {
-  IndexReach row;
-  double rows = 1;
-};
-[[nodiscard]] inline RowReach row_reach(const StatementReach& reach, const StatementReach::Access& a) {
+TUNEWRIGHT_INLINE RowReach row_reach(const StatementReach& reach, const StatementReach::Access& a) {
   const loops::BufferSummary& buffer = reach.buffer(a);
   if (buffer.shape.empty()) return {};
   const IndexReach row = reach.index(a, buffer.is_packed() ? buffer.packing.back().dimension : buffer.shape.size() - 1);
   return {row, std::max(reach.elements(a), 1.0) / row.count};
 }
 
-inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
-
-/// Steps that shared memory takes for what one instruction of a warp moves, a word of each bank in a step. What threads
-/// touch is taken for runs of `together.unrolled` elements as far apart as they are in a row on the mean, or as rows
-/// are where each has one: banks / gcd(distance, banks) of them begin in banks of their own. What threads share is
-/// moved once.
-[[nodiscard]] inline double bank_steps(const StatementReach& reach, const StatementReach::Access& a,
-                                       const Together& together) {
+TUNEWRIGHT_INLINE double bank_steps(const StatementReach& reach, const StatementReach::Access& a,
+                                    const Together& together) {
   constexpr std::int64_t banks = 32;
   const auto [row, rows] = row_reach(reach, a);
   const double words_of_element = reach.element_bytes(a) / 4;
@@ -79,10 +100,7 @@ inline constexpr double bytes_of_step = 128;  ///< a word of each of 32 banks
   return std::max(rows * row.count * run / reached, 1.0);
 }
 
-inline constexpr double sector_bytes = 32;  ///< of device memory, the least that is moved
-
-/// Sectors that one instruction of a warp moves.
-[[nodiscard]] inline double sectors(const StatementReach& reach, const StatementReach::Access& a) {
+TUNEWRIGHT_INLINE double sectors(const StatementReach& reach, const StatementReach::Access& a) {
   const auto [row, rows] = row_reach(reach, a);
   const double size = reach.element_bytes(a);
   const double of_row = std::min(row.count * size / std::min(size, sector_bytes),
@@ -91,3 +109,5 @@ inline constexpr double sector_bytes = 32;  ///< of device memory, the least tha
 }
 
 }  // namespace tunewright::drafts
+
+#endif

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/loops/nest_summary.hpp"
@@ -44,30 +45,15 @@ template <class Buffer>
 /// What the statements visited so far touched under each of the loops now open.
 class TouchHistory {
  public:
-  void enter(std::size_t depth) {
-    if (levels_.size() <= depth) levels_.resize(depth + 1);
-    levels_[depth].records.clear();
-    levels_[depth].bytes = 0;
-  }
-  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes) {
-    levels_[depth].records.push_back({buffer, elements});
-    levels_[depth].bytes += elements * element_bytes;
-  }
+  void enter(std::size_t depth);
+  void add(std::size_t depth, loops::BufferId buffer, double elements, double element_bytes);
   [[nodiscard]] double bytes(std::size_t depth) const { return levels_[depth].bytes; }
 
   struct Summary {
     std::size_t records = 0;
     double least_elements = std::numeric_limits<double>::infinity();
   };
-  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const {
-    Summary found;
-    for (const Record& record : levels_[depth].records) {
-      if (record.buffer != buffer) continue;
-      ++found.records;
-      found.least_elements = std::min(found.least_elements, record.elements);
-    }
-    return found;
-  }
+  [[nodiscard]] Summary summary(std::size_t depth, loops::BufferId buffer) const;
 
  private:
   struct Record {
@@ -106,14 +92,7 @@ struct BufferNumbers {
 /// memory, packing included. Cost: O(accesses * dimensions * loops).
 class StatementAccesses {
  public:
-  void reset(std::size_t loops) {
-    loops_ = loops;
-    uses_.clear();
-    accesses_.clear();
-    indices_.clear();
-    touched_.clear();
-    runs_.clear();
-  }
+  void reset(std::size_t loops);
 
   /// Adds a load of buffer `id` at tensor coordinates `coordinates`, over axes. A buffer read after it was written is
   /// read and written, at the place it is written. Returns the indices into the buffer; valid until the next
@@ -319,3 +298,42 @@ class StatementAccesses {
 };
 
 }  // namespace tunewright::features::per_statement
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features::per_statement {
+
+TUNEWRIGHT_INLINE void TouchHistory::enter(std::size_t depth) {
+  if (levels_.size() <= depth) levels_.resize(depth + 1);
+  levels_[depth].records.clear();
+  levels_[depth].bytes = 0;
+}
+
+TUNEWRIGHT_INLINE void TouchHistory::add(std::size_t depth, loops::BufferId buffer, double elements,
+                                         double element_bytes) {
+  levels_[depth].records.push_back({buffer, elements});
+  levels_[depth].bytes += elements * element_bytes;
+}
+
+TUNEWRIGHT_INLINE TouchHistory::Summary TouchHistory::summary(std::size_t depth, loops::BufferId buffer) const {
+  Summary found;
+  for (const Record& record : levels_[depth].records) {
+    if (record.buffer != buffer) continue;
+    ++found.records;
+    found.least_elements = std::min(found.least_elements, record.elements);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE void StatementAccesses::reset(std::size_t loops) {
+  loops_ = loops;
+  uses_.clear();
+  accesses_.clear();
+  indices_.clear();
+  touched_.clear();
+  runs_.clear();
+}
+
+}  // namespace tunewright::features::per_statement
+
+#endif

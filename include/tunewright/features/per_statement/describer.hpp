@@ -14,6 +14,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/accesses.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/features/per_statement/intensity.hpp"
@@ -26,29 +27,10 @@
 namespace tunewright::features::per_statement {
 
 /// log2(x + 1) for x >= 0; values too large for a float saturate.
-[[nodiscard]] inline float slog(double x) noexcept {
-  constexpr double largest = 1e300;  // products of extents beyond it are no longer told apart
-  return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
-}
+[[nodiscard]] float slog(double x) noexcept;
 
 /// Fills in the columns of one buffer; those that stay 0 are not touched.
-inline void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
-  const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
-  block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
-  block[Bytes] = slog(buffer.bytes);
-  block[UniqueBytes] = slog(buffer.unique_bytes);
-  block[Lines] = slog(buffer.lines);
-  block[UniqueLines] = slog(buffer.unique_lines);
-  block[ReuseLoop + static_cast<std::size_t>(buffer.reuse)] = 1.0F;
-  block[ReuseIterations] = slog(buffer.reuse_iterations);
-  block[ReuseBytes] = slog(buffer.reuse_bytes);
-  block[ReuseCount] = slog(buffer.reuse_count);
-  block[BytesPerReuse] = slog(buffer.bytes / uses);
-  block[UniqueBytesPerReuse] = slog(buffer.unique_bytes / uses);
-  block[LinesPerReuse] = slog(buffer.lines / uses);
-  block[UniqueLinesPerReuse] = slog(buffer.unique_lines / uses);
-  block[Stride] = slog(buffer.stride);
-}
+void write_buffer(std::span<float> block, const BufferNumbers& buffer);
 
 /// Writes the rows of programs of one kind, lowered or summarized; see `Describer`.
 template <class Program>
@@ -279,3 +261,34 @@ class Describer {
 };
 
 }  // namespace tunewright::features::per_statement
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features::per_statement {
+
+TUNEWRIGHT_INLINE float slog(double x) noexcept {
+  constexpr double largest = 1e300;  // products of extents beyond it are no longer told apart
+  return x == 0 ? 0.0F : static_cast<float>(std::log2((x < largest ? x : largest) + 1.0));
+}
+
+TUNEWRIGHT_INLINE void write_buffer(std::span<float> block, const BufferNumbers& buffer) {
+  const double uses = buffer.reuse_count > 0.5 ? buffer.reuse_count : 0.5;
+  block[AccessRead + static_cast<std::size_t>(buffer.type)] = 1.0F;
+  block[Bytes] = slog(buffer.bytes);
+  block[UniqueBytes] = slog(buffer.unique_bytes);
+  block[Lines] = slog(buffer.lines);
+  block[UniqueLines] = slog(buffer.unique_lines);
+  block[ReuseLoop + static_cast<std::size_t>(buffer.reuse)] = 1.0F;
+  block[ReuseIterations] = slog(buffer.reuse_iterations);
+  block[ReuseBytes] = slog(buffer.reuse_bytes);
+  block[ReuseCount] = slog(buffer.reuse_count);
+  block[BytesPerReuse] = slog(buffer.bytes / uses);
+  block[UniqueBytesPerReuse] = slog(buffer.unique_bytes / uses);
+  block[LinesPerReuse] = slog(buffer.lines / uses);
+  block[UniqueLinesPerReuse] = slog(buffer.unique_lines / uses);
+  block[Stride] = slog(buffer.stride);
+}
+
+}  // namespace tunewright::features::per_statement
+
+#endif

@@ -11,8 +11,8 @@
 #include <variant>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/lower/pass.hpp"
-#include "tunewright/loops/lower/stages.hpp"
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/summary/schedule_signature.hpp"
 #include "tunewright/schedule/schedule.hpp"
@@ -99,221 +99,257 @@ struct SchedulePlan {
 
   /// Throws `schedule::ScheduleError` for steps that do not fit together.
   [[nodiscard]] static std::unique_ptr<SchedulePlan> of(const schedule::Schedule& candidate,
-                                                        const ScheduleSignature& signature) {
-    auto plan = std::make_unique<SchedulePlan>();
-    plan->words.assign(signature.words().begin(), signature.words().end());
-    plan->is_complete = plan->make(candidate, signature);
-    return plan;
-  }
+                                                        const ScheduleSignature& signature);
 
  private:
-  bool make(const schedule::Schedule& candidate, const ScheduleSignature& signature) {
-    state = schedule::initial_state(candidate.graph);
-    std::vector<std::vector<std::uint32_t>> made_by;  // by stage: steps that made its relations
-    std::vector<std::uint32_t> limits;                // by stage
-    std::uint32_t limited = 0;
-    for (std::uint32_t step = 0; step < candidate.steps.size(); ++step) {
-      schedule::apply(state, candidate.steps[step]);
-      made_by.resize(state.stages.size());
-      limits.resize(state.stages.size(), none);
-      const auto note = [&]<class S>(const S& s) {
-        if constexpr (requires { s.stage; }) made_by[s.stage].resize(state.stages[s.stage].relations.size(), step);
-        if constexpr (std::is_same_v<S, schedule::UnrollLimit>) limits[s.stage] = limited++;
-        if constexpr (std::is_same_v<S, schedule::Arrange>) arranging.push_back(step);
-        if constexpr (std::is_same_v<S, schedule::Pipeline>) pipelining.push_back(step);
-      };
-      std::visit(note, candidate.steps[step]);
-    }
-    made_by.resize(state.stages.size());
-    limits.resize(state.stages.size(), none);
-    info.resize(state.stages.size());
-    loops::detail::Lowered lowered{state, std::move(info), {}};
-    loops::detail::StagePlacement(lowered).run();
-    info = std::move(lowered.info);
-    stages.resize(state.stages.size());
-    if (!describe_buffers()) return false;
-    for (program::TensorId id = 0; id < stages.size(); ++id) {
-      if (!info[id].live) continue;
-      stages[id].unroll_limit = limits[id];
-      describe_body(id);
-      describe_loops(id);
-      for (std::size_t r = 0; r < made_by[id].size(); ++r)
-        stages[id].relations[r].first_factor = signature.first_factor(made_by[id][r]);
-    }
-    for (const program::TensorId id : stored)
-      if (stages[id].is_attached && !describe_reads(id)) return false;
-    for (const program::TensorId id : state.order) {
-      if (!info[id].live) continue;
-      inferred.insert(inferred.begin(), id);
-      if (!stages[id].is_attached) roots.push_back(id);
-    }
-    return describe_packs();
-  }
+  bool make(const schedule::Schedule& candidate, const ScheduleSignature& signature);
 
-  bool describe_buffers() {
-    std::vector<bool> is_read(stages.size());
-    for (const loops::detail::StageInfo& reader : info)
-      if (reader.live)
-        for (const program::TensorId read : reader.reads) is_read[read] = true;
-    shapes.reserve(stages.size());  // buffers refer to them
-    for (program::TensorId id = 0; id < stages.size(); ++id) {
-      const schedule::Stage& stage = state.stages[id];
-      if (stage.tensorized.intrinsic != nullptr || !stage.multiples.empty()) return false;
-      if (!info[id].live && !stage.is_source()) continue;
-      stages[id].buffer = static_cast<loops::BufferId>(buffers.size());
-      stages[id].is_output = !stage.is_source() && !is_read[id];
-      if (!stage.is_source()) stored.push_back(id);
-      describe_buffer(stage, stages[id].is_output, buffers.emplace_back());
-    }
-    bool has_output = false;
-    for (const StagePlan& stage : stages) {
-      buffer_of.push_back(stage.buffer);
-      if (stage.buffer == LoopNest::no_buffer || (has_output && !stage.is_output)) continue;
-      if (stage.is_output || buffers[stage.buffer].role != BufferRole::Temporary) last_argument = stage.buffer;
-      has_output = stage.is_output;
-    }
-    return true;
-  }
+  bool describe_buffers();
 
-  void describe_buffer(const schedule::Stage& stage, bool is_output, BufferSummary& b) {
-    b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
-    b.scope = stage.scope;
-    b.role = stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
-             : stage.is_source()                       ? loops::BufferRole::Input
-             : is_output                               ? loops::BufferRole::Output
-                                                       : loops::BufferRole::Temporary;
-    b.name = stage.op->name;
-    b.shape = shapes.emplace_back(stage.op->shape());
-    b.elements = 1;
-    for (const std::int64_t extent : b.shape) b.elements *= extent;
-  }
+  void describe_buffer(const schedule::Stage& stage, bool is_output, BufferSummary& b);
 
-  void describe_body(program::TensorId id) {
-    const program::Operator& op = *info[id].op;
-    StagePlan& plan = stages[id];
-    if (op.body) collect_loads(op.body, buffer_of, buffers.size(), op.name, plan.loads);
-    loops::Statement statement;
-    statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
-    statement.op = info[id].op;
-    plan.operations = loops::operations(statement);
-    plan.op = &info[id].op;
-    plan.rank = op.rank();
-    for (const program::Axis& axis : op.axes) plan.extents.push_back(axis.extent);
-    plan.is_live = true;
-    plan.is_sum = op.has_reduction();
-  }
+  void describe_body(program::TensorId id);
 
-  void describe_loops(program::TensorId id) {
-    using schedule::LoopKind;
-    const schedule::Stage& stage = state.stages[id];
-    StagePlan& plan = stages[id];
-    plan.is_attached = stage.location.kind == schedule::Location::Kind::At;
-    plan.is_shared = stage.scope == schedule::Scope::Shared;
-    plan.is_loop.assign(stage.iterators.size(), false);
-    for (const schedule::IterId iter : stage.order) {
-      const auto [axis, kind] = stage.iterators[iter];
-      Loop& loop = plan.loops.emplace_back();
-      loop.iter = iter;
-      loop.is_reduction = axis == program::AxisKind::Reduction;
-      loop.kind = plan.is_attached && kind == LoopKind::Parallel ? LoopKind::Serial : kind;
-      loop.is_index = schedule::is_hardware_index(kind) || kind == LoopKind::VirtualThread;
-      plan.is_loop[iter] = true;
-    }
-    most_variables += plan.loops.size();
-    const auto is_reduction = [](const Loop& loop) { return loop.is_reduction; };
-    plan.first_reduction =
-        static_cast<std::size_t>(std::find_if(plan.loops.begin(), plan.loops.end(), is_reduction) - plan.loops.begin());
-    std::vector<loops::detail::Attached> attached = info[id].attached;
-    std::stable_sort(attached.begin(), attached.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
-    for (const loops::detail::Attached& inside : attached) {
-      plan.inside.push_back(inside.stage);
-      ++plan.loops[inside.place].inside;
-    }
-    if (plan.is_attached) {
-      plan.target = stage.location.stage;
-      plan.place = state.stages[plan.target].position(stage.location.iter);
-    }
-    describe_relations(stage, plan);
-  }
+  void describe_loops(program::TensorId id);
 
-  void describe_relations(const schedule::Stage& stage, StagePlan& plan) {
-    std::vector<char> is_split(plan.extents.size(), false);
-    for (const schedule::Relation& r : stage.relations) {
-      Relation& made = plan.relations.emplace_back();
-      made.whole = r.parents[0];
-      if (r.parents.size() > 1) made.fused = {r.parents.data(), r.parents.size()};
-      made.first_part = r.children[0];
-      made.parts = static_cast<std::uint32_t>(r.children.size());
-      most_parts = std::max(most_parts, r.children.size());
-      made.into_loops = std::all_of(r.children.begin(), r.children.end(),
-                                    [&](schedule::IterId part) { return plan.is_loop[part] != 0; });
-      made.splits_axis = made.fused.empty() && made.whole < plan.extents.size();
-      if (made.splits_axis) is_split[made.whole] = true;
-    }
-    for (schedule::IterId axis = 0; axis < is_split.size(); ++axis)
-      if (is_split[axis] == 0) plan.unsplit.push_back(axis);
-  }
+  void describe_relations(const schedule::Stage& stage, StagePlan& plan);
 
-  bool describe_reads(program::TensorId id) {
-    StagePlan& plan = stages[id];
-    std::vector<std::pair<program::TensorId, const program::ExprNode*>> reads;
-    for (const program::TensorId reader : state.order) {
-      const std::vector<program::TensorId>& all = info[reader].reads;
-      if (!info[reader].live || std::find(all.begin(), all.end(), id) == all.end()) continue;
-      if (!is_inside(reader, plan.target, plan.place)) return false;
-      program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
-        if (node.op != program::Op::Load || node.tensor != id) return;
-        for (const auto& [by, load] : reads)
-          if (by == reader && load->indices == node.indices) return;
-        reads.emplace_back(reader, &node);
-      });
-    }
-    plan.reads = reads.size();
-    for (std::size_t d = 0; d < plan.rank; ++d) {
-      for (const auto& [reader, load] : reads) {
-        plan.read_indices.push_back(read_index(reader, load->indices[d]));
-      }
-    }
-    return true;
-  }
+  bool describe_reads(program::TensorId id);
 
-  [[nodiscard]] static ReadIndex read_index(program::TensorId reader, const program::IndexExpr& index) {
-    const auto axis = index.as_variable();
-    return {reader, axis.value_or(0), axis ? nullptr : &index};
-  }
+  [[nodiscard]] static ReadIndex read_index(program::TensorId reader, const program::IndexExpr& index);
 
   /// Whether a reader runs inside that loop, as window inference has it.
-  [[nodiscard]] bool is_inside(program::TensorId reader, program::TensorId target, std::size_t place) const {
-    using schedule::Location;
-    if (reader == target) return true;
-    for (const Location* l = &state.stages[reader].location; l->kind == Location::Kind::At;
-         l = &state.stages[l->stage].location) {
-      if (l->stage == target) return state.stages[target].position(l->iter) >= place;
-    }
-    return false;
-  }
+  [[nodiscard]] bool is_inside(program::TensorId reader, program::TensorId target, std::size_t place) const;
 
-  bool describe_packs() {
-    for (const schedule::Pack& pack : state.packs) {
-      StagePlan& plan = stages[pack.tensor];
-      if (plan.buffer == loops::LoopNest::no_buffer) continue;
-      if (plan.is_output || plan.is_packed) return false;
-      std::size_t reads = 0;
-      for (program::TensorId reader = 0; reader < stages.size(); ++reader) {
-        if (!info[reader].live) continue;
-        program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
-          if (node.op != program::Op::Load || node.tensor != pack.tensor) return;
-          reads += reader == pack.consumer ? 1 : 2;
-          for (const program::IndexExpr& index : node.indices) plan.packed_by.push_back(read_index(reader, index));
-        });
-      }
-      if (reads != 1) return false;
-      plan.is_packed = true;
-    }
-    for (const schedule::Arrange& arranged : state.arrangements)
-      if (stages[arranged.stage].is_packed || stages[arranged.stage].is_output) return false;
-    return true;
-  }
+  bool describe_packs();
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/lower/stages.hpp"
+#include "tunewright/schedule/apply.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE std::unique_ptr<SchedulePlan> SchedulePlan::of(const schedule::Schedule& candidate,
+                                                                 const ScheduleSignature& signature) {
+  auto plan = std::make_unique<SchedulePlan>();
+  plan->words.assign(signature.words().begin(), signature.words().end());
+  plan->is_complete = plan->make(candidate, signature);
+  return plan;
+}
+
+TUNEWRIGHT_INLINE bool SchedulePlan::make(const schedule::Schedule& candidate, const ScheduleSignature& signature) {
+  state = schedule::initial_state(candidate.graph);
+  std::vector<std::vector<std::uint32_t>> made_by;  // by stage: steps that made its relations
+  std::vector<std::uint32_t> limits;                // by stage
+  std::uint32_t limited = 0;
+  for (std::uint32_t step = 0; step < candidate.steps.size(); ++step) {
+    schedule::apply(state, candidate.steps[step]);
+    made_by.resize(state.stages.size());
+    limits.resize(state.stages.size(), none);
+    const auto note = [&]<class S>(const S& s) {
+      if constexpr (requires { s.stage; }) made_by[s.stage].resize(state.stages[s.stage].relations.size(), step);
+      if constexpr (std::is_same_v<S, schedule::UnrollLimit>) limits[s.stage] = limited++;
+      if constexpr (std::is_same_v<S, schedule::Arrange>) arranging.push_back(step);
+      if constexpr (std::is_same_v<S, schedule::Pipeline>) pipelining.push_back(step);
+    };
+    std::visit(note, candidate.steps[step]);
+  }
+  made_by.resize(state.stages.size());
+  limits.resize(state.stages.size(), none);
+  info.resize(state.stages.size());
+  loops::detail::Lowered lowered{state, std::move(info), {}};
+  loops::detail::StagePlacement(lowered).run();
+  info = std::move(lowered.info);
+  stages.resize(state.stages.size());
+  if (!describe_buffers()) return false;
+  for (program::TensorId id = 0; id < stages.size(); ++id) {
+    if (!info[id].live) continue;
+    stages[id].unroll_limit = limits[id];
+    describe_body(id);
+    describe_loops(id);
+    for (std::size_t r = 0; r < made_by[id].size(); ++r)
+      stages[id].relations[r].first_factor = signature.first_factor(made_by[id][r]);
+  }
+  for (const program::TensorId id : stored)
+    if (stages[id].is_attached && !describe_reads(id)) return false;
+  for (const program::TensorId id : state.order) {
+    if (!info[id].live) continue;
+    inferred.insert(inferred.begin(), id);
+    if (!stages[id].is_attached) roots.push_back(id);
+  }
+  return describe_packs();
+}
+
+TUNEWRIGHT_INLINE bool SchedulePlan::describe_buffers() {
+  std::vector<bool> is_read(stages.size());
+  for (const loops::detail::StageInfo& reader : info)
+    if (reader.live)
+      for (const program::TensorId read : reader.reads) is_read[read] = true;
+  shapes.reserve(stages.size());  // buffers refer to them
+  for (program::TensorId id = 0; id < stages.size(); ++id) {
+    const schedule::Stage& stage = state.stages[id];
+    if (stage.tensorized.intrinsic != nullptr || !stage.multiples.empty()) return false;
+    if (!info[id].live && !stage.is_source()) continue;
+    stages[id].buffer = static_cast<loops::BufferId>(buffers.size());
+    stages[id].is_output = !stage.is_source() && !is_read[id];
+    if (!stage.is_source()) stored.push_back(id);
+    describe_buffer(stage, stages[id].is_output, buffers.emplace_back());
+  }
+  bool has_output = false;
+  for (const StagePlan& stage : stages) {
+    buffer_of.push_back(stage.buffer);
+    if (stage.buffer == LoopNest::no_buffer || (has_output && !stage.is_output)) continue;
+    if (stage.is_output || buffers[stage.buffer].role != BufferRole::Temporary) last_argument = stage.buffer;
+    has_output = stage.is_output;
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE void SchedulePlan::describe_buffer(const schedule::Stage& stage, bool is_output, BufferSummary& b) {
+  b.element_bytes = static_cast<double>(program::size_in_bytes(stage.op->type));
+  b.scope = stage.scope;
+  b.role = stage.op->role == program::Role::Constant ? loops::BufferRole::Constant
+           : stage.is_source()                       ? loops::BufferRole::Input
+           : is_output                               ? loops::BufferRole::Output
+                                                     : loops::BufferRole::Temporary;
+  b.name = stage.op->name;
+  b.shape = shapes.emplace_back(stage.op->shape());
+  b.elements = 1;
+  for (const std::int64_t extent : b.shape) b.elements *= extent;
+}
+
+TUNEWRIGHT_INLINE void SchedulePlan::describe_body(program::TensorId id) {
+  const program::Operator& op = *info[id].op;
+  StagePlan& plan = stages[id];
+  if (op.body) collect_loads(op.body, buffer_of, buffers.size(), op.name, plan.loads);
+  loops::Statement statement;
+  statement.kind = op.has_reduction() ? loops::Statement::Kind::Update : loops::Statement::Kind::Assign;
+  statement.op = info[id].op;
+  plan.operations = loops::operations(statement);
+  plan.op = &info[id].op;
+  plan.rank = op.rank();
+  for (const program::Axis& axis : op.axes) plan.extents.push_back(axis.extent);
+  plan.is_live = true;
+  plan.is_sum = op.has_reduction();
+}
+
+TUNEWRIGHT_INLINE void SchedulePlan::describe_loops(program::TensorId id) {
+  using schedule::LoopKind;
+  const schedule::Stage& stage = state.stages[id];
+  StagePlan& plan = stages[id];
+  plan.is_attached = stage.location.kind == schedule::Location::Kind::At;
+  plan.is_shared = stage.scope == schedule::Scope::Shared;
+  plan.is_loop.assign(stage.iterators.size(), false);
+  for (const schedule::IterId iter : stage.order) {
+    const auto [axis, kind] = stage.iterators[iter];
+    Loop& loop = plan.loops.emplace_back();
+    loop.iter = iter;
+    loop.is_reduction = axis == program::AxisKind::Reduction;
+    loop.kind = plan.is_attached && kind == LoopKind::Parallel ? LoopKind::Serial : kind;
+    loop.is_index = schedule::is_hardware_index(kind) || kind == LoopKind::VirtualThread;
+    plan.is_loop[iter] = true;
+  }
+  most_variables += plan.loops.size();
+  const auto is_reduction = [](const Loop& loop) { return loop.is_reduction; };
+  plan.first_reduction =
+      static_cast<std::size_t>(std::find_if(plan.loops.begin(), plan.loops.end(), is_reduction) - plan.loops.begin());
+  std::vector<loops::detail::Attached> attached = info[id].attached;
+  std::stable_sort(attached.begin(), attached.end(), [](const auto& a, const auto& b) { return a.place < b.place; });
+  for (const loops::detail::Attached& inside : attached) {
+    plan.inside.push_back(inside.stage);
+    ++plan.loops[inside.place].inside;
+  }
+  if (plan.is_attached) {
+    plan.target = stage.location.stage;
+    plan.place = state.stages[plan.target].position(stage.location.iter);
+  }
+  describe_relations(stage, plan);
+}
+
+TUNEWRIGHT_INLINE void SchedulePlan::describe_relations(const schedule::Stage& stage, StagePlan& plan) {
+  std::vector<char> is_split(plan.extents.size(), false);
+  for (const schedule::Relation& r : stage.relations) {
+    Relation& made = plan.relations.emplace_back();
+    made.whole = r.parents[0];
+    if (r.parents.size() > 1) made.fused = {r.parents.data(), r.parents.size()};
+    made.first_part = r.children[0];
+    made.parts = static_cast<std::uint32_t>(r.children.size());
+    most_parts = std::max(most_parts, r.children.size());
+    made.into_loops = std::all_of(r.children.begin(), r.children.end(),
+                                  [&](schedule::IterId part) { return plan.is_loop[part] != 0; });
+    made.splits_axis = made.fused.empty() && made.whole < plan.extents.size();
+    if (made.splits_axis) is_split[made.whole] = true;
+  }
+  for (schedule::IterId axis = 0; axis < is_split.size(); ++axis)
+    if (is_split[axis] == 0) plan.unsplit.push_back(axis);
+}
+
+TUNEWRIGHT_INLINE bool SchedulePlan::describe_reads(program::TensorId id) {
+  StagePlan& plan = stages[id];
+  std::vector<std::pair<program::TensorId, const program::ExprNode*>> reads;
+  for (const program::TensorId reader : state.order) {
+    const std::vector<program::TensorId>& all = info[reader].reads;
+    if (!info[reader].live || std::find(all.begin(), all.end(), id) == all.end()) continue;
+    if (!is_inside(reader, plan.target, plan.place)) return false;
+    program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
+      if (node.op != program::Op::Load || node.tensor != id) return;
+      for (const auto& [by, load] : reads)
+        if (by == reader && load->indices == node.indices) return;
+      reads.emplace_back(reader, &node);
+    });
+  }
+  plan.reads = reads.size();
+  for (std::size_t d = 0; d < plan.rank; ++d) {
+    for (const auto& [reader, load] : reads) {
+      plan.read_indices.push_back(read_index(reader, load->indices[d]));
+    }
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE SchedulePlan::ReadIndex SchedulePlan::read_index(program::TensorId reader,
+                                                                   const program::IndexExpr& index) {
+  const auto axis = index.as_variable();
+  return {reader, axis.value_or(0), axis ? nullptr : &index};
+}
+
+TUNEWRIGHT_INLINE bool SchedulePlan::is_inside(program::TensorId reader, program::TensorId target,
+                                               std::size_t place) const {
+  using schedule::Location;
+  if (reader == target) return true;
+  for (const Location* l = &state.stages[reader].location; l->kind == Location::Kind::At;
+       l = &state.stages[l->stage].location) {
+    if (l->stage == target) return state.stages[target].position(l->iter) >= place;
+  }
+  return false;
+}
+
+TUNEWRIGHT_INLINE bool SchedulePlan::describe_packs() {
+  for (const schedule::Pack& pack : state.packs) {
+    StagePlan& plan = stages[pack.tensor];
+    if (plan.buffer == loops::LoopNest::no_buffer) continue;
+    if (plan.is_output || plan.is_packed) return false;
+    std::size_t reads = 0;
+    for (program::TensorId reader = 0; reader < stages.size(); ++reader) {
+      if (!info[reader].live) continue;
+      program::visit(info[reader].op->body, [&](const program::ExprNode& node) {
+        if (node.op != program::Op::Load || node.tensor != pack.tensor) return;
+        reads += reader == pack.consumer ? 1 : 2;
+        for (const program::IndexExpr& index : node.indices) plan.packed_by.push_back(read_index(reader, index));
+      });
+    }
+    if (reads != 1) return false;
+    plan.is_packed = true;
+  }
+  for (const schedule::Arrange& arranged : state.arrangements)
+    if (stages[arranged.stage].is_packed || stages[arranged.stage].is_output) return false;
+  return true;
+}
+
+}  // namespace tunewright::loops
+
+#endif

@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "tunewright/core/hash.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::loops {
@@ -60,40 +60,14 @@ class ScheduleSignature {
     void put(std::uint32_t low, std::uint32_t high) noexcept { put(low | std::uint64_t{high} << 32); }
     /// What the words of a step begin with. False for stages and choices that no word has room for.
     [[nodiscard]] bool put_step(std::uint32_t kind, std::uint32_t stage, std::uint64_t choice = 0,
-                                std::uint32_t iter = 0) noexcept {
-      put(kind | static_cast<std::uint32_t>(choice) << 8 | stage << 16, iter);
-      return stage <= 0xffff && choice <= 0xff;
-    }
-    void put_all(std::span<const std::uint32_t> list) noexcept {
-      std::size_t i = 0;
-      for (; i + 1 < list.size(); i += 2) put(list[i], list[i + 1]);
-      if (i < list.size()) put(list[i], 0);
-    }
-    [[nodiscard]] std::uint64_t hash() noexcept {
-      // Terms that do not wait for each other, as those of `StableHash` would.
-      std::uint64_t sum = count, key = 0;
-      items[count] = 0;  // completes the last pair
-      for (std::uint32_t i = 0; i < count; i += 2) {
-        key += 0x9e3779b97f4a7c15ULL;
-        sum += (items[i] + key) * (items[i + 1] ^ ~key);
-      }
-      return mix64(sum);
-    }
+                                std::uint32_t iter = 0) noexcept;
+    void put_all(std::span<const std::uint32_t> list) noexcept;
+    [[nodiscard]] std::uint64_t hash() noexcept;
   };
 
   /// False where a step chooses what it does not have, splits by what no loop is as long as or follows what is no split
   /// before it, and for more than there is room for.
-  [[nodiscard]] bool read(const schedule::Schedule& candidate) {
-    words_.count = factors_.count = limits_.count = frozen_ = 0;
-    if (candidate.steps.size() > most) return false;
-    for (step_ = 0; step_ < candidate.steps.size(); ++step_) {
-      const schedule::Step& step = candidate.steps[step_];
-      const auto kind = static_cast<std::uint32_t>(step.index());
-      if (!of_step(step, [&](const auto& s) { return sign(s, kind); })) return false;
-      factors_end_[step_] = factors_.count;
-    }
-    return words_.holds_all() && factors_.holds_all();
-  }
+  [[nodiscard]] bool read(const schedule::Schedule& candidate);
 
   /// What tells structures apart, and no two of one structure.
   [[nodiscard]] std::span<const std::uint64_t> words() const noexcept { return words_.all(); }
@@ -108,18 +82,7 @@ class ScheduleSignature {
   [[nodiscard]] std::span<const std::int64_t> unroll_limits() const noexcept { return limits_.all(); }
 
   /// Lets the lists of a schedule that is read soon, which lie all over memory, be fetched meanwhile.
-  static void prefetch(const schedule::Schedule& candidate) noexcept {
-    const auto list_of = [](const auto& s) -> const void* {
-      using S = std::remove_cvref_t<decltype(s)>;
-      if constexpr (std::is_same_v<S, schedule::Split>) return s.factors.data();
-      if constexpr (std::is_same_v<S, schedule::Fuse>) return s.iters.data();
-      if constexpr (std::is_same_v<S, schedule::Reorder>) return s.order.data();
-      if constexpr (std::is_same_v<S, schedule::FollowFusedSplit>) return s.sources.data();
-      if constexpr (requires { s.choices; }) return s.choices.data();
-      return &s;
-    };
-    for (const schedule::Step& step : candidate.steps) __builtin_prefetch(of_step(step, list_of));
-  }
+  static void prefetch(const schedule::Schedule& candidate) noexcept;
 
  private:
   /// `kind`: of the step, by its place in `schedule::Step`.
@@ -186,48 +149,15 @@ class ScheduleSignature {
   }
 
   /// Operators are made of the factors so far, which so are part of the structure.
-  void put_frozen_factors() {
-    if (!factors_.holds_all()) return;  // and nothing is read
-    for (; frozen_ < factors_.count; ++frozen_) words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
-  }
+  void put_frozen_factors();
 
   /// False for factors that are refused: below 1, or of more than 2^31 together.
-  bool put_factors(std::span<const std::int64_t> factors) {
-    std::int64_t inner = 1;
-    for (const std::int64_t factor : factors) {
-      if (factor < 1 || factor > schedule::detail::max_split) return false;
-      inner *= factor;  // of two numbers up to 2^31
-      if (inner > schedule::detail::max_split) return false;
-      factors_.put(factor);
-    }
-    return true;
-  }
+  bool put_factors(std::span<const std::int64_t> factors);
   /// Puts the leading factors of an earlier step, one less than parts are made, and the product of its other factors.
-  bool put_followed(const schedule::FollowSplit& s) {
-    const std::span<const std::int64_t> source = factors_of(s.source);
-    if (s.parts < 1 || s.parts > source.size()) return false;
-    for (std::size_t f = 0; f + 1 < s.parts; ++f) factors_.put(source[f]);
-    std::int64_t rest = 1;
-    for (std::size_t f = s.parts - 1; f < source.size(); ++f) rest *= source[f];
-    factors_.put(rest);
-    return true;
-  }
-  bool put_followed(const schedule::FollowFusedSplit& s) {
-    std::int64_t product = 1;
-    for (const std::uint32_t step : s.sources) {
-      const std::span<const std::int64_t> source = factors_of(step);
-      if (s.level >= source.size()) return false;
-      product *= source[s.level];  // of two numbers up to 2^31
-      if (product > schedule::detail::max_split) return false;
-    }
-    factors_.put(product);
-    return true;
-  }
+  bool put_followed(const schedule::FollowSplit& s);
+  bool put_followed(const schedule::FollowFusedSplit& s);
   /// The factors of a step before this one; none of any other step.
-  [[nodiscard]] std::span<const std::int64_t> factors_of(std::uint32_t step) const noexcept {
-    if (step >= step_ || !factors_.holds_all()) return {};
-    return factors().subspan(first_factor(step), factors_end_[step] - first_factor(step));
-  }
+  [[nodiscard]] std::span<const std::int64_t> factors_of(std::uint32_t step) const noexcept;
 
   std::size_t step_ = 0;  // that is read
   Words words_;
@@ -237,3 +167,104 @@ class ScheduleSignature {
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE bool ScheduleSignature::Words::put_step(std::uint32_t kind, std::uint32_t stage, std::uint64_t choice,
+                                                          std::uint32_t iter) noexcept {
+  put(kind | static_cast<std::uint32_t>(choice) << 8 | stage << 16, iter);
+  return stage <= 0xffff && choice <= 0xff;
+}
+
+TUNEWRIGHT_INLINE void ScheduleSignature::Words::put_all(std::span<const std::uint32_t> list) noexcept {
+  std::size_t i = 0;
+  for (; i + 1 < list.size(); i += 2) put(list[i], list[i + 1]);
+  if (i < list.size()) put(list[i], 0);
+}
+
+TUNEWRIGHT_INLINE std::uint64_t ScheduleSignature::Words::hash() noexcept {
+  // Terms that do not wait for each other, as those of `StableHash` would.
+  std::uint64_t sum = count, key = 0;
+  items[count] = 0;  // completes the last pair
+  for (std::uint32_t i = 0; i < count; i += 2) {
+    key += 0x9e3779b97f4a7c15ULL;
+    sum += (items[i] + key) * (items[i + 1] ^ ~key);
+  }
+  return mix64(sum);
+}
+
+TUNEWRIGHT_INLINE bool ScheduleSignature::read(const schedule::Schedule& candidate) {
+  words_.count = factors_.count = limits_.count = frozen_ = 0;
+  if (candidate.steps.size() > most) return false;
+  for (step_ = 0; step_ < candidate.steps.size(); ++step_) {
+    const schedule::Step& step = candidate.steps[step_];
+    const auto kind = static_cast<std::uint32_t>(step.index());
+    if (!of_step(step, [&](const auto& s) { return sign(s, kind); })) return false;
+    factors_end_[step_] = factors_.count;
+  }
+  return words_.holds_all() && factors_.holds_all();
+}
+
+TUNEWRIGHT_INLINE void ScheduleSignature::prefetch(const schedule::Schedule& candidate) noexcept {
+  const auto list_of = [](const auto& s) -> const void* {
+    using S = std::remove_cvref_t<decltype(s)>;
+    if constexpr (std::is_same_v<S, schedule::Split>) return s.factors.data();
+    if constexpr (std::is_same_v<S, schedule::Fuse>) return s.iters.data();
+    if constexpr (std::is_same_v<S, schedule::Reorder>) return s.order.data();
+    if constexpr (std::is_same_v<S, schedule::FollowFusedSplit>) return s.sources.data();
+    if constexpr (requires { s.choices; }) return s.choices.data();
+    return &s;
+  };
+  for (const schedule::Step& step : candidate.steps) __builtin_prefetch(of_step(step, list_of));
+}
+
+TUNEWRIGHT_INLINE void ScheduleSignature::put_frozen_factors() {
+  if (!factors_.holds_all()) return;  // and nothing is read
+  for (; frozen_ < factors_.count; ++frozen_) words_.put(static_cast<std::uint64_t>(factors_.items[frozen_]));
+}
+
+TUNEWRIGHT_INLINE bool ScheduleSignature::put_factors(std::span<const std::int64_t> factors) {
+  std::int64_t inner = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor < 1 || factor > schedule::detail::max_split) return false;
+    inner *= factor;  // of two numbers up to 2^31
+    if (inner > schedule::detail::max_split) return false;
+    factors_.put(factor);
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE bool ScheduleSignature::put_followed(const schedule::FollowSplit& s) {
+  const std::span<const std::int64_t> source = factors_of(s.source);
+  if (s.parts < 1 || s.parts > source.size()) return false;
+  for (std::size_t f = 0; f + 1 < s.parts; ++f) factors_.put(source[f]);
+  std::int64_t rest = 1;
+  for (std::size_t f = s.parts - 1; f < source.size(); ++f) rest *= source[f];
+  factors_.put(rest);
+  return true;
+}
+
+TUNEWRIGHT_INLINE bool ScheduleSignature::put_followed(const schedule::FollowFusedSplit& s) {
+  std::int64_t product = 1;
+  for (const std::uint32_t step : s.sources) {
+    const std::span<const std::int64_t> source = factors_of(step);
+    if (s.level >= source.size()) return false;
+    product *= source[s.level];  // of two numbers up to 2^31
+    if (product > schedule::detail::max_split) return false;
+  }
+  factors_.put(product);
+  return true;
+}
+
+TUNEWRIGHT_INLINE std::span<const std::int64_t> ScheduleSignature::factors_of(std::uint32_t step) const noexcept {
+  if (step >= step_ || !factors_.holds_all()) return {};
+  return factors().subspan(first_factor(step), factors_end_[step] - first_factor(step));
+}
+
+}  // namespace tunewright::loops
+
+#endif

@@ -6,8 +6,8 @@
 #include <iterator>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/loops/prepare_for_codegen.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
 namespace tunewright::loops {
@@ -18,20 +18,7 @@ class SummaryTensors {
   /// One for each statement: the share is that of both sides of its branches, all else, counts among it, is that of the
   /// first side with an instruction. Pointers lead into the nest, or into what was made of it, which lasts until the
   /// next call.
-  void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
-    const bool is_final = loops::TensorStatements::is_final(nest);
-    if (!is_final) emitted_ = loops::prepare_for_codegen(nest);
-    statements_.find(is_final ? nest : emitted_, found);
-    auto end = found.begin();
-    for (auto next = found.begin(); next != found.end(); ++next) {
-      const auto known = std::find_if(found.begin(), end, [&](const auto& t) { return t.number == next->number; });
-      if (known != end)
-        known->share += next->share;
-      else
-        *end++ = *next;
-    }
-    found.erase(end, found.end());
-  }
+  void find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found);
 
  private:
   loops::TensorStatements statements_;
@@ -39,3 +26,28 @@ class SummaryTensors {
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include "tunewright/loops/prepare_for_codegen.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE void SummaryTensors::find(const loops::LoopNest& nest, std::vector<loops::TensorStatement>& found) {
+  const bool is_final = loops::TensorStatements::is_final(nest);
+  if (!is_final) emitted_ = loops::prepare_for_codegen(nest);
+  statements_.find(is_final ? nest : emitted_, found);
+  auto end = found.begin();
+  for (auto next = found.begin(); next != found.end(); ++next) {
+    const auto known = std::find_if(found.begin(), end, [&](const auto& t) { return t.number == next->number; });
+    if (known != end)
+      known->share += next->share;
+    else
+      *end++ = *next;
+  }
+  found.erase(end, found.end());
+}
+
+}  // namespace tunewright::loops
+
+#endif

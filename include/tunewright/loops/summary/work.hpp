@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/summary/schedule_plan.hpp"
 
@@ -35,31 +36,14 @@ struct SummaryWork {
     std::uint32_t kinds_around = 0;                               ///< of those loops around that may be indices; by bit
     std::array<Var, schedule::loop_kind_names.size()> outermost;  ///< of these, by kind
 
-    void enter(Var loop, schedule::LoopKind kind) noexcept {
-      if (!is_inside(kind, kind)) outermost[static_cast<std::size_t>(kind)] = loop;
-      kinds_around |= 1U << static_cast<unsigned>(kind);
-    }
+    void enter(Var loop, schedule::LoopKind kind) noexcept;
     /// Whether a loop around is an index of one of the kinds from `first` to `last`.
-    [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept {
-      const std::uint32_t up_to_last = (2U << static_cast<unsigned>(last)) - 1;
-      return (kinds_around & up_to_last) >> static_cast<unsigned>(first) != 0;
-    }
+    [[nodiscard]] bool is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept;
     /// The outermost loop around that is an index of this kind, or no_var.
     [[nodiscard]] Var around(schedule::LoopKind kind) const noexcept {
       return is_inside(kind, kind) ? outermost[static_cast<std::size_t>(kind)] : no_var;
     }
-    void make_room(std::size_t iterators, std::size_t axes) {
-      if (extent.size() < iterators) {
-        extent.resize(iterators);
-        var.resize(iterators);
-        index.resize(iterators);
-        value.resize(iterators);
-      }
-      if (axis_values.size() < axes) {
-        axis_values.resize(axes);
-        reached.resize(axes);
-      }
-    }
+    void make_room(std::size_t iterators, std::size_t axes);
   };
 
   /// Part of an index of a packed buffer.
@@ -81,22 +65,7 @@ struct SummaryWork {
   std::vector<Piece> pieces;
   std::vector<std::uint32_t> place_around;  ///< by variable: of loops around a packed read, from inside; or none
 
-  void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature) {
-    plan = &of;
-    candidate = &schedule;
-    numbers = &signature;
-    summary.clear();
-    summary.buffer_of = of.buffer_of;
-    summary.last_argument = of.last_argument;
-    renamed.clear();
-    variables = 0;
-    summary.indices.extents.resize(of.most_variables);
-    if (kinds.size() < of.most_variables) kinds.resize(of.most_variables);
-    if (strides.size() < of.most_parts) strides.resize(of.most_parts);
-    if (stages.size() < of.stages.size()) stages.resize(of.stages.size());
-    for (const program::TensorId id : of.stored)
-      stages[id].make_room(of.stages[id].is_loop.size(), of.stages[id].extents.size());
-  }
+  void start(const SchedulePlan& of, const schedule::Schedule& schedule, const ScheduleSignature& signature);
 };
 
 /// Base of the passes.
@@ -127,12 +96,7 @@ class SummaryPass {
   }
 
   /// An index over the loops around what reads; `room` for it where it is no axis.
-  [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const {
-    const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
-    if (read.index == nullptr) return values[read.axis];
-    summary_.indices.substitute(*read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
-    return room;
-  }
+  [[nodiscard]] const FlatIndex& over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const;
 
   const SchedulePlan& plan_;
   NestSummary& summary_;
@@ -141,3 +105,59 @@ class SummaryPass {
 };
 
 }  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE void SummaryWork::Stage::enter(Var loop, schedule::LoopKind kind) noexcept {
+  if (!is_inside(kind, kind)) outermost[static_cast<std::size_t>(kind)] = loop;
+  kinds_around |= 1U << static_cast<unsigned>(kind);
+}
+
+TUNEWRIGHT_INLINE bool SummaryWork::Stage::is_inside(schedule::LoopKind first, schedule::LoopKind last) const noexcept {
+  const std::uint32_t up_to_last = (2U << static_cast<unsigned>(last)) - 1;
+  return (kinds_around & up_to_last) >> static_cast<unsigned>(first) != 0;
+}
+
+TUNEWRIGHT_INLINE void SummaryWork::Stage::make_room(std::size_t iterators, std::size_t axes) {
+  if (extent.size() < iterators) {
+    extent.resize(iterators);
+    var.resize(iterators);
+    index.resize(iterators);
+    value.resize(iterators);
+  }
+  if (axis_values.size() < axes) {
+    axis_values.resize(axes);
+    reached.resize(axes);
+  }
+}
+
+TUNEWRIGHT_INLINE void SummaryWork::start(const SchedulePlan& of, const schedule::Schedule& schedule,
+                                          const ScheduleSignature& signature) {
+  plan = &of;
+  candidate = &schedule;
+  numbers = &signature;
+  summary.clear();
+  summary.buffer_of = of.buffer_of;
+  summary.last_argument = of.last_argument;
+  renamed.clear();
+  variables = 0;
+  summary.indices.extents.resize(of.most_variables);
+  if (kinds.size() < of.most_variables) kinds.resize(of.most_variables);
+  if (strides.size() < of.most_parts) strides.resize(of.most_parts);
+  if (stages.size() < of.stages.size()) stages.resize(of.stages.size());
+  for (const program::TensorId id : of.stored)
+    stages[id].make_room(of.stages[id].is_loop.size(), of.stages[id].extents.size());
+}
+
+TUNEWRIGHT_INLINE const FlatIndex& SummaryPass::over_loops(const SchedulePlan::ReadIndex& read, FlatIndex& room) const {
+  const std::vector<FlatIndex>& values = work_[read.reader].axis_values;
+  if (read.index == nullptr) return values[read.axis];
+  summary_.indices.substitute(*read.index, [&](Var axis) -> const FlatIndex& { return values[axis]; }, room);
+  return room;
+}
+
+}  // namespace tunewright::loops
+
+#endif
