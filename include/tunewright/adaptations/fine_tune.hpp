@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tunewright/adaptations/concept.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
@@ -82,7 +83,6 @@ struct FineTune {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-#include "tunewright/adaptations/concept.hpp"
 
 namespace tunewright::adaptations {
 

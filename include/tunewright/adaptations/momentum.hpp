@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tunewright/adaptations/concept.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
@@ -72,7 +73,6 @@ struct Momentum {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-#include "tunewright/adaptations/concept.hpp"
 
 namespace tunewright::adaptations {
 

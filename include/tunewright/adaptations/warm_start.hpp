@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/adaptations/concept.hpp"
 #include "tunewright/adaptations/transferred.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/detail/config.hpp"
@@ -123,7 +124,6 @@ struct WarmStart {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-#include "tunewright/adaptations/concept.hpp"
 
 namespace tunewright::adaptations {
 

@@ -74,19 +74,7 @@ struct Roofline {
   [[nodiscard]] static Workspace prepare(const Target& target);
 
   template <class Program>
-  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
-    if (target.kind == DeviceKind::Gpu) {
-      double flops = 0, bytes = 0;
-      for (const GpuSymbols& s : w.gpu.symbols(nest)) {
-        flops += s.flops;
-        bytes += s.bytes();
-      }
-      return std::max(flops / (w.device.peak_gflops * 1e9), bytes / (w.device.peak_gb_per_s * 1e9));
-    }
-    const Roof roof = w.cpu.roof(nest, target, core);
-    const double moving = roof.memory_bytes / core.bytes_per_cycle.back();
-    return std::max(roof.peak_cycles, moving) / core.frequency_hz;
-  }
+  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const;
 };
 
 }  // namespace tunewright::drafts
@@ -100,6 +88,26 @@ TUNEWRIGHT_INLINE Roofline::Workspace Roofline::prepare(const Target& target) {
   if (target.kind == DeviceKind::Gpu) workspace.device = gpu_device(target);
   return workspace;
 }
+
+template <class Program>
+double Roofline::latency_s(const Program& nest, const Target& target, Workspace& w) const {
+  if (target.kind == DeviceKind::Gpu) {
+    double flops = 0, bytes = 0;
+    for (const GpuSymbols& s : w.gpu.symbols(nest)) {
+      flops += s.flops;
+      bytes += s.bytes();
+    }
+    return std::max(flops / (w.device.peak_gflops * 1e9), bytes / (w.device.peak_gb_per_s * 1e9));
+  }
+  const Roof roof = w.cpu.roof(nest, target, core);
+  const double moving = roof.memory_bytes / core.bytes_per_cycle.back();
+  return std::max(roof.peak_cycles, moving) / core.frequency_hz;
+}
+
+#if defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+template double Roofline::latency_s(const loops::LoopNest&, const Target&, Workspace&) const;
+template double Roofline::latency_s(const loops::NestSummary&, const Target&, Workspace&) const;
+#endif
 
 }  // namespace tunewright::drafts
 

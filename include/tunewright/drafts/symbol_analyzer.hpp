@@ -100,25 +100,7 @@ struct SymbolAnalyzer {
   [[nodiscard]] Workspace prepare(const Target& target) const;
 
   template <class Program>
-  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const {
-    if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
-    if (form == Form::Levels) {
-      const double levels_s = w.levels.latency_s(nest, target, multiprocessor);
-      return runs_on(w.levels.kernels(), w.device) ? levels_s : std::numeric_limits<double>::infinity();
-    }
-    double sum = 0;
-    const auto add = [&](const StatementLatency& l, Combine usual) {
-      sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s : std::max(l.compute_s, l.memory_s);
-    };
-    if (form == Form::Printed) {
-      const std::span<const GpuSymbols> symbols = w.gpu.symbols(nest);
-      printed_latencies(symbols, w.gpu.kernels(), w.device, [&](const StatementLatency& l) { add(l, Combine::Sum); });
-    } else {
-      for (const ReleasedRow& row : w.gpu.released_rows(nest)) add(released_latency(row, w.device), Combine::Max);
-    }
-    if (!runs_on(w.gpu.kernels(), w.device)) return std::numeric_limits<double>::infinity();
-    return sum;
-  }
+  [[nodiscard]] double latency_s(const Program& nest, const Target& target, Workspace& w) const;
 };
 
 }  // namespace tunewright::drafts
@@ -137,6 +119,32 @@ TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target
   if (target.kind == DeviceKind::Gpu) workspace.device = device ? *device : gpu_device(target);
   return workspace;
 }
+
+template <class Program>
+double SymbolAnalyzer::latency_s(const Program& nest, const Target& target, Workspace& w) const {
+  if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
+  if (form == Form::Levels) {
+    const double levels_s = w.levels.latency_s(nest, target, multiprocessor);
+    return runs_on(w.levels.kernels(), w.device) ? levels_s : std::numeric_limits<double>::infinity();
+  }
+  double sum = 0;
+  const auto add = [&](const StatementLatency& l, Combine usual) {
+    sum += combine.value_or(usual) == Combine::Sum ? l.compute_s + l.memory_s : std::max(l.compute_s, l.memory_s);
+  };
+  if (form == Form::Printed) {
+    const std::span<const GpuSymbols> symbols = w.gpu.symbols(nest);
+    printed_latencies(symbols, w.gpu.kernels(), w.device, [&](const StatementLatency& l) { add(l, Combine::Sum); });
+  } else {
+    for (const ReleasedRow& row : w.gpu.released_rows(nest)) add(released_latency(row, w.device), Combine::Max);
+  }
+  if (!runs_on(w.gpu.kernels(), w.device)) return std::numeric_limits<double>::infinity();
+  return sum;
+}
+
+#if defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+template double SymbolAnalyzer::latency_s(const loops::LoopNest&, const Target&, Workspace&) const;
+template double SymbolAnalyzer::latency_s(const loops::NestSummary&, const Target&, Workspace&) const;
+#endif
 
 }  // namespace tunewright::drafts
 

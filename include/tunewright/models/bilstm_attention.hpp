@@ -11,6 +11,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/nn/bilstm_network.hpp"
 #include "tunewright/nn/network_state.hpp"
 
@@ -87,7 +88,6 @@ struct BiLstmAttention {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/network_persistence.hpp"
 

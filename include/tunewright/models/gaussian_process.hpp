@@ -21,6 +21,7 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/models/cholesky.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/models/program_vectors.hpp"
 
 namespace tunewright::models {
@@ -124,7 +125,6 @@ struct GaussianProcess {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/thread_team.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/persistence.hpp"
 

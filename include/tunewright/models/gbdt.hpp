@@ -14,6 +14,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/boosting.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
@@ -99,7 +100,6 @@ struct Gbdt {
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
 #include "tunewright/models/gbdt/embedding.hpp"
 #include "tunewright/models/gbdt/persistence.hpp"

@@ -12,6 +12,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 
 namespace tunewright::models {
 
@@ -38,7 +39,6 @@ void check_head(const char* who, std::size_t head, std::size_t heads);
 
 #include <unordered_map>
 
-#include "tunewright/models/concept.hpp"
 
 namespace tunewright::models {
 

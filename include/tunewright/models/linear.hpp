@@ -16,6 +16,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/models/program_vectors.hpp"
 
 namespace tunewright::models {
@@ -90,7 +91,6 @@ struct Linear {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/models/cholesky.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/persistence.hpp"
 

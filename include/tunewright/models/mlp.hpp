@@ -9,6 +9,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/nn/mlp_network.hpp"
 #include "tunewright/nn/network_state.hpp"
 
@@ -83,7 +84,6 @@ struct Mlp {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/network_persistence.hpp"
 

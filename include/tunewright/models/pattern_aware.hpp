@@ -11,6 +11,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/nn/network_state.hpp"
 #include "tunewright/nn/pattern_network.hpp"
 
@@ -83,7 +84,6 @@ struct PatternAware {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/network_persistence.hpp"
 

@@ -11,6 +11,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 #include "tunewright/nn/network_state.hpp"
 #include "tunewright/nn/primitive_network.hpp"
 
@@ -88,7 +89,6 @@ struct PrimitiveAttention {
 
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/rng.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 #include "tunewright/models/network_persistence.hpp"
 

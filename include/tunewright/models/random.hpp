@@ -9,6 +9,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
+#include "tunewright/models/concept.hpp"
 
 namespace tunewright::models {
 
@@ -38,7 +39,6 @@ struct Random {
 #if TUNEWRIGHT_DEFINES(models)
 
 #include "tunewright/core/hash.hpp"
-#include "tunewright/models/concept.hpp"
 #include "tunewright/models/labels.hpp"
 
 namespace tunewright::models {

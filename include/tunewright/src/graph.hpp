@@ -8,10 +8,11 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES                                                                                            \
-  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
-   TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
-   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs)
+#define TUNEWRIGHT_COMPILES \
+  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces \
+  | TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | \
+  TUNEWRIGHT_UNIT_reference | TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | \
+  TUNEWRIGHT_UNIT_tuning_logs)
 #endif
 
 #include "tunewright/detail/config.hpp"
@@ -104,6 +105,7 @@
 #endif
 #if TUNEWRIGHT_DEFINES(program_features)
 #include "tunewright/features/curve.hpp"
+#include "tunewright/features/dataflow/describer.hpp"
 #include "tunewright/features/per_statement/accesses.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
 #include "tunewright/features/per_statement/describer.hpp"

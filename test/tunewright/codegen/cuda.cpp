@@ -13,6 +13,7 @@
 #include "support/gpu_schedules.hpp"
 #include "support/host_cuda.hpp"
 #include "support/workloads.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/task.hpp"

@@ -9,6 +9,7 @@
 
 #include "support/data_file.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
+#include "tunewright/data/auto_scheduler_log/workloads.hpp"
 #include "tunewright/features/per_statement/schema.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 

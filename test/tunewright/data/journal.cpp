@@ -10,6 +10,7 @@
 #include "support/small_table.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
+#include "tunewright/data/record_json.hpp"
 
 using namespace tunewright;
 

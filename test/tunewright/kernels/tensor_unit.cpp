@@ -24,6 +24,7 @@
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/dense.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
+#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/print.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/reference/compare.hpp"

@@ -12,6 +12,7 @@
 
 #include "support/gpu_schedules.hpp"
 #include "support/nest_builder.hpp"
+#include "tunewright/loops/device/kernels.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/print.hpp"
 #include "tunewright/program/operators/matmul.hpp"

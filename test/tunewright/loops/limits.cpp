@@ -7,6 +7,7 @@
 #include "support/tensor_schedules.hpp"
 #include "tunewright/loops/device.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/written_statements.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/schedule/schedule.hpp"

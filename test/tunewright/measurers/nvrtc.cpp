@@ -14,6 +14,7 @@
 
 #include "support/refusal.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/nvrtc/device_limits.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"

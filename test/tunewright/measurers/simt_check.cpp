@@ -14,6 +14,7 @@
 #include "support/measurer_laws.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/device/pass.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "support/cpu_tensor_schedules.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/measurers/simulated/machine.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/pad.hpp"

@@ -13,6 +13,8 @@
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/simulated.hpp"
+#include "tunewright/measurers/simulated/gpu_machine.hpp"
+#include "tunewright/measurers/simulated/warp.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/schedule/schedule.hpp"

@@ -12,6 +12,7 @@
 
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/features/dataflow/schema.hpp"
 #include "tunewright/features/per_statement/accesses.hpp"
 #include "tunewright/features/per_statement/affine.hpp"
@@ -32,27 +33,7 @@ class DescriberOf {
         columns_(asynchronous_copies ? columns_with_asynchronous_copies : columns),
         squared_operations_(squared_operations) {}
 
-  void describe(const Program& nest, const Task& task, FeatureBatch& batch) {
-    if (batch.columns() != columns_) {
-      throw std::invalid_argument("rows of " + std::to_string(columns_) + " columns do not fit a batch of " +
-                                  std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
-    }
-    nest_ = &nest;
-    line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
-    values_.assign(rows_ * columns_, 0.0F);
-    seen_.clear();
-    depth_of_.clear();
-    iterations_ = 1;
-    per_statement::walk(nest, *this);
-    if (find_reduction()) {
-      extents_.clear();
-      iterations_ = 1;
-      described_ = 0;
-      depth_of_.assign(per_statement::variables_of(nest), per_statement::AffineForms::none);
-      per_statement::walk(nest, *this);
-    }
-    batch.append_program(values_);
-  }
+  void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
   // For `walk`. Statements are listed by one walk and described by another.
   void enter(const per_statement::WalkedLoop& loop) {
@@ -255,3 +236,39 @@ class Describer {
 };
 
 }  // namespace tunewright::features::dataflow
+
+#if TUNEWRIGHT_DEFINES(program_features)
+
+namespace tunewright::features::dataflow {
+
+template <class Program>
+void DescriberOf<Program>::describe(const Program& nest, const Task& task, FeatureBatch& batch) {
+  if (batch.columns() != columns_) {
+    throw std::invalid_argument("rows of " + std::to_string(columns_) + " columns do not fit a batch of " +
+                                std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
+  }
+  nest_ = &nest;
+  line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
+  values_.assign(rows_ * columns_, 0.0F);
+  seen_.clear();
+  depth_of_.clear();
+  iterations_ = 1;
+  per_statement::walk(nest, *this);
+  if (find_reduction()) {
+    extents_.clear();
+    iterations_ = 1;
+    described_ = 0;
+    depth_of_.assign(per_statement::variables_of(nest), per_statement::AffineForms::none);
+    per_statement::walk(nest, *this);
+  }
+  batch.append_program(values_);
+}
+
+#if defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+template class DescriberOf<loops::LoopNest>;
+template class DescriberOf<loops::NestSummary>;
+#endif
+
+}  // namespace tunewright::features::dataflow
+
+#endif

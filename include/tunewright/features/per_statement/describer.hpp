@@ -36,26 +36,7 @@ void write_buffer(std::span<float> block, const BufferNumbers& buffer);
 template <class Program>
 class DescriberOf {
  public:
-  void describe(const Program& nest, const Task& task, FeatureBatch& batch) {
-    if (batch.columns() != columns) {
-      throw std::invalid_argument("rows of " + std::to_string(columns) + " columns do not fit a batch of " +
-                                  std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
-    }
-    nest_ = &nest;
-    is_gpu_ = task.target.kind == DeviceKind::Gpu;
-    line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
-    extents_.clear();
-    kinds_.clear();
-    outer_iterations_.clear();
-    unroll_limits_.assign(1, 0);
-    iterations_ = 1;
-    rows_.clear();
-    depth_of_.assign(variables_of(nest), AffineForms::none);
-    row_of_.assign(nest.buffers.size(), no_row);
-    allocations_.assign(nest.buffers.size(), 1.0);
-    walk(nest, *this);
-    batch.append_program(rows_);
-  }
+  void describe(const Program& nest, const Task& task, FeatureBatch& batch);
 
   // For `walk`.
   void enter(const WalkedLoop& loop) {
@@ -288,6 +269,33 @@ TUNEWRIGHT_INLINE void write_buffer(std::span<float> block, const BufferNumbers&
   block[UniqueLinesPerReuse] = slog(buffer.unique_lines / uses);
   block[Stride] = slog(buffer.stride);
 }
+
+template <class Program>
+void DescriberOf<Program>::describe(const Program& nest, const Task& task, FeatureBatch& batch) {
+  if (batch.columns() != columns) {
+    throw std::invalid_argument("rows of " + std::to_string(columns) + " columns do not fit a batch of " +
+                                std::to_string(batch.columns()) + "; construct it with schema().columns.size()");
+  }
+  nest_ = &nest;
+  is_gpu_ = task.target.kind == DeviceKind::Gpu;
+  line_bytes_ = static_cast<double>(std::max<std::uint64_t>(1, task.target.cache_line_bytes));
+  extents_.clear();
+  kinds_.clear();
+  outer_iterations_.clear();
+  unroll_limits_.assign(1, 0);
+  iterations_ = 1;
+  rows_.clear();
+  depth_of_.assign(variables_of(nest), AffineForms::none);
+  row_of_.assign(nest.buffers.size(), no_row);
+  allocations_.assign(nest.buffers.size(), 1.0);
+  walk(nest, *this);
+  batch.append_program(rows_);
+}
+
+#if defined(TUNEWRIGHT_SEPARATE_COMPILATION)
+template class DescriberOf<loops::LoopNest>;
+template class DescriberOf<loops::NestSummary>;
+#endif
 
 }  // namespace tunewright::features::per_statement
 

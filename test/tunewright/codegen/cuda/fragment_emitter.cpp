@@ -17,6 +17,7 @@
 #include "support/tensor_schedules.hpp"
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/device.hpp"
 #include "tunewright/loops/interpret.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
