@@ -4,9 +4,9 @@
 // Every policy and recipe that needs nothing but the standard library.
 
 #include "tunewright/adaptations/aligned.hpp"
-#include "tunewright/adaptations/continued.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/guarded.hpp"
+#include "tunewright/adaptations/incremental_refit.hpp"
 #include "tunewright/adaptations/mapped.hpp"
 #include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/none.hpp"

@@ -83,7 +83,6 @@ struct FineTune {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-
 namespace tunewright::adaptations {
 
 TUNEWRIGHT_INLINE nn::Training tenset_fine_tuning() {

@@ -73,7 +73,6 @@ struct Momentum {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-
 namespace tunewright::adaptations {
 
 TUNEWRIGHT_INLINE void Momentum::follow(std::span<const float> net) {

@@ -124,7 +124,6 @@ struct WarmStart {
 
 #if TUNEWRIGHT_DEFINES(core)
 
-
 namespace tunewright::adaptations {
 
 TUNEWRIGHT_INLINE double WarmStart::share(std::size_t n) const {

@@ -126,15 +126,9 @@ class SummarizedStatements {
 
 }  // namespace detail
 
-TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const Target& target,
-                                                                 const CpuLimits& limits);
 TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const GpuLimits& limits) {
   return detail::exceeded_limit_on_gpu(summary, limits);
 }
-
-TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary);
-
-TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads);
 
 }  // namespace tunewright::loops
 
@@ -366,14 +360,13 @@ TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit_on_gpu(const Ne
 
 namespace tunewright::loops {
 
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary,
-                                                                                   const Target& target,
-                                                                                   const CpuLimits& limits) {
+TUNEWRIGHT_INLINE std::optional<std::string_view> exceeded_limit(const NestSummary& summary, const Target& target,
+                                                                 const CpuLimits& limits) {
   return target.kind == DeviceKind::Gpu ? detail::exceeded_limit_on_gpu(summary, GpuLimits::of(target))
                                         : detail::exceeded_limit_on_cpu(summary, target, limits);
 }
 
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary) {
+TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree(const NestSummary& summary) {
   std::span<const NestSummary::Step> steps = summary.steps();
   if (steps.empty()) return steps;
   steps = steps.first(steps.size() - 1);  // but for the `Next` at its end
@@ -382,7 +375,7 @@ TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE std::span<const NestSummary::Step> last_tree
   return steps.subspan(begin);
 }
 
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads) {
+TUNEWRIGHT_INLINE double thread_utilisation(const NestSummary& summary, unsigned threads) {
   const std::span<const NestSummary::Step> tree = last_tree(summary);
   if (tree.empty() || threads <= 1) return 1;
   for (const NestSummary::Step& step : tree) {

@@ -17,11 +17,8 @@ namespace tunewright::loops {
 
 /// Statements that nodes come to when all loops are written out; `limit + 1` where there are more. A tensor instruction
 /// is one. Throws `std::invalid_argument` for loops that are not declared.
-[[nodiscard]] inline std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
-
-[[nodiscard]] std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit);
-
 [[nodiscard]] std::int64_t statements_of(const LoopNest& nest, std::span<const Node> body, std::int64_t limit);
+[[nodiscard]] std::int64_t statements_of(const LoopNest& nest, const Loop& loop, std::int64_t limit);
 
 namespace detail {
 

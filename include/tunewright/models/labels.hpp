@@ -39,7 +39,6 @@ void check_head(const char* who, std::size_t head, std::size_t heads);
 
 #include <unordered_map>
 
-
 namespace tunewright::models {
 
 TUNEWRIGHT_INLINE void check_lesson(const char* who, const FeatureBatch& x, std::span<const float> y, std::size_t heads,

@@ -13,6 +13,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/nn/attention.hpp"
 #include "tunewright/nn/linear.hpp"
+#include "tunewright/nn/lstm.hpp"
 #include "tunewright/nn/matrix.hpp"
 #include "tunewright/nn/parameters.hpp"
 
@@ -168,8 +169,6 @@ struct ReadOut {
 }  // namespace tunewright::nn
 
 #if TUNEWRIGHT_DEFINES(networks)
-
-#include "tunewright/nn/lstm.hpp"
 
 namespace tunewright::nn {
 

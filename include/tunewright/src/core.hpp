@@ -8,9 +8,9 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES \
+#define TUNEWRIGHT_COMPILES                                                                           \
   (TUNEWRIGHT_UNIT_core | TUNEWRIGHT_UNIT_models | TUNEWRIGHT_UNIT_measurers | TUNEWRIGHT_UNIT_data | \
-  TUNEWRIGHT_UNIT_features)
+   TUNEWRIGHT_UNIT_features)
 #endif
 
 #include "tunewright/detail/config.hpp"

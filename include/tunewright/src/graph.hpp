@@ -8,11 +8,10 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES \
-  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces \
-  | TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | \
-  TUNEWRIGHT_UNIT_reference | TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | \
-  TUNEWRIGHT_UNIT_tuning_logs)
+#define TUNEWRIGHT_COMPILES                                                                                            \
+  (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
+   TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
+   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs)
 #endif
 
 #include "tunewright/detail/config.hpp"

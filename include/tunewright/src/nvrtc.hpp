@@ -8,8 +8,7 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES \
-  (TUNEWRIGHT_UNIT_nvrtc)
+#define TUNEWRIGHT_COMPILES (TUNEWRIGHT_UNIT_nvrtc)
 #endif
 
 #include "tunewright/detail/config.hpp"

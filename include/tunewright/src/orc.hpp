@@ -8,8 +8,7 @@
 #error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
 #endif
 #if !defined(TUNEWRIGHT_COMPILES)
-#define TUNEWRIGHT_COMPILES \
-  (TUNEWRIGHT_UNIT_orc)
+#define TUNEWRIGHT_COMPILES (TUNEWRIGHT_UNIT_orc)
 #endif
 
 #include "tunewright/detail/config.hpp"

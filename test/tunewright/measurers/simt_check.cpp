@@ -13,8 +13,8 @@
 #include "support/gpu_schedules.hpp"
 #include "support/measurer_laws.hpp"
 #include "tunewright/core/gpu_targets.hpp"
-#include "tunewright/loops/lower.hpp"
 #include "tunewright/loops/device/pass.hpp"
+#include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 

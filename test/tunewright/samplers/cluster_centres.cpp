@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/toy_model.hpp"
+#include "tunewright/samplers/k_means.hpp"
 
 using namespace tunewright;
 using samplers::Points;

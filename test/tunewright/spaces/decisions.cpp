@@ -12,6 +12,8 @@
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/schedule/step.hpp"
+#include "tunewright/spaces/decisions/register_tile.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
 
 namespace {
 

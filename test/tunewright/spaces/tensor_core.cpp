@@ -17,6 +17,8 @@
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+#include "tunewright/spaces/decisions/warp_tile.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 
 namespace {

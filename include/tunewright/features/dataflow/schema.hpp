@@ -51,13 +51,7 @@ FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies = fa
 
 namespace tunewright::features::dataflow {
 
-TUNEWRIGHT_INLINE FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies);
-
-}  // namespace tunewright::features::dataflow
-
-namespace tunewright::features::dataflow {
-
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies) {
+TUNEWRIGHT_INLINE FeatureSchema make_schema(bool squared_operations, bool asynchronous_copies) {
   std::string schema_name = squared_operations ? "dataflow_squared_operations" : "dataflow";
   if (asynchronous_copies) schema_name += "_asynchronous_copies";
   FeatureSchema schema{std::move(schema_name), 1, {}};

@@ -220,19 +220,7 @@ FeatureSchema make_schema();
 
 namespace tunewright::features::per_statement::detail {
 
-TUNEWRIGHT_INLINE FeatureSchema make_schema();
-
-}  // namespace tunewright::features::per_statement::detail
-
-namespace tunewright::features::per_statement {
-
-TUNEWRIGHT_INLINE const FeatureSchema& schema();
-
-}  // namespace tunewright::features::per_statement
-
-namespace tunewright::features::per_statement::detail {
-
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE FeatureSchema make_schema() {
+TUNEWRIGHT_INLINE FeatureSchema make_schema() {
   FeatureSchema schema{"per_statement", 1, {}};
   const auto add = [&](const std::string& prefix, std::span<const ColumnText> texts) {
     for (const ColumnText& text : texts) {
@@ -258,7 +246,7 @@ TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE FeatureSchema make_schema() {
 
 namespace tunewright::features::per_statement {
 
-TUNEWRIGHT_INLINE TUNEWRIGHT_INLINE const FeatureSchema& schema() {
+TUNEWRIGHT_INLINE const FeatureSchema& schema() {
   static const FeatureSchema built = detail::make_schema();
   return built;
 }
