@@ -4,9 +4,6 @@
 // What separate compilation compiles of component eigen: include it in one source file, or in one for each unit with
 // `TUNEWRIGHT_COMPILES` defined as that unit.
 
-#if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
-#error "define TUNEWRIGHT_SEPARATE_COMPILATION for all sources of the program"
-#endif
 #if !defined(TUNEWRIGHT_COMPILES)
 #define TUNEWRIGHT_COMPILES (TUNEWRIGHT_UNIT_networks)
 #endif
