@@ -136,7 +136,8 @@ function(tunewright_owner out needs)
   set(${out} mixed PARENT_SCOPE)
 endfunction()
 
-# Headers that a test includes before anything else: compiling the test shows that they are self-contained.
+# Headers that need not be compiled alone: those that a test includes before anything else, since compiling the test shows
+# that they are self-contained, and those that only include others, all of which test_odr compiles.
 function(tunewright_first_includes out)
   set(first "")
   if(TUNEWRIGHT_BUILD_TESTS)
@@ -147,6 +148,10 @@ function(tunewright_first_includes out)
         list(APPEND first "${TUNEWRIGHT_INCLUDE_DIR}/${CMAKE_MATCH_1}")
       endif()
     endforeach()
+    file(GLOB collections CONFIGURE_DEPENDS "${TUNEWRIGHT_INCLUDE_DIR}/tunewright/*.hpp"
+      "${TUNEWRIGHT_INCLUDE_DIR}/tunewright/src/*.hpp")
+    list(FILTER collections EXCLUDE REGEX "/(tuner|session|recipe)\\.hpp$")
+    list(APPEND first ${collections})
   endif()
   set(${out} "${first}" PARENT_SCOPE)
 endfunction()

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/operators/checks.hpp"
 
 namespace tunewright::program::operators {
 
