@@ -10,6 +10,7 @@
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/spaces/tiling/questions.hpp"
 
 /// How matrix products, batches of them and convolutions fit the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {
@@ -67,7 +68,6 @@ enum class LeftOver {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
 
 namespace tunewright::spaces::tiling {
 
