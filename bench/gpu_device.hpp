@@ -146,8 +146,8 @@ struct TimedWork {
   }
 };
 
-/// Of several ways that a library offers, each started run by run and recorded, the fastest here. Ways that fail are
-/// left out; throws `std::runtime_error`, with why the last failed, where all do.
+/// Times several ways that a library offers, each started run by run and recorded, and returns the fastest here. Leaves
+/// out ways that fail; throws `std::runtime_error`, with why the last failed, where all do.
 [[nodiscard]] inline TimedWork fastest_way(const GpuDevice& device, const std::vector<GpuWork>& ways) {
   constexpr unsigned recorded_runs = 16;
   TimedWork best;

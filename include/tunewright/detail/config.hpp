@@ -13,8 +13,8 @@
 //   }
 //   #endif
 //
-// These are the only macros of the library. docs/design/separate_compilation.md tells how to use it and where its
-// seams are.
+// These are the only macros that other headers may use. docs/design/separate_compilation.md tells how to use separate
+// compilation and where its seams are.
 
 // Units: what is compiled together, one bit each. All headers of a unit belong to one component.
 #define TUNEWRIGHT_UNIT_core 0x1

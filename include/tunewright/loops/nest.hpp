@@ -97,7 +97,7 @@ struct Guard {
   /// Of guards against the idle rest of an inner split. They must hold even where a statement may
   /// overcompute: the same point is computed by another iteration as well.
   static constexpr std::uint32_t no_axis = ~std::uint32_t{0};
-  /// As `axis`: where the guard fails, the term of a sum is zero, see `eliminate_padding`.
+  /// Value of `axis` that marks a guard whose failure makes the term of a sum zero, see `eliminate_padding`.
   static constexpr std::uint32_t zero_term = no_axis - 1;
 };
 

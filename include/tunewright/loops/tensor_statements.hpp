@@ -101,8 +101,8 @@ class TensorStatements {
   [[nodiscard]] bool is_row_product(TensorStatement& t, std::size_t first, const std::vector<Guard>& guards,
                                     const IndexExpr& sums, const IndexExpr& rows, const IndexExpr& columns) const;
 
-  /// Of the loops around, the outermost that can run while its sums stay in tile registers: it does not move them, and
-  /// those inside that do are straight-line code and few.
+  /// Finds the outermost loop around that can run while its sums stay in tile registers: it does not move them, and
+  /// the loops inside that do are straight-line code and few.
   void find_accumulators(TensorStatement& t, const Statement& s, std::size_t first, const IndexExpr& sums) const;
 
   /// A copy of 16 columns of two terms of 16 bits or four of 8, which is written as one vector.

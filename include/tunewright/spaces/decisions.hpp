@@ -47,8 +47,8 @@ struct MutationWeights {
   [[nodiscard]] double of(const Step& step) const;
 };
 
-/// Those of Ansor for GPUs, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave to no
-/// choice.
+/// Weights of mutations on GPUs: Ansor's, sizes 0.90 and unroll limits 0.10, and a little for what its sketches leave
+/// to no choice.
 inline constexpr MutationWeights gpu_mutation_weights{0.90, 0.05, 0.05, 0.10, 0.05};
 
 /// Changes one decision: its kind is drawn by weight among those there are, then one of that kind. False when

@@ -85,7 +85,7 @@ void walk(const loops::NestSummary& summary, Visitor& visitor) {
   }
 }
 
-/// As many variables as loops refer to.
+/// Returns how many loop variables a program declares.
 [[nodiscard]] inline std::size_t variables_of(const loops::LoopNest& nest) { return nest.variables.size(); }
 [[nodiscard]] inline std::size_t variables_of(const loops::NestSummary& summary) {
   return summary.indices.extents.size();

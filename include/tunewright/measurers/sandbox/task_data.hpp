@@ -68,7 +68,7 @@ void validate(const TaskData& data);
 
 void put(Writer& to, const TaskData& data);
 
-/// As written by `put`; the spans look into the shared memory, so nothing large is copied.
+/// Views an input that `put` wrote: the spans look into the shared memory, so nothing large is copied.
 struct InputView {
   program::TensorId tensor;
   std::string name;

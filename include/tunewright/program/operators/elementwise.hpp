@@ -53,8 +53,8 @@ inline Tensor relu(ComputeGraph& graph, const Tensor& x, std::string name = "rel
 /// min(max(x, low), high), such as ReLU6 with 0 and 6. Bounds beyond the ends of a type of integers are its ends.
 /// Throws `std::invalid_argument` when low > high, and for a bound that has a fraction among integers.
 Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::string name = "clip");
-// Of the following functions, those that have fractions in between throw `std::invalid_argument` for a tensor that does
-// not hold floating-point numbers.
+// A function below that computes fractions on the way throws `std::invalid_argument` for a tensor that does not hold
+// floating-point numbers.
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
