@@ -228,6 +228,27 @@ TEST_CASE_TEMPLATE("several threads may ask one space at once", Case, SPACES) {
   CHECK(there == expected);
 }
 
+TEST_CASE_TEMPLATE("several threads may judge the same configurations at once", Case, SPACES) {
+  const Case c{};
+  auto configs = sampled(c, 24);
+  Rng rng(11);
+  for (std::size_t i = 0; i < 24; ++i)
+    if (auto mutant = c.space.mutate(c.task, configs[i], rng)) configs.push_back(*std::move(mutant));
+  const auto judge = [&] {
+    std::vector<bool> feasible;
+    for (int again = 0; again < 20; ++again)
+      for (const auto& config : configs) feasible.push_back(c.space.feasible(c.task, config));
+    return feasible;
+  };
+  const auto expected = judge();
+  std::vector<bool> there;
+  std::thread other([&] { there = judge(); });
+  const auto here = judge();
+  other.join();
+  CHECK(here == expected);
+  CHECK(there == expected);
+}
+
 TEST_CASE("keys are the same in every run and on every platform") {
   CHECK(OfToys{}.space.key({3, 4, 5, 2}) == 436186530278149322U);
   const OfRows rows;

@@ -58,8 +58,9 @@ class ScheduleSummarizers {
     Lease& operator=(const Lease&) = delete;
     ~Lease() { pool_->give_back(std::move(summarizer_)); }
 
-    /// See `ScheduleSummarizer::summary`.
-    [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) {
+    /// See `ScheduleSummarizer::summary`. Not of a temporary: a summary is the summarizer's, and with the lease ends
+    /// the right to read it.
+    [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) & {
       return summarizer_->summary(candidate);
     }
     /// A schedule that is read soon.

@@ -63,8 +63,9 @@ concept SearchSpace =
 ///
 /// - `summary_type`: what is read. Policies that read programs may read these, too.
 /// - `summarizer()`: something that is called with one configuration after the other and gives a pointer to its
-///   summary, valid until the next call, or null where it takes `lower` to tell. It may keep memory to work in, so each
-///   thread asks for its own. `prefetch(config)`, if there is one, announces a configuration.
+///   summary, or null where it takes `lower` to tell. A summary is valid until the next call and as long as what was
+///   called. That may keep memory to work in, so each thread asks for its own. `prefetch(config)`, if there is one,
+///   announces a configuration.
 ///
 /// Semantics the compiler cannot see: a policy that reads the summary gives what it gives for the program, bit for bit;
 /// `lower` does not throw where there is a summary.
@@ -72,10 +73,11 @@ concept SearchSpace =
 /// Optional hook: `why_infeasible(task, summary) -> std::optional<std::string_view>`, as of the program; nothing where
 /// it takes the program to tell.
 template <class S>
-concept SummarizingSpace = SearchSpace<S> && requires(const S& space, const config_t<S>& config) {
-  typename S::summary_type;
-  { space.summarizer()(config) } -> std::same_as<const typename S::summary_type*>;
-};
+concept SummarizingSpace =
+    SearchSpace<S> && requires(decltype(std::declval<const S&>().summarizer())& summarize, const config_t<S>& config) {
+      typename S::summary_type;
+      { summarize(config) } -> std::same_as<const typename S::summary_type*>;
+    };
 
 /// Gives policies what they read of configurations, one after the other: the summary where there is one, else the
 /// lowered program. Keeps memory to work in; refers to space and task, which must outlive it.

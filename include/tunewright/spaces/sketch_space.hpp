@@ -87,7 +87,8 @@ struct SketchSpace {
   }
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const config_type& config) const {
     try {
-      if (const auto* summary = summarizer()(config))
+      auto summarize = summarizer();
+      if (const auto* summary = summarize(config))
         if (const auto exceeded = why_infeasible(task, *summary)) return *exceeded;
       return loops::exceeded_limit(loops::lower(config), task.target);
     } catch (const schedule::ScheduleError& error) {
