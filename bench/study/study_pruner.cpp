@@ -249,7 +249,7 @@ void add_studies(const study::Options& options, const Settings& settings, const 
                         settings);
         };
       };
-      add("pruner", pruner(Form::Levels));
+      add("pruner", pruner(Form::Hierarchical));
       if (target.kind == DeviceKind::Gpu) {
         add("pruner_released", pruner(Form::Released));
         add("pruner_printed", pruner(Form::Printed));

@@ -84,7 +84,7 @@ inline schedule::ScheduleBuilder tensorized_matmul(std::shared_ptr<const program
     const bool of_bytes = program::size_in_bytes(s.state().stages[copy].op->type) == 1;
     const bool terms_last = reduction_is_last(*s.state().stages[sums].op, copy);
     const bool swapped = intrinsic.layout_is_known && of_bytes && !terms_last;
-    s.choose_arrangement(copy, {swapped ? std::vector{1U, 0U} : std::vector{0U, 1U}}, {tiles.padding});
+    s.choose_layout(copy, {swapped ? std::vector{1U, 0U} : std::vector{0U, 1U}}, {tiles.padding});
     const std::vector<IterId> vector = s.split(copy, 1, {8});
     const std::vector<IterId> lanes = s.split(copy, s.fuse(copy, {0, vector[0]}), {intrinsic.threads});
     const std::vector<IterId> warps = s.follow_fused_split(copy, lanes[0], {steps[0], steps[1]}, 0);

@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/kernel.hpp"
-#include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -32,7 +32,7 @@ struct CompileOptions {
   const char* passes =
       "function(sroa<preserve-cfg>,early-cse<memssa>,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
       "simplifycfg)";
-  PlanOptions plan = {};
+  EmissionPlanOptions plan = {};
 };
 static_assert(std::is_trivially_destructible_v<CompileOptions>);
 
@@ -125,7 +125,7 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
   const auto start = Clock::now();
   auto module = std::make_unique<llvm::Module>(nest.name, context);
   backend.prepare(llvm::wrap(module.get()));
-  Plan plan(nest, target, options.plan);
+  EmissionPlan plan(nest, target, options.plan);
   llvm_backend::KernelEmitter emitter(plan, target, *module, {options.register_tiles, options.max_stack_bytes});
   const std::vector<loops::BufferId> workspace = emitter.emit();
   if (options.verify) llvm_backend::verify(llvm::wrap(module.get()));

@@ -14,8 +14,8 @@
 #include "tunewright/drafts/lowered.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_device.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_hierarchy.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"
-#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/loops/nest.hpp"
 #include "tunewright/spaces/concept.hpp"
@@ -25,7 +25,7 @@ namespace tunewright::drafts {
 /// Pruner's analyser: the time of a program from a few symbols of its statements and what the levels of the
 /// machine make of them. Nothing is trained.
 ///
-///   Levels     issue, arithmetic, shared memory, transfers and latency of each kernel: see `GpuLevels`
+///   Hierarchical  issue, arithmetic, shared memory, transfers and latency of each kernel: see `GpuHierarchy`
 ///   Printed    L = sum over statements of (L_c + L_m)
 ///              L_c = S8 / (T_p * P_l0,c * P_l1,c * alpha_l1 * P_l2,c)
 ///              L_m = S5 / (T_m * P_l0,m * P_l1,m * P_l2,m)
@@ -46,7 +46,7 @@ namespace tunewright::drafts {
 ///              has more threads or shared memory a block than the device, or an index that is a sum of more than
 ///              `FlatIndex::max_terms`, 12, or more than 64 nested loops, scores -infinity; `latency_s` throws
 ///              `NoRoom` and `std::invalid_argument` for the last two.
-/// Deviates:    Levels is ours: the paper's two kinds of time know neither instructions nor shared memory nor
+/// Deviates:    Hierarchical is ours: the paper's two kinds of time know neither instructions nor shared memory nor
 ///              latency, and rank programs of one task by chance where these decide.
 ///              Printed: the paper does not print m_l0, m_l1, pu_l1 and n_l2; they are the registers a thread can
 ///              have, the shared memory of a block, the four schedulers of a multiprocessor and 32 bytes.
@@ -54,13 +54,13 @@ namespace tunewright::drafts {
 ///              in bytes. alpha_l1, which the paper leaves without a place, is where the released code has it.
 ///              Released: where its code visits the first buffer of a hash table, all of them are.
 struct SymbolAnalyzer {
-  enum class Form : std::uint8_t { Levels, Printed, Released };
+  enum class Form : std::uint8_t { Hierarchical, Printed, Released };
   enum class Combine : std::uint8_t { Sum, Max };  ///< of the times to compute and to move, of a statement
 
-  Form form = Form::Levels;           ///< on GPUs
+  Form form = Form::Hierarchical;     ///< on GPUs
   std::optional<Combine> combine{};   ///< of Printed and Released; nothing: as they have it
   std::optional<GpuDevice> device{};  ///< of Printed and Released; nothing: the target of the task
-  Multiprocessor multiprocessor{};    ///< of Levels
+  Multiprocessor multiprocessor{};    ///< of Hierarchical
   CpuCore core{};                     ///< on CPUs
 
   /// A function of nests, or summaries, that gives modelled seconds, for many of them. It keeps memory to work in, so
@@ -93,7 +93,7 @@ struct SymbolAnalyzer {
   struct Workspace {
     GpuDevice device;
     GpuSymbolReader gpu;
-    GpuLevels levels;
+    GpuHierarchy levels;
     CpuAnalysis cpu;
   };
 
@@ -123,7 +123,7 @@ TUNEWRIGHT_INLINE SymbolAnalyzer::Workspace SymbolAnalyzer::prepare(const Target
 template <class Program>
 double SymbolAnalyzer::latency_s(const Program& nest, const Target& target, Workspace& w) const {
   if (target.kind == DeviceKind::Cpu) return w.cpu.cycles(nest, target, core) / core.frequency_hz;
-  if (form == Form::Levels) {
+  if (form == Form::Hierarchical) {
     const double levels_s = w.levels.latency_s(nest, target, multiprocessor);
     return runs_on(w.levels.kernels(), w.device) ? levels_s : std::numeric_limits<double>::infinity();
   }

@@ -29,7 +29,7 @@ namespace tunewright::loops {
 #include "tunewright/loops/lower/emission.hpp"
 #include "tunewright/loops/lower/pass.hpp"
 #include "tunewright/loops/lower/stages.hpp"
-#include "tunewright/loops/lower/storage.hpp"
+#include "tunewright/loops/lower/storage_layout.hpp"
 #include "tunewright/loops/lower/windows.hpp"
 
 namespace tunewright::loops {
@@ -38,7 +38,7 @@ TUNEWRIGHT_INLINE LoopNest lower(const schedule::State& state) {
   detail::Lowered lowered{state, std::vector<detail::StageInfo>(state.stages.size()), {}};
   detail::StagePlacement(lowered).run();
   detail::WindowInference(lowered).run();
-  detail::StoragePlan(lowered).run();
+  detail::StorageLayout(lowered).run();
   detail::Emission(lowered).run();
   return std::move(lowered.nest);
 }

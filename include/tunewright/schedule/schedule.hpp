@@ -114,9 +114,9 @@ class ScheduleBuilder {
 
   /// Lets the search choose in which order the dimensions of a temporary are stored, and how far its rows are
   /// apart.
-  void choose_arrangement(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,
-                          std::vector<std::int64_t> paddings) {
-    append(Arrange{stage, std::move(orders), std::move(paddings), 0, 0});
+  void choose_layout(TensorId stage, std::vector<std::vector<std::uint32_t>> orders,
+                     std::vector<std::int64_t> paddings) {
+    append(TransformLayout{stage, std::move(orders), std::move(paddings), 0, 0});
   }
   /// Lets the search choose how far the copies computed in loop `iter` run ahead of their use.
   void choose_pipelining(TensorId stage, IterId iter, std::vector<Pipelining> choices) {

@@ -77,7 +77,7 @@ struct State {
   std::vector<Stage> stages;    ///< by TensorId
   std::vector<TensorId> order;  ///< topological
   std::vector<Pack> packs;
-  std::vector<Arrange> arrangements;
+  std::vector<TransformLayout> layouts;
   std::vector<Pipeline> pipelines;
   std::vector<std::int64_t> split_factors;  ///< of all steps that split, one step after the other
   std::vector<std::uint32_t> factors_end;   ///< by step index: where its factors end in `split_factors`

@@ -142,13 +142,13 @@ struct Pack {
 
 /// Stores the elements of a temporary with its dimensions in another order, or its rows further apart, so that
 /// threads that read down a column of shared memory find different banks.
-struct Arrange {
+struct TransformLayout {
   TensorId stage = 0;
   std::vector<std::vector<std::uint32_t>> orders;  ///< domain: all dimensions, outermost first
   std::vector<std::int64_t> paddings;              ///< domain: idle elements behind each row
   std::uint32_t order = 0;                         ///< selected, of `orders`
   std::uint32_t padding = 0;                       ///< selected, of `paddings`
-  bool operator==(const Arrange&) const = default;
+  bool operator==(const TransformLayout&) const = default;
 };
 
 /// Replaces the loops from `iter` inwards by a tensor instruction of `intrinsics.hpp`, whose extents they must have in
@@ -192,7 +192,7 @@ struct Pad {
 
 /// New primitives are added at the end: hashes of candidates count the kinds by their place here.
 using Step = std::variant<Split, FollowSplit, Fuse, Reorder, Annotate, UnrollLimit, ComputeLocation, CacheWrite,
-                          CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, Arrange, Pipeline, Pad>;
+                          CacheRead, Rfactor, Pack, Tensorize, FollowFusedSplit, TransformLayout, Pipeline, Pad>;
 
 /// What was wrong with a step.
 enum class ScheduleFault : std::uint8_t {
@@ -270,7 +270,7 @@ auto describe(AnyStep& step, const F& f) {
           return f("follow_fused_split", s.stage, s.iter, s.sources, s.level);
         else if constexpr (std::is_same_v<S, Pad>)
           return f("pad", s.stage, s.multiples);
-        else if constexpr (std::is_same_v<S, Arrange>)
+        else if constexpr (std::is_same_v<S, TransformLayout>)
           return f("arrange", s.stage, s.orders, s.paddings, s.order, s.padding);
         else
           return f("pipeline", s.stage, s.iter, s.choices, s.selected);

@@ -19,7 +19,6 @@
 /// choose is written in the steps themselves with its domain, so these functions work for every space.
 namespace tunewright::spaces::decisions {
 
-using schedule::Arrange;
 using schedule::ComputeLocation;
 using schedule::Fuse;
 using schedule::LoopKind;
@@ -27,6 +26,7 @@ using schedule::Pipeline;
 using schedule::Schedule;
 using schedule::Split;
 using schedule::Step;
+using schedule::TransformLayout;
 using schedule::UnrollLimit;
 
 /// Draws every open decision. Tiles are drawn within the registers, and on GPUs within the threads and about
@@ -42,7 +42,7 @@ struct MutationWeights {
   double location = 0.08;
   double fused_loops = 0.04;
   double unroll_limit = 0.03;
-  double arrangement = 0.05;
+  double layout = 0.05;
 
   [[nodiscard]] double of(const Step& step) const;
 };
@@ -83,13 +83,13 @@ TUNEWRIGHT_INLINE void draw_all(std::vector<Step>& steps, const Target& target, 
                          location->choices[0].kind == schedule::Location::Kind::Inline;
       location->selected = plain ? 0 : static_cast<std::uint32_t>(rng.below(location->choices.size()));
     }
-    if (auto* arrange = std::get_if<Arrange>(&step)) {
-      arrange->order = static_cast<std::uint32_t>(rng.below(arrange->orders.size()));
+    if (auto* layout = std::get_if<TransformLayout>(&step)) {
+      layout->order = static_cast<std::uint32_t>(rng.below(layout->orders.size()));
       // Without padding several of the rows that tensor units read at once are in the same banks.
       constexpr double padded_share = 0.75;
-      arrange->padding = static_cast<std::uint32_t>(rng.below(arrange->paddings.size()));
+      layout->padding = static_cast<std::uint32_t>(rng.below(layout->paddings.size()));
       if (feeds_tensor_cores && rng.uniform() < padded_share)
-        arrange->padding = static_cast<std::uint32_t>(arrange->paddings.size() - 1);
+        layout->padding = static_cast<std::uint32_t>(layout->paddings.size() - 1);
     }
     if (auto* limit = std::get_if<UnrollLimit>(&step)) {
       limit->selected = static_cast<std::uint32_t>(rng.below(limit->choices.size()));
@@ -103,14 +103,14 @@ TUNEWRIGHT_INLINE bool is_open(const Step& step) {
   if (const auto* s = std::get_if<ComputeLocation>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<UnrollLimit>(&step)) return s->choices.size() > 1;
   if (const auto* s = std::get_if<Pipeline>(&step)) return s->choices.size() > 1;
-  if (const auto* s = std::get_if<Arrange>(&step)) return s->orders.size() > 1 || s->paddings.size() > 1;
+  if (const auto* s = std::get_if<TransformLayout>(&step)) return s->orders.size() > 1 || s->paddings.size() > 1;
   return false;
 }
 
 TUNEWRIGHT_INLINE double MutationWeights::of(const Step& step) const {
   if (std::holds_alternative<Split>(step)) return sizes;
   if (std::holds_alternative<ComputeLocation>(step)) return location;
-  if (std::holds_alternative<Arrange>(step) || std::holds_alternative<Pipeline>(step)) return arrangement;
+  if (std::holds_alternative<TransformLayout>(step) || std::holds_alternative<Pipeline>(step)) return layout;
   return std::holds_alternative<Fuse>(step) ? fused_loops : unroll_limit;
 }
 
@@ -141,10 +141,10 @@ TUNEWRIGHT_INLINE bool mutate_one(std::vector<Step>& steps, const Target& target
     return redraw(location->selected, location->choices.size(), rng);
   if (auto* limit = std::get_if<UnrollLimit>(&step)) return redraw(limit->selected, limit->choices.size(), rng);
   if (auto* pipeline = std::get_if<Pipeline>(&step)) return redraw(pipeline->selected, pipeline->choices.size(), rng);
-  if (auto* arrange = std::get_if<Arrange>(&step)) {
-    const bool order = arrange->paddings.size() < 2 || (arrange->orders.size() > 1 && rng.below(2) == 0);
-    return order ? redraw(arrange->order, arrange->orders.size(), rng)
-                 : redraw(arrange->padding, arrange->paddings.size(), rng);
+  if (auto* layout = std::get_if<TransformLayout>(&step)) {
+    const bool order = layout->paddings.size() < 2 || (layout->orders.size() > 1 && rng.below(2) == 0);
+    return order ? redraw(layout->order, layout->orders.size(), rng)
+                 : redraw(layout->padding, layout->paddings.size(), rng);
   }
   auto& fuse = std::get<Fuse>(step);
   std::uint32_t zero_based = fuse.count - 1;

@@ -10,7 +10,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 /// Sketch rules for GPUs; see `tiling_rules.hpp` for how rules are asked. Each top-level stage becomes one
 /// kernel.
@@ -93,7 +93,7 @@ struct BindTheRest {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
-#include "tunewright/spaces/tiling/gpu_actions.hpp"
+#include "tunewright/spaces/tiling/gpu_transformations.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::spaces::tiling::gpu {
@@ -154,7 +154,7 @@ TUNEWRIGHT_INLINE void AddRfactor::store_by_chunk(ScheduleBuilder& s, TensorId p
   const auto last = static_cast<std::uint32_t>(s.state().stages[partial].op->rank() - 1);
   std::vector<std::uint32_t> order{last};
   for (std::uint32_t d = 0; d < last; ++d) order.push_back(d);
-  s.choose_arrangement(partial, {std::move(order)}, {0});
+  s.choose_layout(partial, {std::move(order)}, {0});
 }
 
 TUNEWRIGHT_INLINE IterId AddRfactor::longest_reduction(const program::Operator& op) {

@@ -9,7 +9,7 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 /// Sketch rules for CPUs. A derivation starts with the last stage and walks to the first; at each stage the
 /// rules are asked in order, and every rule that applies adds its derivations (Zheng et al., Ansor, OSDI
@@ -89,8 +89,8 @@ struct ScheduleSimply {
 
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
 

@@ -88,14 +88,14 @@
 #include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
-#include "tunewright/spaces/tiling/gpu_actions.hpp"
+#include "tunewright/spaces/tiling/gpu_transformations.hpp"
 #include "tunewright/spaces/tiling/instruction_tile.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
 #include "tunewright/spaces/utilisation.hpp"
 #endif
@@ -113,12 +113,12 @@
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_latency.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_tensor_cost.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_hierarchy.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_latency.hpp"
-#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
 #include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
 #include "tunewright/drafts/symbol_analyzer/nest_reader.hpp"
-#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 #include "tunewright/drafts/symbol_analyzer/warp_accesses.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(simulated)
@@ -135,9 +135,9 @@
 #if TUNEWRIGHT_DEFINES(codegen)
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/codegen/cuda_export.hpp"
+#include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
-#include "tunewright/codegen/plan.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)
 #include "tunewright/measurers/nvrtc/code_wire.hpp"

@@ -23,29 +23,29 @@ TEST_CASE("what the loops of a copy touch, from the innermost outwards") {
   const loops::LoopNest nest = loops::lower(s.schedule());
   loops::NestSummarizer summarizer;
   NestReader reader;
-  StatementReach reach;
+  StatementFootprint footprint;
   GrowingFootprint touched;
   int met = 0;
   reader.read(
       summarizer.summary(nest), [](const loops::LoopSummary&) {},
       [&](const loops::StatementSummary& statement) {
         ++met;
-        reach.reset(reader, statement);
-        touched.start(reach, reader.open().size(), 64);
+        footprint.reset(reader, statement);
+        touched.start(footprint, reader.open().size(), 64);
         // 256 bytes of x and of y, a line of b.
         CHECK(touched.depth() == 2);
         CHECK(touched.all().bytes == 2 * 256 + 64);
-        CHECK(touched.all().claimed == 2 * 256 + 64);
+        CHECK(touched.all().cache_bytes == 2 * 256 + 64);
         // 64 rows that begin in the same sets, and all of b.
         touched.grow();
         CHECK(touched.depth() == 1);
         CHECK(touched.all().bytes == 64 * 2 * 256 + 256);
-        CHECK(touched.all().claimed == 64 * 2 * 4096 + 256);
+        CHECK(touched.all().cache_bytes == 64 * 2 * 4096 + 256);
         // Everything.
         touched.grow();
         CHECK(touched.depth() == 0);
         CHECK(touched.all().bytes == 64 * 2 * 4096 + 256);
-        CHECK(touched.all().claimed == 64 * 2 * 4096 + 256);
+        CHECK(touched.all().cache_bytes == 64 * 2 * 4096 + 256);
       });
   CHECK(met == 1);
 }
@@ -57,13 +57,13 @@ TEST_CASE("a statement without loops touches the lines of its accesses") {
   const loops::LoopNest nest = loops::lower(schedule::ScheduleBuilder(g).schedule());
   loops::NestSummarizer summarizer;
   NestReader reader;
-  StatementReach reach;
+  StatementFootprint footprint;
   GrowingFootprint touched;
   reader.read(
       summarizer.summary(nest), [](const loops::LoopSummary&) {},
       [&](const loops::StatementSummary& statement) {
-        reach.reset(reader, statement);
-        touched.start(reach, reader.open().size(), 64);
+        footprint.reset(reader, statement);
+        touched.start(footprint, reader.open().size(), 64);
       });
   CHECK(touched.depth() == 0);
   CHECK(touched.all().bytes == 2 * 64);

@@ -142,7 +142,7 @@ TEST_CASE("times to compute and to move may be added or the longer taken in eith
 
 TEST_CASE("a block beyond the device is hopeless") {
   for (const auto form :
-       {SymbolAnalyzer::Form::Levels, SymbolAnalyzer::Form::Printed, SymbolAnalyzer::Form::Released}) {
+       {SymbolAnalyzer::Form::Hierarchical, SymbolAnalyzer::Form::Printed, SymbolAnalyzer::Form::Released}) {
     const SymbolAnalyzer analyzer{.form = form};
     // 2048 threads; 2 * 256 * 128 floats of shared memory.
     CHECK(std::isinf(analyzer.latency_s(product(256, 256, 64, {1, 64, 1, 1}, {1, 32, 1, 1}, {2, 2}), a100())));

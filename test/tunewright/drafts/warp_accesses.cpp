@@ -19,29 +19,29 @@ TEST_CASE("what a warp touches of a product, by hand") {
   loops::NestSummarizer summarizer;
   const loops::NestSummary& summary = summarizer.summary(nest);
   NestReader reader;
-  StatementReach reach;
+  StatementFootprint footprint;
   int met = 0;
   reader.read(
       summary, [](const loops::LoopSummary&) {},
       [&](const loops::StatementSummary& statement) {
-        reach.reset(reader, statement);
-        reach.run(reader.thread_loops(), 32);
-        const StatementReach::Access store = reach.accesses()[0];
+        footprint.reset(reader, statement);
+        footprint.vary(reader.thread_loops(), 32);
+        const StatementFootprint::Access store = footprint.accesses()[0];
         if (reader.scope_of(store.buffer) == loops::Scope::Global) {
           ++met;
           // 16 threads of a row, 32 bytes apart, in two rows: a sector for each.
-          CHECK(sectors(reach, store) == 32);
+          CHECK(sectors(footprint, store) == 32);
         } else if (statement.kind == loops::Statement::Kind::Update) {
           ++met;
-          const StatementReach::Access b = reach.accesses().back();
-          const Together together = moved_together(reader, reach, b, reader.all_loops());
+          const StatementFootprint::Access b = footprint.accesses().back();
+          const Together together = moved_together(reader, footprint, b, reader.all_loops());
           CHECK(together.elements == 4);  // of the eight columns that a thread has in a row
           CHECK(together.unrolled == 4);
           // 16 threads of a row, 16 bytes each, 32 bytes apart: 64 words in every other four banks.
-          CHECK(bank_steps(reach, b, together) == 4);
-          CHECK(bank_steps(reach, b, {}) == 4);  // 16 words in every eighth bank
+          CHECK(bank_steps(footprint, b, together) == 4);
+          CHECK(bank_steps(footprint, b, {}) == 4);  // 16 words in every eighth bank
           // The same for all threads of a row.
-          CHECK(bank_steps(reach, reach.accesses()[1], {}) == 1);
+          CHECK(bank_steps(footprint, footprint.accesses()[1], {}) == 1);
         }
       });
   CHECK(met == 2);

@@ -243,11 +243,11 @@ TEST_CASE("constants are packed in the order of the loops that read them") {
 }
 
 TEST_CASE("a temporary is stored with its dimensions in another order, and rows apart") {
-  using schedule::Arrange;
+  using schedule::TransformLayout;
   const auto copied = [](std::uint32_t order, std::uint32_t padding) {
     ScheduleBuilder s(matmul(8, 32, 6));
     const auto copy = s.cache_read(0, 2);
-    s.append(Arrange{copy, {{0, 1}, {1, 0}}, {0, 4}, order, padding});
+    s.append(TransformLayout{copy, {{0, 1}, {1, 0}}, {0, 4}, order, padding});
     return buffer(lowered(s), copy).physical_shape();
   };
   CHECK(copied(0, 0) == Shape{8, 6});
@@ -256,12 +256,12 @@ TEST_CASE("a temporary is stored with its dimensions in another order, and rows 
   CHECK(copied(1, 1) == Shape{6, 12});
 
   ScheduleBuilder output(matmul(8, 32, 6));
-  output.append(Arrange{2, {{1, 0}}, {0}, 0, 0});
+  output.append(TransformLayout{2, {{1, 0}}, {0}, 0, 0});
   CHECK(fault(output) == "not_packable");
   ScheduleBuilder twice(matmul(8, 32, 6));
   const auto copy = twice.cache_read(0, 2);
   twice.pack(copy, 2);
-  twice.append(Arrange{copy, {{1, 0}}, {0}, 0, 0});
+  twice.append(TransformLayout{copy, {{1, 0}}, {0}, 0, 0});
   CHECK(fault(twice) == "not_packable");
 }
 

@@ -202,7 +202,7 @@ TEST_CASE("a tensor is arranged once, as lowering has it") {
   const auto arranged_twice = [&](std::uint32_t first, std::uint32_t second) {
     schedule::Schedule s{g, {}};
     for (const std::uint32_t order : {first, second})
-      s.steps.push_back(schedule::Arrange{y.id, {{0, 1}, {1, 0}}, {0}, order, 0});
+      s.steps.push_back(schedule::TransformLayout{y.id, {{0, 1}, {1, 0}}, {0}, order, 0});
     return s;
   };
   ScheduleSummarizer of_steps;

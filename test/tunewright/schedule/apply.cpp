@@ -212,16 +212,16 @@ TEST_CASE("rfactor") {
 }
 
 TEST_CASE("arrange") {
-  const Arrange transposed{2, {{0, 1}, {1, 0}}, {0, 4}, 1, 1};
-  CHECK(after({transposed}).arrangements == std::vector<Arrange>{transposed});
-  CHECK(fault({Arrange{0, {{0, 1}}, {0}, 0, 0}}) == "unknown_stage");  // an input
-  CHECK(fault({Arrange{2, {{0, 1}}, {0}, 1, 0}}) == "bad_choice");
-  CHECK(fault({Arrange{2, {{0, 1}}, {0}, 0, 1}}) == "bad_choice");
-  CHECK(fault({Arrange{2, {{0, 1}}, {-4}, 0, 0}}) == "bad_choice");
-  CHECK(fault({Arrange{2, {{0, 1}}, {std::int64_t{1} << 40}, 0, 0}}) == "bad_choice");
-  CHECK(fault({Arrange{2, {{0}}, {0}, 0, 0}}) == "bad_order");
-  CHECK(fault({Arrange{2, {{0, 0}}, {0}, 0, 0}}) == "bad_order");
-  CHECK(fault({Arrange{2, {{0, 2}}, {0}, 0, 0}}) == "bad_order");
+  const TransformLayout transposed{2, {{0, 1}, {1, 0}}, {0, 4}, 1, 1};
+  CHECK(after({transposed}).layouts == std::vector<TransformLayout>{transposed});
+  CHECK(fault({TransformLayout{0, {{0, 1}}, {0}, 0, 0}}) == "unknown_stage");  // an input
+  CHECK(fault({TransformLayout{2, {{0, 1}}, {0}, 1, 0}}) == "bad_choice");
+  CHECK(fault({TransformLayout{2, {{0, 1}}, {0}, 0, 1}}) == "bad_choice");
+  CHECK(fault({TransformLayout{2, {{0, 1}}, {-4}, 0, 0}}) == "bad_choice");
+  CHECK(fault({TransformLayout{2, {{0, 1}}, {std::int64_t{1} << 40}, 0, 0}}) == "bad_choice");
+  CHECK(fault({TransformLayout{2, {{0}}, {0}, 0, 0}}) == "bad_order");
+  CHECK(fault({TransformLayout{2, {{0, 0}}, {0}, 0, 0}}) == "bad_order");
+  CHECK(fault({TransformLayout{2, {{0, 2}}, {0}, 0, 0}}) == "bad_order");
 }
 
 TEST_CASE("pipeline") {

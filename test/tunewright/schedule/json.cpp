@@ -28,7 +28,7 @@ TEST_CASE("every step survives the round trip") {
       Pack{1, 2},
       Tensorize{2, 6, "avx512_bf16"},
       FollowFusedSplit{5, 1, {0, 1}, 1},
-      Arrange{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
+      TransformLayout{5, {{0, 1}, {1, 0}}, {0, 4}, 1, 0},
       Pipeline{5, 6, {{1, false}, {3, true}}, 1},
       Pad{5, {16, 16, 1}}};
   REQUIRE(steps.size() == std::variant_size_v<Step>);

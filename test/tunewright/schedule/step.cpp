@@ -25,7 +25,7 @@ TEST_CASE("every primitive has a tag of its own and names all its fields") {
                                                          {Pack{}, 2},
                                                          {Tensorize{}, 3},
                                                          {FollowFusedSplit{}, 4},
-                                                         {Arrange{}, 5},
+                                                         {TransformLayout{}, 5},
                                                          {Pipeline{}, 4},
                                                          {Pad{}, 2}};
   CHECK(fields.size() == std::variant_size_v<Step>);

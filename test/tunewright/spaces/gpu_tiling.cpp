@@ -151,8 +151,8 @@ TEST_CASE("rows of whatever is fetched to shared memory may be kept apart, with 
     for (schedule::Schedule sketch : space.sketches(task)) {
       const auto arranged = [&](std::uint32_t padding) {
         for (schedule::Step& step : sketch.steps) {
-          auto* arrange = std::get_if<schedule::Arrange>(&step);
-          if (arrange != nullptr && arrange->paddings.size() > 1) arrange->padding = padding;
+          auto* layout = std::get_if<schedule::TransformLayout>(&step);
+          if (layout != nullptr && layout->paddings.size() > 1) layout->padding = padding;
         }
         return loops::lower(sketch);
       };
@@ -193,7 +193,7 @@ TEST_CASE("few results of a long reduction: also in chunks that blocks of their 
                                         [](const auto& s) { return s.factors.size() == 4 && s.max_innermost >= 0; });
         }) == Counts{2, 2});
   CHECK(each(sketches, [](const auto& sketch) {
-          return count<schedule::Arrange>(
+          return count<schedule::TransformLayout>(
               sketch, [](const auto& s) { return s.orders == std::vector<std::vector<std::uint32_t>>{{2, 0, 1}}; });
         }) == Counts{0, 1});
   CHECK(space.sketches(matmul(4096, 4096, 8192)).size() == 1);

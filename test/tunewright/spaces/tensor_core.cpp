@@ -231,8 +231,8 @@ TEST_CASE("draws for tensor units favour many fragments, near to a square, wide 
         ++copies;
         wide += split->factors[0] == 8;
       }
-      const auto* arrange = std::get_if<schedule::Arrange>(&step);
-      if (arrange != nullptr) apart += arrange->padding == 1;
+      const auto* layout = std::get_if<schedule::TransformLayout>(&step);
+      if (layout != nullptr) apart += layout->padding == 1;
     }
   }
   REQUIRE(seen > 200);

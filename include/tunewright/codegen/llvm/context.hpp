@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/llvm/affine.hpp"
 #include "tunewright/codegen/llvm/number_emitter.hpp"
-#include "tunewright/codegen/plan.hpp"
 #include "tunewright/core/target.hpp"
 
 /// Loop nest -> LLVM IR. The generator is a set of parts over one `EmissionContext`. Each part emits code for one kind
@@ -54,7 +54,7 @@ using LoadedElements =
 /// The state that all parts of the generator share: the module they write, the nest with its plan, and the place where
 /// code is being emitted.
 struct EmissionContext {
-  EmissionContext(Plan& the_plan, const Target& the_target, llvm::Module& the_module)
+  EmissionContext(EmissionPlan& the_plan, const Target& the_target, llvm::Module& the_module)
       : plan(the_plan),
         nest(the_plan.nest()),
         target(the_target),
@@ -92,7 +92,7 @@ struct EmissionContext {
   /// The binding of a loop variable to the first of its values.
   [[nodiscard]] Binding first_value() const { return {Binding::Kind::Constant, 0, nullptr, false, depth}; }
 
-  Plan& plan;
+  EmissionPlan& plan;
   const loops::LoopNest& nest;
   const Target& target;
   llvm::Module& module;

@@ -14,7 +14,7 @@ namespace tunewright::codegen::llvm_backend {
 /// Emits one nest into one module, once.
 class KernelEmitter {
  public:
-  KernelEmitter(Plan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
+  KernelEmitter(EmissionPlan& plan, const Target& target, llvm::Module& module, const LoopOptions& options)
       : context_(plan, target, module), loops_(context_, options) {}
 
   /// Adds the kernel to the module and returns the top-level temporaries, which the caller passes after the arguments.

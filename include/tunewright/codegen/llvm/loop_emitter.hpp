@@ -119,7 +119,7 @@ class LoopEmitter {
         tile_registers_.close();
         return;
       }
-      if (std::optional<RegisterTile> tile = register_tiles_.find(loop)) {
+      if (std::optional<AccumulatorTile> tile = register_tiles_.find(loop)) {
         register_tiles_.open(*tile, fresh);
         statements_.use_registers(&*tile);
         emit_guarded(loop);
@@ -207,7 +207,7 @@ class LoopEmitter {
     context_.bindings[loop.var] = {Binding::Kind::Lanes, 0, nullptr, true, context_.depth};
     emit_serial(plan_.chunk_variable(), builder_.getInt64(0), builder_.getInt64(static_cast<std::uint64_t>(full)),
                 [&] { emit_body(loop.body); });
-    for (const auto& [start, width] : Plan::chunks(plan_.extent(loop.var) - full * lanes, lanes)) {
+    for (const auto& [start, width] : EmissionPlan::chunks(plan_.extent(loop.var) - full * lanes, lanes)) {
       context_.lanes = static_cast<unsigned>(width);
       context_.bindings[loop.var] = {width > 1 ? Binding::Kind::Lanes : Binding::Kind::Constant, full * lanes + start,
                                      nullptr, false, context_.depth};
@@ -279,7 +279,7 @@ class LoopEmitter {
       emit_loop(*update, true);
       return true;
     }
-    const std::optional<RegisterTile> tile = register_tiles_.find(*update);
+    const std::optional<AccumulatorTile> tile = register_tiles_.find(*update);
     if (!tile || tile->statement->target != initialise->target) return false;
     std::optional<Affine> at_first;
     std::optional<Affine> at_update;
@@ -297,7 +297,7 @@ class LoopEmitter {
   }
 
   EmissionContext& context_;
-  Plan& plan_;
+  EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   llvm::IRBuilder<>& builder_;
   const LoopOptions options_;

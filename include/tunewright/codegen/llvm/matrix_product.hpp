@@ -147,7 +147,7 @@ class MatrixProductFinder {
   }
 
   EmissionContext& context_;
-  const Plan& plan_;
+  const EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   ValueEmitter& values_;
 };

@@ -44,7 +44,8 @@ class RegisterTileEmitter {
       if (!vectorised && !offset.uses(loop->var)) continue;
       if (!plan_.is_static(*loop)) return std::nullopt;
       const std::int64_t extent = plan_.extent(loop->var);
-      count *= vectorised ? static_cast<std::int64_t>(Plan::chunks(extent, plan_.lanes(loop->body)).size()) : extent;
+      count *=
+          vectorised ? static_cast<std::int64_t>(EmissionPlan::chunks(extent, plan_.lanes(loop->body)).size()) : extent;
     }
     if (count > 2 * static_cast<std::int64_t>(context_.target.vector_registers())) return std::nullopt;
     Elements elements;
@@ -61,10 +62,10 @@ class RegisterTileEmitter {
 
   /// A tile for the target of the update in `loop`, with no registers yet; nothing where `loop` or what is inside does
   /// not allow it.
-  [[nodiscard]] std::optional<RegisterTile> find(const loops::Loop& loop) {
+  [[nodiscard]] std::optional<AccumulatorTile> find(const loops::Loop& loop) {
     const loops::Statement* s = only_statement(loop);
     if (s == nullptr || s->kind != loops::Statement::Kind::Update) return std::nullopt;
-    RegisterTile tile;
+    AccumulatorTile tile;
     tile.statement = s;
     tile.loops = chain(loop);
     const auto first =
@@ -81,7 +82,7 @@ class RegisterTileEmitter {
   }
 
   /// Fills the tile's registers: with the identity when `fresh`, else with the target's elements.
-  void open(RegisterTile& tile, bool fresh) {
+  void open(AccumulatorTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     const program::ScalarType type = nest_.buffers[s.target].type;
     for_each_element(context_, tile.loops, s, [&] {
@@ -99,7 +100,7 @@ class RegisterTileEmitter {
   }
 
   /// Writes the tile's registers back.
-  void close(const RegisterTile& tile, bool fresh) {
+  void close(const AccumulatorTile& tile, bool fresh) {
     const loops::Statement& s = *tile.statement;
     const program::ScalarType type = nest_.buffers[s.target].type;
     std::set<std::int64_t> written;
@@ -132,7 +133,7 @@ class RegisterTileEmitter {
   }
 
   EmissionContext& context_;
-  const Plan& plan_;
+  const EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   llvm::IRBuilder<>& builder_;
   NumberEmitter& numbers_;

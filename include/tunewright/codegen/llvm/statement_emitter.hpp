@@ -15,7 +15,7 @@ namespace tunewright::codegen::llvm_backend {
 
 /// Elements of a target that live in registers across reduction loops, found by their offset relative to the first and
 /// by their lanes.
-struct RegisterTile {
+struct AccumulatorTile {
   const loops::Statement* statement = nullptr;
   std::vector<const loops::Loop*> loops;  ///< around the statement, outermost first
   bool partial = false;                   ///< a vectorised loop reduces: several registers add up to one element
@@ -43,7 +43,7 @@ class StatementEmitter {
         expressions_(expressions) {}
 
   /// Lets updates of the tile's statement add to its registers; null: to memory again.
-  void use_registers(const RegisterTile* tile) { tile_ = tile; }
+  void use_registers(const AccumulatorTile* tile) { tile_ = tile; }
   [[nodiscard]] bool uses_registers() const { return tile_ != nullptr; }
   [[nodiscard]] bool uses_registers_for(const loops::Statement& s) const {
     return tile_ != nullptr && tile_->statement == &s;
@@ -168,13 +168,13 @@ class StatementEmitter {
   }
 
   EmissionContext& context_;
-  const Plan& plan_;
+  const EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   llvm::IRBuilder<>& builder_;
   ValueEmitter& values_;
   MemoryEmitter& memory_;
   ExpressionEmitter& expressions_;
-  const RegisterTile* tile_ = nullptr;  ///< open tile, if any
+  const AccumulatorTile* tile_ = nullptr;  ///< open tile, if any
 };
 
 }  // namespace tunewright::codegen::llvm_backend

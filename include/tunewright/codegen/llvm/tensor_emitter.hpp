@@ -251,7 +251,7 @@ class TensorEmitter {
   }
 
   EmissionContext& context_;
-  const Plan& plan_;
+  const EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   llvm::IRBuilder<>& builder_;
   NumberEmitter& numbers_;

@@ -234,7 +234,7 @@ class ValueEmitter {
   }
 
   EmissionContext& context_;
-  const Plan& plan_;
+  const EmissionPlan& plan_;
   const loops::LoopNest& nest_;
   llvm::IRBuilder<>& builder_;
   NumberEmitter& numbers_;

@@ -12,7 +12,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/cpu_core.hpp"
 #include "tunewright/drafts/symbol_analyzer/growing_footprint.hpp"
-#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 #include "tunewright/loops/operations.hpp"
 #include "tunewright/loops/tensor_work.hpp"
 
@@ -70,8 +70,8 @@ class CpuAnalysis {
   [[nodiscard]] static bool in_tile(loops::LoopKind kind) {
     return kind == loops::LoopKind::Unrolled || kind == loops::LoopKind::Vectorized;
   }
-  [[nodiscard]] double lanes(const StatementReach::Access& a) const {
-    return std::max(1.0, target_->vector_bytes() / reach_.element_bytes(a));
+  [[nodiscard]] double lanes(const StatementFootprint::Access& a) const {
+    return std::max(1.0, target_->vector_bytes() / footprint_.element_bytes(a));
   }
 
   [[nodiscard]] bool in_parallel() const { return reader_.loops_of(loops::LoopKind::Parallel) != 0; }
@@ -97,7 +97,7 @@ class CpuAnalysis {
   [[nodiscard]] double skipped_operations(const loops::BodyOperations& ops) const;
 
   /// Instructions that bring what the tile reaches of an access into registers.
-  [[nodiscard]] double vectors(const StatementReach::Access& a, std::size_t tile) const;
+  [[nodiscard]] double vectors(const StatementFootprint::Access& a, std::size_t tile) const;
 
   void read_capacities();
 
@@ -121,7 +121,7 @@ class CpuAnalysis {
   std::size_t moving_levels_ = 0;  // caches that do not hold all buffers together, the first ones
   loops::NestSummarizer summarizer_;
   NestReader reader_;
-  StatementReach reach_;
+  StatementFootprint footprint_;
   std::array<double, 3> capacity_{};                              // of the levels, in bytes
   GrowingFootprint touched_;                                      // of one statement
   std::array<double, NestReader::max_depth + 1> runs_{1};         // by depth, of what stands there
@@ -225,11 +225,11 @@ TUNEWRIGHT_INLINE loops::TensorWork CpuAnalysis::work_of(const loops::TensorStat
 
 TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary& statement) {
   CpuSymbols s;
-  reach_.reset(reader_, statement);
+  footprint_.reset(reader_, statement);
   const std::span<const loops::LoopSummary> open = reader_.open();
   std::size_t tile = open.size();
   while (tile > 0 && in_tile(open[tile - 1].kind)) --tile;
-  const StatementReach::Access& store = reach_.accesses()[0];
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
   s.tile_runs = runs_[tile];
   for (std::size_t l = tile; l < open.size(); ++l) {
     const auto extent = static_cast<double>(open[l].extent);
@@ -245,7 +245,7 @@ TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary&
       s.runs_in_registers *= static_cast<double>(open[l].extent);
   }
   s.operations = statement.operations.simple_fused() - skipped_operations(statement.operations);
-  for (const StatementReach::Access& a : reach_.accesses().subspan(1))
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1))
     s.loaded_vectors += s.fits ? vectors(a, tile) : s.tile_vectors;
   find_traffic(s);
   return s;
@@ -254,18 +254,18 @@ TUNEWRIGHT_INLINE CpuSymbols CpuAnalysis::symbols(const loops::StatementSummary&
 TUNEWRIGHT_INLINE double CpuAnalysis::skipped_operations(const loops::BodyOperations& ops) const {
   if (ops.padding == 0) return 0;
   LoopSet moved_by = 0;
-  for (std::size_t axis = 0; axis < reach_.axes(); ++axis)
-    if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= reach_.moved_by(axis);
+  for (std::size_t axis = 0; axis < footprint_.axes(); ++axis)
+    if ((ops.padding_axes >> std::min<std::size_t>(axis, 63) & 1U) != 0) moved_by |= footprint_.moved_by(axis);
   return (moved_by & reader_.loops_of(loops::LoopKind::Vectorized)) == 0 ? ops.padding : 0;
 }
 
-TUNEWRIGHT_INLINE double CpuAnalysis::vectors(const StatementReach::Access& a, std::size_t tile) const {
+TUNEWRIGHT_INLINE double CpuAnalysis::vectors(const StatementFootprint::Access& a, std::size_t tile) const {
   double count = 1;
   const std::span<const loops::LoopSummary> open = reader_.open();
   for (std::size_t l = tile; l < open.size(); ++l) {
     if ((a.moved_by >> l & 1U) == 0) continue;
     const auto extent = static_cast<double>(open[l].extent);
-    const bool vector = open[l].kind == loops::LoopKind::Vectorized && reach_.contiguous(a, l);
+    const bool vector = open[l].kind == loops::LoopKind::Vectorized && footprint_.contiguous(a, l);
     count *= vector ? std::ceil(extent / lanes(a)) : extent;
   }
   return count;
@@ -280,10 +280,10 @@ TUNEWRIGHT_INLINE void CpuAnalysis::find_traffic(CpuSymbols& s) {
   constexpr std::size_t l2 = 1;  // a level
   if (moving_levels_ == 0) return;
   const auto line = static_cast<double>(std::max<std::uint64_t>(target_->cache_line_bytes, 1));
-  touched_.start(reach_, reader_.open().size(), line);
+  touched_.start(footprint_, reader_.open().size(), line);
   for (std::size_t level = 0; level < moving_levels_; ++level) {
     while (touched_.depth() > 0 && touched_.all().bytes <= capacity_[level] &&
-           (level > l2 || touched_.all().claimed <= capacity_[l2]))
+           (level > l2 || touched_.all().cache_bytes <= capacity_[l2]))
       touched_.grow();
     s.bytes[level] = runs_[touched_.depth()] * touched_.all().bytes;
   }

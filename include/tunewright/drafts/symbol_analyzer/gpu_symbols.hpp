@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tunewright/detail/config.hpp"
-#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 
 namespace tunewright::drafts {
 
@@ -89,7 +89,7 @@ class GpuSymbolReader {
 
   loops::NestSummarizer summarizer_;
   NestReader reader_;
-  StatementReach reach_;
+  StatementFootprint footprint_;
   std::vector<GpuSymbols> symbols_;
   std::size_t count_ = 0;
   std::vector<ReleasedRow> rows_;
@@ -165,9 +165,9 @@ TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummar
   GpuSymbols& found = symbols_[count_++];
   found.traffic.clear();
   found.kernel = reader_.kernel();
-  reach_.reset(reader_, s);
+  footprint_.reset(reader_, s);
   const Around around = loops_around();
-  const StatementReach::Access& store = reach_.accesses()[0];
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
   const LoopSet once_a_thread = around.own | (around.virtual_threads & store.moved_by);
   found.blocks = reader_.iterations(around.blocks);
   found.threads_per_block = reader_.iterations(around.threads);
@@ -180,9 +180,9 @@ TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummar
   for (std::size_t l = 0; l < reader_.open().size(); ++l)
     if (reader_.open()[l].reduction) reductions |= LoopSet{1} << l;
   if (found.flops > 0) {
-    reach_.run(once_a_thread & ~reductions);
-    for (const StatementReach::Access& a : reach_.accesses())
-      found.registers_per_thread += reach_.elements(a) * std::max(reach_.element_bytes(a), 4.0) / 4;
+    footprint_.vary(once_a_thread & ~reductions);
+    for (const StatementFootprint::Access& a : footprint_.accesses())
+      found.registers_per_thread += footprint_.elements(a) * std::max(footprint_.element_bytes(a), 4.0) / 4;
   }
   found.shared_bytes = shared_bytes_of(store.buffer);
   const bool copy_to_shared = found.shared_bytes > 0 && found.flops == 0;
@@ -190,28 +190,28 @@ TUNEWRIGHT_INLINE void GpuSymbolReader::add_symbols(const loops::StatementSummar
   const std::size_t outside = reader_.allocated_at(store.buffer);
   const LoopSet inside = outside < 64 ? ~LoopSet{0} << outside : 0;
   const LoopSet in_block = once_a_thread | around.threads;
-  reach_.run(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
-  for (const StatementReach::Access& a : reach_.accesses()) {
-    const loops::BufferSummary& buffer = reach_.buffer(a);
+  footprint_.vary(copy_to_shared ? in_block & (inside | ~around.own) : in_block);
+  for (const StatementFootprint::Access& a : footprint_.accesses()) {
+    const loops::BufferSummary& buffer = footprint_.buffer(a);
     if (a.scope != loops::Scope::Global || buffer.shape.empty()) continue;
-    const double size = reach_.element_bytes(a);
+    const double size = footprint_.element_bytes(a);
     // A tile is fetched anew at each of its loops; what is read without one is kept by the caches of the block.
-    const double elements = copy_to_shared ? instances : reach_.elements(a) * found.blocks;
-    found.traffic.push_back({elements * size, reach_.index(a, buffer.shape.size() - 1).count * size});
+    const double elements = copy_to_shared ? instances : footprint_.elements(a) * found.blocks;
+    found.traffic.push_back({elements * size, footprint_.index(a, buffer.shape.size() - 1).count * size});
   }
 }
 
 TUNEWRIGHT_INLINE ReleasedRow GpuSymbolReader::released_row(const loops::StatementSummary& s) {
-  reach_.reset(reader_, s);
+  footprint_.reset(reader_, s);
   const Around around = loops_around();
-  const StatementReach::Access& store = reach_.accesses()[0];
+  const StatementFootprint::Access& store = footprint_.accesses()[0];
   const LoopSet counted = around.own | around.virtual_threads;
   ReleasedRow row;
   row.blocks = reader_.iterations(around.blocks);
   row.threads = reader_.iterations(around.threads);
   const double inner = reader_.iterations(counted);
   row.flops_per_thread = inner * s.operations.arithmetic;
-  for (const StatementReach::Access& a : reach_.accesses()) {
+  for (const StatementFootprint::Access& a : footprint_.accesses()) {
     row.register_usage += reader_.iterations(counted & store.moved_by & a.moved_by);
     row.memory_workload += reader_.iterations(counted & a.moved_by);
   }

@@ -14,8 +14,9 @@
 #include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/loops/tensor_statements.hpp"
 
-/// What drafts read off a program: the loops around each statement, in `reach.hpp` what its indices reach while some of
-/// them run, and in `growing_footprint.hpp` how much memory that is. Exact for tiles that divide, an upper bound else.
+/// What drafts read off a program: the loops around each statement, in `statement_footprint.hpp` what its indices reach
+/// while some of them vary, and in `growing_footprint.hpp` how much memory that is. Exact for tiles that divide, an
+/// upper bound else.
 namespace tunewright::drafts {
 
 /// Loops of one statement.

@@ -13,7 +13,7 @@
 
 namespace tunewright::loops {
 
-/// Buffers and what drafts read of their layouts, as `loops::detail::StoragePlan` makes them.
+/// Buffers and what drafts read of their layouts, as `loops::detail::StorageLayout` makes them.
 class SummaryBuffers : SummaryPass {
  public:
   explicit SummaryBuffers(SummaryWork& all) : SummaryPass(all), all_(all) {}
@@ -40,8 +40,8 @@ class SummaryBuffers : SummaryPass {
   /// False where the index is no mixed-radix number of the loops around.
   [[nodiscard]] bool add_pieces(std::uint32_t d, const FlatIndex& index, std::int64_t extent, Pieces& all) const;
 
-  /// False for what is no arrangement, or a second one.
-  [[nodiscard]] bool arrange(const schedule::Arrange& s);
+  /// False for what is no layout, or a second one.
+  [[nodiscard]] bool arrange(const schedule::TransformLayout& s);
 
   /// Pads the rows of an attached stage, as lowering does.
   void keep_rows_apart(TensorId id);
@@ -71,7 +71,7 @@ TUNEWRIGHT_INLINE bool SummaryBuffers::run() {
   for (const schedule::Pack& pack : plan_.state.packs)
     if (plan_.stages[pack.tensor].buffer != loops::LoopNest::no_buffer) this->pack(pack.tensor);
   for (const std::uint32_t step : plan_.arranging)
-    if (!arrange(*std::get_if<schedule::Arrange>(&all_.candidate->steps[step]))) return false;
+    if (!arrange(*std::get_if<schedule::TransformLayout>(&all_.candidate->steps[step]))) return false;
   for (const TensorId id : plan_.stored)
     if (plan_.stages[id].is_attached) keep_rows_apart(id);
   for (const std::uint32_t step : plan_.pipelining)
@@ -168,7 +168,7 @@ TUNEWRIGHT_INLINE bool SummaryBuffers::add_pieces(std::uint32_t d, const FlatInd
   return expected >= extent;
 }
 
-TUNEWRIGHT_INLINE bool SummaryBuffers::arrange(const schedule::Arrange& s) {
+TUNEWRIGHT_INLINE bool SummaryBuffers::arrange(const schedule::TransformLayout& s) {
   if (s.order >= s.orders.size() || s.padding >= s.paddings.size()) return false;
   const std::vector<std::uint32_t>& order = s.orders[s.order];
   const std::int64_t padding = s.paddings[s.padding];

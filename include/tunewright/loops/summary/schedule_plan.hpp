@@ -19,7 +19,7 @@
 
 namespace tunewright::loops {
 
-/// What schedules have in common that differ in tile sizes, unroll limits, arrangements and depths of pipelines alone:
+/// What schedules have in common that differ in tile sizes, unroll limits, layouts and depths of pipelines alone:
 /// their state but for these numbers, and what lowering makes of it without looking at them.
 struct SchedulePlan {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
@@ -89,7 +89,7 @@ struct SchedulePlan {
   std::vector<program::TensorId> stored;          ///< live stages
   std::size_t most_variables = 0;                 ///< as many as loops
   std::size_t most_parts = 0;                     ///< of a split
-  std::vector<BufferSummary> buffers;             ///< but for what tile sizes and arrangements decide
+  std::vector<BufferSummary> buffers;             ///< but for what tile sizes and layouts decide
   std::vector<std::vector<std::int64_t>> shapes;  ///< of the buffers, by BufferId
   std::vector<BufferId> buffer_of;                ///< by TensorId
   BufferId last_argument = LoopNest::no_buffer;
@@ -153,7 +153,7 @@ TUNEWRIGHT_INLINE bool SchedulePlan::make(const schedule::Schedule& candidate, c
     const auto note = [&]<class S>(const S& s) {
       if constexpr (requires { s.stage; }) made_by[s.stage].resize(state.stages[s.stage].relations.size(), step);
       if constexpr (std::is_same_v<S, schedule::UnrollLimit>) limits[s.stage] = limited++;
-      if constexpr (std::is_same_v<S, schedule::Arrange>) arranging.push_back(step);
+      if constexpr (std::is_same_v<S, schedule::TransformLayout>) arranging.push_back(step);
       if constexpr (std::is_same_v<S, schedule::Pipeline>) pipelining.push_back(step);
     };
     std::visit(note, candidate.steps[step]);
@@ -345,7 +345,7 @@ TUNEWRIGHT_INLINE bool SchedulePlan::describe_packs() {
     if (reads != 1) return false;
     plan.is_packed = true;
   }
-  for (const schedule::Arrange& arranged : state.arrangements)
+  for (const schedule::TransformLayout& arranged : state.layouts)
     if (stages[arranged.stage].is_packed || stages[arranged.stage].is_output) return false;
   return true;
 }

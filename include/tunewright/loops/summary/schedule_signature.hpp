@@ -27,7 +27,7 @@ struct BoundedList {
 };
 
 /// What schedules are made of, read in one walk over their steps: words that tell the structure, which is all but tile
-/// sizes, unroll limits, arrangements and depths of pipelines, and tile sizes and unroll limits themselves.
+/// sizes, unroll limits, layouts and depths of pipelines, and tile sizes and unroll limits themselves.
 class ScheduleSignature {
   /// `f` of what a step is. Quicker than `std::visit`, which calls by a table and so inlines nothing.
   template <class F>
@@ -143,7 +143,7 @@ class ScheduleSignature {
       for (const std::int64_t multiple : s.multiples) words_.put(static_cast<std::uint64_t>(multiple));
       return fits;
     } else {
-      static_assert(std::is_same_v<S, Arrange>);
+      static_assert(std::is_same_v<S, TransformLayout>);
       return words_.put_step(kind, s.stage);
     }
   }

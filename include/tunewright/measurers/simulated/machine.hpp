@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "tunewright/codegen/plan.hpp"
+#include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/core/target.hpp"
 #include "tunewright/loops/guard_share.hpp"
 #include "tunewright/loops/nest.hpp"
@@ -238,7 +238,7 @@ class Machine {
                              }
                              return false;
                            });
-      const bool few = times(instances, copies) <= codegen::PlanOptions{}.max_guarded_instances;
+      const bool few = times(instances, copies) <= codegen::EmissionPlanOptions{}.max_guarded_instances;
       straight[l] = open_[l].extent == 1 || in_tile(open_[l]) || (decides && few) ? 1 : 0;
       if (straight[l] != 0) instances = times(instances, copies);
     }

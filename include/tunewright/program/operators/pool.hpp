@@ -27,13 +27,13 @@ struct Pool2dOptions {
 
 namespace detail {
 
-struct PoolPlan {
+struct PoolWindows {
   std::array<Window, 2> windows;
   std::vector<Axis> spatial;
   std::vector<Axis> taps;
 };
 
-PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& options);
+PoolWindows pool_windows(const Tensor& x, const Pool2dOptions& options);
 
 /// The element under tap (r[0], r[1]) of the window at (h, w).
 template <class I, class R>
@@ -73,11 +73,11 @@ Tensor global_max_pool2d(ComputeGraph& graph, const Tensor& x, Layout layout = L
 
 namespace tunewright::program::operators::detail {
 
-TUNEWRIGHT_INLINE PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& options) {
+TUNEWRIGHT_INLINE PoolWindows pool_windows(const Tensor& x, const Pool2dOptions& options) {
   const ImageDimensions<2> dims{options.layout};
   require_rank(options.name, "input", x, 4, dims.text());
   const std::vector<std::string> names = image_names<2>();
-  PoolPlan plan;
+  PoolWindows plan;
   std::vector<Axis> image;
   for (std::size_t d = 0; d < 2; ++d) {
     plan.windows[d] = {options.kernel[d], options.stride[d], options.padding[d], 1};
@@ -95,7 +95,7 @@ TUNEWRIGHT_INLINE PoolPlan plan_pool(const Tensor& x, const Pool2dOptions& optio
 namespace tunewright::program::operators {
 
 TUNEWRIGHT_INLINE Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options) {
-  detail::PoolPlan plan = detail::plan_pool(x, options);
+  detail::PoolWindows plan = detail::pool_windows(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded =
       detail::pad_image(graph, x, dims, plan.windows, -std::numeric_limits<double>::infinity(), options.name);
@@ -105,7 +105,7 @@ TUNEWRIGHT_INLINE Tensor max_pool2d(ComputeGraph& graph, const Tensor& x, const 
 
 TUNEWRIGHT_INLINE Tensor avg_pool2d(ComputeGraph& graph, const Tensor& x, const Pool2dOptions& options) {
   detail::require_floating_point(options.name, "the input", x);
-  detail::PoolPlan plan = detail::plan_pool(x, options);
+  detail::PoolWindows plan = detail::pool_windows(x, options);
   const detail::ImageDimensions<2> dims{options.layout};
   const Tensor padded = detail::pad_image(graph, x, dims, plan.windows, 0.0, options.name);
   const std::vector<Axis> spatial = plan.spatial;

@@ -26,7 +26,7 @@ inline void apply_step(State& state, const Pack& s) {
   state.packs.push_back(s);
 }
 
-inline void apply_step(State& state, const Arrange& s) {
+inline void apply_step(State& state, const TransformLayout& s) {
   const Stage& stage = computed_stage(state, s.stage);
   if (s.order >= s.orders.size() || s.padding >= s.paddings.size() || s.paddings[s.padding] < 0 ||
       s.paddings[s.padding] > max_padding) {
@@ -39,10 +39,10 @@ inline void apply_step(State& state, const Arrange& s) {
   bool all = sorted.size() == stage.op->rank();
   for (std::size_t d = 0; all && d < sorted.size(); ++d) all = sorted[d] == d;
   if (!all) {
-    throw ScheduleError(ScheduleFault::BadOrder, "an arrangement of '" + stage.op->name + "' must name each of its " +
+    throw ScheduleError(ScheduleFault::BadOrder, "a storage layout of '" + stage.op->name + "' must name each of its " +
                                                      std::to_string(stage.op->rank()) + " dimensions once");
   }
-  state.arrangements.push_back(s);
+  state.layouts.push_back(s);
 }
 
 inline void apply_step(State& state, const Pipeline& s) {

@@ -9,7 +9,7 @@
 
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 namespace tunewright::spaces::tiling {
 

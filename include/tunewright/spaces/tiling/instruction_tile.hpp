@@ -12,8 +12,8 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 /// The loops around a tensor instruction of a CPU, and those of what it reads and of what takes its sums.
 namespace tunewright::spaces::tiling {

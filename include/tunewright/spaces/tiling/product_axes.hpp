@@ -10,7 +10,7 @@
 
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 /// How matrix products, batches of them and convolutions fit the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {

@@ -13,7 +13,7 @@
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 /// Matrix products, batches of them and convolutions by the tensor units of a GPU.
 namespace tunewright::spaces::tiling::gpu {
@@ -99,7 +99,7 @@ struct TensorizeProducts {
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/spaces/decisions/pipelining.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
-#include "tunewright/spaces/tiling/gpu_actions.hpp"
+#include "tunewright/spaces/tiling/gpu_transformations.hpp"
 
 namespace tunewright::spaces::tiling::gpu::detail {
 
@@ -298,7 +298,7 @@ TUNEWRIGHT_INLINE void TensorizeProducts::fetch(ScheduleBuilder& s, TensorId sum
   // Eight rows that an instruction reads at once find different banks where they are an odd number of 16 bytes apart;
   // so do, of core matrices, pieces of one row that are stored.
   const std::int64_t padding = (axes.intrinsic->layout_is_known ? 16 : 32) / size;
-  s.choose_arrangement(copy, {std::move(order)}, {0, padding});
+  s.choose_layout(copy, {std::move(order)}, {0, padding});
   std::vector<IterId> iters = axes_between(0, rank);
   const std::vector<IterId> vector =
       s.choose_tile(copy, iters.back(), 1, max_vector_bytes / size, LoopKind::Vectorized);

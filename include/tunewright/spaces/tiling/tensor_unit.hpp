@@ -12,8 +12,8 @@
 #include "tunewright/schedule/intrinsics.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/tiling/instruction_tile.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 #include "tunewright/spaces/tiling/product_axes.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
 
 /// Matrix products, batches of them and convolutions by the tensor instructions of a CPU.
 namespace tunewright::spaces::tiling {
@@ -72,7 +72,7 @@ struct TensorizeProducts {
 #if TUNEWRIGHT_DEFINES(spaces)
 
 #include "tunewright/program/analysis.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 namespace tunewright::spaces::tiling {
 

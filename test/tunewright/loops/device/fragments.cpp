@@ -307,7 +307,7 @@ TEST_CASE("bad input") {
   ScheduleBuilder bytes = test::tensorized_matmul(product(32, 32, 32, ScalarType::Int8), "mma_int8", {});
   schedule::Schedule as_it_is = bytes.schedule();
   for (schedule::Step& step : as_it_is.steps) {
-    if (auto* arrange = std::get_if<schedule::Arrange>(&step)) arrange->orders = {{0, 1}};
+    if (auto* layout = std::get_if<schedule::TransformLayout>(&step)) layout->orders = {{0, 1}};
   }
   CHECK_THROWS_WITH_AS((void)loops::to_device(loops::lower(as_it_is)),
                        doctest::Contains("'B.shared', whose neighbours are not multiplied together"),
@@ -316,7 +316,7 @@ TEST_CASE("bad input") {
   const auto arranged = [&](ScalarType type, const char* instruction) {
     schedule::Schedule swapped = test::tensorized_matmul(product(64, 64, 64, type), instruction, {}).schedule();
     for (schedule::Step& step : swapped.steps) {
-      if (auto* arrange = std::get_if<schedule::Arrange>(&step)) arrange->orders = {{0, 1}};
+      if (auto* layout = std::get_if<schedule::TransformLayout>(&step)) layout->orders = {{0, 1}};
     }
     return loops::lower(swapped);
   };

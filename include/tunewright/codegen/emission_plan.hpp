@@ -20,7 +20,7 @@
 /// straight-line code, and where each access goes. The plan knows nothing of LLVM.
 namespace tunewright::codegen {
 
-struct PlanOptions {
+struct EmissionPlanOptions {
   std::int64_t max_unrolled_instances = 1024;  ///< unrolled loops that would give more statements stay loops
   std::int64_t max_guarded_instances =
       512;  ///< reductions whose unrolling decides guards of straight-line code are unrolled up to so many statements
@@ -28,11 +28,11 @@ struct PlanOptions {
 };
 
 /// A nest whose loop kinds are what a CPU does: Serial, Parallel (outermost only), Vectorized, Unrolled.
-class Plan {
+class EmissionPlan {
  public:
-  Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options = {});
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  EmissionPlan(const loops::LoopNest& nest, const Target& target, const EmissionPlanOptions& options = {});
+  EmissionPlan(const EmissionPlan&) = delete;
+  EmissionPlan& operator=(const EmissionPlan&) = delete;
 
   [[nodiscard]] const loops::LoopNest& nest() const noexcept { return nest_; }
   [[nodiscard]] const StatementPlan& of(const loops::Statement& s) const { return statements_.at(&s); }
@@ -103,7 +103,7 @@ class Plan {
 
   loops::LoopNest nest_;
   const Target target_;
-  const PlanOptions options_;
+  const EmissionPlanOptions options_;
   loops::Var lane_variable_ = 0;
   loops::Var chunk_variable_ = 0;
   std::unordered_map<const loops::Statement*, loops::IndexExpr> target_offsets_;
@@ -117,7 +117,8 @@ class Plan {
 
 namespace tunewright::codegen {
 
-TUNEWRIGHT_INLINE Plan::Plan(const loops::LoopNest& nest, const Target& target, const PlanOptions& options)
+TUNEWRIGHT_INLINE EmissionPlan::EmissionPlan(const loops::LoopNest& nest, const Target& target,
+                                             const EmissionPlanOptions& options)
     : nest_(nest), target_(target), options_(options) {
   lane_variable_ = add_variable("lane", 1);
   chunk_variable_ = add_variable("chunk", 1);
@@ -125,7 +126,7 @@ TUNEWRIGHT_INLINE Plan::Plan(const loops::LoopNest& nest, const Target& target, 
   plan_statements(nest_.body, no_variable);
 }
 
-TUNEWRIGHT_INLINE std::int64_t Plan::lanes(const loops::Body& body) const {
+TUNEWRIGHT_INLINE std::int64_t EmissionPlan::lanes(const loops::Body& body) const {
   std::size_t bytes = 1;
   for_each_statement(body, [&](const loops::Statement& s) {
     bytes = std::max({bytes, register_bytes(nest_.buffers[s.target].type), widest_operand(s)});
@@ -133,8 +134,8 @@ TUNEWRIGHT_INLINE std::int64_t Plan::lanes(const loops::Body& body) const {
   return static_cast<std::int64_t>(target_.vector_bytes() / bytes);
 }
 
-TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> Plan::chunks(std::int64_t extent,
-                                                                                  std::int64_t lanes) {
+TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> EmissionPlan::chunks(std::int64_t extent,
+                                                                                          std::int64_t lanes) {
   std::vector<std::pair<std::int64_t, std::int64_t>> list;  // start, width
   for (std::int64_t at = 0; at < extent;) {
     std::int64_t width = lanes;
@@ -145,25 +146,26 @@ TUNEWRIGHT_INLINE std::vector<std::pair<std::int64_t, std::int64_t>> Plan::chunk
   return list;
 }
 
-TUNEWRIGHT_INLINE bool Plan::is_static(const loops::Loop& loop) const {
+TUNEWRIGHT_INLINE bool EmissionPlan::is_static(const loops::Loop& loop) const {
   if (extent(loop.var) == 1 || loop.kind == loops::LoopKind::Unrolled) return true;
   return loop.kind == loops::LoopKind::Vectorized &&
          static_cast<std::int64_t>(chunks(extent(loop.var), lanes(loop.body)).size()) <= options_.max_unrolled_chunks;
 }
 
-TUNEWRIGHT_INLINE bool Plan::has_instruction(const loops::Loop& loop) const {
+TUNEWRIGHT_INLINE bool EmissionPlan::has_instruction(const loops::Loop& loop) const {
   if (loop.intrinsic == nullptr) return false;
   const auto kind = loop.intrinsic->m == 1 ? loops::LoopKind::Vectorized : loops::LoopKind::Serial;
   return loop.kind == kind && target_.isa == Isa::Avx512 && target_.has(loop.intrinsic->unit) &&
          lanes(loop.body) == loop.intrinsic->n;
 }
 
-TUNEWRIGHT_INLINE loops::Var Plan::add_variable(std::string name, std::int64_t extent) {
+TUNEWRIGHT_INLINE loops::Var EmissionPlan::add_variable(std::string name, std::int64_t extent) {
   nest_.variables.push_back({std::move(name), extent});
   return static_cast<loops::Var>(nest_.variables.size() - 1);
 }
 
-TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Body& body, std::int64_t unroll_limit, bool inside_parallel) {
+TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Body& body, std::int64_t unroll_limit,
+                                                           bool inside_parallel) {
   Shape total;
   const auto add = [&](const Shape& part) {
     total.instances += part.instances;
@@ -188,7 +190,8 @@ TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Body& body, std::int64_t unrol
   return total;
 }
 
-TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Loop& loop, std::int64_t unroll_limit, bool inside_parallel) {
+TUNEWRIGHT_INLINE EmissionPlan::Shape EmissionPlan::settle(loops::Loop& loop, std::int64_t unroll_limit,
+                                                           bool inside_parallel) {
   using loops::LoopKind;
   const std::int64_t count = extent(loop.var);
   if (loop.kind == LoopKind::Parallel && (inside_parallel || target_.threads == 1 || count == 1))
@@ -226,7 +229,7 @@ TUNEWRIGHT_INLINE Plan::Shape Plan::settle(loops::Loop& loop, std::int64_t unrol
   return shape;
 }
 
-TUNEWRIGHT_INLINE bool Plan::decides_guards(const loops::Loop& loop) const {
+TUNEWRIGHT_INLINE bool EmissionPlan::decides_guards(const loops::Loop& loop) const {
   std::vector<loops::Var> straight;
   const loops::Body* body = &loop.body;
   while (body->size() == 1) {
@@ -243,7 +246,7 @@ TUNEWRIGHT_INLINE bool Plan::decides_guards(const loops::Loop& loop) const {
   });
 }
 
-TUNEWRIGHT_INLINE std::size_t Plan::widest_operand(const loops::Statement& s) const {
+TUNEWRIGHT_INLINE std::size_t EmissionPlan::widest_operand(const loops::Statement& s) const {
   if (s.kind == loops::Statement::Kind::Initialise) return 1;
   const auto [found, fresh] = widest_operands_.try_emplace(s.op.get(), 1);
   if (fresh) {
@@ -255,13 +258,13 @@ TUNEWRIGHT_INLINE std::size_t Plan::widest_operand(const loops::Statement& s) co
   return found->second;
 }
 
-TUNEWRIGHT_INLINE const loops::IndexExpr& Plan::target_offset(const loops::Statement& s) {
+TUNEWRIGHT_INLINE const loops::IndexExpr& EmissionPlan::target_offset(const loops::Statement& s) {
   const auto [found, fresh] = target_offsets_.try_emplace(&s);
   if (fresh) found->second = loops::store_offset(nest_, s);
   return found->second;
 }
 
-TUNEWRIGHT_INLINE bool Plan::can_vectorise(const loops::Body& body, loops::Var var) {
+TUNEWRIGHT_INLINE bool EmissionPlan::can_vectorise(const loops::Body& body, loops::Var var) {
   for (const loops::Node& node : body) {
     if (const auto* s = std::get_if<loops::Statement>(&node.content)) {
       const bool moves = target_offset(*s).uses(var);
@@ -283,7 +286,7 @@ TUNEWRIGHT_INLINE bool Plan::can_vectorise(const loops::Body& body, loops::Var v
   return true;
 }
 
-TUNEWRIGHT_INLINE void Plan::plan_statements(const loops::Body& body, loops::Var vector_variable) {
+TUNEWRIGHT_INLINE void EmissionPlan::plan_statements(const loops::Body& body, loops::Var vector_variable) {
   for (const loops::Node& node : body) {
     if (const auto* s = std::get_if<loops::Statement>(&node.content)) plan_statement(*s, vector_variable);
     if (const auto* loop = std::get_if<loops::Loop>(&node.content)) {
@@ -297,8 +300,8 @@ TUNEWRIGHT_INLINE void Plan::plan_statements(const loops::Body& body, loops::Var
   }
 }
 
-TUNEWRIGHT_INLINE bool Plan::within_window(const loops::Buffer& buffer,
-                                           const std::vector<loops::IndexExpr>& coordinates) const {
+TUNEWRIGHT_INLINE bool EmissionPlan::within_window(const loops::Buffer& buffer,
+                                                   const std::vector<loops::IndexExpr>& coordinates) const {
   for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
     const auto range = (coordinates[d] - buffer.origin[d]).range([&](loops::Var v) { return nest_.range_of(v); });
     if (range.min < 0 || range.max >= buffer.shape[d]) return false;
@@ -306,8 +309,8 @@ TUNEWRIGHT_INLINE bool Plan::within_window(const loops::Buffer& buffer,
   return true;
 }
 
-TUNEWRIGHT_INLINE bool Plan::within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
-                                           const program::ExprNode& load) const {
+TUNEWRIGHT_INLINE bool EmissionPlan::within_tensor(const loops::Buffer& buffer, const loops::Statement& s,
+                                                   const program::ExprNode& load) const {
   for (std::size_t d = 0; d < buffer.shape.size(); ++d) {
     const auto range = load.indices[d].range([&](loops::Var a) { return program::Range{0, s.op->axes[a].extent - 1}; });
     if (range.min < 0 || range.max >= buffer.shape[d]) return false;
@@ -315,7 +318,7 @@ TUNEWRIGHT_INLINE bool Plan::within_tensor(const loops::Buffer& buffer, const lo
   return true;
 }
 
-TUNEWRIGHT_INLINE void Plan::plan_statement(const loops::Statement& s, loops::Var vector_variable) {
+TUNEWRIGHT_INLINE void EmissionPlan::plan_statement(const loops::Statement& s, loops::Var vector_variable) {
   StatementPlan& plan = statements_[&s];
   const loops::Buffer& target = nest_.buffers[s.target];
   const std::size_t rank = target.shape.size();

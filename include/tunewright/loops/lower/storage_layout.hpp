@@ -16,9 +16,9 @@
 namespace tunewright::loops::detail {
 
 /// Buffers, and how they are laid out.
-class StoragePlan : Pass {
+class StorageLayout : Pass {
  public:
-  explicit StoragePlan(Lowered& lowered) : Pass(lowered) {}
+  explicit StorageLayout(Lowered& lowered) : Pass(lowered) {}
 
   void run() {
     make_buffers();
@@ -144,7 +144,7 @@ class StoragePlan : Pass {
 
   /// Layouts of temporaries that were asked for: whole dimensions in some order.
   void arrange_buffers() {
-    for (const schedule::Arrange& s : state_.arrangements) {
+    for (const schedule::TransformLayout& s : state_.layouts) {
       const BufferId id = nest_.buffer_of[s.stage];
       if (id == LoopNest::no_buffer) continue;  // inlined since: nothing is stored
       Buffer& buffer = nest_.buffers[id];

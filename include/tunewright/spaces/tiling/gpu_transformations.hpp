@@ -10,8 +10,8 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/actions.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
+#include "tunewright/spaces/tiling/transformations.hpp"
 
 /// What GPU sketch rules do to a stage: bind its loops to blocks and threads, tile it for them, copy its
 /// operands to shared memory, share a reduction among threads.
@@ -210,7 +210,7 @@ TUNEWRIGHT_INLINE void arrange_copy(ScheduleBuilder& s, TensorId copy, const pro
     orders.push_back(std::move(reduced));
   }
   const std::int64_t vector = max_vector_bytes / static_cast<std::int64_t>(program::size_in_bytes(op.type));
-  s.choose_arrangement(copy, std::move(orders), {0, vector});
+  s.choose_layout(copy, std::move(orders), {0, vector});
 }
 
 TUNEWRIGHT_INLINE void fetch_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/codegen/plan.hpp"
+#include "tunewright/codegen/emission_plan.hpp"
 
 #include <doctest/doctest.h>
 
@@ -33,7 +33,7 @@ TEST_CASE("a limit of unrolling holds for full tiles; at the boundary loops stay
   s.split(y.id, 0, {4});  // tiles of 4, 4 and 2
   const auto branch_with = [&](std::int64_t limit) {
     s.unroll_limit(y.id, limit);
-    const codegen::Plan plan(loops::partition(loops::lower(s.schedule())), Target{});
+    const codegen::EmissionPlan plan(loops::partition(loops::lower(s.schedule())), Target{});
     const auto& outer = std::get<loops::Loop>(plan.nest().body.at(0).content);
     CHECK(outer.kind == loops::LoopKind::Serial);
     return std::get<loops::Branch>(outer.body.at(0).content);
@@ -54,7 +54,7 @@ TEST_CASE("a limit of unrolling leaves loops around conditions alone, whatever a
     loops::Loop loop = test::NestBuilder::loop(0, loops::LoopKind::Serial, {std::move(node)});
     loop.unroll_limit = 8;
     b.nest.body = {loop};
-    return kind_of(codegen::Plan(b.nest, Target{}).nest().body);
+    return kind_of(codegen::EmissionPlan(b.nest, Target{}).nest().body);
   };
   const auto assign = [&](std::vector<loops::Guard> guards = {}) {
     return b.statement(loops::Statement::Kind::Assign, y.id, {i}, std::move(guards));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tunewright/drafts/symbol_analyzer/gpu_levels.hpp"
+#include "tunewright/drafts/symbol_analyzer/gpu_hierarchy.hpp"
 
 #include <doctest/doctest.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 double cycles(const loops::LoopNest& nest, const Target& target) {
   const Multiprocessor m;
-  return GpuLevels().latency_s(nest, target, m) * m.frequency_hz;
+  return GpuHierarchy().latency_s(nest, target, m) * m.frequency_hz;
 }
 
 /// One multiprocessor of 64 lanes, 16 bytes a cycle of 1.5 GHz.
@@ -84,7 +84,7 @@ TEST_CASE("fetches that run ahead go on beside what a lone warp computes, in mor
   CHECK(time({2, false}) < time({1, false}));
   CHECK(time({2, true}) <= time({2, false}));
   CHECK(time({3, true}) < time({2, true}));
-  GpuLevels levels;
+  GpuHierarchy levels;
   (void)levels.latency_s(product(tile, tile, depth, {3, true}), alone, Multiprocessor{});
   CHECK(levels.kernels()[0].shared_bytes == 3 * 2 * 16 * 8 * 4);
 }
@@ -106,9 +106,9 @@ TEST_CASE("instructions of warp groups are issued once for all of their columns,
     m.overlap = 0;
     m.global_latency = m.shared_latency = m.arithmetic_latency = m.barrier = 0;
     m.instructions_per_cycle = 1;
-    const double slow = GpuLevels().latency_s(nest, gpu_target("H100"), m);
+    const double slow = GpuHierarchy().latency_s(nest, gpu_target("H100"), m);
     m.instructions_per_cycle = 2;
-    return 2 * (slow - GpuLevels().latency_s(nest, gpu_target("H100"), m)) * m.frequency_hz;
+    return 2 * (slow - GpuHierarchy().latency_s(nest, gpu_target("H100"), m)) * m.frequency_hz;
   };
   // One block of one group. The reduction takes four instructions, or four for each half of the columns.
   CHECK(issued("wgmma_fp16_n64", 2) - issued("wgmma_fp16_n128", 1) == doctest::Approx(4 * 4));
@@ -116,7 +116,7 @@ TEST_CASE("instructions of warp groups are issued once for all of their columns,
 
 TEST_CASE("a product as written by hand comes near the peak: vectors of shared memory, sums that are written out") {
   const loops::LoopNest nest = loops::lower(test::product_as_by_hand().schedule());
-  const double taken = GpuLevels().latency_s(nest, gpu_target("A100"), {});
+  const double taken = GpuHierarchy().latency_s(nest, gpu_target("A100"), {});
   CHECK(taken > test::least_of_product_as_by_hand_s);
   CHECK(taken < 1.5 * test::least_of_product_as_by_hand_s);
 }
@@ -130,9 +130,9 @@ TEST_CASE("rows of fragments that begin in one bank are loaded one after the oth
     Multiprocessor m;
     m.overlap = 0;
     m.global_latency = m.shared_latency = m.arithmetic_latency = m.barrier = 0;
-    const double narrow = GpuLevels().latency_s(nest, gpu_target("A100"), m);
+    const double narrow = GpuHierarchy().latency_s(nest, gpu_target("A100"), m);
     m.shared_bytes_per_cycle *= 1e9;
-    return (narrow - GpuLevels().latency_s(nest, gpu_target("A100"), m)) * m.frequency_hz;
+    return (narrow - GpuHierarchy().latency_s(nest, gpu_target("A100"), m)) * m.frequency_hz;
   };
   // 4 warps a block, 16 products of four fragments of 512 bytes each time for A and B: rows of 64 elements begin at
   // multiples of 128 bytes and take eight times as long, rows of 72 do not. Copies take what they take either way.
@@ -152,5 +152,6 @@ TEST_CASE("tensor instructions of one warp do not reach the peak of warp groups"
   Target h100 = gpu_target("H100"), of_warps = h100;
   h100.peak_gb_per_s = of_warps.peak_gb_per_s = 1e9;
   of_warps.architecture = "sm_80";
-  CHECK(GpuLevels().latency_s(nest, h100, m) / GpuLevels().latency_s(nest, of_warps, m) == doctest::Approx(1 / 0.63));
+  CHECK(GpuHierarchy().latency_s(nest, h100, m) / GpuHierarchy().latency_s(nest, of_warps, m) ==
+        doctest::Approx(1 / 0.63));
 }

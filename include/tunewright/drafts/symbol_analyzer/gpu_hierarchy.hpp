@@ -15,7 +15,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/drafts/symbol_analyzer/gpu_symbols.hpp"
-#include "tunewright/drafts/symbol_analyzer/reach.hpp"
+#include "tunewright/drafts/symbol_analyzer/statement_footprint.hpp"
 #include "tunewright/loops/fragment_instructions.hpp"
 
 namespace tunewright::drafts {
@@ -52,7 +52,7 @@ struct Multiprocessor {
 /// registers at a time. Every warp is taken to touch memory as the first one does. A product of fragments takes what
 /// the tensor units' peak allows, besides its instruction and the loads of its factors, once for all products that
 /// share them.
-class GpuLevels {
+class GpuHierarchy {
  public:
   /// Seconds of one run; infinity where a multiprocessor has no room for a block.
   [[nodiscard]] double latency_s(const loops::LoopNest& nest, const Target& target, const Multiprocessor& m) {
@@ -98,12 +98,12 @@ class GpuLevels {
   /// Threads that reduce together combine what they have in a tree.
   void add_shared_reduction(Kernel& k, double warps) const;
 
-  [[nodiscard]] static bool in_memory(const StatementReach::Access& a) {
+  [[nodiscard]] static bool in_memory(const StatementFootprint::Access& a) {
     return a.scope == loops::Scope::Global || a.scope == loops::Scope::Shared;
   }
 
   /// Counts what moving an operand of all tiles costs; returns the latency of one.
-  double move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps);
+  double move(Kernel& k, const StatementFootprint::Access& a, const Tile& tile, double warps);
 
   [[nodiscard]] double warp() const { return std::max(1U, target_->warp_size); }
   /// Multiply-adds of a multiprocessor a cycle.
@@ -131,7 +131,7 @@ class GpuLevels {
   const Multiprocessor* m_ = nullptr;
   loops::NestSummarizer summarizer_;
   NestReader reader_;
-  StatementReach reach_;
+  StatementFootprint footprint_;
   std::vector<Kernel> kernels_;
   std::vector<KernelUse> uses_;
   std::vector<bool> counted_;                                     // by buffer
@@ -147,8 +147,8 @@ class GpuLevels {
 
 namespace tunewright::drafts {
 
-TUNEWRIGHT_INLINE double GpuLevels::latency_s(const loops::NestSummary& summary, const Target& target,
-                                              const Multiprocessor& m) {
+TUNEWRIGHT_INLINE double GpuHierarchy::latency_s(const loops::NestSummary& summary, const Target& target,
+                                                 const Multiprocessor& m) {
   target_ = &target;
   m_ = &m;
   kernels_.resize(std::max(kernels_.size(), summary.kernels));
@@ -167,17 +167,17 @@ TUNEWRIGHT_INLINE double GpuLevels::latency_s(const loops::NestSummary& summary,
   return sum / m.frequency_hz;
 }
 
-TUNEWRIGHT_INLINE void GpuLevels::enter(const loops::LoopSummary& loop) {
+TUNEWRIGHT_INLINE void GpuHierarchy::enter(const loops::LoopSummary& loop) {
   const std::size_t depth = reader_.open().size() - 1;
   unroll_limit_[depth] = std::max(depth == 0 ? 0 : unroll_limit_[depth - 1], loop.unroll_limit);
 }
 
-TUNEWRIGHT_INLINE GpuLevels::Tile GpuLevels::tile_of(LoopSet own, LoopSet virtual_threads,
-                                                     bool sums_in_registers) const {
+TUNEWRIGHT_INLINE GpuHierarchy::Tile GpuHierarchy::tile_of(LoopSet own, LoopSet virtual_threads,
+                                                           bool sums_in_registers) const {
   const std::span<const loops::LoopSummary> open = reader_.open();
   const double unasked = sums_in_registers ? m_->unrolled_sums : m_->unrolled_statements;
   std::size_t fetches = 0;  // loops around the innermost fetch
-  for (const StatementReach::Access& a : reach_.accesses())
+  for (const StatementFootprint::Access& a : footprint_.accesses())
     if (a.scope == loops::Scope::Shared) fetches = std::max(fetches, reader_.allocated_at(a.buffer));
   Tile tile{virtual_threads, 1, reader_.iterations(virtual_threads)};
   bool inside = true;
@@ -193,17 +193,17 @@ TUNEWRIGHT_INLINE GpuLevels::Tile GpuLevels::tile_of(LoopSet own, LoopSet virtua
   return tile;
 }
 
-TUNEWRIGHT_INLINE bool GpuLevels::works_on_fragments() const {
-  return std::any_of(reach_.accesses().begin(), reach_.accesses().end(),
-                     [](const StatementReach::Access& a) { return a.scope == loops::Scope::Accumulator; });
+TUNEWRIGHT_INLINE bool GpuHierarchy::works_on_fragments() const {
+  return std::any_of(footprint_.accesses().begin(), footprint_.accesses().end(),
+                     [](const StatementFootprint::Access& a) { return a.scope == loops::Scope::Accumulator; });
 }
 
-TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s, Kernel& k) {
+TUNEWRIGHT_INLINE void GpuHierarchy::add_fragments(const loops::StatementSummary& s, Kernel& k) {
   constexpr double elements = 16 * 16, registers = 8;
   const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
   const LoopSet own = reader_.all_loops() & ~blocks & ~threads;
   const LoopSet unrolled = own & reader_.loops_of(loops::LoopKind::Unrolled);
-  const StatementReach::Access store = reach_.accesses()[0];
+  const StatementFootprint::Access store = footprint_.accesses()[0];
   const double warps = reader_.iterations(threads);
   const std::span<const loops::LoopSummary> open = reader_.open();
   // Rows, the outermost of the loops that one instruction does; none around what is taken out.
@@ -220,7 +220,7 @@ TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s
     k.issue += taken / warp() * (ops.simple_fused() + ops.functions * m_->function_instructions + 4) /
                m_->instructions_per_cycle;
     k.shared += 2 * 4 * taken / m_->shared_bytes_per_cycle;
-    const double bytes = taken * reach_.element_bytes(store);
+    const double bytes = taken * footprint_.element_bytes(store);
     k.transfers += bytes / m_->transferred_bytes_per_cycle;
     k.from_cache += bytes * k.blocks;
     k.from_memory += bytes * k.blocks;
@@ -229,7 +229,7 @@ TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s
   }
   if (!counted_[store.buffer]) {
     counted_[store.buffer] = true;
-    k.accumulators += static_cast<double>(reach_.buffer(store).bytes()) / 4 / together;
+    k.accumulators += static_cast<double>(footprint_.buffer(store).bytes()) / 4 / together;
   }
   const schedule::TensorIntrinsic* of_group =
       rows != open.end() && rows->intrinsic->by_warp_group() ? rows->intrinsic : nullptr;
@@ -237,9 +237,9 @@ TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s
                products = terms / (of_group == nullptr ? elements * 16
                                                        : static_cast<double>(of_group->m * of_group->n * of_group->k));
   double loads = 0, operands = 0, bytes = 1;
-  for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
     if (a.scope == loops::Scope::Accumulator) continue;
-    bytes = reach_.element_bytes(a);
+    bytes = footprint_.element_bytes(a);
     if (of_group != nullptr) {
       const bool is_a = (a.moved_by >> (rows - open.begin()) & 1U) != 0;
       const std::int64_t shared_by = is_a ? of_group->n : of_group->m;
@@ -249,7 +249,7 @@ TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s
     const double fragments = products / reader_.iterations(unrolled & ~a.moved_by);
     loads += fragments;
     operands += registers * bytes / 2 * reader_.iterations(unrolled & a.moved_by);
-    const auto row_bytes = row_elements(reach_.buffer(a)) * static_cast<std::int64_t>(reach_.element_bytes(a));
+    const auto row_bytes = row_elements(footprint_.buffer(a)) * static_cast<std::int64_t>(footprint_.element_bytes(a));
     const auto conflicts = static_cast<double>(loops::conflicts_of_fragment_rows(row_bytes));
     k.shared += warps * fragments * elements * bytes * conflicts / m_->shared_bytes_per_cycle;
   }
@@ -263,15 +263,15 @@ TUNEWRIGHT_INLINE void GpuLevels::add_fragments(const loops::StatementSummary& s
   k.alone += entered * (m_->shared_latency + 8 * m_->arithmetic_latency) + terms / per_cycle;
 }
 
-TUNEWRIGHT_INLINE void GpuLevels::add(const loops::StatementSummary& s) {
+TUNEWRIGHT_INLINE void GpuHierarchy::add(const loops::StatementSummary& s) {
   Kernel& k = kernels_[reader_.kernel()];
-  reach_.reset(reader_, s);
+  footprint_.reset(reader_, s);
   if (works_on_fragments()) {
     add_fragments(s, k);
     return;
   }
-  const StatementReach::Access store = reach_.accesses()[0];
-  const loops::BufferSummary& target = reach_.buffer(store);
+  const StatementFootprint::Access store = footprint_.accesses()[0];
+  const loops::BufferSummary& target = footprint_.buffer(store);
   const loops::Scope scope = store.scope;
   const bool cooperative = scope == loops::Scope::Shared;
   const LoopSet blocks = reader_.block_loops(), threads = reader_.thread_loops();
@@ -300,8 +300,9 @@ TUNEWRIGHT_INLINE void GpuLevels::add(const loops::StatementSummary& s) {
   k.arithmetic += warps * tile.entered * tile.instances * instructions * warp() / lanes();
 
   double wait = 0, operands = 0;
-  reach_.run(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)), static_cast<std::int64_t>(warp()));
-  for (const StatementReach::Access& a : reach_.accesses().subspan(1)) {
+  footprint_.vary(threads | (tile.loops & reader_.loops_of(loops::LoopKind::Vectorized)),
+                  static_cast<std::int64_t>(warp()));
+  for (const StatementFootprint::Access& a : footprint_.accesses().subspan(1)) {
     if (!in_memory(a)) continue;
     const LoopSet moving = tile.loops & a.moved_by;
     operands += reader_.iterations(moving & store.moved_by) *
@@ -329,7 +330,7 @@ TUNEWRIGHT_INLINE void GpuLevels::add(const loops::StatementSummary& s) {
   if (update) add_shared_reduction(k, warps);
 }
 
-TUNEWRIGHT_INLINE void GpuLevels::add_shared_reduction(Kernel& k, double warps) const {
+TUNEWRIGHT_INLINE void GpuHierarchy::add_shared_reduction(Kernel& k, double warps) const {
   for (const loops::LoopSummary& loop : reader_.open()) {
     if (!schedule::is_thread_index(loop.kind) || !loop.reduction) continue;
     const double steps = std::ceil(std::log2(static_cast<double>(loop.extent)));
@@ -338,16 +339,17 @@ TUNEWRIGHT_INLINE void GpuLevels::add_shared_reduction(Kernel& k, double warps) 
   }
 }
 
-TUNEWRIGHT_INLINE double GpuLevels::move(Kernel& k, const StatementReach::Access& a, const Tile& tile, double warps) {
-  const loops::BufferSummary& buffer = reach_.buffer(a);
-  const Together together = moved_together(reader_, reach_, a, tile.loops);
+TUNEWRIGHT_INLINE double GpuHierarchy::move(Kernel& k, const StatementFootprint::Access& a, const Tile& tile,
+                                            double warps) {
+  const loops::BufferSummary& buffer = footprint_.buffer(a);
+  const Together together = moved_together(reader_, footprint_, a, tile.loops);
   const double moves = tile.entered * reader_.iterations(tile.loops & a.moved_by) / together.elements;
   k.issue += warps * moves / m_->instructions_per_cycle;
   if (a.scope == loops::Scope::Shared) {
-    k.shared += warps * moves * bank_steps(reach_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
+    k.shared += warps * moves * bank_steps(footprint_, a, together) * bytes_of_step / m_->shared_bytes_per_cycle;
     return m_->shared_latency;
   }
-  const double bytes = warps * sectors(reach_, a) * sector_bytes * moves;
+  const double bytes = warps * sectors(footprint_, a) * sector_bytes * moves;
   k.transfers += bytes / m_->transferred_bytes_per_cycle;
   k.from_cache += bytes * k.blocks;
   const double before = requested_[a.buffer];
@@ -362,12 +364,12 @@ TUNEWRIGHT_INLINE double GpuLevels::move(Kernel& k, const StatementReach::Access
   return m_->global_latency;
 }
 
-TUNEWRIGHT_INLINE double GpuLevels::tensor_lanes(bool of_groups) const {
+TUNEWRIGHT_INLINE double GpuHierarchy::tensor_lanes(bool of_groups) const {
   const double peak = target_->peak_tensor_gflops * (of_groups ? 1.0 : target_->tensor_peak_share_of_warps());
   return std::max(lanes(), peak * 1e9 / (2.0 * target_->multiprocessors * m_->frequency_hz));
 }
 
-TUNEWRIGHT_INLINE double GpuLevels::resident(const Kernel& k, double registers) const {
+TUNEWRIGHT_INLINE double GpuHierarchy::resident(const Kernel& k, double registers) const {
   double blocks = target_->max_blocks_per_multiprocessor > 0 ? target_->max_blocks_per_multiprocessor : 16;
   const double threads = std::ceil(k.threads / warp()) * warp();
   const auto at_most = [&](double available, double used) {
@@ -379,7 +381,7 @@ TUNEWRIGHT_INLINE double GpuLevels::resident(const Kernel& k, double registers) 
   return blocks;
 }
 
-TUNEWRIGHT_INLINE double GpuLevels::duration(const Kernel& k) const {
+TUNEWRIGHT_INLINE double GpuHierarchy::duration(const Kernel& k) const {
   const double wanted = k.accumulators + k.operands + m_->registers_for_addresses;
   // A compiler that is told the size of the block leaves room for one.
   const double threads = std::ceil(k.threads / warp()) * warp();

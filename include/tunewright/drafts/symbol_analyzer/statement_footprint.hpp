@@ -19,16 +19,16 @@
 namespace tunewright::drafts {
 
 /// Values an index takes.
-struct IndexReach {
+struct IndexRange {
   double count = 1;
   std::int64_t span = 0;  ///< largest minus smallest
 };
 
-/// The store (access 0) and the distinct loads of one statement, and what they reach.
+/// The store (access 0) and the distinct loads of one statement, and the elements that they touch.
 ///
-/// `run(loops)` makes exactly these loops vary and fixes the others; what indices reach is asked after it. `run_also`
+/// `vary(loops)` makes exactly these loops vary and fixes the others; what indices reach is asked after it. `vary_also`
 /// makes one more loop vary and works out again only what depends on it.
-class StatementReach {
+class StatementFootprint {
  public:
   struct Access {
     loops::BufferId buffer = 0;
@@ -49,13 +49,13 @@ class StatementReach {
 
   /// Among the loops bound to threads, only the first `threads` iterations vary: the x dimension comes first, as in a
   /// warp.
-  void run(LoopSet running, std::int64_t threads = std::numeric_limits<std::int64_t>::max());
-  /// Lets a loop run that rests, with all its threads.
-  void run_also(std::size_t depth);
+  void vary(LoopSet varying, std::int64_t threads = std::numeric_limits<std::int64_t>::max());
+  /// Makes a fixed loop vary, too, with all its threads.
+  void vary_also(std::size_t depth);
 
   /// Values the index of one dimension takes. Where it lies stays the same until the next statement.
-  [[nodiscard]] const IndexReach& index(const Access& a, std::size_t dimension) const {
-    return values_[dimensions_[a.first + dimension]].reach;
+  [[nodiscard]] const IndexRange& index(const Access& a, std::size_t dimension) const {
+    return values_[dimensions_[a.first + dimension]].range;
   }
   /// Whether any loop moves the index of one dimension.
   [[nodiscard]] bool moves(const Access& a, std::size_t dimension) const {
@@ -73,8 +73,8 @@ class StatementReach {
   struct Value {
     LoopSet moved_by = 0;
     LoopSet wrapped_by = 0;  ///< in quotients and remainders
-    IndexReach plain, wrapped;
-    IndexReach reach;
+    IndexRange plain, wrapped;
+    IndexRange range;
   };
   void read_axis(std::uint32_t axis);
   /// Makes an access whose dimensions are those that are added next.
@@ -89,17 +89,17 @@ class StatementReach {
   /// The open loops whose variables an expression uses.
   [[nodiscard]] LoopSet loops_in(const loops::FlatIndex& e) const;
 
-  void run_plain(std::size_t depth, std::int64_t iterations);
+  void vary_plain(std::size_t depth, std::int64_t iterations);
   /// Finds anew what loops in `changed` move through quotients, remainders and sums of axes.
-  void run_rest(LoopSet changed);
+  void update_wrapped(LoopSet changed);
   static void join(Value& axis) {
-    axis.reach = within_span({axis.plain.count * axis.wrapped.count, axis.plain.span + axis.wrapped.span});
+    axis.range = within_span({axis.plain.count * axis.wrapped.count, axis.plain.span + axis.wrapped.span});
   }
-  [[nodiscard]] static IndexReach within_span(const IndexReach& all) {
+  [[nodiscard]] static IndexRange within_span(const IndexRange& all) {
     return {std::min(all.count, static_cast<double>(all.span + 1)), all.span};
   }
 
-  [[nodiscard]] std::int64_t running_iterations(std::size_t depth, std::int64_t threads) const;
+  [[nodiscard]] std::int64_t varying_iterations(std::size_t depth, std::int64_t threads) const;
 
   static program::Var variable(const program::IndexExpr::Term& term) { return term.var; }
   static program::Var variable(const loops::FlatIndex::Term& term) { return term.of; }
@@ -110,25 +110,25 @@ class StatementReach {
     return reader_->summary().indices.numerator(term);
   }
 
-  /// Tells what a loop variable reaches.
-  [[nodiscard]] IndexReach reach(loops::Var var) const;
+  /// Values of a loop variable.
+  [[nodiscard]] IndexRange range(loops::Var var) const;
   template <class Index, class Base>
-  [[nodiscard]] IndexReach reach(const Index& e, const Base& base) const {
-    IndexReach all;
+  [[nodiscard]] IndexRange range(const Index& e, const Base& base) const {
+    IndexRange all;
     for (const auto& term : e.terms())
       add(all, term.coefficient,
           term.kind == program::IndexExpr::Kind::Variable ? base(variable(term)) : wrapped(term, base));
     return within_span(all);
   }
-  /// Tells what a quotient or remainder reaches.
+  /// Values of a quotient or remainder.
   template <class Term, class Base>
-  [[nodiscard]] IndexReach wrapped(const Term& term, const Base& base) const {
-    const IndexReach of = reach(numerator(term), base);
+  [[nodiscard]] IndexRange wrapped(const Term& term, const Base& base) const {
+    const IndexRange of = range(numerator(term), base);
     return within_span({of.count, term.kind == program::IndexExpr::Kind::Quotient
                                       ? program::floor_div(of.span, term.divisor)
                                       : std::min(of.span, term.divisor - 1)});
   }
-  static void add(IndexReach& all, std::int64_t coefficient, const IndexReach& part);
+  static void add(IndexRange& all, std::int64_t coefficient, const IndexRange& part);
   /// Elements that an iteration of loop `depth` moves a value by, wrapping left aside.
   [[nodiscard]] std::int64_t step_of(std::uint32_t place, std::size_t depth) const;
   [[nodiscard]] std::int64_t step_of_axis(program::Var axis, std::size_t depth) const;
@@ -149,9 +149,10 @@ class StatementReach {
 
   const NestReader* reader_ = nullptr;
   const loops::StatementSummary* statement_ = nullptr;
-  std::array<std::int64_t, NestReader::none + 1> iterations_;  // by depth; 1 of loops that rest, or are elsewhere
-  LoopMoves moves_;                                            // by plain terms
-  LoopSet wrapped_by_ = 0;                                     // of all axes
+  std::array<std::int64_t, NestReader::none + 1>
+      iterations_;          // by depth; 1 of fixed loops and those that are elsewhere
+  LoopMoves moves_;         // by plain terms
+  LoopSet wrapped_by_ = 0;  // of all axes
   std::size_t axes_ = 0;
   std::vector<Value> values_;                       // axes, then indices
   std::vector<const program::IndexExpr*> indices_;  // that are no axes
@@ -165,7 +166,7 @@ class StatementReach {
 
 namespace tunewright::drafts {
 
-TUNEWRIGHT_INLINE void StatementReach::reset(const NestReader& reader, const loops::StatementSummary& statement) {
+TUNEWRIGHT_INLINE void StatementFootprint::reset(const NestReader& reader, const loops::StatementSummary& statement) {
   reader_ = &reader;
   statement_ = &statement;
   moves_.clear(reader.open().size());
@@ -180,30 +181,30 @@ TUNEWRIGHT_INLINE void StatementReach::reset(const NestReader& reader, const loo
   for (const loops::LoadSummary& load : statement.loads) add_load(load);
 }
 
-TUNEWRIGHT_INLINE void StatementReach::run(LoopSet running, std::int64_t threads) {
+TUNEWRIGHT_INLINE void StatementFootprint::vary(LoopSet varying, std::int64_t threads) {
   iterations_[NestReader::none] = 1;
   std::fill_n(iterations_.begin(), reader_->open().size(), 1);
-  for (Value& value : values_) value.plain = value.wrapped = value.reach = {};
-  running &= reader_->all_loops();
-  for (LoopSet left = running; left != 0; left &= left - 1) {
+  for (Value& value : values_) value.plain = value.wrapped = value.range = {};
+  varying &= reader_->all_loops();
+  for (LoopSet left = varying; left != 0; left &= left - 1) {
     const auto depth = static_cast<std::size_t>(std::countr_zero(left));
-    run_plain(depth, running_iterations(depth, threads));
+    vary_plain(depth, varying_iterations(depth, threads));
   }
-  run_rest(running);
+  update_wrapped(varying);
 }
 
-TUNEWRIGHT_INLINE void StatementReach::run_also(std::size_t depth) {
-  run_plain(depth, reader_->open()[depth].extent);
-  run_rest(LoopSet{1} << depth);
+TUNEWRIGHT_INLINE void StatementFootprint::vary_also(std::size_t depth) {
+  vary_plain(depth, reader_->open()[depth].extent);
+  update_wrapped(LoopSet{1} << depth);
 }
 
-TUNEWRIGHT_INLINE double StatementReach::elements(const Access& a) const {
+TUNEWRIGHT_INLINE double StatementFootprint::elements(const Access& a) const {
   double product = 1;
   for (std::size_t d = 0; d < buffer(a).shape.size(); ++d) product *= index(a, d).count;
   return product;
 }
 
-TUNEWRIGHT_INLINE bool StatementReach::contiguous(const Access& a, std::size_t depth) const {
+TUNEWRIGHT_INLINE bool StatementFootprint::contiguous(const Access& a, std::size_t depth) const {
   const loops::BufferSummary& b = buffer(a);
   const std::size_t rank = b.shape.size();
   if (rank == 0) return false;
@@ -217,7 +218,7 @@ TUNEWRIGHT_INLINE bool StatementReach::contiguous(const Access& a, std::size_t d
   return true;
 }
 
-TUNEWRIGHT_INLINE void StatementReach::read_axis(std::uint32_t axis) {
+TUNEWRIGHT_INLINE void StatementFootprint::read_axis(std::uint32_t axis) {
   LoopSet plain = 0, wrapped = 0;
   for (const loops::FlatIndex::Term& term : statement_->axis_values[axis].terms()) {
     if (term.kind != loops::FlatIndex::Kind::Variable) {
@@ -232,7 +233,7 @@ TUNEWRIGHT_INLINE void StatementReach::read_axis(std::uint32_t axis) {
   wrapped_by_ |= wrapped;
 }
 
-TUNEWRIGHT_INLINE void StatementReach::add_store() {
+TUNEWRIGHT_INLINE void StatementFootprint::add_store() {
   Access store = access(statement_->target);
   for (std::size_t axis = 0; axis < store.described->shape.size(); ++axis) {
     dimensions_.push_back(static_cast<std::uint32_t>(axis));
@@ -241,7 +242,7 @@ TUNEWRIGHT_INLINE void StatementReach::add_store() {
   accesses_.push_back(store);
 }
 
-TUNEWRIGHT_INLINE void StatementReach::add_load(const loops::LoadSummary& load) {
+TUNEWRIGHT_INLINE void StatementFootprint::add_load(const loops::LoadSummary& load) {
   Access read = access(load.buffer);
   for (const program::IndexExpr& index : load.node->indices) {
     const auto axis = index.as_variable();
@@ -252,7 +253,7 @@ TUNEWRIGHT_INLINE void StatementReach::add_load(const loops::LoadSummary& load) 
   accesses_.push_back(read);
 }
 
-TUNEWRIGHT_INLINE std::size_t StatementReach::add_index(const program::IndexExpr& index) {
+TUNEWRIGHT_INLINE std::size_t StatementFootprint::add_index(const program::IndexExpr& index) {
   Value sum;
   program::for_each_variable(index, [&](program::Var axis) { sum.moved_by |= values_[axis].moved_by; });
   values_.push_back(sum);
@@ -260,7 +261,7 @@ TUNEWRIGHT_INLINE std::size_t StatementReach::add_index(const program::IndexExpr
   return values_.size() - 1;
 }
 
-TUNEWRIGHT_INLINE LoopSet StatementReach::loops_in(const loops::FlatIndex& e) const {
+TUNEWRIGHT_INLINE LoopSet StatementFootprint::loops_in(const loops::FlatIndex& e) const {
   LoopSet all = 0;
   for (const loops::FlatIndex::Term& term : e.terms()) {
     if (term.kind != loops::FlatIndex::Kind::Variable)
@@ -271,7 +272,7 @@ TUNEWRIGHT_INLINE LoopSet StatementReach::loops_in(const loops::FlatIndex& e) co
   return all;
 }
 
-TUNEWRIGHT_INLINE void StatementReach::run_plain(std::size_t depth, std::int64_t iterations) {
+TUNEWRIGHT_INLINE void StatementFootprint::vary_plain(std::size_t depth, std::int64_t iterations) {
   iterations_[depth] = iterations;
   moves_.for_each(depth, [&](const LoopMoves::Move& move) {
     Value& axis = values_[move.axis];
@@ -280,14 +281,14 @@ TUNEWRIGHT_INLINE void StatementReach::run_plain(std::size_t depth, std::int64_t
   });
 }
 
-TUNEWRIGHT_INLINE void StatementReach::run_rest(LoopSet changed) {
+TUNEWRIGHT_INLINE void StatementFootprint::update_wrapped(LoopSet changed) {
   if ((wrapped_by_ & changed) != 0) {
     for (std::size_t axis = 0; axis < axes_; ++axis) {
       if ((values_[axis].wrapped_by & changed) == 0) continue;
-      IndexReach all;
+      IndexRange all;
       const std::span<const loops::FlatIndex::Term> terms = statement_->axis_values[axis].terms();
       for (std::size_t t = terms.size(); t-- > 0 && terms[t].kind != loops::FlatIndex::Kind::Variable;)
-        add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return reach(var); }));
+        add(all, terms[t].coefficient, wrapped(terms[t], [this](loops::Var var) { return range(var); }));
       values_[axis].wrapped = all;
       join(values_[axis]);
     }
@@ -295,11 +296,11 @@ TUNEWRIGHT_INLINE void StatementReach::run_rest(LoopSet changed) {
   for (std::size_t sum = 0; sum < indices_.size(); ++sum) {
     Value& value = values_[axes_ + sum];
     if ((value.moved_by & changed) != 0)
-      value.reach = reach(*indices_[sum], [this](program::Var axis) { return values_[axis].reach; });
+      value.range = range(*indices_[sum], [this](program::Var axis) { return values_[axis].range; });
   }
 }
 
-TUNEWRIGHT_INLINE std::int64_t StatementReach::running_iterations(std::size_t depth, std::int64_t threads) const {
+TUNEWRIGHT_INLINE std::int64_t StatementFootprint::varying_iterations(std::size_t depth, std::int64_t threads) const {
   const loops::LoopSummary& loop = reader_->open()[depth];
   if (!schedule::is_thread_index(loop.kind)) return loop.extent;
   std::int64_t left = threads;
@@ -310,22 +311,22 @@ TUNEWRIGHT_INLINE std::int64_t StatementReach::running_iterations(std::size_t de
   return std::clamp<std::int64_t>(left, 1, loop.extent);
 }
 
-TUNEWRIGHT_INLINE IndexReach StatementReach::reach(loops::Var var) const {
+TUNEWRIGHT_INLINE IndexRange StatementFootprint::range(loops::Var var) const {
   const std::int64_t iterations = iterations_[reader_->depth_of(var)];
   return {static_cast<double>(iterations), iterations - 1};
 }
 
-TUNEWRIGHT_INLINE void StatementReach::add(IndexReach& all, std::int64_t coefficient, const IndexReach& part) {
+TUNEWRIGHT_INLINE void StatementFootprint::add(IndexRange& all, std::int64_t coefficient, const IndexRange& part) {
   all.count *= part.count;
   all.span += std::abs(coefficient) * part.span;
 }
 
-TUNEWRIGHT_INLINE std::int64_t StatementReach::step_of(std::uint32_t place, std::size_t depth) const {
+TUNEWRIGHT_INLINE std::int64_t StatementFootprint::step_of(std::uint32_t place, std::size_t depth) const {
   const auto of_axis = [&](program::Var axis) { return step_of_axis(axis, depth); };
   return place < axes_ ? of_axis(place) : step(*indices_[place - axes_], of_axis);
 }
 
-TUNEWRIGHT_INLINE std::int64_t StatementReach::step_of_axis(program::Var axis, std::size_t depth) const {
+TUNEWRIGHT_INLINE std::int64_t StatementFootprint::step_of_axis(program::Var axis, std::size_t depth) const {
   if ((values_[axis].wrapped_by >> depth & 1U) != 0)
     return step(statement_->axis_values[axis],
                 [&](loops::Var var) -> std::int64_t { return reader_->depth_of(var) == depth ? 1 : 0; });

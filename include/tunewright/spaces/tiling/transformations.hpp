@@ -11,7 +11,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/schedule/schedule.hpp"
-#include "tunewright/spaces/tiling/questions.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
 
 /// What sketch rules do to a stage: tile it, give its operands a layout of their own, or schedule it simply.
 namespace tunewright::spaces::tiling {
