@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/small_table.hpp"
+#include "support/tiled_products.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/features/curve.hpp"
 #include "tunewright/features/dataflow.hpp"
@@ -35,15 +36,6 @@ using namespace tunewright;
 
 namespace {
 
-struct TiledOnCpu {
-  void operator()(schedule::ScheduleBuilder& s) const {
-    const auto rows = s.choose_tile(2, 0, 2);
-    const auto columns = s.choose_tile(2, 1, 1);
-    s.reorder(2, {rows[0], columns[0], rows[1], 2, rows[2], columns[1]});
-    s.parallel(2, rows[0]);
-    s.vectorize(2, columns[1]);
-  }
-};
 struct TiledOnGpu {
   void operator()(schedule::ScheduleBuilder& s) const {
     const auto rows = s.choose_tile(2, 0, 1);
@@ -68,9 +60,8 @@ struct Schedules {
     configs.push_back(configs[0]);
   }
   Space space{};
-  Task task = program::make_task(
-      "matmul", program::operators::matmul_graph({.m = 48, .n = 64, .k = 32}),
-      std::is_same_v<Define, TiledOnCpu> ? Target{.threads = 2, .isa = Isa::Avx2} : gpu_target("T4"));
+  Task task =
+      small_product(std::is_same_v<Define, TiledOnCpu> ? Target{.threads = 2, .isa = Isa::Avx2} : gpu_target("T4"));
   std::vector<schedule::Schedule> configs;
   bool last_but_one_is_broken = true;
 };

@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "support/small_table.hpp"
+#include "support/tiled_products.hpp"
 #include "support/toy_space.hpp"
 #include "tunewright/core/gpu_targets.hpp"
-#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -29,20 +29,6 @@ using namespace tunewright;
 
 namespace {
 
-struct TiledRows {
-  void operator()(schedule::ScheduleBuilder& s) const {
-    const auto rows = s.choose_tile(2, 0, 2);
-    const auto columns = s.choose_tile(2, 1, 1);
-    s.reorder(2, {rows[0], columns[0], rows[1], 2, rows[2], columns[1]});
-    s.parallel(2, rows[0]);
-    s.vectorize(2, columns[1]);
-    s.choose_unroll_limit(2, {0, 16, 64});
-  }
-};
-
-Task product_for(const Target& target) {
-  return program::make_task("matmul", program::operators::matmul_graph({.m = 48, .n = 64, .k = 32}), target);
-}
 Target cpu() { return {.threads = 2, .isa = Isa::Avx2}; }
 
 std::shared_ptr<const data::Table> table() { return std::make_shared<const data::Table>(small_table()); }
@@ -65,16 +51,16 @@ struct OfAdjacentRows : OfRows {
 };
 struct OfSchedules {
   OfSchedules() {}  // g++ 12 warns of a cache that is not initialized where an aggregate is
-  using Space = spaces::Scheduled<TiledRows>;
+  using Space = spaces::Scheduled<TiledOnCpu>;
   Space space{};
-  Task task = product_for(cpu());
+  Task task = small_product(cpu());
   std::vector<std::string> foreign{R"([["nap", 2]])", R"({"steps": []})", R"([["SP", 99, 0, 48, [4], 1]])"};
 };
 struct OfCpuTiles {
   OfCpuTiles() {}
   using Space = spaces::MultiLevelTiling;
   Space space{};
-  Task task = product_for(cpu());
+  Task task = small_product(cpu());
   std::vector<std::string> foreign = of_softmax(task.target);
 
   /// What belongs to another computation on the same machine.
@@ -91,7 +77,7 @@ struct OfCpuTiles {
 };
 struct OfGpuTiles : OfCpuTiles {
   OfGpuTiles() {
-    task = product_for(gpu_target("T4"));
+    task = small_product(gpu_target("T4"));
     foreign = of_softmax(task.target);
   }
 };
@@ -263,7 +249,7 @@ TEST_CASE("a space without any configuration says so") {
   Rng rng(1);
   CHECK_THROWS_AS((void)spaces::RecordedTable{}.sample(toy::task(), rng), std::invalid_argument);
   CHECK_THROWS_AS((void)spaces::MultiLevelTiling{}.sample(toy::task(), rng), std::invalid_argument);
-  CHECK_THROWS_AS((void)spaces::Scheduled<TiledRows>{}.sample(toy::task(), rng), std::invalid_argument);
+  CHECK_THROWS_AS((void)spaces::Scheduled<TiledOnCpu>{}.sample(toy::task(), rng), std::invalid_argument);
 }
 
 TEST_CASE("knobs have names of their own and a value each") {

@@ -61,9 +61,9 @@ struct Target {
   unsigned threads = 1;  ///< worker threads of a parallel loop
   Isa isa = Isa::Sse42;
   std::uint64_t cache_line_bytes = 64;
-  std::uint64_t l1_bytes = 32 * 1024;    ///< data cache of one core or multiprocessor
-  std::uint64_t l2_bytes = 1024 * 1024;  ///< of one core; on a GPU of the device
-  std::uint64_t l3_bytes = 0;            ///< of the package, shared; 0 when there is none
+  std::uint64_t l1_bytes = 32U << 10;  ///< data cache of one core or multiprocessor
+  std::uint64_t l2_bytes = 1U << 20;   ///< of one core; on a GPU of the device
+  std::uint64_t l3_bytes = 0;          ///< of the package, shared; 0 when there is none
 
   // GPUs only; all zero on a CPU, and zero where it is not known.
   std::uint64_t shared_memory_per_block_bytes = 0;      ///< that any kernel gets

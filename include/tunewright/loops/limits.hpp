@@ -167,7 +167,7 @@ class GpuLimitCheck {
     }
     const std::int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
     if (threads > limits_.max_threads) return "too many threads";
-    constexpr std::int64_t staged_bytes_of_warp = 16 * 16 * 4;
+    constexpr std::int64_t staged_bytes_of_warp = std::int64_t{16} * 16 * 4;
     if (kernel_.stages_fragments) kernel_.shared_bytes += program::ceil_div(threads, 32) * staged_bytes_of_warp;
     if (combines_in_shared_memory()) kernel_.shared_bytes += threads * kernel_.combined_bytes;
     if (kernel_.shared_bytes > limits_.max_shared_bytes) return "too much shared memory";

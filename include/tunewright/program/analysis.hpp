@@ -218,7 +218,7 @@ TUNEWRIGHT_INLINE bool reads_elementwise(const Operator& consumer, const Operato
 
 TUNEWRIGHT_INLINE bool elementwise_match(const ComputeGraph& graph, TensorId first, TensorId last) {
   while (first != last) {
-    const std::vector<TensorId> readers = graph.consumers(first);
+    const std::vector<TensorId>& readers = graph.consumers(first);
     if (readers.size() != 1 || !reads_elementwise(graph.op(readers[0]), graph.op(first), first)) return false;
     first = readers[0];
   }

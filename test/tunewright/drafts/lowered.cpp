@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/tiled_products.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/drafts/roofline.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
@@ -24,17 +25,6 @@ using namespace tunewright::drafts;
 
 namespace {
 
-Target cpu() {
-  Target target;
-  target.name = "four cores";
-  target.threads = 4;
-  target.isa = Isa::Avx2;
-  target.l1_bytes = 32 << 10;
-  target.l2_bytes = 1 << 20;
-  target.l3_bytes = 32 << 20;
-  return target;
-}
-
 bool uses_tensor_unit(const schedule::Schedule& candidate) {
   return std::any_of(candidate.steps.begin(), candidate.steps.end(),
                      [](const schedule::Step& s) { return std::holds_alternative<schedule::Tensorize>(s); });
@@ -43,7 +33,7 @@ bool uses_tensor_unit(const schedule::Schedule& candidate) {
 }  // namespace
 
 TEST_CASE("schedules score as their programs do, whatever was scored before") {
-  for (const Target& target : {cpu(), gpu_target("T4")}) {
+  for (const Target& target : {four_cores(), gpu_target("T4")}) {
     const Task task = program::make_task(
         "t", program::operators::matmul_graph({.m = 60, .n = 96, .k = 64, .type = program::ScalarType::Float16}),
         target);
@@ -89,16 +79,17 @@ TEST_CASE("programs of 64 nested loops are read, those of more are refused") {
     return s.schedule();
   };
   const schedule::Schedule at_most = nested(1), beyond = nested(2);
-  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(at_most), cpu()) > 0);
-  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(beyond), cpu()),
+  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(at_most), four_cores()) > 0);
+  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(beyond), four_cores()),
                        doctest::Contains("more than the 64 loops"), std::invalid_argument);
   loops::ScheduleSummarizer summarizer;
   REQUIRE(summarizer.summary(beyond) != nullptr);
-  CHECK_THROWS_AS((void)CpuAnalysis().cycles(*summarizer.summary(beyond), cpu(), {}), std::invalid_argument);
+  CHECK_THROWS_AS((void)CpuAnalysis().cycles(*summarizer.summary(beyond), four_cores(), {}), std::invalid_argument);
 }
 
 TEST_CASE("a schedule of no program has the worst score") {
-  const Task task = program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
+  const Task task =
+      program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), four_cores());
   const std::vector<schedule::Schedule> nothing{schedule::Schedule{nullptr, {}}};
   std::vector<float> score{0};
   SymbolAnalyzer{}.score(spaces::MultiLevelTiling{}, task, std::span<const schedule::Schedule>(nothing), score);
@@ -112,9 +103,9 @@ TEST_CASE("a loop nest with an index of too many terms is refused by name of bot
     (void)s.split(s.stage("matmul"), 0, std::vector<std::int64_t>(times, 2));
     return s.schedule();
   };
-  const Task task = program::make_task("t", graph, cpu());
-  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(halved(11)), cpu()) > 0);  // twelve loops
-  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(halved(12)), cpu()),
+  const Task task = program::make_task("t", graph, four_cores());
+  CHECK(SymbolAnalyzer{}.latency_s(loops::lower(halved(11)), four_cores()) > 0);  // twelve loops
+  CHECK_THROWS_WITH_AS((void)SymbolAnalyzer{}.latency_s(loops::lower(halved(12)), four_cores()),
                        doctest::Contains("a sum of 13 terms, and summaries hold at most 12"), loops::NoRoom);
   const std::vector<schedule::Schedule> both{halved(12), halved(11)};
   std::vector<float> score(2);

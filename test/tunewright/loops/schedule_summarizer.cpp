@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "support/tiled_products.hpp"
 #include "support/workloads.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/loops/lower.hpp"
@@ -28,17 +29,6 @@ using namespace tunewright;
 using namespace tunewright::loops;
 
 namespace {
-
-Target cpu() {
-  Target target;
-  target.name = "four cores";
-  target.threads = 4;
-  target.isa = Isa::Avx2;
-  target.l1_bytes = 32 << 10;
-  target.l2_bytes = 1 << 20;
-  target.l3_bytes = 32 << 20;
-  return target;
-}
 
 std::string text(const IndexArena& arena, const FlatIndex& e) {
   std::string out = std::to_string(e.constant);
@@ -130,7 +120,7 @@ bool uses_tensor_unit(const schedule::Schedule& candidate) {
 
 TEST_CASE("the summary of a schedule's steps is that of its lowered program, and so are limits and utilisation") {
   std::size_t compared = 0, refused = 0;
-  for (const Target& target : {cpu(), gpu_target("A100")}) {
+  for (const Target& target : {four_cores(), gpu_target("A100")}) {
     std::size_t judged = 0, unknown = 0;
     std::set<std::string> limited;
     ScheduleSummarizer of_steps;
@@ -180,7 +170,8 @@ TEST_CASE("the summary of a schedule's steps is that of its lowered program, and
 }
 
 TEST_CASE("schedules that do not fit together, or are of no program, have no summary") {
-  const Task task = program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), cpu());
+  const Task task =
+      program::make_task("t", program::operators::matmul_graph({.m = 32, .n = 32, .k = 32}), four_cores());
   const spaces::MultiLevelTiling space;
   Rng rng(1);
   schedule::Schedule good = *space.sample(task, rng), bad = good;

@@ -96,9 +96,9 @@ TUNEWRIGHT_INLINE double bank_steps(const StatementFootprint& footprint, const S
   const double distance = row.count == 1 ? static_cast<double>(row_elements(footprint.buffer(a)))
                                          : static_cast<double>(row.span) / (row.count - 1);
   const auto apart = std::max<std::int64_t>(std::llround(distance * words_of_element), 1);
-  const auto starts = static_cast<double>(banks / std::gcd(apart, banks));
+  const std::int64_t starts = banks / std::gcd(apart, banks);
   const double run = together.unrolled * words_of_element;
-  const double reached = std::min<double>(banks, starts * std::max(run, 1.0));
+  const double reached = std::min<double>(banks, static_cast<double>(starts) * std::max(run, 1.0));
   return std::max(rows * row.count * run / reached, 1.0);
 }
 
