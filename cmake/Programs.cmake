@@ -34,6 +34,9 @@ function(tunewright_add_test_program name)
   add_executable(${name} ${ARGN} $<TARGET_OBJECTS:tunewright_test_main>)
   target_link_libraries(${name} PRIVATE ${TUNEWRIGHT_COMPILED_DEVELOPMENT_TARGETS} doctest::doctest)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/test")
+  target_compile_options(${name} PRIVATE ${TUNEWRIGHT_TEST_OPTIONS})
+  # Checks without a handler of their own for exceptions: they are caught, and told, once a test case.
+  target_compile_definitions(${name} PRIVATE DOCTEST_CONFIG_SUPER_FAST_ASSERTS)
   # Without it Clang warns of every result that a check for an exception does not use.
   target_compile_definitions(${name} PRIVATE $<$<CXX_COMPILER_ID:Clang>:DOCTEST_CONFIG_VOID_CAST_EXPRESSIONS>)
   add_test(NAME ${name} COMMAND ${name} --test-suite-exclude=long*,gpu)
