@@ -446,7 +446,7 @@ int main(int argc, char** argv) try {
     Tuner<recipes::Random<Space, measurers::Nvrtc>> tuner{{.seed = 1, .threads = hardware_threads()}};
     return run_all(tuner, options);
   }
-  Tuner<recipes::Ansor<Space, measurers::Nvrtc>> tuner{
+  Tuner<recipes::AnsorQuick<Space, measurers::Nvrtc>> tuner{
       {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = 1, .threads = hardware_threads()}};
   return run_all(tuner, options);
 } catch (const std::exception& error) {

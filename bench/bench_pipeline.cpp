@@ -116,7 +116,7 @@ struct CountingSpace : spaces::MultiLevelTiling {
 /// one thread. Candidates are those drawn and bred; measuring, on a simulated machine, and learning are left out.
 void ask(benchmark::State& state) {
   constexpr std::size_t batch_size = 64;
-  using Recipe = recipes::Ansor<CountingSpace, measurers::Simulated>;
+  using Recipe = recipes::AnsorQuick<CountingSpace, measurers::Simulated>;
   Parts<Recipe> parts{.seed = 1, .threads = 1};
   parts.model.threads = 1;
   Session<Recipe> session(parts, convolution());
@@ -161,7 +161,7 @@ BENCHMARK(compile)->Name("pipeline/compile")->Unit(benchmark::kMillisecond)->Ite
 void trials(benchmark::State& state) {
   constexpr std::size_t budget = 256;
   constexpr std::size_t batch_size = 64;
-  using Recipe = recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>;
+  using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
   const Task task = convolution();
   Parts<Recipe> parts{.seed = 1, .threads = task.target.threads};
   using Clock = std::chrono::steady_clock;

@@ -142,7 +142,7 @@ models::PatternAware trained_network(const FeatureBatch& x, std::span<const floa
   return model;
 }
 
-using Pruner = recipes::Pruner<spaces::MultiLevelTiling, measurers::Simulated>;
+using Pruner = recipes::PrunerQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 struct NetworkAlone : Pruner {
   using draft = drafts::None;
 };

@@ -22,7 +22,7 @@
 /// Tuning one kernel and comparing it with the libraries: what the quick start and the kernel benchmark share.
 namespace tunewright::bench {
 
-using KernelTuner = Tuner<recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>>;
+using KernelTuner = Tuner<recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>>;
 using KernelRun = Run<schedule::Schedule>;
 
 /// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one.

@@ -87,7 +87,7 @@ static_assert(LabelAwareSamplerFor<NoTwins, models::Gbdt>);
 
 // [snippet-begin recipe]
 // A recipe with another sampler: one line.
-using Ansor = recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>;
+using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 struct WithNoTwins : Ansor {
   using sampler = NoTwins;
 };

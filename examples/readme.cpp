@@ -17,7 +17,7 @@ using namespace tunewright;
 int main() {
   // What the tuner is made of: a recipe, over a space, on a machine. Made first, because the measurer forks
   // the process that kernels run in.
-  using Recipe = recipes::Ansor<spaces::MultiLevelTiling, measurers::OrcJit>;
+  using Recipe = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>;
   Tuner<Recipe> tuner{{.seed = 7}};
 
   // What to tune, and for which machine.

@@ -5,7 +5,7 @@
 //                [--threads=N] [--least_steps=N --batch_programs=N --epochs=N --rate_e6=N]
 //                [--steps=N --renewal_percent=N --growth_percent=N] [--hidden=N] [--population=N] [--bred=N]
 //
-// Each (task, seed) is searched by the recipes Ansor and Pruner, `--trials` measurements (200) in batches of 10.
+// Each (task, seed) is searched by the recipes AnsorQuick and PrunerQuick, `--trials` measurements (200) in tens.
 // Trees are trained anew whenever data grew by a fifth; the network, `--hidden` (128) wide, at doublings, in at least
 // `--least_steps` mini-batches (60) of `--batch_programs` (16), `--epochs` (4) at least, at a rate of `--rate_e6`
 // (1000) millionths, and `--steps` (20) after other batches; --renewal_percent=100 trains it always anew. The network
@@ -69,7 +69,7 @@ struct Settings {
   std::size_t trials = 200;
   Seconds trial{1.0};
   unsigned threads = 1;
-  models::PatternAware network = recipes::quickly_trained_network();
+  models::PatternAware network = Parts<recipes::PrunerQuick<Space, measurers::Simulated>>{}.model;
   adaptations::IncrementalRefit incremental_refit{};
   std::size_t population = 1536;  ///< of the draft
   double mutated_factor = 20;
@@ -202,15 +202,15 @@ const std::vector<std::string> kinds{"conv3x3_28",  "matmul_512",  "conv1x1_56",
 
 /// Pruner's network without its draft.
 template <class Measurer>
-struct RandomDraft : recipes::Pruner<Space, Measurer> {
+struct RandomDraft : recipes::PrunerQuick<Space, Measurer> {
   using draft = drafts::None;
   using explorer = explorers::Uniform;
 };
 
 template <class Measurer>
 void add_studies(const study::Options& options, const Settings& settings, const std::vector<Target>& targets) {
-  using Ansor = recipes::Ansor<Space, Measurer>;
-  using Pruner = recipes::Pruner<Space, Measurer>;
+  using Ansor = recipes::AnsorQuick<Space, Measurer>;
+  using Pruner = recipes::PrunerQuick<Space, Measurer>;
   using Form = drafts::SymbolAnalyzer::Form;
   const auto ansor = std::make_shared<std::map<std::string, Course>>();  // by task and seed: one search for all
   const auto all = std::make_shared<std::map<std::string, std::vector<Counters>>>();
@@ -245,8 +245,7 @@ void add_studies(const study::Options& options, const Settings& settings, const 
       };
       const auto pruner = [=](Form form) {
         return [=](const Task& task, std::uint64_t own_seed) {
-          return course(Parts<Pruner>{.draft = {.form = form}, .sampler = recipes::pruner_sampler()}, task, own_seed,
-                        settings);
+          return course(Parts<Pruner>{.draft = {.form = form}}, task, own_seed, settings);
         };
       };
       add("pruner", pruner(Form::Hierarchical));
@@ -255,8 +254,7 @@ void add_studies(const study::Options& options, const Settings& settings, const 
         add("pruner_printed", pruner(Form::Printed));
       }
       add("random_draft", [=](const Task& task, std::uint64_t own_seed) {
-        return course(Parts<RandomDraft<Measurer>>{.explorer = {.pool = 512}, .sampler = recipes::pruner_sampler()},
-                      task, own_seed, settings);
+        return course(Parts<RandomDraft<Measurer>>{.explorer = {.pool = 512}}, task, own_seed, settings);
       });
     }
   }

@@ -15,6 +15,7 @@
 #include "tunewright/models/concept.hpp"
 #include "tunewright/recipe/check_slots.hpp"
 #include "tunewright/recipe/near_misses.hpp"
+#include "tunewright/recipe/settings.hpp"
 #include "tunewright/samplers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
@@ -26,21 +27,23 @@ namespace tunewright {
 ///
 /// Slots: space, featurizer, model, draft, explorer, sampler, filter, adaptation, measurer.
 ///
-/// `Parts` holds the built policies and what a run needs besides. Each is an aggregate, so options read as
-/// sentences, in the order of the members:
+/// `Parts` holds the built policies, with the settings of the recipe (`policy_as_set`), and what a run needs besides.
+/// Each is an aggregate, so options read as sentences, in the order of the members:
 ///
 ///   Tuner<Mine> tuner{{.explorer = {.population = 256}, .seed = 7}};
 template <class Recipe>
 struct Parts {
+  using recipe = Recipe;
+
   typename Recipe::space space{};
-  typename Recipe::featurizer featurizer{};
-  typename Recipe::model model{};
-  typename Recipe::draft draft{};
-  typename Recipe::explorer explorer{};
-  typename Recipe::sampler sampler{};
-  typename Recipe::filter filter{};
-  typename Recipe::adaptation adaptation{};
-  typename Recipe::measurer measurer{};
+  typename Recipe::featurizer featurizer = policy_as_set<Recipe, typename Recipe::featurizer>(space);
+  typename Recipe::model model = policy_as_set<Recipe, typename Recipe::model>(space);
+  typename Recipe::draft draft = policy_as_set<Recipe, typename Recipe::draft>(space);
+  typename Recipe::explorer explorer = policy_as_set<Recipe, typename Recipe::explorer>(space);
+  typename Recipe::sampler sampler = policy_as_set<Recipe, typename Recipe::sampler>(space);
+  typename Recipe::filter filter = policy_as_set<Recipe, typename Recipe::filter>(space);
+  typename Recipe::adaptation adaptation = policy_as_set<Recipe, typename Recipe::adaptation>(space);
+  typename Recipe::measurer measurer = policy_as_set<Recipe, typename Recipe::measurer>(space);
 
   std::uint64_t seed = 0;          ///< same seed, same history
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
@@ -111,6 +114,7 @@ consteval bool check_recipe() {
     if constexpr (!SamplerFor<typename R::sampler, Judged>) check_slots::sampler<typename R::sampler, Judged>();
     if constexpr (!AdaptationFor<typename R::adaptation, Judged>)
       check_slots::adaptation<typename R::adaptation, Judged>();
+    check_slots::rows<typename R::featurizer, Model, typename R::sampler>();
   }
   return true;
 }

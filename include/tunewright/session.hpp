@@ -76,9 +76,11 @@ class Session {
   [[nodiscard]] const ReasonCounts& rejected() const noexcept { return rejected_; }
 
   /// At most `n` new candidates; none when the space gives nothing new. Throws `std::invalid_argument` when
-  /// it never did, and for an `n` of 0.
+  /// it never did, for an `n` of 0, and where a `BoundedExplorer` leaves the sampler nothing to choose.
   [[nodiscard]] Batch ask(std::size_t n) {
     if (n == 0) throw std::invalid_argument("Session::ask: 0 candidates were asked for; ask for at least 1");
+    if constexpr (BoundedExplorer<typename Recipe::explorer> && !IndifferentSampler<typename Recipe::sampler>)
+      explorers::check_choice(explorer_.pool_bound(n), n);
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
     ranked_.clear();
     asked_.clear();

@@ -19,8 +19,6 @@ Parts<Alt> alt(const test::RecordedTask& source, std::uint64_t seed, unsigned th
   Parts<Alt> parts = test::recorded_parts<Alt>(source, seed, threads);
   parts.model.rounds = 20;
   parts.sampler.error_predictor.rounds = 20;
-  parts.explorer.elite_factor = 4;
-  parts.filter = recipes::alt_filter(source.space.knobs());
   return parts;
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 using namespace tunewright;
 using test::Trace;
-using Ansor = recipes::Ansor<spaces::MultiLevelTiling, measurers::Simulated>;
+using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 
 TEST_CASE("same seed, same history, bit for bit, with one and with two threads") {
   for (const Task& task : {test::small_matmul(), test::small_conv2d()}) {

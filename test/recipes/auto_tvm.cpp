@@ -15,8 +15,6 @@ TEST_CASE("AutoTVM: same seed, same history, with one and with two threads") {
   const auto source = test::recorded_convolution();
   const auto searched = [&](std::uint64_t seed, unsigned threads) {
     Parts<AutoTvm> parts = test::recorded_parts<AutoTvm>(source, seed, threads);
-    parts.model = recipes::auto_tvm_trees();
-    parts.explorer.elite_factor = 2;
     return test::recorded_trace(parts, source.task, 48);
   };
   const auto one = searched(5, 1);

@@ -16,7 +16,6 @@ test::Trace searched(std::uint64_t seed, unsigned threads) {
   Parts<HetFeatTransfer> parts = test::small_parts<HetFeatTransfer>(seed, threads);
   parts.model.width = 16;
   parts.model.layers = 1;
-  parts.adaptation = recipes::attention_head_alone();
   test::pretrain(parts, test::small_matmul(), 32);
   return test::searched_trace(parts, test::small_matmul());
 }
@@ -32,7 +31,6 @@ TEST_CASE("Transfer of heterogeneous features leaves the encoder as it was train
   Parts<HetFeatTransfer> parts = test::small_parts<HetFeatTransfer>(5, 1);
   parts.model.width = 16;
   parts.model.layers = 1;
-  parts.adaptation = recipes::attention_head_alone();
   test::pretrain(parts, test::small_matmul(), 32);
   Tuner<HetFeatTransfer> tuner(parts);
   (void)tuner.run(test::small_matmul(), {.trials = 16, .batch = 8});

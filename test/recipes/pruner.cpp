@@ -20,12 +20,12 @@ namespace {
 
 using namespace tunewright;
 using Pruner = recipes::Pruner<spaces::MultiLevelTiling, measurers::Simulated>;
+using PrunerQuick = recipes::PrunerQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 using MoaPruner = recipes::MoaPruner<spaces::MultiLevelTiling, measurers::Simulated>;
 
 template <class Recipe>
 Parts<Recipe> small(std::uint64_t seed, unsigned threads) {
   Parts<Recipe> parts = test::small_parts<Recipe>(seed, threads);
-  parts.sampler = recipes::pruner_sampler();
   parts.explorer.size = 64;
   parts.explorer.explorer.population = 128;
   parts.model.hidden = 16;
@@ -64,7 +64,7 @@ struct NotingFilter : filters::StaticLimits {
     told->learned.push_back(outcomes.size());
   }
 };
-struct NotingPruner : Pruner {
+struct NotingPruner : PrunerQuick {
   using adaptation = NotingTrainings;
   using filter = NotingFilter;
 };
@@ -72,8 +72,6 @@ struct NotingPruner : Pruner {
 TEST_CASE("Pruner tells its parts the same and rejects the same, with one and with three threads") {
   const auto searched = [](unsigned threads) {
     Parts<NotingPruner> parts = small<NotingPruner>(7, threads);
-    parts.model = recipes::quickly_trained_network();
-    parts.model.hidden = 16;
     parts.model.threads = threads;
     parts.explorer.mutated_factor = 4;
     const auto told = std::make_shared<Told>();

@@ -35,12 +35,8 @@ inline RecordedTask recorded_convolution() {
 
 template <class Recipe>
 Parts<Recipe> recorded_parts(const RecordedTask& source, std::uint64_t seed, unsigned threads = 1) {
-  Parts<Recipe> parts{.space = source.space,
-                      .featurizer = {.knobs = source.space.knobs()},
-                      .measurer = source.replay,
-                      .seed = seed,
-                      .threads = threads,
-                      .clock = source.replay.clock};
+  Parts<Recipe> parts{
+      .space = source.space, .measurer = source.replay, .seed = seed, .threads = threads, .clock = source.replay.clock};
   if constexpr (requires { parts.explorer.chains; }) {
     parts.explorer.chains = 16;
     parts.explorer.steps = 20;

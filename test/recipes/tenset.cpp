@@ -33,7 +33,6 @@ TEST_CASE("TenSet fine-tunes: same seed, same history, with one and with two thr
   const Task task = test::small_matmul();
   const auto searched = [&](std::uint64_t seed, unsigned threads) {
     Parts<TenSet> parts = pretrained<TenSet>(seed, threads);
-    parts.adaptation.training = adaptations::tenset_fine_tuning();
     return test::searched_trace(parts, task);
   };
   const test::Trace one = searched(5, 1);

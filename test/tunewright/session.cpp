@@ -326,6 +326,32 @@ TEST_CASE("a draft guides the first round") {
   for (const auto& candidate : session.ask(8)) CHECK(candidate.config[0] == 7);
 }
 
+TEST_CASE("a sampler with nothing to choose is refused at the first batch, and told what to raise") {
+  struct Recipe : toy::Evolution {
+    using explorer = explorers::Uniform;
+  };
+  const auto first_batch = [](auto parts, std::size_t n) {
+    using Parts = decltype(parts);
+    return Session<typename Parts::recipe>(parts, toy::task()).ask(n).size();
+  };
+  CHECK_THROWS_WITH_AS((void)first_batch(Parts<Recipe>{}, 16),
+                       "the explorer returns at most 16 candidates for a batch of 16, so the sampler has nothing to "
+                       "choose; raise explorer.pool, ask for smaller batches, or take samplers::Random",
+                       std::invalid_argument);
+  CHECK_THROWS_WITH_AS((void)first_batch(Parts<Recipe>{.explorer = {.pool = 16}}, 16),
+                       doctest::Contains("at most 16 candidates"), std::invalid_argument);
+  CHECK(first_batch(Parts<Recipe>{.explorer = {.pool = 17}}, 16) == 16);
+  CHECK_THROWS_WITH_AS((void)first_batch(Parts<toy::Anneal>{.explorer = {.elite_factor = 1}}, 8),
+                       doctest::Contains("raise explorer.elite_factor"), std::invalid_argument);
+  CHECK_THROWS_WITH_AS(
+      (void)first_batch(Parts<toy::Evolution>{.explorer = {.elite_factor = 1, .random_immigrant_factor = 0}}, 8),
+      doctest::Contains("raise explorer.elite_factor"), std::invalid_argument);
+  struct AtRandom : Recipe {
+    using sampler = samplers::Random;
+  };
+  CHECK(first_batch(Parts<AtRandom>{}, 16) == 16);
+}
+
 TEST_CASE("a learning filter is told every outcome and keeps out what it learned") {
   struct NoUnrolling {
     int largest = 100;

@@ -101,6 +101,8 @@ TUNEWRIGHT_INLINE nn::Training pruner_fine_tuning() {
   how.learning_rate = 7e-4F;
   how.epochs = 10;
   how.least_steps = 0;
+  how.weight_decay = 0;
+  how.clip_norm = 0;
   return how;
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/models/concept.hpp"
 
 namespace tunewright::adaptations {
@@ -28,6 +29,9 @@ namespace tunewright::adaptations {
 /// Cost:        that of both models.
 template <CostModel Source, CostModel Own = Source>
 struct Transferred {
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = ReadsRowsOf<Source, Featurizer> && ReadsRowsOf<Own, Featurizer>;
+
   Source source{};  ///< trained, and never trained again
   Own own{};
 

@@ -29,7 +29,7 @@ namespace tunewright::explorers {
 /// a row bring nothing into the result.
 ///
 /// Paper:       Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018; parameters of AutoTVM.
-/// Models:      ExplorerFor<S> for every SearchSpace S.
+/// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
 /// Shapes:      C = chains. Result [`elite_factor` * wanted] at most, distinct, best first.
 /// Cost:        at most C * (steps + 1) rankings, usually far fewer: what is met again is not ranked again.
 /// Determinism: every chain has a generator for every step: same result at any number of threads. A session
@@ -42,9 +42,13 @@ struct Annealing {
   std::size_t patience_steps = 50;  ///< at least 1
   double first_temperature = 1;     ///< in units of the score
   double last_temperature = 0;
-  double elite_factor = 1;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
+  double elite_factor = 2;  ///< candidates returned for each one wanted, 1 to `max_candidate_factor`
 
   std::vector<std::string> chain_ends{};  ///< run-time state: encoded configurations, [C] after the first round
+
+  [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
+    return {scaled_count(elite_factor, wanted), "elite_factor"};
+  }
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright {
@@ -63,4 +66,43 @@ concept ExplorerFor =
       { explorer.explore(space, task, guidance, rng) } -> std::same_as<std::vector<config_t<S>>>;  // [P]
     };
 
+namespace explorers {
+
+/// How large a pool can get.
+struct PoolBound {
+  std::size_t most = 0;   ///< candidates
+  const char* raised_by;  ///< the option that allows more, e.g. "elite_factor"
+};
+
+}  // namespace explorers
+
+/// Refinement, found by detection: an explorer that knows how many candidates it returns at most where `wanted` are. A
+/// session refuses one whose pool is no larger than the batch, because no sampler could then choose.
+template <class E>
+concept BoundedExplorer = requires(const E& explorer, std::size_t wanted) {
+  { explorer.pool_bound(wanted) } -> std::same_as<explorers::PoolBound>;
+};
+
+namespace explorers {
+
+/// Throws `std::invalid_argument` where a pool within `bound` leaves nothing to choose for a batch of `wanted`.
+void check_choice(const PoolBound& bound, std::size_t wanted);
+
+}  // namespace explorers
 }  // namespace tunewright
+
+#if TUNEWRIGHT_DEFINES(core)
+
+namespace tunewright::explorers {
+
+TUNEWRIGHT_INLINE void check_choice(const PoolBound& bound, std::size_t wanted) {
+  if (bound.most > wanted) return;
+  throw std::invalid_argument("the explorer returns at most " + std::to_string(bound.most) +
+                              " candidates for a batch of " + std::to_string(wanted) +
+                              ", so the sampler has nothing to choose; raise explorer." + bound.raised_by +
+                              ", ask for smaller batches, or take samplers::Random");
+}
+
+}  // namespace tunewright::explorers
+
+#endif

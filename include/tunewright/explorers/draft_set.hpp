@@ -28,7 +28,7 @@ namespace tunewright::explorers {
 /// Meant for a recipe with a draft, which then ranks the search while the model ranks the pool alone.
 ///
 /// Paper:       Qiao et al., Pruner, ASPLOS 2025, algorithm 2; numbers of its released code.
-/// Models:      ExplorerFor<S> wherever the explorer inside does.
+/// Models:      ExplorerFor<S> wherever the explorer inside does, BoundedExplorer.
 /// Shapes:      pool [size + (`random_factor` + `mutated_factor`) * wanted] at most, distinct, the set best first.
 /// Cost:        that of the explorer inside, divided by `refresh_rounds`; population * (generations + 1)
 ///              rankings of 1536 * 3.
@@ -50,6 +50,11 @@ struct DraftSet {
 
   std::any drafts{};        ///< run-time state: the set, a `std::shared_ptr<const std::vector<configuration>>`
   unsigned rounds_old = 0;  ///< run-time state: rounds the set was used in
+
+  [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
+    return {std::max(size, wanted) + scaled_count(random_factor, wanted) + scaled_count(mutated_factor, wanted),
+            "size"};
+  }
 
   template <SearchSpace S>
     requires ExplorerFor<Explorer, S>

@@ -27,7 +27,7 @@ namespace tunewright::explorers {
 ///   result           = the best unmeasured candidates seen in any generation, then unbred random ones
 ///
 /// Paper:       Zheng et al., Ansor, OSDI 2020, section 5.1; parameters of its released code.
-/// Models:      ExplorerFor<S> for every SearchSpace S.
+/// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
 /// Shapes:      result [`elite_factor` * wanted + `random_immigrant_factor` * wanted] at most, distinct, best first.
 /// Cost:        at most population * (generations + 1) rankings and as many mutations; what is met again is
 ///              not ranked again.
@@ -43,6 +43,10 @@ struct Evolutionary {
   double elite_factor = 2;                ///< bred candidates returned for each one wanted, 1 to `max_candidate_factor`
   double random_immigrant_factor = 0.15;  ///< random candidates returned for each one wanted, from 0
   unsigned max_tries = 10;                ///< parents tried until a mutation is legal, at least 1
+
+  [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const {
+    return {scaled_count(elite_factor, wanted) + scaled_count(random_immigrant_factor, wanted), "elite_factor"};
+  }
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,

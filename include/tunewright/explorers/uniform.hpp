@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/spaces/draw.hpp"
 
@@ -8,12 +12,14 @@ namespace tunewright::explorers {
 
 /// Considers random candidates and looks at no score: the pool of random search and of active learning.
 ///
-/// Models:      ExplorerFor<S> for every SearchSpace S.
+/// Models:      ExplorerFor<S> for every SearchSpace S, BoundedExplorer.
 /// Shapes:      pool [max(wanted, `pool`)], fewer only if the space gives no more.
 /// Cost:        one `sample` a candidate.
 /// Determinism: same generator, same pool, at any number of threads.
 struct Uniform {
   std::size_t pool = 0;  ///< candidates considered a round; at least the size of the batch is taken
+
+  [[nodiscard]] PoolBound pool_bound(std::size_t wanted) const { return {std::max(pool, wanted), "pool"}; }
 
   template <SearchSpace S>
   [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/spaces/concept.hpp"
@@ -52,11 +53,6 @@ concept FeaturizerFor = SearchSpace<S> && requires(const F& featurizer, const S&
   { featurizer.extract(space, task, configs) } -> std::same_as<FeatureBatch>;  // (R, D) in N programs
   { featurizer.schema() } -> std::convertible_to<FeatureSchema>;               // D columns
 };
-
-/// A featurizer that gives every configuration exactly one row (none if it cannot be described), and says so
-/// by `static constexpr bool one_row = true`. Such rows can be joined to those of any other featurizer.
-template <class F>
-concept OneRowFeaturizer = requires { requires F::one_row; };
 
 namespace features {
 

@@ -52,6 +52,7 @@ struct Joined {
   static_assert(sizeof...(F) > 0, "features::Joined joins at least one featurizer");
   static constexpr std::size_t many_row_parts = ((OneRowFeaturizer<F> ? 0 : 1) + ...);
   static constexpr bool one_row = many_row_parts == 0;
+  static constexpr std::size_t row_kinds = many_row_parts > 1 ? many_row_parts : 1;
 
   std::tuple<F...> parts{};
 

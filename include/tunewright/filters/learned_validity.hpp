@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/require.hpp"
@@ -51,6 +52,10 @@ namespace tunewright::filters {
 ///              without rows is kept: the sampler leaves for last what cannot be described.
 template <CostModel M, class F>
 struct LearnedValidity {
+  static_assert(ReadsRowsOf<M, F>,
+                "filters::LearnedValidity: the model cannot read the rows of the featurizer; see its "
+                "reads_rows_of (docs/concepts/models.md)");
+
   M model{};
   F featurizer{};
   double threshold = 0.5;          ///< least probability of a latency, between 0 and 1

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/concept.hpp"
@@ -44,6 +45,8 @@ namespace tunewright::models {
 template <CostModel M, std::size_t N = 5>
 struct Committee {
   static_assert(N >= 2, "one model cannot disagree; take at least two");
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
 
   M member{};             ///< options of every member; a `seed` among them is replaced
   bool bootstrap = true;  ///< false: all learn from the same data, and only their seeds differ

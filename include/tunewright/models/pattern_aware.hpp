@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/models/concept.hpp"
 #include "tunewright/nn/network_state.hpp"
@@ -43,6 +44,10 @@ namespace tunewright::models {
 ///              layer in each branch than its code; this is the code. Running statistics are stored but are
 ///              no parameters: averaging parameters leaves them alone, as the released code does.
 struct PatternAware {
+  /// Rows of two kinds, such as those of `features::Joined<features::PerStatement, features::Dataflow>`.
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = row_kinds<Featurizer> == 2;
+
   std::size_t hidden = 256;           ///< width of the trunk, a multiple of 8; movements have hidden / 2
   std::size_t dataflow_columns = 23;  ///< columns that describe a data movement, at least 1
   float dropout = 0;                  ///< share of trunk units left out while training, in [0, 1)

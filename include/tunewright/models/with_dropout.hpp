@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/models/concept.hpp"
 
@@ -42,6 +43,9 @@ concept DropoutCostModel = CostModel<M> && requires(const M model, M& own, const
 /// Errors:      those of M, and `std::invalid_argument` for options out of their range.
 template <DropoutCostModel M>
 struct WithDropout {
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = ReadsRowsOf<M, Featurizer>;
+
   M model{};                ///< its `dropout` is replaced by ours
   float dropout = 0.1F;     ///< share of units left out, in (0, 1)
   std::size_t passes = 10;  ///< thinned networks asked, at least 2

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tunewright/adaptations/concept.hpp"
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/drafts/concept.hpp"
 #include "tunewright/explorers/concept.hpp"
 #include "tunewright/features/concept.hpp"
@@ -281,6 +282,19 @@ consteval void sampler() {
                 "(docs/concepts/samplers.md)");
   static_assert(select != Fit::Good || SamplerFor<X, M>,
                 "recipe: slot 'sampler' does not model SamplerFor<model> (docs/concepts/samplers.md)");
+}
+
+/// What each of them fits alone does not say: the rows of the featurizer are those that the others read.
+template <class F, class M, class X>
+consteval void rows() {
+  static_assert(ReadsRowsOf<M, F>,
+                "recipe: slot 'model' cannot read the rows of slot 'featurizer'; see the model's reads_rows_of. "
+                "models::PatternAware reads rows of two kinds, as features::Joined<features::PerStatement, "
+                "features::Dataflow> gives (docs/concepts/models.md)");
+  static_assert(ReadsRowsOf<X, F>,
+                "recipe: slot 'sampler' cannot read the rows of slot 'featurizer'; see the sampler's reads_rows_of. "
+                "samplers::UncertaintyPingPong reads one row a configuration, as features::Knobs gives "
+                "(docs/concepts/samplers.md)");
 }
 
 template <class A, class M>

@@ -23,25 +23,10 @@ namespace tunewright::recipes {
 /// What ALT keeps out: candidates that the limits of the space, or trees on the knobs, believe to fail.
 using AltFilter = filters::All<filters::StaticLimits, filters::LearnedValidity<models::Gbdt, features::Knobs>>;
 
-[[nodiscard]] inline AltFilter alt_filter(std::vector<Knob> knobs) {
-  AltFilter filter;
-  auto& learned = std::get<1>(filter.filters);
-  learned.model.objective = models::gbdt::Objective::Logistic;
-  learned.log_odds = true;
-  learned.featurizer.knobs = std::move(knobs);
-  return filter;
-}
-
 /// AutoTVM's search that learns which candidates fail, and turns between measuring what its model may be
 /// wrong about and what it thinks best.
 ///
-///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space,
-///                                               .featurizer = {.knobs = space.knobs()},
-///                                               .explorer = {.elite_factor = 4},
-///                                               .filter = recipes::alt_filter(space.knobs())}};
-///
-/// The factor gives the sampler four times the batch to choose from; at its default of 1 all of it is
-/// measured.
+///   Tuner<recipes::Alt<Space, Measurer>> tuner{{.space = space}};
 ///
 /// Paper:    Zeng et al., ALT: Optimizing Tensor Compilation in Deep Learning Compilers with Active Learning,
 ///           ICCD 2020.
@@ -59,6 +44,22 @@ struct Alt {
   using filter = AltFilter;
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
+
+  static void settings(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
+  /// What fails counts as much as what is slow.
+  static void settings(models::Gbdt& trees) { trees.objective = models::gbdt::Objective::Squared; }
+  static void settings(samplers::UncertaintyPingPong<models::Gbdt>& sampler) {
+    sampler.error_predictor.objective = models::gbdt::Objective::Squared;
+  }
+  /// Four times the batch for the sampler to choose from.
+  static void settings(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
+  /// Odds of being valid, learned from the knobs.
+  static void settings(AltFilter& filter, const Space& space) {
+    auto& learned = std::get<1>(filter.filters);
+    learned.model.objective = models::gbdt::Objective::Logistic;
+    learned.log_odds = true;
+    learned.featurizer.knobs = space.knobs();
+  }
 };
 
 }  // namespace tunewright::recipes

@@ -15,7 +15,11 @@ namespace tunewright::recipes {
 
 /// Evolutionary search guided by boosted trees that are trained anew on all measurements after every round.
 ///
-/// Paper: Zheng et al., Ansor: Generating High-Performance Tensor Programs for Deep Learning, OSDI 2020.
+///   Tuner<recipes::Ansor<Space, Measurer>> tuner{{.seed = 7}};
+///
+/// Paper:    Zheng et al., Ansor: Generating High-Performance Tensor Programs for Deep Learning, OSDI 2020; settings of
+///           its released code.
+/// Deviates: as its parts; one task a run.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Ansor {
   using space = Space;
@@ -27,6 +31,27 @@ struct Ansor {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
+
+  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  /// Up to 10,000 deep trees, until 50 more do not help.
+  static void settings(models::Gbdt& trees) {
+    trees.rounds = 10000;
+    trees.early_stopping_rounds = 50;
+    trees.max_depth = 10;
+    trees.learning_rate = 0.2F;
+    trees.gamma = 1e-3F;
+  }
+};
+
+/// Ansor where measuring is quick: on CPUs a batch of 64 takes some seconds, and the settings of the paper would spend
+/// more time on searching than on measuring.
+///
+/// What differs from `Ansor`: MetaSchedule's population, a quarter of the paper's; 100 trees of depth 6 with steps half
+/// as long (`models::Gbdt` says why), which learn a thousand programs in some 50 ms.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct AnsorQuick : Ansor<Space, Measurer> {
+  static void settings(explorers::Evolutionary& evolution) { evolution = {}; }
+  static void settings(models::Gbdt& trees) { trees = {}; }
 };
 
 }  // namespace tunewright::recipes

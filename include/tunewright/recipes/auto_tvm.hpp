@@ -13,20 +13,10 @@
 
 namespace tunewright::recipes {
 
-/// AutoTVM's trees: shallow, on squared errors, failed candidates included.
-[[nodiscard]] inline models::Gbdt auto_tvm_trees() {
-  return {.max_depth = 3, .learning_rate = 0.3F, .min_child_weight = 1, .objective = models::gbdt::Objective::Squared};
-}
-
 /// Simulated annealing over knobs guided by boosted trees; of the best candidates those are measured that try
 /// most values of the knobs.
 ///
-///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space,
-///                                                   .featurizer = {.knobs = space.knobs()},
-///                                                   .model = recipes::auto_tvm_trees(),
-///                                                   .explorer = {.elite_factor = 2}}};
-///
-/// The factor gives the sampler twice the batch to choose from; at its default of 1 all of it is measured.
+///   Tuner<recipes::AutoTvm<Space, Measurer>> tuner{{.space = space}};
 ///
 /// Paper:    Chen et al., Learning to Optimize Tensor Programs, NeurIPS 2018.
 /// Deviates: 100 trees instead of up to 8000 with an early stop; no random part of the batch (the paper and
@@ -42,6 +32,15 @@ struct AutoTvm {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
+
+  static void settings(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
+  /// Shallow trees on squared errors, failed candidates included.
+  static void settings(models::Gbdt& trees) {
+    trees.max_depth = 3;
+    trees.learning_rate = 0.3F;
+    trees.min_child_weight = 1;
+    trees.objective = models::gbdt::Objective::Squared;
+  }
 };
 
 }  // namespace tunewright::recipes

@@ -4,6 +4,7 @@
 #include "tunewright/adaptations/refit.hpp"
 #include "tunewright/drafts/none.hpp"
 #include "tunewright/explorers/uniform.hpp"
+#include "tunewright/features/knobs.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/filters/static_limits.hpp"
 #include "tunewright/measurers/concept.hpp"
@@ -23,7 +24,8 @@ namespace tunewright::recipes {
 ///           2023.
 /// Deviates: only the abstract is public, so the choice of the three models, all fitted anew every round, and
 ///           everything that `samplers::BiasedDiversity` says there is a reconstruction. The paper selects
-///           from a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one.
+///           from a given pool of many tasks; here the pool is what `explorers::Uniform` draws for one, 2,048
+///           candidates a round.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
           EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
           FeaturizerFor<Space> Featurizer = features::PerStatement>
@@ -37,6 +39,13 @@ struct Balto {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
+
+  static void settings(features::Knobs& features, const Space& space)
+    requires KnobSpace<Space>
+  {
+    features.knobs = space.knobs();
+  }
+  static void settings(explorers::Uniform& draws) { draws.pool = 2048; }
 };
 
 }  // namespace tunewright::recipes

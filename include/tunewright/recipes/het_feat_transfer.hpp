@@ -16,14 +16,10 @@
 
 namespace tunewright::recipes {
 
-/// Fine-tuning of `models::BiLstmAttention` that leaves the encoder as it was trained.
-[[nodiscard]] inline adaptations::FineTune attention_head_alone() { return {.trained = {"attention", "output"}}; }
-
 /// Annealing ranked by a network that learned elsewhere from programs, tasks and devices together, of which
 /// the attention head follows what is measured here.
 ///
-///   Tuner<recipes::HetFeatTransfer<Space, Measurer>> tuner{
-///       {.model = pretrained, .adaptation = recipes::attention_head_alone()}};
+///   Tuner<recipes::HetFeatTransfer<Space, Measurer>> tuner{{.model = pretrained}};
 ///
 /// Rows: the statements of the program, each with what the task is and the numbers of the device.
 ///
@@ -44,6 +40,11 @@ struct HetFeatTransfer {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::FineTune;
   using measurer = Measurer;
+
+  /// More than a batch, so that another sampler has something to choose; the best of them are those of a batch.
+  static void settings(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
+  /// The encoder stays as it was trained.
+  static void settings(adaptations::FineTune& tuning) { tuning.trained = {"attention", "output"}; }
 };
 
 }  // namespace tunewright::recipes

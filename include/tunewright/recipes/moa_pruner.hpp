@@ -8,8 +8,7 @@ namespace tunewright::recipes {
 
 /// Pruner with a model that was trained on another device and follows what is measured here slowly.
 ///
-///   Tuner<recipes::MoaPruner<Space, Measurer>> tuner{
-///       {.model = pretrained, .sampler = recipes::pruner_sampler()}};
+///   Tuner<recipes::MoaPruner<Space, Measurer>> tuner{{.model = pretrained}};
 ///
 /// Paper:    as `Pruner`, section 4.3 (momentum online adaptation).
 /// Deviates: as `Pruner` and `adaptations::Momentum`. Weights trained on other devices are not part of the

@@ -19,7 +19,7 @@ namespace tunewright::recipes {
 /// One search without measurements, by a model that was trained once for all tasks; then the best few are
 /// measured, and the fastest is the result.
 ///
-///   Tuner<recipes::OneShot<Space, Measurer>> tuner{{.model = trained, .explorer = {.chains = 512}}};
+///   Tuner<recipes::OneShot<Space, Measurer>> tuner{{.model = trained}};
 ///   tuner.run(task, {.trials = 64, .batch = 64});
 ///
 /// Paper:    Ryu et al., One-Shot Tuner for Deep Learning Compilers, CC 2022.
@@ -37,6 +37,14 @@ struct OneShot {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::None;
   using measurer = Measurer;
+
+  /// 512 chains of 160 steps. More than a batch is returned, so that another sampler has something to choose; the best
+  /// of them are those of a batch.
+  static void settings(explorers::Annealing& annealing) {
+    annealing.chains = 512;
+    annealing.steps = 160;
+    annealing.elite_factor = 4;
+  }
 };
 
 }  // namespace tunewright::recipes

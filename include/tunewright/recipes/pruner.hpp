@@ -15,47 +15,17 @@
 
 namespace tunewright::recipes {
 
-/// Pruner's choice of a batch: one in ten at random.
-[[nodiscard]] inline samplers::EpsilonGreedy pruner_sampler() { return {.epsilon = 0.1}; }
-
-/// Pruner's network for CPUs, which measure a hundred programs in some seconds. It has half the paper's width and
-/// trains on mini-batches of 16 programs at 1e-3, 60 or four epochs of them, whichever are more, where TenSet's
-/// training, the default of `models::PatternAware`, takes at least 300 mini-batches of up to 512 at 7e-4.
-[[nodiscard]] inline models::PatternAware quickly_trained_network() {
-  models::PatternAware network;
-  network.hidden = 128;
-  network.training.epochs = 4;
-  network.training.least_steps = 60;
-  network.training.batch_programs = 16;
-  network.training.learning_rate = 1e-3F;
-  return network;
-}
-
-/// Pruner's training: anew on everything after every round.
-[[nodiscard]] inline adaptations::IncrementalRefit pruner_training() { return {.renewal_factor = 1, .min_growth = 0}; }
-
 /// Draft, then verify: evolution ranked by symbols of the program alone gives a set of candidates, and a network
 /// on statements and data movements, trained after every round, ranks that set.
 ///
-///   Tuner<recipes::Pruner<Space, Measurer>> tuner{
-///       {.draft = {.form = drafts::SymbolAnalyzer::Form::Released}, .sampler = recipes::pruner_sampler()}};
+///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.seed = 7}};
 ///   tuner.run(task, {.trials = 2000, .batch = 10});
-///
-/// Where measuring is quick, as on CPUs, training takes much of a search. Settings for that, with a network that also
-/// ranks mutations of the fastest programs:
-///
-///   Tuner<recipes::Pruner<Space, Measurer>> tuner{{.model = recipes::quickly_trained_network(),
-///                                                  .explorer = {.mutated_factor = 20},
-///                                                  .sampler = recipes::pruner_sampler()}};
 ///
 /// Paper:    Qiao et al., Pruner: A Draft-then-Verify Exploration Mechanism to Accelerate Tensor Program Tuning,
 ///           ASPLOS 2025, doi:10.1145/3676641.3716269.
-/// Deviates: the analyser's default form is ours, the released one is an option. The network is trained anew at
-///           doublings of the data and a few steps in between, since measuring takes a hundredth of the paper's time
-///           here; `pruner_training()` is the paper's. `quickly_trained_network()` and `DraftSet::mutated_factor` are
-///           ours. As `drafts::SymbolAnalyzer`, `features::Dataflow`, `explorers::DraftSet` and
-///           `models::PatternAware`. Rows of statements have 164 columns, without the ten flags on the text of the
-///           computation. On CPUs, which the paper does not treat, all of it by analogy.
+/// Deviates: as `drafts::SymbolAnalyzer`, whose form is that of the released code, `features::Dataflow`,
+///           `explorers::DraftSet` and `models::PatternAware`. Rows of statements have 164 columns, without the ten
+///           flags on the text of the computation. On CPUs, which the paper does not treat, all of it by analogy.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Pruner {
   using space = Space;
@@ -67,6 +37,38 @@ struct Pruner {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::IncrementalRefit;
   using measurer = Measurer;
+
+  static void settings(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Released; }
+  /// One in ten at random.
+  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
+  /// Anew on everything after every round.
+  static void settings(adaptations::IncrementalRefit& training) {
+    training.renewal_factor = 1;
+    training.min_growth = 0;
+  }
+};
+
+/// Pruner where measuring is quick: on CPUs a hundred programs take some seconds, a hundredth of the paper's time, and
+/// training by its settings would take most of a search.
+///
+/// What differs from `Pruner`, all of it ours: the draft's form knows more of the machine
+/// (`SymbolAnalyzer::Form::Hierarchical`); the network has half the width and trains on mini-batches of 16 programs at
+/// 1e-3, 60 or four epochs of them, whichever are more, where TenSet's training takes at least 300 mini-batches of up
+/// to 512 at 7e-4; it is trained anew at doublings of the data, and some steps in between; and it also ranks mutations
+/// of the fastest programs, 20 for each candidate that is measured.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct PrunerQuick : Pruner<Space, Measurer> {
+  using Pruner<Space, Measurer>::settings;
+  static void settings(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }
+  static void settings(models::PatternAware& network) {
+    network.hidden = 128;
+    network.training.epochs = 4;
+    network.training.least_steps = 60;
+    network.training.batch_programs = 16;
+    network.training.learning_rate = 1e-3F;
+  }
+  static void settings(explorers::DraftSet<>& drafts) { drafts.mutated_factor = 20; }
+  static void settings(adaptations::IncrementalRefit& training) { training = {}; }
 };
 
 }  // namespace tunewright::recipes

@@ -17,8 +17,7 @@ namespace tunewright::recipes {
 
 /// Ansor's search with a cost model that was trained before on measurements of many other tasks.
 ///
-///   Tuner<recipes::TenSet<Space, Measurer>> tuner{
-///       {.model = pretrained, .adaptation = {.training = adaptations::tenset_fine_tuning()}}};
+///   Tuner<recipes::TenSet<Space, Measurer>> tuner{{.model = pretrained}};
 ///
 ///   recipes::TenSet<Space, Measurer, models::Mlp, adaptations::None>
 ///   recipes::TenSet<Space, Measurer, adaptations::Transferred<models::Gbdt>, adaptations::WarmStart>
@@ -41,6 +40,11 @@ struct TenSet {
   using filter = filters::StaticLimits;
   using adaptation = Adaptation;
   using measurer = Measurer;
+
+  /// That of Ansor.
+  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  /// Ten steps of gradient descent.
+  static void settings(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }
 };
 
 }  // namespace tunewright::recipes

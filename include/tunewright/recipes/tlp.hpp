@@ -33,6 +33,11 @@ struct Tlp {
   using filter = filters::StaticLimits;
   using adaptation = adaptations::FineTune;
   using measurer = Measurer;
+
+  /// That of Ansor.
+  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  /// As it was trained.
+  static void settings(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
 };
 
 }  // namespace tunewright::recipes

@@ -66,6 +66,11 @@ concept LabelAwareSamplerFor =
       { sampler.select(model, x, score, n, rng, labelled) } -> std::same_as<std::vector<std::size_t>>;
     };
 
+/// Refinement, found by detection: a sampler that does not look at the pool, and says so by `static constexpr bool
+/// is_indifferent = true`. It needs no pool that is larger than the batch.
+template <class X>
+concept IndifferentSampler = requires { requires X::is_indifferent; };
+
 namespace samplers {
 
 /// Throws `std::logic_error` unless `chosen` holds at most `n` distinct positions in a pool of `pool`

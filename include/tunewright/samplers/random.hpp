@@ -14,12 +14,14 @@ namespace tunewright::samplers {
 /// Measures candidates of the pool at random, without replacement; the score only tells which of them could
 /// not be described, and those come last.
 ///
-/// Models:      SamplerFor<M> for every CostModel M.
+/// Models:      SamplerFor<M> for every CostModel M, IndifferentSampler.
 /// Shapes:      score [P]; result [min(n, P)].
 /// Cost:        O(P).
 /// Determinism: a function of the generator and of which candidates are described.
 /// Errors:      none; the features are not looked at, nor whether they are as many as the scores.
 struct Random {
+  static constexpr bool is_indifferent = true;
+
   template <CostModel M>
   [[nodiscard]] std::vector<std::size_t> select(const M&, const FeatureBatch&, std::span<const float> score,
                                                 std::size_t n, Rng& rng) const {

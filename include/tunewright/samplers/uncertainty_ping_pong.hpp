@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/feature_rows.hpp"
 #include "tunewright/core/require.hpp"
 #include "tunewright/core/scaled_count.hpp"
 #include "tunewright/samplers/concept.hpp"
@@ -34,7 +35,7 @@ namespace tunewright::samplers {
 /// Paper:       Zeng et al., ALT, ICCD 2020; Yoo and Kweon, Learning Loss for Active Learning, CVPR 2019 (the
 ///              error predictor).
 /// Models:      LabelAwareSamplerFor<M> for every CostModel M. Q is another, e.g. models::Gbdt. Features: the
-///              knobs, one row a program; programs of several rows are taken as the sum of their rows.
+///              knobs, one row a program.
 /// Shapes:      x [P, D]; result [min(n, P)] in the order taken.
 /// Cost:        a fit of Q, or `copies` fits of the model, every ping; O(C (L + n) D), C = candidates_factor * n.
 /// Determinism: rounds and errors are read from the labels, so there is no state to resume.
@@ -47,6 +48,9 @@ namespace tunewright::samplers {
 ///              Predictions are not kept in journals, so a resumed search learns Q from its new rounds only.
 template <CostModel Q>
 struct UncertaintyPingPong {
+  template <class Featurizer>
+  static constexpr bool reads_rows_of = OneRowFeaturizer<Featurizer>;
+
   Q error_predictor{};            ///< its options; what it has learned is not used
   double candidates_factor = 4;   ///< at least 1
   double diversity_weight = 0.5;  ///< at least 0, finite

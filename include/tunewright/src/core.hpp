@@ -29,6 +29,7 @@
 #include "tunewright/core/target.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/core/training_set.hpp"
+#include "tunewright/explorers/concept.hpp"
 #include "tunewright/json/literal.hpp"
 #include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"

@@ -144,8 +144,13 @@ TEST_CASE("options out of range are refused") {
   CHECK_THROWS_WITH_AS(select({.copies = 1}), doctest::Contains("copies is 1"), std::invalid_argument);
 }
 
+struct OneRow : toy::Features {
+  static constexpr bool one_row = true;
+};
+
 TEST_CASE("a search that turns between the two finds the optimum of the table") {
   struct Recipe : toy::Anneal {
+    using featurizer = OneRow;
     using sampler = samplers::UncertaintyPingPong<toy::Linear>;
   };
   Tuner<Recipe> tuner{{.explorer = {.elite_factor = 8}, .seed = 3}};

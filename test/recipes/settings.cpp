@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/recipe/settings.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "recipes/recorded_tasks.hpp"
+#include "recipes/simulated_tasks.hpp"
+#include "support/toy_recipes.hpp"
+#include "tunewright/recipes/alt.hpp"
+#include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/auto_tvm.hpp"
+#include "tunewright/recipes/balto.hpp"
+#include "tunewright/recipes/het_feat_transfer.hpp"
+#include "tunewright/recipes/moa_pruner.hpp"
+#include "tunewright/recipes/one_shot.hpp"
+#include "tunewright/recipes/pruner.hpp"
+#include "tunewright/recipes/tenset.hpp"
+#include "tunewright/recipes/tlp.hpp"
+
+// The values are those of the papers and of the code their authors released.
+
+namespace {
+
+using namespace tunewright;
+using spaces::MultiLevelTiling;
+using Machine = measurers::Simulated;
+
+bool same_names(const std::vector<Knob>& a, const std::vector<Knob>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Knob& one, const Knob& other) { return one.name == other.name; });
+}
+
+TEST_CASE("Ansor: 2,048 candidates a generation, four of them, deep trees; its quick form keeps the policies' own") {
+  const Parts<recipes::Ansor<MultiLevelTiling, Machine>> parts;
+  CHECK(parts.explorer.population == 2048);
+  CHECK(parts.explorer.generations == 4);
+  CHECK(parts.explorer.mutation_probability == 0.85);
+  CHECK(parts.explorer.measured_share == 0.2);
+  CHECK(parts.explorer.elite_factor == 2);
+  CHECK(parts.sampler.epsilon == 0.05);
+  CHECK(parts.model.rounds == 10000);
+  CHECK(parts.model.early_stopping_rounds == 50);
+  CHECK(parts.model.max_depth == 10);
+  CHECK(parts.model.learning_rate == 0.2F);
+  CHECK(parts.model.gamma == 0.001F);
+  CHECK(parts.model.min_child_weight == 0);
+  CHECK(parts.model.seed == 43);
+  const Parts<recipes::AnsorQuick<MultiLevelTiling, Machine>> quick;
+  CHECK(quick.explorer.population == 512);
+  CHECK(quick.model.rounds == 100);
+}
+
+TEST_CASE("AutoTVM and ALT know the knobs of their space") {
+  const auto source = test::recorded_convolution();
+  const Parts<recipes::AutoTvm<spaces::RecordedTable, test::RecordedReplay>> auto_tvm{.space = source.space};
+  CHECK(same_names(auto_tvm.featurizer.knobs, source.space.knobs()));
+  CHECK(auto_tvm.model.max_depth == 3);
+  CHECK(auto_tvm.model.learning_rate == 0.3F);
+  CHECK(auto_tvm.model.min_child_weight == 1);
+  CHECK(auto_tvm.model.gamma == 1e-4F);
+  CHECK(auto_tvm.model.objective == models::gbdt::Objective::Squared);
+  CHECK(auto_tvm.explorer.chains == 128);
+  CHECK(auto_tvm.explorer.steps == 500);
+  CHECK(auto_tvm.explorer.patience_steps == 50);
+  CHECK(auto_tvm.explorer.elite_factor == 2);
+
+  const Parts<recipes::Alt<spaces::RecordedTable, test::RecordedReplay>> alt{.space = source.space};
+  CHECK(same_names(alt.featurizer.knobs, source.space.knobs()));
+  const auto& learned = std::get<1>(alt.filter.filters);
+  CHECK(same_names(learned.featurizer.knobs, source.space.knobs()));
+  CHECK(learned.model.objective == models::gbdt::Objective::Logistic);
+  CHECK(learned.log_odds);
+  // Failures are half of what ALT learns from: the objective must give them weight.
+  CHECK(alt.model.objective == models::gbdt::Objective::Squared);
+}
+
+TEST_CASE("BALTO chooses from a pool, not from a batch") {
+  const Parts<recipes::Balto<MultiLevelTiling, Machine>> parts;
+  CHECK(parts.explorer.pool == 2048);
+}
+
+TEST_CASE("TenSet fine-tunes in ten steps of 0.04, TLP as it was trained") {
+  const Parts<recipes::TenSet<MultiLevelTiling, Machine>> tenset;
+  CHECK(tenset.explorer.population == 2048);
+  REQUIRE(tenset.adaptation.training.has_value());
+  CHECK(tenset.adaptation.training->optimiser == nn::Optimiser::Sgd);
+  CHECK(tenset.adaptation.training->learning_rate == 0.04F);
+  CHECK(tenset.adaptation.training->least_steps == 10);
+  const Parts<recipes::Tlp<MultiLevelTiling, Machine>> tlp;
+  CHECK(tlp.explorer.population == 2048);
+  REQUIRE(tlp.adaptation.training.has_value());
+  CHECK(tlp.adaptation.training->optimiser == nn::Optimiser::Adam);
+  CHECK(tlp.adaptation.training->learning_rate == 7e-4F);
+}
+
+TEST_CASE("Pruner: 512 drafts kept for two rounds, one in ten at random, trained anew after every round") {
+  const auto check = [](const auto& parts) {
+    CHECK(parts.draft.form == drafts::SymbolAnalyzer::Form::Released);
+    CHECK(parts.explorer.size == 512);
+    CHECK(parts.explorer.refresh_rounds == 2);
+    CHECK(parts.explorer.mutated_factor == 0);
+    CHECK(parts.sampler.epsilon == 0.1);
+    CHECK(parts.model.hidden == 256);
+    CHECK(parts.model.training.learning_rate == 7e-4F);
+    CHECK(parts.model.training.batch_programs == 512);
+  };
+  const Parts<recipes::Pruner<MultiLevelTiling, Machine>> pruner;
+  check(pruner);
+  CHECK(pruner.adaptation.renewal_factor == 1);
+  CHECK(pruner.adaptation.min_growth == 0);
+  const Parts<recipes::MoaPruner<MultiLevelTiling, Machine>> moa;
+  check(moa);
+  CHECK(moa.adaptation.momentum == 0.99);
+  const Parts<recipes::PrunerQuick<MultiLevelTiling, Machine>> quick;
+  CHECK(quick.draft.form == drafts::SymbolAnalyzer::Form::Hierarchical);
+  CHECK(quick.sampler.epsilon == 0.1);
+  CHECK(quick.explorer.mutated_factor == 20);
+  CHECK(quick.model.hidden == 128);
+  CHECK(quick.adaptation.renewal_factor == adaptations::IncrementalRefit{}.renewal_factor);
+}
+
+TEST_CASE("transfer of heterogeneous features trains the head alone, the one-shot tuner walks on 512 chains") {
+  const Parts<recipes::HetFeatTransfer<MultiLevelTiling, Machine>> transfer;
+  CHECK(transfer.adaptation.trained == std::vector<std::string>{"attention", "output"});
+  const Parts<recipes::OneShot<MultiLevelTiling, Machine>> one_shot;
+  CHECK(one_shot.explorer.chains == 512);
+  CHECK(one_shot.explorer.steps == 160);
+}
+
+struct Careful : toy::Evolution {
+  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.5; }
+  static void settings(explorers::Evolutionary& evolution) { evolution.population = 32; }
+};
+struct MoreCareful : Careful {
+  using Careful::settings;
+  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.75; }
+};
+struct Greedy : Careful {
+  using sampler = samplers::TopK;
+};
+
+TEST_CASE("a variant keeps the settings of what it derives from, changes some, or takes a policy without any") {
+  CHECK(Parts<Careful>{}.sampler.epsilon == 0.5);
+  CHECK(Parts<MoreCareful>{}.sampler.epsilon == 0.75);
+  CHECK(Parts<MoreCareful>{}.explorer.population == 32);
+  CHECK(Parts<Greedy>{}.explorer.population == 32);
+}
+
+TEST_CASE("options given to a tuner replace the settings of their policy, and of no other") {
+  const Parts<Careful> parts{.explorer = {.generations = 2}};
+  CHECK(parts.explorer.generations == 2);
+  CHECK(parts.explorer.population == explorers::Evolutionary{}.population);
+  CHECK(parts.sampler.epsilon == 0.5);
+}
+
+}  // namespace
