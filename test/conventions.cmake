@@ -14,6 +14,7 @@ set(walls
   "isa-l/|^data/"
   "xtensor/|^reference/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
+  "benchmark/|^study/"
   "llvm(-c)?/|^(codegen/llvm[/._]|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
 
@@ -28,7 +29,7 @@ set(below_loops core program schedule)
 set(below_reference core program)
 set(below_codegen core program schedule loops)
 
-set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|nvrtc|recipes)")  # see umbrellas.cmake
+set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|nvrtc|study|recipes)")  # see umbrellas.cmake
 
 file(GLOB_RECURSE headers RELATIVE "${ROOT}/include/tunewright" "${ROOT}/include/tunewright/*.hpp")
 foreach(header IN LISTS headers)

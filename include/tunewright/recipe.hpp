@@ -27,8 +27,8 @@ namespace tunewright {
 ///
 /// Slots: space, featurizer, model, draft, explorer, sampler, filter, adaptation, measurer.
 ///
-/// `Parts` holds the built policies, with the settings of the recipe (`policy_as_set`), and what a run needs besides.
-/// Each is an aggregate, so options read as sentences, in the order of the members:
+/// `Parts` holds the built policies, with the settings of the recipe (recipe/settings.hpp), and what a run needs
+/// besides. Each is an aggregate, so options read as sentences, in the order of the members:
 ///
 ///   Tuner<Mine> tuner{{.explorer = {.population = 256}, .seed = 7}};
 template <class Recipe>
@@ -36,14 +36,16 @@ struct Parts {
   using recipe = Recipe;
 
   typename Recipe::space space{};
-  typename Recipe::featurizer featurizer = policy_as_set<Recipe, typename Recipe::featurizer>(space);
-  typename Recipe::model model = policy_as_set<Recipe, typename Recipe::model>(space);
-  typename Recipe::draft draft = policy_as_set<Recipe, typename Recipe::draft>(space);
-  typename Recipe::explorer explorer = policy_as_set<Recipe, typename Recipe::explorer>(space);
-  typename Recipe::sampler sampler = policy_as_set<Recipe, typename Recipe::sampler>(space);
-  typename Recipe::filter filter = policy_as_set<Recipe, typename Recipe::filter>(space);
-  typename Recipe::adaptation adaptation = policy_as_set<Recipe, typename Recipe::adaptation>(space);
-  typename Recipe::measurer measurer = policy_as_set<Recipe, typename Recipe::measurer>(space);
+  typename Recipe::featurizer featurizer =
+      settings::applied<Recipe, typename Recipe::featurizer>(space, settings::featurizer);
+  typename Recipe::model model = settings::applied<Recipe, typename Recipe::model>(space, settings::model);
+  typename Recipe::draft draft = settings::applied<Recipe, typename Recipe::draft>(space, settings::draft);
+  typename Recipe::explorer explorer = settings::applied<Recipe, typename Recipe::explorer>(space, settings::explorer);
+  typename Recipe::sampler sampler = settings::applied<Recipe, typename Recipe::sampler>(space, settings::sampler);
+  typename Recipe::filter filter = settings::applied<Recipe, typename Recipe::filter>(space, settings::filter);
+  typename Recipe::adaptation adaptation =
+      settings::applied<Recipe, typename Recipe::adaptation>(space, settings::adaptation);
+  typename Recipe::measurer measurer = settings::applied<Recipe, typename Recipe::measurer>(space, settings::measurer);
 
   std::uint64_t seed = 0;          ///< same seed, same history
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result

@@ -133,12 +133,11 @@ TEST_CASE("transfer of heterogeneous features trains the head alone, the one-sho
 }
 
 struct Careful : toy::Evolution {
-  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.5; }
-  static void settings(explorers::Evolutionary& evolution) { evolution.population = 32; }
+  static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.5; }
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 32; }
 };
 struct MoreCareful : Careful {
-  using Careful::settings;
-  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.75; }
+  static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.75; }
 };
 struct Greedy : Careful {
   using sampler = samplers::TopK;

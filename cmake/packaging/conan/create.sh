@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # bash cmake/packaging/conan/create.sh [option of 'conan create'...]
 #
-# Makes the Conan package and tests every component of it, header-only and compiled once, with the libraries of this system and without a network. Needs
-# Conan 2 and the packages of cmake/packaging/debian_packages.sh. Works in a Conan home of its own, build/conan, unless
+# Makes the Conan package and tests every component of it, header-only and compiled once, with the libraries of this
+# system and without a network. Needs Conan 2 and the packages of cmake/packaging/debian_packages.sh. Works in a Conan home of its own, build/conan, unless
 # CONAN_HOME names another.
 set -euo pipefail
 
@@ -15,7 +15,7 @@ if ! command -v conan >/dev/null; then
   exit 1
 fi
 
-libraries=(nlohmann_json isa-l eigen boost xtensor llvm-core)
+libraries=(nlohmann_json isa-l eigen boost xtensor llvm-core benchmark)
 mkdir -p "$CONAN_HOME/profiles"
 profile="$CONAN_HOME/profiles/tunewright"
 conan profile detect --force --name=tunewright >/dev/null 2>&1
@@ -34,7 +34,7 @@ mv "$profile.new" "$profile"
 for library in "${libraries[@]}"; do
   conan export "$here/system" --name="$library" --version=system >/dev/null
 done
-options=(--profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" "$@")
+options=(--profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" --options="tunewright/*:with_study=True" "$@")
 conan create "$root" "${options[@]}"
 
 package=tunewright/$(sed -n 's/^ *VERSION \([0-9.]*\)$/\1/p' "$root/CMakeLists.txt")

@@ -25,8 +25,9 @@ void record(json::Scanner& in, table_import::Builder& builder, std::vector<doubl
 /// Reads the text of a Kernel Tuner cache file: one kernel on one device, usually every configuration that
 /// its restrictions allow.
 ///
-/// Latency is the median of `times`; the file's own `time` is their mean, warm-up included. Compiling takes
-/// `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds become seconds.
+/// Latency is the median of `times`, or their mean, the file's own `time`, if `source` says so; warm-up included.
+/// Compiling takes `compile_time`, running `benchmark_time`. A word in `time` is a failure. Milliseconds become
+/// seconds.
 ///
 /// Errors: a record that does not parse is skipped and listed in the report, as is a text that ends early. A
 ///         text that is no cache, holds no record or names no device throws `FormatError`.

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <unordered_set>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tunewright/data/import_report.hpp"
@@ -20,10 +21,17 @@
 
 namespace tunewright::data {
 
+/// What the latency of a configuration is, of the repeats that a file has.
+enum class Latency : std::uint8_t {
+  Median,  ///< as everywhere in this library
+  Mean     ///< what tuners that write such files judge by: for comparisons with them
+};
+
 /// What a file does not say about itself, or says wrongly: a name given here wins over the one in the file.
 struct TableSource {
   std::string file{};  ///< for messages
   std::string device{}, kernel{}, problem{};
+  Latency latency = Latency::Median;  ///< `Timing::median` of the table's outcomes is set to it
 };
 
 /// A table and how reading it went. `report.lines` counts records, as these formats do not go by lines; bad
@@ -301,7 +309,13 @@ TUNEWRIGHT_INLINE ImportedTable finish(Builder& builder, ImportReport report, co
   if (table.device.empty()) {
     throw FormatError("'" + source.file + "' names no device; name it in TableSource::device");
   }
-  for (const Outcome& outcome : table.outcomes) result.report.failed += outcome.valid() ? 0U : 1U;
+  for (Outcome& outcome : table.outcomes) {
+    result.report.failed += outcome.valid() ? 0U : 1U;
+    Timing* timing = std::get_if<Timing>(&outcome.result);
+    if (timing == nullptr || source.latency == Latency::Median) continue;
+    timing->median = std::accumulate(timing->repeats.begin(), timing->repeats.end(), Seconds(0)) /
+                     static_cast<double>(timing->repeats.size());
+  }
   return result;
 }
 

@@ -45,16 +45,16 @@ struct Alt {
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
 
-  static void settings(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
+  static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
   /// What fails counts as much as what is slow.
-  static void settings(models::Gbdt& trees) { trees.objective = models::gbdt::Objective::Squared; }
-  static void settings(samplers::UncertaintyPingPong<models::Gbdt>& sampler) {
+  static void set_model(models::Gbdt& trees) { trees.objective = models::gbdt::Objective::Squared; }
+  static void set_sampler(samplers::UncertaintyPingPong<models::Gbdt>& sampler) {
     sampler.error_predictor.objective = models::gbdt::Objective::Squared;
   }
   /// Four times the batch for the sampler to choose from.
-  static void settings(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
+  static void set_explorer(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
   /// Odds of being valid, learned from the knobs.
-  static void settings(AltFilter& filter, const Space& space) {
+  static void set_filter(AltFilter& filter, const Space& space) {
     auto& learned = std::get<1>(filter.filters);
     learned.model.objective = models::gbdt::Objective::Logistic;
     learned.log_odds = true;

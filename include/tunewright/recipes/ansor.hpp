@@ -32,9 +32,9 @@ struct Ansor {
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
 
-  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
   /// Up to 10,000 deep trees, until 50 more do not help.
-  static void settings(models::Gbdt& trees) {
+  static void set_model(models::Gbdt& trees) {
     trees.rounds = 10000;
     trees.early_stopping_rounds = 50;
     trees.max_depth = 10;
@@ -50,8 +50,8 @@ struct Ansor {
 /// as long (`models::Gbdt` says why), which learn a thousand programs in some 50 ms.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct AnsorQuick : Ansor<Space, Measurer> {
-  static void settings(explorers::Evolutionary& evolution) { evolution = {}; }
-  static void settings(models::Gbdt& trees) { trees = {}; }
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution = {}; }
+  static void set_model(models::Gbdt& trees) { trees = {}; }
 };
 
 }  // namespace tunewright::recipes

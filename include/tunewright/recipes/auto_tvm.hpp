@@ -33,9 +33,9 @@ struct AutoTvm {
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
 
-  static void settings(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
+  static void set_featurizer(features::Knobs& features, const Space& space) { features.knobs = space.knobs(); }
   /// Shallow trees on squared errors, failed candidates included.
-  static void settings(models::Gbdt& trees) {
+  static void set_model(models::Gbdt& trees) {
     trees.max_depth = 3;
     trees.learning_rate = 0.3F;
     trees.min_child_weight = 1;

@@ -40,12 +40,12 @@ struct Balto {
   using adaptation = adaptations::Refit;
   using measurer = Measurer;
 
-  static void settings(features::Knobs& features, const Space& space)
+  static void set_featurizer(features::Knobs& features, const Space& space)
     requires KnobSpace<Space>
   {
     features.knobs = space.knobs();
   }
-  static void settings(explorers::Uniform& draws) { draws.pool = 2048; }
+  static void set_explorer(explorers::Uniform& draws) { draws.pool = 2048; }
 };
 
 }  // namespace tunewright::recipes

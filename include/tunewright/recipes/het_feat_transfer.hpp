@@ -42,9 +42,9 @@ struct HetFeatTransfer {
   using measurer = Measurer;
 
   /// More than a batch, so that another sampler has something to choose; the best of them are those of a batch.
-  static void settings(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
+  static void set_explorer(explorers::Annealing& annealing) { annealing.elite_factor = 4; }
   /// The encoder stays as it was trained.
-  static void settings(adaptations::FineTune& tuning) { tuning.trained = {"attention", "output"}; }
+  static void set_adaptation(adaptations::FineTune& tuning) { tuning.trained = {"attention", "output"}; }
 };
 
 }  // namespace tunewright::recipes

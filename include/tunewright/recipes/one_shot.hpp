@@ -40,7 +40,7 @@ struct OneShot {
 
   /// 512 chains of 160 steps. More than a batch is returned, so that another sampler has something to choose; the best
   /// of them are those of a batch.
-  static void settings(explorers::Annealing& annealing) {
+  static void set_explorer(explorers::Annealing& annealing) {
     annealing.chains = 512;
     annealing.steps = 160;
     annealing.elite_factor = 4;

@@ -38,11 +38,11 @@ struct Pruner {
   using adaptation = adaptations::IncrementalRefit;
   using measurer = Measurer;
 
-  static void settings(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Released; }
+  static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Released; }
   /// One in ten at random.
-  static void settings(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
+  static void set_sampler(samplers::EpsilonGreedy& sampler) { sampler.epsilon = 0.1; }
   /// Anew on everything after every round.
-  static void settings(adaptations::IncrementalRefit& training) {
+  static void set_adaptation(adaptations::IncrementalRefit& training) {
     training.renewal_factor = 1;
     training.min_growth = 0;
   }
@@ -58,17 +58,16 @@ struct Pruner {
 /// of the fastest programs, 20 for each candidate that is measured.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct PrunerQuick : Pruner<Space, Measurer> {
-  using Pruner<Space, Measurer>::settings;
-  static void settings(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }
-  static void settings(models::PatternAware& network) {
+  static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }
+  static void set_model(models::PatternAware& network) {
     network.hidden = 128;
     network.training.epochs = 4;
     network.training.least_steps = 60;
     network.training.batch_programs = 16;
     network.training.learning_rate = 1e-3F;
   }
-  static void settings(explorers::DraftSet<>& drafts) { drafts.mutated_factor = 20; }
-  static void settings(adaptations::IncrementalRefit& training) { training = {}; }
+  static void set_explorer(explorers::DraftSet<>& drafts) { drafts.mutated_factor = 20; }
+  static void set_adaptation(adaptations::IncrementalRefit& training) { training = {}; }
 };
 
 }  // namespace tunewright::recipes

@@ -42,9 +42,9 @@ struct TenSet {
   using measurer = Measurer;
 
   /// That of Ansor.
-  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
   /// Ten steps of gradient descent.
-  static void settings(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }
+  static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = adaptations::tenset_fine_tuning(); }
 };
 
 }  // namespace tunewright::recipes

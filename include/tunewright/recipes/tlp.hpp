@@ -35,9 +35,9 @@ struct Tlp {
   using measurer = Measurer;
 
   /// That of Ansor.
-  static void settings(explorers::Evolutionary& evolution) { evolution.population = 2048; }
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
   /// As it was trained.
-  static void settings(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
+  static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
 };
 
 }  // namespace tunewright::recipes

@@ -20,6 +20,7 @@ LIBRARIES = {
     "boost": ("boost/graph/adjacency_list.hpp", "libboost-graph-dev"),
     "xtensor": ("xtensor/xarray.hpp", "libxtensor-dev"),
     "llvm-core": ("llvm-c/Core.h", "llvm-19-dev"),
+    "benchmark": ("benchmark/benchmark.h", "libbenchmark-dev"),
 }
 SYSTEM_INCLUDE = "/usr/include"
 
@@ -50,8 +51,8 @@ class SystemLibrary(ConanFile):
         info.libdirs = []
         # The compiler looks into its own folder by itself, and must do so last.
         info.includedirs = [] if include == SYSTEM_INCLUDE else [include]
-        if self.name == "isa-l":
-            info.system_libs = ["isal"]
+        if self.name in ("isa-l", "benchmark"):
+            info.system_libs = [{"isa-l": "isal"}.get(self.name, self.name)]
         if self.name == "llvm-core":
             info.libdirs = [llvm_config("--libdir")]
             info.system_libs = ["LLVM-19"]

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/study/course.hpp"
+#include "tunewright/study/finished_search.hpp"
+#include "tunewright/study/intervals.hpp"
+#include "tunewright/study/performance_score.hpp"
+#include "tunewright/study/random_search.hpp"
+#include "tunewright/study/running_time.hpp"
+
+namespace tunewright::study {
+
+/// What a study has so far.
+struct Results {
+  std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
+  std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
+  std::vector<FinishedSearch> searches{};
+  std::size_t planned = 0;  ///< searches
+};
+
+/// Recipes held against each other on the problems and seeds that all of them have searched.
+///
+/// Intervals are those of `bootstrap`, over problems and over seeds within each; what is said of two recipes is paired.
+/// Where there is too little to draw from, the ends of an interval are NaN.
+///
+/// Cost: some seconds for ten recipes on ten problems with 25 seeds. Determinism: a pure function of the results.
+class Comparison {
+ public:
+  explicit Comparison(const Results& results) {
+    std::map<std::string, std::map<std::string, std::map<std::uint64_t, const Course*>>>
+        found;  // problem, recipe, seed
+    std::set<std::string> searching;
+    for (const FinishedSearch& search : results.searches) {
+      found[search.problem][search.recipe][search.seed] = &search.course;
+      searching.insert(search.recipe);
+    }
+    for (const std::string& recipe : results.recipes)
+      if (searching.contains(recipe)) recipes_.push_back(recipe);
+    courses_.resize(recipes_.size());
+    for (const std::string& problem : results.problems) add_problem(problem, found[problem], results.spaces);
+  }
+
+  [[nodiscard]] const std::vector<std::string>& recipes() const noexcept { return recipes_; }
+  [[nodiscard]] const std::vector<std::string>& problems() const noexcept { return problems_; }
+  /// Searches of each recipe that are compared.
+  [[nodiscard]] std::size_t searches() const {
+    std::size_t sum = 0;
+    for (const std::size_t count : seeds_) sum += count;
+    return sum;
+  }
+  /// Of recipe r on problem p, by seed.
+  [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const { return courses_[r][p]; }
+  /// Latency of the best configuration of problem p that is known: of its space, or else of any search here.
+  [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
+  /// Whether every problem has a known space, so that searches have scores.
+  [[nodiscard]] bool has_scores() const {
+    return !scored_.empty() &&
+           std::all_of(scored_.begin(), scored_.end(), [](const auto& one) { return one.has_value(); });
+  }
+
+  /// Performance score over all problems, or on one of them alone; see `performance_score`.
+  [[nodiscard]] Interval score(std::size_t r, std::optional<std::size_t> problem = {}) const {
+    return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn); }, problem);
+  }
+  /// Score of recipe r minus that of recipe q.
+  [[nodiscard]] Interval score_difference(std::size_t r, std::size_t q) const {
+    return interval([&](std::span<const DrawnTask> drawn) { return mean_score(r, drawn) - mean_score(q, drawn); });
+  }
+
+  /// Speed of what a search has found after `trials`, all if not given, as a share of that of the best known; the mean
+  /// over problems of the mean over seeds. 0 for a search that has found nothing.
+  [[nodiscard]] Interval speed(std::size_t r, std::size_t trials = all_trials) const {
+    return interval([&](std::span<const DrawnTask> drawn) { return mean_speed(r, trials, drawn); });
+  }
+  [[nodiscard]] Interval speed_difference(std::size_t r, std::size_t q) const {
+    return interval([&](std::span<const DrawnTask> drawn) {
+      return mean_speed(r, all_trials, drawn) - mean_speed(q, all_trials, drawn);
+    });
+  }
+
+  /// How many times shorter recipe r takes to where recipe q ends: for each problem the mean effort of q's whole
+  /// searches over the expected running time of r, where each search of r has to reach what q's search of the same seed
+  /// ended with; the geometric mean over problems. 0 where r never does on some problem.
+  [[nodiscard]] Interval speedup(std::size_t r, std::size_t q, Effort effort) const {
+    return interval([&](std::span<const DrawnTask> drawn) {
+      double logarithms = 0;
+      for (const DrawnTask& one : drawn) {
+        double whole = 0, spent = 0, reached = 0;
+        for (const std::size_t seed : one.seeds) {
+          const Course &course = courses_[r][one.task][seed], &other = courses_[q][one.task][seed];
+          whole += effort_of(other, effort);
+          const std::optional<double> success = effort_to(course, other.best_s(), effort);
+          if (success && other.best_s() < Course::infinity) ++reached;
+          spent += success ? *success : effort_of(course, effort);
+        }
+        const double expected = reached > 0 ? spent / reached : Course::infinity;
+        logarithms += std::log(whole / static_cast<double>(one.seeds.size()) / expected);
+      }
+      return std::exp(logarithms / static_cast<double>(drawn.size()));
+    });
+  }
+
+  /// Share of the trials that failed.
+  [[nodiscard]] double failed_share(std::size_t r) const {
+    double failed = 0, trials = 0;
+    for (const auto& of_problem : courses_[r]) {
+      for (const Course& course : of_problem) {
+        failed += static_cast<double>(course.failed);
+        trials += static_cast<double>(course.trials);
+      }
+    }
+    return trials > 0 ? failed / trials : 0;
+  }
+  /// Mean over all searches.
+  [[nodiscard]] double seconds_a_search(std::size_t r) const {
+    double sum = 0;
+    for (const auto& of_problem : courses_[r])
+      for (const Course& course : of_problem) sum += course.elapsed_s;
+    return sum / static_cast<double>(std::max<std::size_t>(searches(), 1));
+  }
+  /// Of the longest search.
+  [[nodiscard]] std::size_t most_trials() const {
+    std::size_t most = 0;
+    for (const auto& of_recipe : courses_)
+      for (const auto& of_problem : of_recipe)
+        for (const Course& course : of_problem) most = std::max(most, course.trials);
+    return most;
+  }
+
+  static constexpr std::size_t all_trials = std::numeric_limits<std::size_t>::max();
+
+ private:
+  using BySeed = std::map<std::uint64_t, const Course*>;
+
+  void add_problem(const std::string& problem, const std::map<std::string, BySeed>& found,
+                   const std::map<std::string, RandomSearch>& spaces) {
+    if (recipes_.empty()) return;
+    std::vector<std::uint64_t> common;
+    const auto first = found.find(recipes_.front());
+    if (first != found.end())
+      for (const auto& [seed, course] : first->second) common.push_back(seed);
+    for (const std::string& recipe : recipes_) {
+      const auto of_recipe = found.find(recipe);
+      std::erase_if(common,
+                    [&](std::uint64_t seed) { return of_recipe == found.end() || !of_recipe->second.contains(seed); });
+    }
+    if (common.empty()) return;
+    problems_.push_back(problem);
+    seeds_.push_back(common.size());
+    double best_s = Course::infinity;
+    for (std::size_t r = 0; r < recipes_.size(); ++r) {
+      std::vector<Course>& courses = courses_[r].emplace_back();
+      for (const std::uint64_t seed : common) {
+        courses.push_back(*found.at(recipes_[r]).at(seed));
+        best_s = std::min(best_s, courses.back().best_s());
+      }
+    }
+    const auto space = spaces.find(problem);
+    std::optional<std::vector<ScoredRuns>>& scored = scored_.emplace_back();
+    if (space != spaces.end()) {
+      best_s = space->second.optimum_s();
+      scored.emplace();
+      for (const auto& of_recipe : courses_)
+        scored->emplace_back(space->second, of_recipe.back(), space->second.range());
+    }
+    best_known_s_.push_back(best_s);
+  }
+
+  template <class Statistic>
+  [[nodiscard]] Interval interval(const Statistic& statistic, std::optional<std::size_t> problem = {}) const {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    if (problems_.empty()) return {nan, nan, nan};
+    std::vector<std::size_t> seeds = seeds_;
+    if (problem) seeds = {seeds_[*problem]};
+    const auto of_problem = [&](std::span<const DrawnTask> drawn) {
+      std::vector<DrawnTask> moved(drawn.begin(), drawn.end());
+      if (problem)
+        for (DrawnTask& one : moved) one.task = *problem;
+      return statistic(std::span<const DrawnTask>(moved));
+    };
+    if (seeds.size() >= 2 || seeds[0] >= 3) return bootstrap(seeds, of_problem, Rng(0));
+    std::vector<std::size_t> all(seeds[0]);
+    for (std::size_t s = 0; s < all.size(); ++s) all[s] = s;
+    const DrawnTask only{.task = 0, .seeds = all};
+    return {of_problem(std::span(&only, 1)), nan, nan};
+  }
+
+  [[nodiscard]] double mean_score(std::size_t r, std::span<const DrawnTask> drawn) const {
+    double sum = 0;
+    for (const DrawnTask& one : drawn) sum += (*scored_[one.task])[r].score(one.seeds);
+    return sum / static_cast<double>(drawn.size());
+  }
+  [[nodiscard]] double mean_speed(std::size_t r, std::size_t trials, std::span<const DrawnTask> drawn) const {
+    double sum = 0;
+    for (const DrawnTask& one : drawn) {
+      double of_problem = 0;
+      for (const std::size_t seed : one.seeds)
+        of_problem += best_known_s_[one.task] / courses_[r][one.task][seed].best_after(trials);
+      sum += of_problem / static_cast<double>(one.seeds.size());
+    }
+    return sum / static_cast<double>(drawn.size());
+  }
+
+  std::vector<std::string> recipes_, problems_;
+  std::vector<std::vector<std::vector<Course>>> courses_;       // [recipe][problem][seed]
+  std::vector<std::size_t> seeds_;                              // [problem]
+  std::vector<double> best_known_s_;                            // [problem]
+  std::vector<std::optional<std::vector<ScoredRuns>>> scored_;  // [problem][recipe]
+};
+
+}  // namespace tunewright::study

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace tunewright::study {
+
+/// A trial that was faster than all before it.
+struct Improvement {
+  std::size_t trial = 0;  ///< 1 for the first
+  double elapsed_s = 0;   ///< since the search began, when it was known
+  double best_s = 0;      ///< its latency
+  bool operator==(const Improvement&) const = default;
+};
+
+/// How one search went: the latency of its fastest program, against trials and against seconds.
+///
+/// Failed trials count as trials. Before the first valid one the best latency is infinite.
+struct Course {
+  std::vector<Improvement> improvements{};  ///< ever later, ever faster
+  std::size_t trials = 0;                   ///< of the whole search
+  std::size_t failed = 0;                   ///< of these
+  double elapsed_s = 0;                     ///< of the whole search
+
+  /// Adds a trial; `latency_s` is infinite for one that failed.
+  void add(double latency_s, double now_s) {
+    ++trials;
+    elapsed_s = now_s;
+    if (latency_s == infinity)
+      ++failed;
+    else if (latency_s < best_s())
+      improvements.push_back({trials, now_s, latency_s});
+  }
+
+  [[nodiscard]] double best_s() const { return improvements.empty() ? infinity : improvements.back().best_s; }
+
+  [[nodiscard]] double best_after(std::size_t trial) const {
+    double best = infinity;
+    for (const Improvement& one : improvements)
+      if (one.trial <= trial) best = one.best_s;
+    return best;
+  }
+  [[nodiscard]] double best_at(double seconds) const {
+    double best = infinity;
+    for (const Improvement& one : improvements)
+      if (one.elapsed_s <= seconds) best = one.best_s;
+    return best;
+  }
+
+  /// When a program at least as fast as `target_s` was found; nothing if none was.
+  [[nodiscard]] std::optional<Improvement> reaching(double target_s) const {
+    for (const Improvement& one : improvements)
+      if (one.best_s <= target_s) return one;
+    return std::nullopt;
+  }
+
+  bool operator==(const Course&) const = default;
+
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace tunewright::study

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <numeric>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+
+/// How far a result of a study can be trusted: intervals by a bootstrap over tasks and over the seeds within each.
+///
+/// A recipe is declared faster or slower than another only if the interval of their paired difference excludes 0 (of a
+/// ratio: excludes 1). Intervals of each recipe alone may overlap even then, because both share the luck of the seeds
+/// and the difficulty of the tasks; the paired difference does not.
+namespace tunewright::study {
+
+/// A value and between which others it may lie.
+struct Interval {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+  /// Whether all of the interval lies to one side of `reference`: the rule for declaring a winner.
+  [[nodiscard]] bool excludes(double reference) const { return reference < low || high < reference; }
+  bool operator==(const Interval&) const = default;
+};
+
+/// How an interval is made.
+struct Resampling {
+  std::size_t resamples = 2000;
+  double confidence = 0.95;  ///< in (0, 1)
+};
+
+/// A task as drawn for one resample, and which of its seeds were drawn; the same task may come several times.
+struct DrawnTask {
+  std::size_t task = 0;
+  std::span<const std::size_t> seeds{};
+};
+
+/// A number computed from tasks and seeds.
+template <class S>
+concept TaskStatistic = std::invocable<S&, std::span<const DrawnTask>> &&
+                        std::convertible_to<std::invoke_result_t<S&, std::span<const DrawnTask>>, double>;
+
+/// Percentile interval of `statistic` by the hierarchical bootstrap: every resample draws as many tasks as there are,
+/// with replacement, and for each as many seeds as it has, with replacement. `value` is the statistic of the tasks and
+/// seeds as they are; `low` and `high` are the resampled statistics number k from either end,
+///
+///   k = floor((1 - confidence) / 2 (resamples + 1))
+///
+/// with nothing in between, so that a statistic may be infinite. Efron and Tibshirani: An Introduction to the
+/// Bootstrap, 1993; for the two levels Davison and Hinkley: Bootstrap Methods and their Application, 1997, section 3.8.
+///
+/// `seeds` has the number of seeds of each task. The statistic gets what was drawn and looks its data up itself, so
+/// data of two recipes on the same tasks and seeds are drawn together and a statistic of both is a paired one.
+///
+/// The interval of several tasks speaks of other tasks like these, that of a single task of other seeds on it. With few
+/// tasks it is too short: in simulated studies with 5 seeds, whose tasks differ as much as seeds do, intervals at 95 %
+/// covered the true mean in 74, 88, 92 and 95 % of the studies with 2, 5, 10 and 20 tasks. Where tasks do not differ it
+/// is too long (98 % with 10 tasks), because the two draws count the noise of the seeds twice. Run 10 tasks or more, or
+/// a single one with 10 seeds or more (91 %).
+///
+/// Throws `std::invalid_argument` for no tasks, a task without seeds, a single task with fewer than 3 seeds (nothing to
+/// draw from), a confidence outside (0, 1), too few resamples for it (k = 0) and a statistic that is NaN.
+/// Cost: resamples + 1 calls and one draw for each task and seed. Determinism: a pure function of `rng`.
+template <TaskStatistic Statistic>
+[[nodiscard]] Interval bootstrap(std::span<const std::size_t> seeds, Statistic&& statistic, Rng rng,
+                                 Resampling how = {}) {
+  const std::size_t tasks = seeds.size();
+  if (tasks == 0) throw std::invalid_argument("an interval over 0 tasks was asked for; give at least 1");
+  for (std::size_t task = 0; task < tasks; ++task) {
+    if (seeds[task] == 0) {
+      throw std::invalid_argument("task " + std::to_string(task) +
+                                  " has 0 seeds; run it with at least 1 or leave it out");
+    }
+  }
+  if (tasks < 2 && seeds[0] < 3) {
+    throw std::invalid_argument("1 task with " + std::to_string(seeds[0]) +
+                                " seeds leaves nothing to draw from; run at least 3 seeds or at least 2 tasks");
+  }
+  if (!(how.confidence > 0 && how.confidence < 1)) {
+    throw std::invalid_argument("confidence " + std::to_string(how.confidence) +
+                                " is not a probability; give a value in (0, 1)");
+  }
+  const double tail = (1 - how.confidence) / 2;
+  constexpr double slack = 1e-9;  // (1 - 0.9) / 2 is a bit less than 0.05
+  const auto from_end = static_cast<std::size_t>(tail * static_cast<double>(how.resamples + 1) + slack);
+  if (from_end == 0) {
+    throw std::invalid_argument(std::to_string(how.resamples) + " resamples are too few for a confidence of " +
+                                std::to_string(how.confidence) + "; give at least " +
+                                std::to_string(static_cast<std::size_t>(std::ceil(1 / tail - slack)) - 1));
+  }
+
+  std::vector<DrawnTask> drawn(tasks);
+  const std::size_t most_seeds = *std::max_element(seeds.begin(), seeds.end());
+  std::vector<std::size_t> drawn_seeds(tasks * most_seeds);  // (tasks, most_seeds)
+  const auto evaluate = [&]() -> double {
+    const double value = statistic(std::span<const DrawnTask>(drawn));
+    if (std::isnan(value)) {
+      throw std::invalid_argument("the statistic of a resample of " + std::to_string(tasks) +
+                                  " tasks is NaN; give one that is defined for every choice of seeds");
+    }
+    return value;
+  };
+  for (std::size_t task = 0; task < tasks; ++task) {
+    const std::span<std::size_t> row(&drawn_seeds[task * most_seeds], seeds[task]);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    drawn[task] = {task, row};
+  }
+  Interval interval{.value = evaluate()};
+
+  std::vector<double> values(how.resamples);
+  for (double& value : values) {
+    for (std::size_t slot = 0; slot < tasks; ++slot) {
+      const auto task = static_cast<std::size_t>(rng.below(tasks));
+      const std::span<std::size_t> row(&drawn_seeds[slot * most_seeds], seeds[task]);
+      for (std::size_t& seed : row) seed = static_cast<std::size_t>(rng.below(seeds[task]));
+      drawn[slot] = {task, row};
+    }
+    value = evaluate();
+  }
+  std::sort(values.begin(), values.end());
+  interval.low = values[from_end - 1];
+  interval.high = values[values.size() - from_end];
+  return interval;
+}
+
+namespace intervals_detail {
+
+/// Mean over tasks of mean over seeds of `of(task, seed)`, and its interval.
+template <class Of>
+Interval mean(std::span<const std::vector<double>> shape, Of&& of, Rng rng, Resampling how) {
+  std::vector<std::size_t> seeds;
+  for (std::size_t task = 0; task < shape.size(); ++task) {
+    seeds.push_back(shape[task].size());
+    for (std::size_t seed = 0; seed < shape[task].size(); ++seed) {
+      if (!std::isfinite(of(task, seed))) {
+        throw std::invalid_argument("the value, or the logarithm of the ratio, of task " + std::to_string(task) +
+                                    ", seed " + std::to_string(seed) + " is " + std::to_string(of(task, seed)) +
+                                    "; give finite values and positive ratios");
+      }
+    }
+  }
+  const auto statistic = [&](std::span<const DrawnTask> drawn) {
+    double sum = 0;
+    for (const DrawnTask& one : drawn) {
+      double of_task = 0;
+      for (const std::size_t seed : one.seeds) of_task += of(one.task, seed);
+      sum += of_task / static_cast<double>(one.seeds.size());
+    }
+    return sum / static_cast<double>(drawn.size());
+  };
+  return bootstrap(seeds, statistic, rng, how);
+}
+
+}  // namespace intervals_detail
+
+/// Mean over tasks of the mean over seeds. `values[t][s]` is that of task t with seed s.           // (T, S of each)
+/// Throws `std::invalid_argument` as `bootstrap` does and for a value that is not finite.
+[[nodiscard]] inline Interval mean_over_tasks(std::span<const std::vector<double>> values, Rng rng,
+                                              Resampling how = {}) {
+  return intervals_detail::mean(
+      values, [&](std::size_t task, std::size_t seed) { return values[task][seed]; }, rng, how);
+}
+
+/// Geometric mean over tasks of the geometric mean over seeds, such as of one recipe's times over those of another on
+/// the same tasks and seeds; there 1 is a draw.                                                       // (T, S of each)
+/// Throws `std::invalid_argument` as `bootstrap` does and for a ratio that is not positive and finite.
+[[nodiscard]] inline Interval geometric_mean_over_tasks(std::span<const std::vector<double>> ratios, Rng rng,
+                                                        Resampling how = {}) {
+  const Interval of_logarithms = intervals_detail::mean(
+      ratios, [&](std::size_t task, std::size_t seed) { return std::log(ratios[task][seed]); }, rng, how);
+  return {std::exp(of_logarithms.value), std::exp(of_logarithms.low), std::exp(of_logarithms.high)};
+}
+
+/// Mean over tasks of the mean over seeds of first - second, two recipes on the same tasks and seeds, which are drawn
+/// together. The first one's values are larger beyond chance if `low` exceeds 0, the second one's if `high` is below 0.
+/// Throws `std::invalid_argument` as `mean_over_tasks` does, and if the two differ in tasks or seeds.
+[[nodiscard]] inline Interval paired_difference(std::span<const std::vector<double>> first,
+                                                std::span<const std::vector<double>> second, Rng rng,
+                                                Resampling how = {}) {
+  if (first.size() != second.size()) {
+    throw std::invalid_argument("a paired difference of " + std::to_string(first.size()) + " and " +
+                                std::to_string(second.size()) + " tasks was asked for; give both for the same tasks");
+  }
+  for (std::size_t task = 0; task < first.size(); ++task) {
+    if (first[task].size() != second[task].size()) {
+      throw std::invalid_argument("task " + std::to_string(task) + " has " + std::to_string(first[task].size()) +
+                                  " and " + std::to_string(second[task].size()) +
+                                  " seeds; run both recipes with the same seeds");
+    }
+  }
+  return intervals_detail::mean(
+      first, [&](std::size_t task, std::size_t seed) { return first[task][seed] - second[task][seed]; }, rng, how);
+}
+
+}  // namespace tunewright::study

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tunewright::study {
+
+/// What a study starts from when the command line says nothing.
+struct Plan {
+  std::string name;                    ///< of the study: what its results are filed under
+  unsigned seeds = 5;                  ///< searches for each recipe and problem
+  std::vector<std::string> folders{};  ///< of `Options::data`, all needed
+};
+
+/// Options of a study's command line.
+///
+///   --out=DIR          folder of the results, `results-<study>` unless given
+///   --data=DIR         folder of recorded data
+///   --seeds=N          searches for each recipe and problem;  --first_seed=N   the first of them, 0 unless given
+///   --shard=i/n        the i-th of n parts of the searches, 1 to n; each may be a process, the folder is shared
+///   --recipes=A,B      these alone;  --problems=A,B   these alone
+///   --tasks=N          at most so many tasks, where a study has more
+///   --threads=N        of a search
+///   --report           no search: tables and figures of what is finished
+///   --name=value       any other, for the study to ask for
+struct Options {
+  std::filesystem::path out{}, data{};
+  unsigned seeds = 5, first_seed = 0;
+  unsigned shard = 1, shards = 1;
+  std::vector<std::string> recipes{}, problems{};  ///< all, if empty
+  std::size_t tasks = 0;                           ///< 0: the study's own choice
+  unsigned threads = 0;                            ///< 0: the study's own choice
+  bool report_only = false;
+  std::map<std::string, std::string> others{};
+
+  [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
+    const auto found = others.find(name);
+    return found == others.end() ? std::move(otherwise) : found->second;
+  }
+  [[nodiscard]] std::size_t number(const std::string& name, std::size_t otherwise) const {
+    const auto found = others.find(name);
+    return found == others.end() ? otherwise : parse(name, found->second);
+  }
+  /// As `number`, for what counts few things: threads, steps.
+  [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
+    const auto found = others.find(name);
+    return found == others.end() ? otherwise : parse<unsigned>(name, found->second);
+  }
+
+  /// Throws `std::invalid_argument` for what is no count, or a larger one than `Count` holds.
+  template <class Count = std::size_t>
+  [[nodiscard]] static Count parse(const std::string& name, std::string_view value) {
+    Count count = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), count);
+    if (error != std::errc() || end != value.data() + value.size() || value.empty()) {
+      throw std::invalid_argument("--" + name + "=" + std::string(value) + ": give a count up to " +
+                                  std::to_string(std::numeric_limits<Count>::max()));
+    }
+    return count;
+  }
+};
+
+namespace command_line {
+
+inline std::vector<std::string> names(std::string_view list) {
+  std::vector<std::string> names;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    if (end > begin) names.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return names;
+}
+
+inline void read_shard(const std::string& value, Options& options) {
+  const std::size_t slash = value.find('/');
+  const std::string_view text = value;
+  if (slash != std::string::npos) {
+    options.shard = Options::parse<unsigned>("shard", text.substr(0, slash));
+    options.shards = Options::parse<unsigned>("shard", text.substr(slash + 1));
+    if (options.shard >= 1 && options.shard <= options.shards) return;
+  }
+  throw std::invalid_argument("--shard=" + value + ": give i/n with i from 1 to n, such as --shard=2/4");
+}
+
+inline void read(const std::string& name, const std::string& value, Options& options) {
+  if (name == "out")
+    options.out = value;
+  else if (name == "data")
+    options.data = value;
+  else if (name == "seeds")
+    options.seeds = Options::parse<unsigned>(name, value);
+  else if (name == "first_seed")
+    options.first_seed = Options::parse<unsigned>(name, value);
+  else if (name == "shard")
+    read_shard(value, options);
+  else if (name == "recipes")
+    options.recipes = names(value);
+  else if (name == "problems")
+    options.problems = names(value);
+  else if (name == "tasks")
+    options.tasks = Options::parse(name, value);
+  else if (name == "threads")
+    options.threads = Options::parse<unsigned>(name, value);
+  else
+    options.others[name] = value;
+}
+
+}  // namespace command_line
+
+/// Takes our options out of the command line; those of Google Benchmark stay. Throws `std::invalid_argument` for a
+/// value out of range.
+inline Options take_options(int& argc, char** argv, const Plan& plan) {
+  Options options{.out = "results-" + plan.name, .seeds = plan.seeds};
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    const std::size_t equals = word.find('=');
+    if (word == "--report")
+      options.report_only = true;
+    else if (!word.starts_with("--") || word.starts_with("--benchmark_") || word.starts_with("--v=") ||
+             equals == std::string_view::npos)
+      argv[kept++] = argv[i];
+    else
+      command_line::read(std::string(word.substr(2, equals - 2)), std::string(word.substr(equals + 1)), options);
+  }
+  argc = kept;
+  return options;
+}
+
+}  // namespace tunewright::study

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/task.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::study {
+
+/// What recipes are compared on: a task, the space it is searched in, and what measures it.
+///
+///   study::Problem<Space, measurers::Simulated> problem{.name = "matmul_512", .task = task};
+///
+/// `measurer` makes one for each search, so that no search sees what another has measured or how long it took. Searches
+/// with a measurer that has a `clock` run on that clock, and on the processor time that searching takes on top of it;
+/// others run on the wall clock, with a journal.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct Problem {
+  std::string name;  ///< letters, digits and any of "_.+-@"
+  Task task{};
+  Space space{};
+  std::function<Measurer()> measurer{};  ///< a new one; one by default where there is no function
+  std::vector<double> latencies_s{};     ///< of all configurations, where all were measured; infinite for failed ones
+};
+
+}  // namespace tunewright::study

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tunewright::study {
+
+/// Numbers of trials, both ends included.
+struct TrialRange {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  [[nodiscard]] std::size_t size() const { return last - first + 1; }
+  bool operator==(const TrialRange&) const = default;
+};
+
+/// What random search without replacement is expected to find in a space whose every latency is known: the baseline
+/// that performance scores are counted from. It is calculated, so it has no spread and needs no repetitions.
+///
+/// With the N valid latencies sorted from worst to best, d[0] to d[N-1], the best of M random trials is expected at
+///
+///   d[min(N - 1, round(M (N + 1) / (M + 1)))]
+///
+/// which is what `best_after` gives; halves round to the even number. `trials_to` is its inverse, but for the rounding.
+/// M (N + 1) / (M + 1) is the expected rank of the best, counted from 1; as an index from 0 it is one configuration
+/// better than expected. The formula stays as published, so that scores can be compared with others.
+///
+/// Willemsen et al., A Methodology for Comparing Auto-Tuning Optimization Algorithms, Future Generation Computer
+/// Systems 159, 2024, doi 10.1016/j.future.2024.05.021. The numbers agree with those of the authors' program,
+/// autotuning_methodology 1.1.0, but for a `range` that is widened: there that program takes the smaller of a number of
+/// trials and a latency, and this the smaller of two numbers of trials.
+///
+/// Failed configurations are left out, as if random search never drew one. A recipe whose failed trials count as trials
+/// is therefore judged against a baseline that never fails, which is the stricter rule.
+///
+/// Cost: O(N log N) to make, O(log N) or less a question. Deterministic.
+class RandomSearch {
+ public:
+  /// Takes the latencies of all configurations in seconds, in any order. Infinite ones and NaN stand for configurations
+  /// that failed. Throws `std::invalid_argument` if none is valid.
+  explicit RandomSearch(std::vector<double> latencies_s) : ascending_(std::move(latencies_s)) {
+    const std::size_t configurations = ascending_.size();
+    std::erase_if(ascending_, [](double latency) { return !std::isfinite(latency); });
+    if (ascending_.empty()) {
+      throw std::invalid_argument("none of the " + std::to_string(configurations) +
+                                  " latencies of the space is finite; give a space with a valid configuration");
+    }
+    std::sort(ascending_.begin(), ascending_.end());
+  }
+
+  /// Latencies of the valid configurations in seconds, best first.
+  [[nodiscard]] std::span<const double> ascending() const { return ascending_; }
+  [[nodiscard]] double optimum_s() const { return ascending_.front(); }
+  [[nodiscard]] double worst_s() const { return ascending_.back(); }
+
+  /// Of the valid configurations; of an even number of them the mean of the two in the middle.
+  [[nodiscard]] double median_s() const {
+    const std::size_t n = ascending_.size();
+    return (ascending_[(n - 1) / 2] + ascending_[n / 2]) / 2;
+  }
+
+  /// The latency in seconds that random search is expected to have after so many trials, the worst one after none.
+  [[nodiscard]] double best_after(std::size_t trials) const {
+    const auto m = static_cast<double>(trials);
+    const auto n = static_cast<double>(ascending_.size());
+    // Halves go to the even number in the rounding mode that every program starts in.
+    const double from_worst = std::min(n - 1, std::nearbyint(m * (n + 1) / (m + 1)));
+    return ascending_[ascending_.size() - 1 - static_cast<std::size_t>(from_worst)];
+  }
+
+  /// The latency in seconds that lies `share` of the way from the median, at 0, to the optimum, at 1. Throws
+  /// `std::invalid_argument` for a share outside [0, 1].
+  [[nodiscard]] double latency_at(double share) const {
+    if (!(share >= 0 && share <= 1)) {
+      throw std::invalid_argument("share " + std::to_string(share) +
+                                  " of the way from the median to the optimum is none; give a value in [0, 1]");
+    }
+    return optimum_s() + (median_s() - optimum_s()) * (1 - share);
+  }
+
+  /// Trials after which random search is expected at `latency_at(share)`: ceil(i / (N + 1 - i)) for the first i with
+  /// d[i] <= latency_at(share). Where that d[i] is the optimum, a share below 1 stops one configuration short of it.
+  ///
+  /// Throws `std::invalid_argument` for a share outside [0, 1], and for a share below 1 if all latencies are the same:
+  /// then there is nothing to search.
+  [[nodiscard]] std::size_t trials_to(double share) const {
+    const std::size_t n = ascending_.size();
+    const auto slower = std::upper_bound(ascending_.begin(), ascending_.end(), latency_at(share));
+    auto i = static_cast<std::size_t>(ascending_.end() - slower);
+    if (share < 1 && ascending_[n - 1 - i] == optimum_s()) {
+      if (i == 0) {
+        throw std::invalid_argument("all " + std::to_string(n) + " valid configurations take " +
+                                    std::to_string(optimum_s()) +
+                                    " s, so any trial finds the optimum; leave the space out");
+      }
+      --i;
+    }
+    const std::size_t rest = n + 1 - i;
+    return (i + rest - 1) / rest;
+  }
+
+  /// The trials over which searches are compared: from `trials_to(from_share)` to `trials_to(to_share)`. If these are
+  /// fewer than 2 trials apart, the range gets a trial more on either side; at 0 it gets both at the end. It never goes
+  /// beyond `trials_to(1)`.
+  ///
+  /// Throws `std::invalid_argument` as `trials_to` does, and if `from_share` exceeds `to_share`.
+  [[nodiscard]] TrialRange range(double from_share = 0.5, double to_share = 0.95) const {
+    TrialRange trials{trials_to(from_share), trials_to(to_share)};
+    if (from_share > to_share) {
+      throw std::invalid_argument("a range from share " + std::to_string(from_share) + " to share " +
+                                  std::to_string(to_share) + " is empty; give the smaller share first");
+    }
+    if (trials.last - trials.first < 2) {
+      const bool grows_at_both_ends = trials.first > 0;
+      trials.last = std::min(trials_to(1), trials.last + (grows_at_both_ends ? 1 : 2));
+      if (grows_at_both_ends) --trials.first;
+    }
+    return trials;
+  }
+
+  /// Configurations that are faster than `latency_s`, which is the latency of one. Throws `std::invalid_argument`,
+  /// naming it, if it is not: the searches must have run on this very space.
+  [[nodiscard]] std::size_t faster_than(double latency_s) const {
+    const auto found = std::lower_bound(ascending_.begin(), ascending_.end(), latency_s);
+    if (found == ascending_.end() || *found != latency_s) {
+      // std::to_string would print microseconds as 0.
+      char digits[32];
+      const std::string latency(digits, std::to_chars(digits, digits + sizeof digits, latency_s).ptr);
+      throw std::invalid_argument("no configuration of the space has the latency of " + latency +
+                                  " s; give searches that replayed the latencies of this space");
+    }
+    return static_cast<std::size_t>(found - ascending_.begin());
+  }
+
+ private:
+  std::vector<double> ascending_;
+};
+
+}  // namespace tunewright::study

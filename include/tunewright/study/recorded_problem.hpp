@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tunewright/core/clock.hpp"
+#include "tunewright/data/read_table.hpp"
+#include "tunewright/data/table.hpp"
+#include "tunewright/measurers/replay.hpp"
+#include "tunewright/spaces/recorded_table.hpp"
+#include "tunewright/study/problem.hpp"
+
+namespace tunewright::study {
+
+using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces::TableRow>>;
+
+/// A space that others have measured, from a file that `data::read_table` reads: searched by replaying what they
+/// measured, on the time that it took them. Every search has a clock of its own.
+///
+/// `source.latency` says what a configuration is judged by: programs that write such files take the mean of its
+/// repeats, `data::Latency::Mean`; the default of this library is their median. Throws as `data::read_table` does.
+[[nodiscard]] inline RecordedProblem recorded_problem(std::string name, const std::string& path,
+                                                      data::TableSource source = {}) {
+  const auto table = std::make_shared<const data::Table>(data::read_table(path, std::move(source)).table);
+  RecordedProblem problem{
+      .name = std::move(name), .task = data::task_of(*table), .space = spaces::RecordedTable(table)};
+  measurers::Replay<spaces::TableRow> replay;
+  replay.load(data::records_of(*table, problem.task));
+  problem.measurer = [replay] {
+    measurers::Replay<spaces::TableRow> fresh = replay;
+    fresh.clock = VirtualClock();
+    return fresh;
+  };
+  for (std::size_t row = 0; row < table->size(); ++row) problem.latencies_s.push_back(table->cost_s(row));
+  return problem;
+}
+
+}  // namespace tunewright::study

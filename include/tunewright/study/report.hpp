@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/json/writer.hpp"
+#include "tunewright/stats/robust.hpp"
+#include "tunewright/study/comparison.hpp"
+#include "tunewright/study/intervals.hpp"
+#include "tunewright/study/running_time.hpp"
+
+/// Tables and figures of a study, made from a `Comparison`.
+namespace tunewright::study {
+
+namespace report {
+
+inline std::string digits(double value, const char* format = "%.3g") {
+  if (std::isnan(value)) return "-";
+  char text[32];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+inline std::string digits(const Interval& interval, const char* format = "%.3g") {
+  return digits(interval.value, format) + " [" + digits(interval.low, format) + ", " + digits(interval.high, format) +
+         "]";
+}
+inline Interval percent(const Interval& share) { return {100 * share.value, 100 * share.low, 100 * share.high}; }
+
+inline void header(std::ostream& out, const std::vector<std::string>& columns) {
+  out << '\n';
+  for (const std::string& column : columns) out << "| " << column << ' ';
+  out << "|\n";
+  for (std::size_t i = 0; i < columns.size(); ++i) out << "| --- ";
+  out << "|\n";
+}
+inline void row(std::ostream& out, const std::vector<std::string>& cells) {
+  for (const std::string& cell : cells) out << "| " << cell << ' ';
+  out << "|\n";
+}
+
+inline void write_recipes(const Comparison& comparison, std::ostream& out) {
+  std::vector<std::string> columns{"recipe", "speed at the end, % of the best known"};
+  if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
+  columns.insert(columns.end(), {"failed trials, %", "seconds a search"});
+  header(out, columns);
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    std::vector<std::string> cells{comparison.recipes()[r]};
+    if (comparison.has_scores()) cells.push_back(digits(comparison.score(r), "%.2f"));
+    cells.push_back(digits(percent(comparison.speed(r)), "%.1f"));
+    cells.push_back(digits(100 * comparison.failed_share(r), "%.1f"));
+    cells.push_back(digits(comparison.seconds_a_search(r)));
+    row(out, cells);
+  }
+}
+
+/// By the rule of `Interval::excludes`.
+inline std::string verdict(const Interval& interval, double draw) {
+  if (std::isnan(interval.low)) return "too few searches to say";
+  if (!interval.excludes(draw)) return "not told apart";
+  return interval.value > draw ? "better" : "worse";
+}
+
+inline void write_differences(const Comparison& comparison, std::ostream& out) {
+  const std::string& reference = comparison.recipes().front();
+  out << "\n## Against " << reference
+      << "\n\nPaired over problems and seeds. Better or worse is said where the interval "
+      << "of the first column excludes 0.\n";
+  std::vector<std::string> columns{"recipe", "speed at the end, points of %",
+                                   "times shorter to where " + reference + " ends, in trials", "in seconds", ""};
+  if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
+  header(out, columns);
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    const Interval speed = comparison.speed_difference(r, 0);
+    std::vector<std::string> cells{comparison.recipes()[r] + (r == 0 ? " itself" : "")};
+    Interval first = speed;
+    if (comparison.has_scores()) {
+      first = comparison.score_difference(r, 0);
+      cells.push_back(digits(first, "%.2f"));
+    }
+    cells.push_back(digits(percent(speed), "%.1f"));
+    cells.push_back(digits(comparison.speedup(r, 0, Effort::Trials), "%.2f"));
+    cells.push_back(digits(comparison.speedup(r, 0, Effort::Seconds), "%.2f"));
+    cells.push_back(r == 0 ? "" : verdict(first, 0));
+    row(out, cells);
+  }
+}
+
+inline double median_of(std::span<const Course> courses) {
+  std::vector<double> ends;
+  for (const Course& course : courses) ends.push_back(course.best_s());
+  std::sort(ends.begin(), ends.end());
+  return (ends[(ends.size() - 1) / 2] + ends[ends.size() / 2]) / 2;
+}
+
+inline void write_problems(const Comparison& comparison, std::ostream& out) {
+  out << "\n## Problem by problem\n\nMicroseconds at the end, median over seeds"
+      << (comparison.has_scores() ? "; the score.\n" : ".\n");
+  std::vector<std::string> columns{"problem", "seeds", "best known"};
+  for (const std::string& recipe : comparison.recipes()) columns.push_back(recipe);
+  header(out, columns);
+  for (std::size_t p = 0; p < comparison.problems().size(); ++p) {
+    std::vector<std::string> cells{comparison.problems()[p], std::to_string(comparison.courses(0, p).size()),
+                                   digits(1e6 * comparison.best_known_s(p), "%.4g")};
+    for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+      cells.push_back(digits(1e6 * median_of(comparison.courses(r, p)), "%.4g"));
+      if (comparison.has_scores()) cells.back() += "; " + digits(comparison.score(r, p), "%.2f");
+    }
+    row(out, cells);
+  }
+}
+
+/// Trials at which curves are drawn: every one at first, then ever fewer.
+inline std::vector<std::size_t> places(std::size_t trials) {
+  constexpr double points = 30;
+  std::set<std::size_t> chosen;
+  for (double i = 0; i <= points; ++i)
+    chosen.insert(static_cast<std::size_t>(std::lround(std::pow(static_cast<double>(trials), i / points))));
+  return {chosen.begin(), chosen.end()};
+}
+
+/// A block a recipe: trials, speed as % of the best known and its interval.
+inline void write_curves(const Comparison& comparison, std::ostream& out) {
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    out << "# " << comparison.recipes()[r] << "\n# trials speed low high\n";
+    for (const std::size_t trials : places(comparison.most_trials())) {
+      const Interval speed = percent(comparison.speed(r, trials));
+      out << trials << ' ' << speed.value << ' ' << speed.low << ' ' << speed.high << '\n';
+    }
+    out << "\n\n";
+  }
+}
+
+/// A block a recipe: seconds, % of the (search, target) pairs reached. Targets of a problem are the best latency that
+/// is known and 1, 2, 5, 10, 20 and 50 % more.
+inline void write_targets(const Comparison& comparison, std::ostream& out) {
+  std::vector<std::vector<double>> targets;
+  for (std::size_t p = 0; p < comparison.problems().size(); ++p)
+    for (auto& of_problem = targets.emplace_back(); const double more : {0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5})
+      of_problem.push_back((1 + more) * comparison.best_known_s(p));
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    std::vector<TargetedRuns> runs;
+    for (std::size_t p = 0; p < comparison.problems().size(); ++p)
+      runs.push_back({comparison.courses(r, p), targets[p]});
+    out << "# " << comparison.recipes()[r] << "\n# seconds reached\n";
+    double share = 0;
+    for (const auto& step : RunningTimeDistribution(runs, Effort::Seconds).steps()) {
+      out << step.effort << ' ' << 100 * share << '\n' << step.effort << ' ' << 100 * step.share << '\n';
+      share = step.share;
+    }
+    out << "\n\n";
+  }
+}
+
+/// What gnuplot draws the two files with, one above the other.
+inline void write_script(const Comparison& comparison, const std::string& study, std::ostream& out) {
+  const auto plot = [&](const char* file, const char* columns, bool band) {
+    out << "plot ";
+    for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+      const std::string data = "'" + study + file + "' index " + std::to_string(r);
+      const std::string colour = " lc " + std::to_string(r + 1);
+      if (band)
+        out << data << " using 1:3:4 with filledcurves" << colour << " fs transparent solid 0.15 notitle, \\\n  ";
+      out << data << " using " << columns << colour << " lw 2 title '" << comparison.recipes()[r] << "'"
+          << (r + 1 < comparison.recipes().size() ? ", \\\n  " : "\n");
+    }
+  };
+  out << "set terminal svg size 900,900\nset output '" << study
+      << ".svg'\nset multiplot layout 2,1\nset key outside noenhanced\nset logscale x\n"
+      << "set xlabel 'trials'\nset ylabel 'speed, % of the best known'\n";
+  plot(".curves.dat", "1:2 with lines", true);
+  out << "set xlabel 'seconds'\nset ylabel 'targets reached, %'\n";
+  plot(".targets.dat", "1:2 with lines", false);
+  out << "unset multiplot\n";
+}
+
+inline void write_json(const Comparison& comparison, std::ostream& out) {
+  std::string text = "{\"reference\": ";
+  json::write(text, comparison.recipes().front());
+  text += ", \"recipes\": [";
+  const auto member = [&](const char* key, const Interval& interval) {
+    text += std::string(", \"") + key + "\": ";
+    json::write_array(text, std::vector<double>{interval.value, interval.low, interval.high});
+  };
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    text += r == 0 ? "\n  {\"recipe\": " : ",\n  {\"recipe\": ";
+    json::write(text, comparison.recipes()[r]);
+    member("speed", comparison.speed(r));
+    member("speed_difference", comparison.speed_difference(r, 0));
+    member("speedup_trials", comparison.speedup(r, 0, Effort::Trials));
+    member("speedup_seconds", comparison.speedup(r, 0, Effort::Seconds));
+    if (comparison.has_scores()) {
+      member("score", comparison.score(r));
+      member("score_difference", comparison.score_difference(r, 0));
+    }
+    text += ", \"failed_share\": ";
+    json::write(text, comparison.failed_share(r));
+    text += ", \"seconds_a_search\": ";
+    json::write(text, comparison.seconds_a_search(r));
+    text += '}';
+  }
+  out << text << "\n]}\n";
+}
+
+}  // namespace report
+
+/// Writes `<study>.md` (tables), `<study>.results.json` (the same numbers), `<study>.curves.dat` and `.targets.dat`,
+/// and `<study>.gp`, with which gnuplot draws them as `<study>.svg`. Throws `std::runtime_error` where they cannot be
+/// written.
+inline void write_report(const Results& results, const std::filesystem::path& folder, const std::string& study) {
+  const Comparison comparison(results);
+  const auto write = [&](const char* ending, const auto& content) {
+    const std::filesystem::path path = folder / (study + ending);
+    std::ofstream out(path);
+    content(out);
+    if (!out.flush())
+      throw std::runtime_error("cannot write '" + path.string() + "'; name another folder by --out=DIR");
+  };
+  write(".md", [&](std::ostream& out) {
+    out << "# " << study << "\n\n"
+        << results.searches.size() << " searches are finished, " << comparison.searches() * comparison.recipes().size()
+        << " of them on problems and seeds that all recipes have searched; these are compared. Intervals: 95 %, "
+           "bootstrap "
+        << "over problems and seeds.\n";
+    if (comparison.problems().empty()) return;
+    report::write_recipes(comparison, out);
+    report::write_differences(comparison, out);
+    report::write_problems(comparison, out);
+  });
+  if (comparison.problems().empty()) return;
+  write(".results.json", [&](std::ostream& out) { report::write_json(comparison, out); });
+  write(".curves.dat", [&](std::ostream& out) { report::write_curves(comparison, out); });
+  write(".targets.dat", [&](std::ostream& out) { report::write_targets(comparison, out); });
+  write(".gp", [&](std::ostream& out) { report::write_script(comparison, study, out); });
+}
+
+}  // namespace tunewright::study

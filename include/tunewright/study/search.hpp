@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/budget.hpp"
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/interrupt.hpp"
+#include "tunewright/core/observer.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/study/course.hpp"
+#include "tunewright/study/problem.hpp"
+#include "tunewright/tuner.hpp"
+
+namespace tunewright::study {
+
+/// A measurer that lets a clock of its own pass.
+template <class M>
+concept HasOwnClock = requires(const M& measurer) {
+  { measurer.clock } -> std::convertible_to<Clock>;
+};
+
+/// Time that the process has computed: what a search takes beside the time of a measurer's own clock.
+inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
+
+/// Hash of what makes two searches of a problem comparable.
+inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
+  return StableHash{}
+      .add(stable_hash(task))
+      .add(std::uint64_t{budget.trials})
+      .add(std::uint64_t{budget.batch})
+      .add(std::uint64_t{budget.patience_trials})
+      .add(std::to_string(budget.time.count()))
+      .value();
+}
+
+/// Observer that keeps the course of a search, and in a journal what a search that is stopped needs to go on. Records
+/// are stamped with the seconds since the search began, pauses left out.
+class CourseKeeper {
+ public:
+  explicit CourseKeeper(const std::filesystem::path& journal = {}) {
+    if (journal.empty()) return;
+    std::filesystem::create_directories(journal.parent_path());
+    journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
+  }
+  CourseKeeper(const CourseKeeper&) = delete;  // the journal's clock refers to it
+  CourseKeeper& operator=(const CourseKeeper&) = delete;
+
+  [[nodiscard]] const Course& course() const noexcept { return course_; }
+
+  std::vector<Record> recall(const Task& task) {
+    std::vector<Record> records;
+    if (journal_) records = journal_->recall(task);
+    for (const Record& record : records) course_.add(cost_s(record.outcome), record.timestamp.count());
+    before_ = Seconds(course_.elapsed_s);
+    return records;
+  }
+  void on_record(const Record& record, const RunStatus& status) {
+    now_ = before_ + status.elapsed;
+    course_.add(cost_s(record.outcome), now_.count());
+    if (journal_) journal_->on_record(record, status);
+  }
+
+ private:
+  Course course_;
+  std::optional<data::Journal> journal_;
+  Seconds before_{0}, now_{0};
+};
+
+/// Prepares nothing.
+struct AsTheyAre {
+  template <class Parts>
+  void operator()(Parts&) const {}
+};
+
+/// One search of a problem; nothing if `interrupt` ended it. Where the measurer has no clock of its own, a search that
+/// was stopped goes on from `journal`. `prepare(parts)` may set what the recipe and the problem do not.
+template <class Recipe, class Space, class Measurer, class Prepare>
+std::optional<Course> search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
+                             unsigned threads, const std::filesystem::path& journal, Interrupt& interrupt,
+                             const Prepare& prepare) {
+  Parts<Recipe> parts{.space = problem.space, .seed = seed, .threads = threads};
+  if (problem.measurer) parts.measurer = problem.measurer();
+  if constexpr (requires { parts.model.threads = threads; }) parts.model.threads = threads;
+  if constexpr (HasOwnClock<Measurer>) {
+    parts.clock = [virtual_clock = parts.measurer.clock] { return virtual_clock() + processor_time(); };
+  }
+  prepare(parts);
+  CourseKeeper keeper(HasOwnClock<Measurer> ? std::filesystem::path() : journal);
+  Tuner<Recipe> tuner{std::move(parts)};
+  const auto run = tuner.run(problem.task, budget, keeper, interrupt);
+  if (run.stop == Stop::Requested) return std::nullopt;
+  return keeper.course();
+}
+
+}  // namespace tunewright::study

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/budget.hpp"
+#include "tunewright/core/clock.hpp"
+#include "tunewright/core/interrupt.hpp"
+#include "tunewright/study/finished_search.hpp"
+#include "tunewright/study/options.hpp"
+#include "tunewright/study/problem.hpp"
+#include "tunewright/study/recipe_name.hpp"
+#include "tunewright/study/report.hpp"
+#include "tunewright/study/search.hpp"
+
+/// Studies: programs of Google Benchmark that compare recipes.
+///
+///   int main(int argc, char** argv) {
+///     return study::run(argc, argv, {.name = "draft"}, [](study::Study& study) {
+///       study.compare<Pruner, WithoutDraft>(problems, {.trials = 200, .batch = 10});
+///     });
+///   }
+///
+/// An ablation is a list of recipes that derive from one and change a slot or a setting. The first is what the others
+/// are compared with.
+namespace tunewright::study {
+
+/// The searches of a study, each a benchmark named recipe/problem/seed:N, and their results.
+///
+/// Every problem is searched by all recipes with one seed, then with the next, and the recipes take turns in going
+/// first, so that what a machine does meanwhile befalls all of them. Searches that are finished are not made again.
+class Study {
+ public:
+  Study(Plan plan, Options options)
+      : plan_(std::move(plan)),
+        options_(std::move(options)),
+        finished_(options_.out, plan_.name, options_.shard, options_.shards) {
+    for (const auto& [file, line] : finished_.bad())
+      std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), line.number, line.reason.c_str());
+  }
+  Study(const Study&) = delete;  // benchmarks refer to it
+  Study& operator=(const Study&) = delete;
+
+  [[nodiscard]] const Options& options() const noexcept { return options_; }
+
+  /// Registers the searches of `problems` by all recipes. `prepare(parts)`, if given, is called for each, with the
+  /// `Parts` of its recipe. Throws `std::invalid_argument` for names that are given twice or that the results could not
+  /// be filed under, and for fewer seeds than an interval needs.
+  template <class... Recipes, class Space, class Measurer, class Prepare = AsTheyAre>
+  void compare(const std::vector<Problem<Space, Measurer>>& problems, const Budget& budget, Prepare prepare = {}) {
+    check(budget);
+    if (options_.seeds < fewest_seeds) {
+      throw std::invalid_argument("--seeds=" + std::to_string(options_.seeds) + ": an interval needs at least " +
+                                  std::to_string(fewest_seeds) + " searches for each recipe and problem");
+    }
+    const std::array<std::string, sizeof...(Recipes)> names{std::string(recipe_name<Recipes>())...};
+    for (const std::string& name : names) note(results_.recipes, name, "recipe");
+    for (const auto& problem : problems) {
+      note_problem(problem.name, problem.latencies_s);
+      for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
+        if (!of_this_shard() || !wanted(options_.problems, problem.name)) continue;
+        std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
+        std::rotate(searches.begin(), searches.begin() + seed % sizeof...(Recipes), searches.end());
+        for (const auto& add : searches) add();
+      }
+    }
+  }
+
+  /// Runs what was registered and writes tables and figures of all that is finished. False if a search ended with an
+  /// error.
+  bool run() {
+    check_names("recipes", options_.recipes, results_.recipes);
+    check_names("problems", options_.problems, results_.problems);
+    if (!options_.report_only) {
+      start_ = steady_seconds()();
+      benchmark::RunSpecifiedBenchmarks();
+    }
+    if (results_.recipes.empty()) return true;
+    results_.searches = finished_.all();
+    results_.planned = planned_;
+    write_report(results_, options_.out, plan_.name);
+    std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",
+                 (options_.out / (plan_.name + ".md")).string().c_str());
+    return errors_ == 0;
+  }
+
+ private:
+  static constexpr unsigned fewest_seeds = 3;
+
+  [[nodiscard]] static bool wanted(const std::vector<std::string>& chosen, const std::string& name) {
+    return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+  }
+
+  // Searches of one problem and seed stay together: they are compared with each other.
+  [[nodiscard]] bool of_this_shard() { return groups_++ % options_.shards == options_.shard - 1; }
+
+  static void check_names(const char* option, const std::vector<std::string>& chosen,
+                          const std::vector<std::string>& known) {
+    for (const std::string& name : chosen) {
+      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      std::string all;
+      for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
+      throw std::invalid_argument(std::string("--") + option + ": there is no '" + name + "'; there are " + all);
+    }
+  }
+
+  static void note(std::vector<std::string>& names, const std::string& name, const char* what) {
+    if (name.empty() || name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-@") !=
+                            std::string::npos) {
+      throw std::invalid_argument(std::string("a ") + what + " is called '" + name +
+                                  "'; results are filed under names of letters, digits and _.+-@");
+    }
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      throw std::invalid_argument(std::string("two ") + what + "s are called '" + name +
+                                  "'; give one another name, a recipe by `static constexpr std::string_view name`");
+    }
+    names.push_back(name);
+  }
+  void note_problem(const std::string& name, const std::vector<double>& latencies_s) {
+    note(results_.problems, name, "problem");
+    if (!latencies_s.empty()) results_.spaces.emplace(name, RandomSearch(latencies_s));
+  }
+
+  template <class Recipe, class Space, class Measurer, class Prepare>
+  void add_search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
+                  const Prepare& prepare) {
+    const std::string recipe(recipe_name<Recipe>());
+    if (!wanted(options_.recipes, recipe)) return;
+    ++planned_;
+    const std::string name = recipe + "/" + problem.name + "/seed:" + std::to_string(seed);
+    const auto once = [this, recipe, problem, seed, budget, prepare](benchmark::State& state) {
+      for (auto _ : state) {
+        try {
+          const Course* course = find_or_search<Recipe>(recipe, problem, seed, budget, prepare);
+          if (course == nullptr) {
+            state.SkipWithError("stopped on request");
+            break;
+          }
+          show(state, *course, problem.name);
+        } catch (const std::exception& error) {
+          ++errors_;
+          state.SkipWithError(error.what());
+          break;
+        }
+      }
+    };
+    benchmark::RegisterBenchmark(name.c_str(), once)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+  }
+
+  template <class Recipe, class Space, class Measurer, class Prepare>
+  const Course* find_or_search(const std::string& recipe, const Problem<Space, Measurer>& problem, std::uint64_t seed,
+                               const Budget& budget, const Prepare& prepare) {
+    const std::uint64_t conditions = conditions_of(problem.task, budget);
+    if (const FinishedSearch* known = finished_.find(recipe, problem.name, seed, conditions)) {
+      ++known_;
+      return &known->course;
+    }
+    if (interrupted_) return nullptr;
+    const std::filesystem::path journal =
+        options_.out / "journals" / recipe / (problem.name + "." + std::to_string(seed) + ".jsonl");
+    const unsigned threads = options_.threads == 0 ? 1 : options_.threads;
+    std::optional<Course> course = search<Recipe>(problem, seed, budget, threads, journal, interrupt_, prepare);
+    interrupted_ = !course;
+    if (!course) return nullptr;
+    const FinishedSearch& kept = finished_.add({recipe, problem.name, seed, conditions, *std::move(course)});
+    ++made_;
+    tell_progress(kept);
+    return &kept.course;
+  }
+
+  void show(benchmark::State& state, const Course& course, const std::string& problem) const {
+    state.SetIterationTime(course.elapsed_s);
+    state.counters["best_us"] = 1e6 * course.best_s();
+    state.counters["trials"] = static_cast<double>(course.trials);
+    state.counters["failed"] = static_cast<double>(course.failed);
+    if (const auto space = results_.spaces.find(problem); space != results_.spaces.end())
+      state.counters["score"] = performance_score(space->second, std::span(&course, 1));
+  }
+
+  void tell_progress(const FinishedSearch& search) const {
+    const double elapsed_s = (steady_seconds()() - start_).count();
+    const auto left = static_cast<double>(planned_ - known_ - made_);
+    std::fprintf(stderr, "%zu of %zu searches | %s %s seed %llu: %.4g us, %zu of %zu failed | %.0f s, %.0f s left\n",
+                 known_ + made_, planned_, search.recipe.c_str(), search.problem.c_str(),
+                 static_cast<unsigned long long>(search.seed), 1e6 * search.course.best_s(), search.course.failed,
+                 search.course.trials, elapsed_s, elapsed_s / static_cast<double>(made_) * left);
+  }
+
+  Plan plan_;
+  Options options_;
+  FinishedSearches finished_;
+  Results results_;
+  Interrupt interrupt_;
+  bool interrupted_ = false;
+  Seconds start_{0};
+  std::size_t planned_ = 0, known_ = 0, made_ = 0, groups_ = 0, errors_ = 0;
+};
+
+/// Registers a benchmark that is no search: one (subject, data, seed), which runs once. Its counters are the result;
+/// its time is the wall time of `measure(state)`.
+template <class F>
+void add(const std::string& subject, const std::string& data, std::uint64_t seed, F measure) {
+  const std::string name = subject + "/" + data + "/seed:" + std::to_string(seed);
+  benchmark::RegisterBenchmark(name.c_str(),
+                               [measure](benchmark::State& state) {
+                                 for (auto _ : state) {
+                                   try {
+                                     measure(state);
+                                   } catch (const std::exception& error) {
+                                     state.SkipWithError(error.what());
+                                     break;
+                                   }
+                                 }
+                               })
+      ->Iterations(1)
+      ->UseRealTime()
+      ->Unit(benchmark::kMillisecond);
+}
+
+/// The whole of `main`. Without the data it says so and succeeds, so that scripts go on.
+template <class Setup>
+int run(int argc, char** argv, const Plan& plan, const Setup& setup) {
+  try {
+    std::string line;
+    for (int i = 1; i < argc; ++i) {
+      // Folders of this machine would mean nothing to who reads the report.
+      const std::string_view word = argv[i];
+      if (!word.starts_with("--data=") && !word.starts_with("--out=") && !word.starts_with("--benchmark_"))
+        line += std::string(line.empty() ? "" : " ") + std::string(word);
+    }
+    Options options = take_options(argc, argv, plan);
+    for (const std::string& folder : plan.folders) {
+      if (!options.data.empty() && std::filesystem::is_directory(options.data / folder)) continue;
+      std::fprintf(stderr, "skipped: no folder '%s' in the data; name their folder by --data=DIR, see docs/studies\n",
+                   folder.c_str());
+      return 0;
+    }
+    benchmark::Initialize(&argc, argv);
+    if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+    benchmark::AddCustomContext("seeds", std::to_string(options.seeds));
+    benchmark::AddCustomContext("options", line);
+    Study study(plan, std::move(options));
+    setup(study);
+    const bool works = study.run();
+    benchmark::ClearRegisteredBenchmarks();  // they refer to the study
+    return works ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace tunewright::study

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/comparison.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tunewright;
+
+study::FinishedSearch search(const char* recipe, const char* problem, std::uint64_t seed, const study::Course& course) {
+  return {.recipe = recipe, .problem = problem, .seed = seed, .conditions = 0, .course = course};
+}
+
+/// Finds `found_s` in trial `trial` of ten, one a second.
+study::Course course(std::size_t trial, double found_s) {
+  study::Course course;
+  for (std::size_t t = 1; t <= 10; ++t) course.add(t < trial ? 8.0 : found_s, static_cast<double>(t));
+  return course;
+}
+
+/// On two problems with three seeds: Slow ends at 2 s, Fast reaches that and 1 s in half the trials, Lost never does.
+study::Results results() {
+  study::Results results{.recipes = {"Slow", "Fast", "Lost", "Idle"}, .problems = {"p", "q"}, .planned = 18};
+  for (const char* problem : {"p", "q"}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      results.searches.push_back(search("Slow", problem, seed, course(10, 2)));
+      results.searches.push_back(search("Fast", problem, seed, course(5, 1)));
+      results.searches.push_back(search("Lost", problem, seed, course(1, 8)));
+    }
+  }
+  return results;
+}
+
+TEST_CASE("recipes are compared on what all of them have searched") {
+  study::Results some = results();
+  some.searches.push_back(search("Slow", "p", 7, course(1, 0.5)));  // no other recipe has this seed
+  const study::Comparison comparison(some);
+  CHECK(comparison.recipes() == std::vector<std::string>{"Slow", "Fast", "Lost"});
+  CHECK(comparison.problems() == std::vector<std::string>{"p", "q"});
+  CHECK(comparison.searches() == 6);
+  CHECK(comparison.best_known_s(0) == 1);
+  CHECK_FALSE(comparison.has_scores());
+  CHECK(study::Comparison(study::Results{}).problems().empty());
+}
+
+TEST_CASE("speed is a share of the best known, with an interval") {
+  const study::Comparison comparison(results());
+  CHECK(comparison.speed(0) == study::Interval{0.5, 0.5, 0.5});
+  CHECK(comparison.speed(1, 4).value == 0.125);
+  CHECK(comparison.speed(1, 5).value == 1);
+  CHECK(comparison.speed_difference(1, 0) == study::Interval{0.5, 0.5, 0.5});
+  CHECK(comparison.seconds_a_search(0) == 10);
+  CHECK(comparison.failed_share(0) == 0);
+}
+
+TEST_CASE("speed-up is the whole time of one over the expected time of the other, unfinished searches being that") {
+  const study::Comparison comparison(results());
+  CHECK(comparison.speedup(1, 0, study::Effort::Trials).value == doctest::Approx(2));
+  CHECK(comparison.speedup(0, 0, study::Effort::Seconds).value == doctest::Approx(1));
+  CHECK(comparison.speedup(2, 0, study::Effort::Trials).value == 0);
+  // By hand: one of three searches on p does not get there: (5 + 5 + 10) / 2 trials instead of 5.
+  study::Results some = results();
+  for (study::FinishedSearch& one : some.searches)
+    if (one.recipe == "Fast" && one.problem == "p" && one.seed == 0) one.course = course(1, 3);
+  const study::Interval speedup = study::Comparison(some).speedup(1, 0, study::Effort::Trials);
+  CHECK(speedup.value == doctest::Approx(std::sqrt(10.0 / 10 * 2)));
+  CHECK(speedup.low < speedup.value);
+  CHECK(speedup.high > speedup.value);
+}
+
+TEST_CASE("searches of known spaces have scores, and failed trials are counted") {
+  std::vector<double> latencies;
+  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
+  study::Results known{.recipes = {"Best", "Worst"}, .problems = {"p"}};
+  known.spaces.emplace("p", study::RandomSearch(latencies));
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    study::Course best, worst;
+    best.add(0.01, 1);
+    worst.add(study::Course::infinity, 1);
+    worst.add(100, 2);
+    known.searches.push_back(search("Best", "p", seed, best));
+    known.searches.push_back(search("Worst", "p", seed, worst));
+  }
+  const study::Comparison comparison(known);
+  REQUIRE(comparison.has_scores());
+  CHECK(comparison.score(0).value == 1);
+  CHECK(comparison.score(1).value < -10);
+  CHECK(comparison.score(1, 0) == comparison.score(1));
+  CHECK(comparison.score_difference(0, 1).value == comparison.score(0).value - comparison.score(1).value);
+  CHECK(comparison.best_known_s(0) == 0.01);
+  CHECK(comparison.failed_share(1) == 0.5);
+}
+
+TEST_CASE("where there is too little to draw from the ends of an interval are not numbers") {
+  study::Results one{.recipes = {"A"}, .problems = {"p"}, .searches = {search("A", "p", 0, course(2, 1))}};
+  const study::Interval speed = study::Comparison(one).speed(0);
+  CHECK(speed.value == 1);
+  CHECK(std::isnan(speed.low));
+}
+
+}  // namespace

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/finished_search.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+study::FinishedSearch example(const char* recipe, std::uint64_t seed) {
+  study::FinishedSearch search{
+      .recipe = recipe, .problem = "p \"q\"", .seed = seed, .conditions = 0xffffffffffffffff, .course = {}};
+  search.course.add(study::Course::infinity, 0.5);
+  search.course.add(1e-6 / 3, 1.25);
+  search.course.add(2e-7, 1e3);
+  return search;
+}
+
+std::string message_of(auto&& call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST_CASE("a finished search is one line, read back to the bit") {
+  const study::FinishedSearch search = example("Mine", 3);
+  const std::string line = study::to_line(search, "study");
+  CHECK(line.find('\n') == line.size() - 1);
+  const auto [read, study] = study::from_finished_line(line.substr(0, line.size() - 1));
+  CHECK(read == search);
+  CHECK(study == "study");
+  for (std::size_t length = 0; length + 2 < line.size(); ++length)
+    CHECK_THROWS_AS((void)study::from_finished_line(line.substr(0, length)), FormatError);
+  CHECK_THROWS_AS((void)study::from_finished_line("{\"study\": \"s\"}"), FormatError);
+}
+
+TEST_CASE("processes that share a folder see each other's searches, whatever was cut short") {
+  const support::TemporaryFolder folder;
+  const std::filesystem::path path = std::filesystem::path(folder.path()) / "deep" / "er";
+  {
+    study::FinishedSearches first(path, "s", 1, 2), second(path, "s", 2, 2);
+    first.add(example("A", 1));
+    second.add(example("B", 1));
+    CHECK(first.all().size() == 1);
+  }
+  std::ofstream(path / "finished.1-of-2.jsonl", std::ios::app) << "{\"study\": \"s\", \"rec";
+  study::FinishedSearches again(path, "s", 1, 2);
+  CHECK(again.all().size() == 2);
+  REQUIRE(again.bad().size() == 1);
+  CHECK(again.bad()[0].second.number == 2);
+  CHECK(again.find("A", "p \"q\"", 1, 0xffffffffffffffff) != nullptr);
+  CHECK(again.find("A", "p \"q\"", 2, 0xffffffffffffffff) == nullptr);
+  again.add(example("A", 2));
+  const study::FinishedSearches last(path, "s");
+  CHECK(last.all().size() == 3);
+  CHECK(last.bad().size() == 1);
+}
+
+TEST_CASE("searches of another study or under other conditions are refused") {
+  const support::TemporaryFolder folder;
+  study::FinishedSearches(folder.path(), "one").add(example("A", 1));
+  CHECK(message_of([&] {
+          study::FinishedSearches(folder.path(), "two");
+        }).find("belongs to study 'one', not to 'two'") != std::string::npos);
+  const study::FinishedSearches searches(folder.path(), "one");
+  CHECK(message_of([&] { (void)searches.find("A", "p \"q\"", 1, 5); }).find("another task or budget") !=
+        std::string::npos);
+}
+
+}  // namespace

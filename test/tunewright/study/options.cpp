@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/options.hpp"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tunewright;
+
+struct Line {
+  std::vector<std::string> words;
+  std::vector<char*> pointers;
+  int count = 0;
+
+  explicit Line(std::vector<std::string> options) : words(std::move(options)) {
+    words.insert(words.begin(), "program");
+    for (std::string& word : words) pointers.push_back(word.data());
+    count = static_cast<int>(pointers.size());
+  }
+  study::Options options(const study::Plan& plan = {.name = "mine", .seeds = 7}) {
+    return study::take_options(count, pointers.data(), plan);
+  }
+};
+
+TEST_CASE("what the command line does not say is the plan's") {
+  Line line({});
+  const study::Options options = line.options();
+  CHECK(options.out == "results-mine");
+  CHECK(options.seeds == 7);
+  CHECK(options.shards == 1);
+  CHECK_FALSE(options.report_only);
+}
+
+TEST_CASE("our options are taken, Google Benchmark's and words without a value are left") {
+  Line line(
+      {"--out=here", "--benchmark_filter=a", "--shard=2/3", "--recipes=A,B", "--report", "--help", "--trial_ms=5"});
+  const study::Options options = line.options();
+  CHECK(options.out == "here");
+  CHECK(options.shard == 2);
+  CHECK(options.shards == 3);
+  CHECK(options.recipes == std::vector<std::string>{"A", "B"});
+  CHECK(options.report_only);
+  CHECK(options.number("trial_ms", 1) == 5);
+  CHECK(options.number("other", 1) == 1);
+  CHECK(line.count == 3);
+  CHECK(std::string(line.pointers[1]) == "--benchmark_filter=a");
+  CHECK(std::string(line.pointers[2]) == "--help");
+}
+
+TEST_CASE("values out of range are named") {
+  for (const char* bad : {"--shard=0/2", "--shard=3/2", "--shard=1", "--shard=/", "--shard=a/2", "--shard=-1/2"}) {
+    Line line({bad});
+    CAPTURE(bad);
+    CHECK_THROWS_AS((void)line.options(), std::invalid_argument);
+  }
+  Line line({"--shard=3/2"});
+  CHECK_THROWS_WITH_AS((void)line.options(), "--shard=3/2: give i/n with i from 1 to n, such as --shard=2/4",
+                       std::invalid_argument);
+  Line seeds({"--seeds=-3"});
+  CHECK_THROWS_WITH_AS((void)seeds.options(), doctest::Contains("--seeds=-3: give a count"), std::invalid_argument);
+  Line many({"--threads=4294967296"});
+  CHECK_THROWS_WITH_AS((void)many.options(), doctest::Contains("up to 4294967295"), std::invalid_argument);
+}
+
+}  // namespace

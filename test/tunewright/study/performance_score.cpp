@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/performance_score.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/rng.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+/// 0.01, 0.04 to 100: place p, counted from the best at 0, is (p + 1)^2 / 100. Its range is trials 2 to 8.
+study::RandomSearch squares() {
+  std::vector<double> latencies;
+  for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
+  return study::RandomSearch(latencies);
+}
+
+study::Course search(std::vector<study::Improvement> improvements, std::size_t trials = 9) {
+  return {.improvements = std::move(improvements), .trials = trials};
+}
+
+const study::Course early = search({{1, 0, 36}, {4, 0, 1}, {7, 0, 0.04}});  // places 59, 9, 1
+const study::Course steady = search({{2, 0, 25}, {3, 0, 9}, {8, 0, 4}});    // places 49, 29, 19
+const study::Course late = search({{5, 0, 0.25}});                          // place 4
+
+std::vector<double> median_curve(std::span<const study::Course> runs, study::TrialRange trials) {
+  const study::ScoredRuns scored(squares(), runs, trials);
+  return scored.median_curve(scored.all());
+}
+std::vector<double> standardised_curve(const study::RandomSearch& space, std::span<const study::Course> runs,
+                                       study::TrialRange trials) {
+  const study::ScoredRuns scored(space, runs, trials);
+  return scored.standardised_curve(scored.all());
+}
+
+std::string message_of(auto&& call) {
+  try {
+    static_cast<void>(call());
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
+}
+
+}  // namespace
+
+TEST_CASE("the curve is the latency at the median place") {
+  // By hand. Places of an odd number of searches at trials 2 to 8, those without a valid trial left out:
+  // {59 49} {59 29} {9 29} {9 29 4} {9 29 4} {1 29 4} {1 19 4}
+  const std::vector<study::Course> three{early, steady, late};
+  CHECK(median_curve(three, {2, 8}) == std::vector<double>{30.25, 20.25, 4, 1, 1, 0.25, 0.25});
+  // Places 1 and 2 have their middle at 1.5, 2 and 3 at 2.5: both round to 2.
+  const std::vector<study::Course> low{search({{1, 0, 0.04}}), search({{1, 0, 0.09}})};
+  const std::vector<study::Course> high{search({{1, 0, 0.09}}), search({{1, 0, 0.16}})};
+  CHECK(median_curve(low, {1, 1}) == std::vector<double>{0.09});
+  CHECK(median_curve(high, {1, 1}) == std::vector<double>{0.09});
+}
+
+TEST_CASE("searches that found nothing yet or ended keep the worst or their last latency") {
+  const std::vector<study::Course> one{search({{3, 0, 9}, {4, 0, 4}}, 4)};
+  CHECK(median_curve(one, {0, 7}) == std::vector<double>{100, 100, 100, 9, 4, 4, 4, 4});
+}
+
+TEST_CASE("scores have the reference program's values") {
+  // by autotuning_methodology 1.1.0, through bench/study/compare_with_methodology.py
+  const study::RandomSearch space = squares();
+  const auto score = [&](const std::vector<study::Course>& runs) { return study::performance_score(space, runs); };
+  constexpr double digits = 1e-11;
+  CHECK(score({early, steady, late}) == doctest::Approx(-0.256503216671).epsilon(digits));
+  CHECK(score({early, steady}) == doctest::Approx(-1.048969853676).epsilon(digits));
+  CHECK(score({search({{4, 0, 1}})}) == doctest::Approx(-3.217807324435).epsilon(digits));
+  CHECK(score({search({})}) == doctest::Approx(-45.286788763164).epsilon(digits));
+}
+
+TEST_CASE("random search scores 0 and the optimum 1") {
+  const study::RandomSearch space = squares();
+  study::Course random{}, best{};
+  for (std::size_t trial = 1; trial <= 8; ++trial) random.add(space.best_after(trial), 0);
+  best.add(space.optimum_s(), 0);
+  CHECK(standardised_curve(space, std::span(&random, 1), {1, 8}) == std::vector<double>(8, 0.0));
+  CHECK(study::performance_score(space, std::span(&random, 1)) == 0);
+  CHECK(study::performance_score(space, std::span(&best, 1)) == 1);
+  // By hand at trial 2: random search is at 10.89, so 5.45 is halfway to 0.01; the space has 5.29.
+  const study::Course halfway = search({{1, 0, 5.29}});
+  CHECK(standardised_curve(space, std::span(&halfway, 1), {2, 2}).front() == doctest::Approx(5.6 / 10.88));
+}
+
+TEST_CASE("the order of the searches does not matter and a faster one never lowers the score") {
+  const study::RandomSearch space = squares();
+  Rng rng(3);
+  for (int repetition = 0; repetition < 50; ++repetition) {
+    std::vector<study::Course> runs(5);
+    for (study::Course& run : runs)
+      for (int trial = 0; trial < 10; ++trial) run.add(space.ascending()[rng.below(100)], 0);
+    const double score = study::performance_score(space, runs);
+    std::reverse(runs.begin(), runs.end());
+    CHECK(study::performance_score(space, runs) == score);
+    const std::size_t mended = rng.below(runs.size());
+    runs[mended] = {};
+    runs[mended].add(space.optimum_s(), 0);
+    CHECK(study::performance_score(space, runs) >= score);
+  }
+}
+
+TEST_CASE("what has no score is named") {
+  const study::RandomSearch space = squares();
+  const std::vector<study::Course> stranger{early, search({{2, 0, 0.5}})};
+  CHECK(message_of([&] { return study::performance_score(space, stranger); }).find("the latency of 0.5 s") !=
+        std::string::npos);
+  CHECK(message_of([&] { return study::performance_score(space, {}); }).find("0 searches") != std::string::npos);
+  const std::span<const study::Course> one(&early, 1);
+  CHECK(message_of([&] { return study::performance_score(space, one, {5, 4}); }).find("from trial 5 to trial 4") !=
+        std::string::npos);
+  // After 67 trials random search is expected at round(67 * 101 / 68) = 100 of the places 0 to 99.
+  CHECK(message_of([&] { return study::performance_score(space, one, {2, 70}); }).find("100 valid configurations") !=
+        std::string::npos);
+}
+
+TEST_CASE("a score may name some searches, and some of them twice") {
+  const std::vector<study::Course> all{early, steady, late};
+  const std::vector<study::Course> twice{early, early, late};
+  const study::ScoredRuns scored(squares(), all, {2, 8});
+  CHECK(scored.score() == study::performance_score(squares(), all));
+  CHECK(scored.score(std::vector<std::size_t>{0, 2, 0}) == study::performance_score(squares(), twice));
+}

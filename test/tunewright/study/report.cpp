@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/report.hpp"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "support/temporary_folder.hpp"
+#include "tunewright/json/scanner.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+std::string text(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+study::Results results() {
+  study::Results results{.recipes = {"Slow", "Fast"}, .problems = {"p", "q"}, .planned = 12};
+  for (const char* problem : {"p", "q"}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      for (const bool fast : {false, true}) {
+        study::Course course;
+        for (int trial = 1; trial <= 8; ++trial)
+          course.add(fast ? 1e-3 / trial : 2e-3 / trial, static_cast<double>(trial));
+        results.searches.push_back(
+            {.recipe = fast ? "Fast" : "Slow", .problem = problem, .seed = seed, .conditions = 0, .course = course});
+      }
+    }
+  }
+  return results;
+}
+
+TEST_CASE("tables name what is better and by how much") {
+  const support::TemporaryFolder folder;
+  study::write_report(results(), folder.path(), "s");
+  const std::string tables = text(folder.file("s.md"));
+  CAPTURE(tables);
+  CHECK(tables.find("12 searches are finished, 12 of them") != std::string::npos);
+  CHECK(tables.find("| Fast | 100.0 [100.0, 100.0] | 0.0 | 8 |") != std::string::npos);
+  // Fast reaches in 4 trials what Slow has after 8.
+  CHECK(tables.find("| Fast | 50.0 [50.0, 50.0] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] | better |") !=
+        std::string::npos);
+  CHECK(tables.find("| p | 3 | 125 | 250 | 125 |") != std::string::npos);
+}
+
+TEST_CASE("the numbers are JSON, the figures have a block a recipe") {
+  const support::TemporaryFolder folder;
+  study::write_report(results(), folder.path(), "s");
+  const std::string json = text(folder.file("s.results.json"));
+  json::Scanner in(json);
+  std::size_t recipes = 0;
+  in.object([&](std::string_view key) {
+    if (key == "reference")
+      CHECK(in.string() == "Slow");
+    else
+      in.array([&] {
+        ++recipes;
+        in.skip_value();
+      });
+  });
+  in.expect_end();
+  CHECK(recipes == 2);
+  const std::string curves = text(folder.file("s.curves.dat"));
+  CHECK(curves.find("# Slow\n# trials speed low high\n1 6.25 6.25 6.25\n") == 0);
+  CHECK(curves.find("# Fast\n") != std::string::npos);
+  CHECK(text(folder.file("s.targets.dat")).find("# seconds reached\n") != std::string::npos);
+  CHECK(text(folder.file("s.gp")).find("'s.curves.dat' index 1") != std::string::npos);
+}
+
+TEST_CASE("nothing that could be compared is said, and a folder that is none refused") {
+  const support::TemporaryFolder folder;
+  study::Results none{.recipes = {"A"}, .problems = {"p"}};
+  study::write_report(none, folder.path(), "s");
+  CHECK(text(folder.file("s.md")).find("0 searches are finished") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(folder.file("s.gp")));
+  CHECK_THROWS_WITH_AS(study::write_report(none, folder.file("missing"), "s"), doctest::Contains("name another folder"),
+                       std::runtime_error);
+}
+
+}  // namespace
