@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "study.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/data/splits.hpp"
 #include "tunewright/stats/ranking.hpp"
+#include "tunewright/study/study.hpp"
 
 namespace tunewright::study {
 

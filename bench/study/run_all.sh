@@ -5,7 +5,8 @@
 #   bench/study/run_all.sh DATA OUT [option of the studies...]
 #
 # DATA is the folder of the recorded data (docs/studies/README.md names the sources). OUT gets <study>.json and, by
-# `report`, <study>.md, <study>.dat and <study>.gp, which gnuplot draws as <study>.svg. BUILD is the folder of the
+# `report`, <study>.md, <study>.dat and <study>.gp, which gnuplot draws as <study>.svg. Studies that compare recipes have a
+# folder OUT/<study> of their own, with tables, figures and what they need to go on after a stop. BUILD is the folder of the
 # built studies, build/release/bench/study unless set. Studies whose data are missing say so and are left out.
 set -eu
 if [ $# -lt 2 ]; then
@@ -22,11 +23,11 @@ for study in "$build"/study_*; do
   name=$(basename "$study")
   echo "$name" >&2
   rm -f "$out/$name.json"
-  "$study" "--data=$data" "--benchmark_out=$out/$name.json" --benchmark_out_format=json "$@"
+  "$study" "--data=$data" "--out=$out/$name" "--benchmark_out=$out/$name.json" --benchmark_out_format=json "$@"
 done
 "$build/report" "$out" "$out"/study_*.json
 if command -v gnuplot > /dev/null; then
-  for script in "$out"/study_*.gp; do
-    [ -f "$script" ] && (cd "$out" && gnuplot "$(basename "$script")")
+  for script in "$out"/study_*.gp "$out"/study_*/*.gp; do
+    [ -f "$script" ] && (cd "$(dirname "$script")" && gnuplot "$(basename "$script")")
   done
 fi

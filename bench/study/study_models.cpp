@@ -24,9 +24,10 @@
 
 #include "../xgboost.hpp"
 #include "recorded_programs.hpp"
-#include "study.hpp"
+#include "seconds_of.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/linear.hpp"
+#include "tunewright/study/study.hpp"
 
 namespace {
 
@@ -109,7 +110,7 @@ void add_alone(const std::string& recipe, const Model& model, const Set& set, st
 }
 
 void add_all(const Set& set, std::uint64_t seed, const study::Options& options) {
-  const auto threads = options.few("threads", 2);
+  const auto threads = options.threads_or(2);
   const auto& root = options.data;
   const models::Gbdt usual{.threads = threads, .seed = seed + 43};
   const models::Gbdt tenset{.rounds = 300,
@@ -143,8 +144,9 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.folders = {"roller-tvm-logs", "bennu-ansor"}, .seeds = 3},
-                    [](const study::Options& options) {
+  return study::run(argc, argv, {.name = "models", .seeds = 3, .folders = {"roller-tvm-logs", "bennu-ansor"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
                       const study::Selection drawn{.records = options.number("records", 100), .tasks = options.tasks};
                       const study::Selection first{.records = 128, .first = true, .tasks = options.tasks};
                       for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {

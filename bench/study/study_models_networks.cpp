@@ -17,12 +17,13 @@
 #include <vector>
 
 #include "recorded_programs.hpp"
-#include "study.hpp"
+#include "seconds_of.hpp"
 #include "tunewright/models/bilstm_attention.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/models/primitive_attention.hpp"
+#include "tunewright/study/study.hpp"
 
 namespace {
 
@@ -49,7 +50,7 @@ FeatureBatch as_part_zero(const FeatureBatch& x, std::size_t columns_behind) {
 
 template <class Model>
 void add(const std::string& recipe, Model model, const Set& set, std::uint64_t seed, const study::Options& options) {
-  model.threads = options.few("threads", 2);
+  model.threads = options.threads_or(2);
   model.seed = seed + 43;
   const std::filesystem::path root = options.data;
   study::add(recipe, set.name(), seed, [=](benchmark::State& state) {
@@ -97,11 +98,15 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 2}, [](const study::Options& options) {
-    const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
-    const study::Selection first{.records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
-    for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
-      for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-        for (const study::Selection& selection : {drawn, first}) add_all({"gpu", split, selection}, seed, options);
-  });
+  return study::run(argc, argv, {.name = "models_networks", .seeds = 2, .folders = {"roller-tvm-logs"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
+                      const study::Selection drawn{.records = options.number("records", 40), .tasks = options.tasks};
+                      const study::Selection first{
+                          .records = 128, .first = true, .tasks = options.number("first_tasks", 10)};
+                      for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+                        for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+                          for (const study::Selection& selection : {drawn, first})
+                            add_all({"gpu", split, selection}, seed, options);
+                    });
 }

@@ -27,11 +27,12 @@
 #include <vector>
 
 #include "recorded_programs.hpp"
-#include "study.hpp"
+#include "seconds_of.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/pruning.hpp"
 #include "tunewright/models/gbdt.hpp"
+#include "tunewright/study/study.hpp"
 
 namespace {
 
@@ -83,7 +84,7 @@ const Sides& sides_of(const study::Options& options, const std::string& split, s
   sides.split = study::split_by(split, sides.records, seed);
   sides.train = sides.records.subset(sides.split.train);
   sides.test = study::Part::of(sides.records, sides.split.test);
-  const Fitted full = fit(sides, everything(sides), options.few("threads", 2), seed);
+  const Fitted full = fit(sides, everything(sides), options.threads_or(2), seed);
   sides.full_accuracy = accuracy(sides, full);
   sides.full_s = full.seconds;
   last.emplace(key, std::move(sides));
@@ -144,7 +145,7 @@ void add(const std::string& recipe, const std::string& split, std::uint64_t seed
   study::add(recipe, split, seed, [=](benchmark::State& state) {
     const Sides& sides = sides_of(options, split, seed);
     const std::vector<std::size_t> kept = keep(sides, Rng(seed).split(7));
-    const Fitted fitted = fit(sides, kept, options.few("threads", 2), seed);
+    const Fitted fitted = fit(sides, kept, options.threads_or(2), seed);
     study::count_quality(state, fitted.score, sides.test);
     state.counters["removed_percent"] =
         100 * (1 - static_cast<double>(kept.size()) / static_cast<double>(sides.train.size()));
@@ -207,9 +208,11 @@ void add_all(const std::string& split, std::uint64_t seed, const study::Options&
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.folders = {"roller-tvm-logs"}, .seeds = 5}, [](const study::Options& options) {
-    for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
-      for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
-        add_all(split, seed, options);
-  });
+  return study::run(argc, argv, {.name = "pruning", .seeds = 5, .folders = {"roller-tvm-logs"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
+                      for (std::uint64_t seed = 0; seed < options.seeds; ++seed)
+                        for (const char* split : {"within_task", "by_task", "by_target_V100", "by_target_K80"})
+                          add_all(split, seed, options);
+                    });
 }

@@ -45,8 +45,8 @@
 #include <vector>
 
 #include "chosen_labels.hpp"
+#include "recorded_files.hpp"
 #include "recorded_programs.hpp"
-#include "study.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/data/autotvm_table.hpp"
 #include "tunewright/data/read_table.hpp"
@@ -65,6 +65,7 @@
 #include "tunewright/samplers/uncertainty.hpp"
 #include "tunewright/samplers/uncertainty_ping_pong.hpp"
 #include "tunewright/stats/ranking.hpp"
+#include "tunewright/study/study.hpp"
 
 namespace {
 
@@ -431,8 +432,9 @@ Model pool_mlp(unsigned least_steps, const study::Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  return study::run(argc, argv, {.folders = {"kernel-tuner-hub", "roller-tvm-logs"}, .seeds = 1},
-                    [](const study::Options& options) {
+  return study::run(argc, argv, {.name = "samplers", .seeds = 1, .folders = {"kernel-tuner-hub", "roller-tvm-logs"}},
+                    [](const study::Study& study) {
+                      const study::Options& options = study.options();
                       const std::string part = options.text("part", "all"),
                                         models = options.text("models", "gbdt,gbdt_pairwise,mlp,mlp_steps");
                       const auto wants = [&](const char* one) { return part == one || part == "all"; };
@@ -457,7 +459,7 @@ int main(int argc, char** argv) {
                         // 6 epochs of 114,000 programs in batches of 256.
                         add_recipes(pool, "mlp_steps", pool_mlp(300, options), pool_mlp(2700, options), true);
                       }
-                      const std::uint64_t first = options.number("first_seed", 0);
+                      const std::uint64_t first = options.first_seed;
                       for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
                         if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);
                         if (wants("tasks"))

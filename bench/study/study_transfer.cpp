@@ -32,8 +32,8 @@
 #include <utility>
 #include <vector>
 
+#include "recorded_files.hpp"
 #include "recorded_programs.hpp"
-#include "study.hpp"
 #include "tunewright/adaptations/coral.hpp"
 #include "tunewright/adaptations/feature_map.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
@@ -52,6 +52,7 @@
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/stats/ranking.hpp"
+#include "tunewright/study/study.hpp"
 
 using namespace tunewright;
 using adaptations::LabelledPrograms;
@@ -272,8 +273,10 @@ std::vector<Recipe> recipes() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const study::Plan plan{.folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"}};
-  return study::run(argc, argv, plan, [](const study::Options& options) {
+  const study::Plan plan{
+      .name = "transfer", .seeds = 3, .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"}};
+  return study::run(argc, argv, plan, [](const study::Study& study) {
+    const study::Options& options = study.options();
     const std::size_t tasks = options.tasks == 0 ? 8 : options.tasks;
     const std::size_t source = options.number("source", 8192), most = options.number("most", 1024);
     const std::string only = options.text("only", "");

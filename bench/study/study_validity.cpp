@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "study.hpp"
+#include "recorded_files.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/autotvm_log.hpp"
 #include "tunewright/data/autotvm_table.hpp"
@@ -35,6 +35,7 @@
 #include "tunewright/filters/learned_validity.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/spaces/recorded_table.hpp"
+#include "tunewright/study/study.hpp"
 
 using namespace tunewright;
 
@@ -331,8 +332,10 @@ Class of_logs(const std::vector<std::filesystem::path>& files, const std::string
 }  // namespace
 
 int main(int argc, char** argv) {
-  const study::Plan plan{.folders = {"roller-tvm-logs", "droplet-autotvm", "kernel-tuner-hub"}};
-  return study::run(argc, argv, plan, [](const study::Options& options) {
+  const study::Plan plan{
+      .name = "validity", .seeds = 3, .folders = {"roller-tvm-logs", "droplet-autotvm", "kernel-tuner-hub"}};
+  return study::run(argc, argv, plan, [](const study::Study& study) {
+    const study::Options& options = study.options();
     const std::size_t most = options.tasks == 0 ? 6 : options.tasks;
     const std::string only = options.text("only", "");
     std::vector<std::pair<std::string, std::shared_ptr<const Class>>> classes;

@@ -38,6 +38,7 @@
 #include "tunewright/models/with_dropout.hpp"
 #include "tunewright/recipes/alt.hpp"
 #include "tunewright/recipes/auto_tvm.hpp"
+#include "tunewright/recipes/expected_improvement.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/samplers/badge.hpp"
 #include "tunewright/samplers/biased_diversity.hpp"

@@ -10,6 +10,7 @@
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/auto_tvm.hpp"
 #include "tunewright/recipes/balto.hpp"
+#include "tunewright/recipes/expected_improvement.hpp"
 #include "tunewright/recipes/het_feat_transfer.hpp"
 #include "tunewright/recipes/moa_pruner.hpp"
 #include "tunewright/recipes/one_shot.hpp"

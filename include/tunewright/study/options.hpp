@@ -44,6 +44,7 @@ struct Options {
   bool report_only = false;
   std::map<std::string, std::string> others{};
 
+  [[nodiscard]] unsigned threads_or(unsigned otherwise) const { return threads == 0 ? otherwise : threads; }
   [[nodiscard]] std::string text(const std::string& name, std::string otherwise) const {
     const auto found = others.find(name);
     return found == others.end() ? std::move(otherwise) : found->second;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct Problem {
   Task task{};
   Space space{};
   std::function<Measurer()> measurer{};  ///< a new one; one by default where there is no function
+  std::size_t trials = 0;                ///< of a search, where a problem has a budget of its own
   std::vector<double> latencies_s{};     ///< of all configurations, where all were measured; infinite for failed ones
 };
 

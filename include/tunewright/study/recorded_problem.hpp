@@ -12,13 +12,15 @@
 #include "tunewright/measurers/replay.hpp"
 #include "tunewright/spaces/recorded_table.hpp"
 #include "tunewright/study/problem.hpp"
+#include "tunewright/study/random_search.hpp"
 
 namespace tunewright::study {
 
 using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces::TableRow>>;
 
 /// A space that others have measured, from a file that `data::read_table` reads: searched by replaying what they
-/// measured, on the time that it took them. Every search has a clock of its own.
+/// measured, on the time that it took them. Every search has a clock of its own, and as many trials as its score needs
+/// (`RandomSearch::range`).
 ///
 /// `source.latency` says what a configuration is judged by: programs that write such files take the mean of its
 /// repeats, `data::Latency::Mean`; the default of this library is their median. Throws as `data::read_table` does.
@@ -35,6 +37,7 @@ using RecordedProblem = Problem<spaces::RecordedTable, measurers::Replay<spaces:
     return fresh;
   };
   for (std::size_t row = 0; row < table->size(); ++row) problem.latencies_s.push_back(table->cost_s(row));
+  problem.trials = RandomSearch(problem.latencies_s).range().last;
   return problem;
 }
 

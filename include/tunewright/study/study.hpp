@@ -46,13 +46,7 @@ namespace tunewright::study {
 /// first, so that what a machine does meanwhile befalls all of them. Searches that are finished are not made again.
 class Study {
  public:
-  Study(Plan plan, Options options)
-      : plan_(std::move(plan)),
-        options_(std::move(options)),
-        finished_(options_.out, plan_.name, options_.shard, options_.shards) {
-    for (const auto& [file, line] : finished_.bad())
-      std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), line.number, line.reason.c_str());
-  }
+  Study(Plan plan, Options options) : plan_(std::move(plan)), options_(std::move(options)) {}
   Study(const Study&) = delete;  // benchmarks refer to it
   Study& operator=(const Study&) = delete;
 
@@ -68,6 +62,7 @@ class Study {
       throw std::invalid_argument("--seeds=" + std::to_string(options_.seeds) + ": an interval needs at least " +
                                   std::to_string(fewest_seeds) + " searches for each recipe and problem");
     }
+    open_folder();
     const std::array<std::string, sizeof...(Recipes)> names{std::string(recipe_name<Recipes>())...};
     for (const std::string& name : names) note(results_.recipes, name, "recipe");
     for (const auto& problem : problems) {
@@ -81,8 +76,8 @@ class Study {
     }
   }
 
-  /// Runs what was registered and writes tables and figures of all that is finished. False if a search ended with an
-  /// error.
+  /// Runs what was registered and writes tables and figures of all that is finished, also by recipes that are not
+  /// registered: other programs may lay their searches into the folder. False if a search ended with an error.
   bool run() {
     check_names("recipes", options_.recipes, results_.recipes);
     check_names("problems", options_.problems, results_.problems);
@@ -90,8 +85,10 @@ class Study {
       start_ = steady_seconds()();
       benchmark::RunSpecifiedBenchmarks();
     }
-    if (results_.recipes.empty()) return true;
-    results_.searches = finished_.all();
+    if (!finished_) return true;
+    results_.searches = finished_->all();
+    for (const FinishedSearch& search : results_.searches)
+      if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
     results_.planned = planned_;
     write_report(results_, options_.out, plan_.name);
     std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",
@@ -102,8 +99,18 @@ class Study {
  private:
   static constexpr unsigned fewest_seeds = 3;
 
+  void open_folder() {
+    if (finished_) return;
+    finished_.emplace(options_.out, plan_.name, options_.shard, options_.shards);
+    for (const auto& [file, line] : finished_->bad())
+      std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), line.number, line.reason.c_str());
+  }
+
+  [[nodiscard]] static bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  }
   [[nodiscard]] static bool wanted(const std::vector<std::string>& chosen, const std::string& name) {
-    return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+    return chosen.empty() || contains(chosen, name);
   }
 
   // Searches of one problem and seed stay together: they are compared with each other.
@@ -112,7 +119,7 @@ class Study {
   static void check_names(const char* option, const std::vector<std::string>& chosen,
                           const std::vector<std::string>& known) {
     for (const std::string& name : chosen) {
-      if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+      if (contains(known, name)) continue;
       std::string all;
       for (const std::string& one : known) all += (all.empty() ? "" : ", ") + one;
       throw std::invalid_argument(std::string("--") + option + ": there is no '" + name + "'; there are " + all);
@@ -125,7 +132,7 @@ class Study {
       throw std::invalid_argument(std::string("a ") + what + " is called '" + name +
                                   "'; results are filed under names of letters, digits and _.+-@");
     }
-    if (std::find(names.begin(), names.end(), name) != names.end()) {
+    if (contains(names, name)) {
       throw std::invalid_argument(std::string("two ") + what + "s are called '" + name +
                                   "'; give one another name, a recipe by `static constexpr std::string_view name`");
     }
@@ -137,8 +144,8 @@ class Study {
   }
 
   template <class Recipe, class Space, class Measurer, class Prepare>
-  void add_search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
-                  const Prepare& prepare) {
+  void add_search(const Problem<Space, Measurer>& problem, std::uint64_t seed, Budget budget, const Prepare& prepare) {
+    if (problem.trials != 0) budget.trials = problem.trials;
     const std::string recipe(recipe_name<Recipe>());
     if (!wanted(options_.recipes, recipe)) return;
     ++planned_;
@@ -166,18 +173,18 @@ class Study {
   const Course* find_or_search(const std::string& recipe, const Problem<Space, Measurer>& problem, std::uint64_t seed,
                                const Budget& budget, const Prepare& prepare) {
     const std::uint64_t conditions = conditions_of(problem.task, budget);
-    if (const FinishedSearch* known = finished_.find(recipe, problem.name, seed, conditions)) {
+    if (const FinishedSearch* known = finished_->find(recipe, problem.name, seed, conditions)) {
       ++known_;
       return &known->course;
     }
     if (interrupted_) return nullptr;
     const std::filesystem::path journal =
         options_.out / "journals" / recipe / (problem.name + "." + std::to_string(seed) + ".jsonl");
-    const unsigned threads = options_.threads == 0 ? 1 : options_.threads;
-    std::optional<Course> course = search<Recipe>(problem, seed, budget, threads, journal, interrupt_, prepare);
+    std::optional<Course> course =
+        search<Recipe>(problem, seed, budget, options_.threads_or(1), journal, interrupt_, prepare);
     interrupted_ = !course;
     if (!course) return nullptr;
-    const FinishedSearch& kept = finished_.add({recipe, problem.name, seed, conditions, *std::move(course)});
+    const FinishedSearch& kept = finished_->add({recipe, problem.name, seed, conditions, *std::move(course)});
     ++made_;
     tell_progress(kept);
     return &kept.course;
@@ -203,7 +210,7 @@ class Study {
 
   Plan plan_;
   Options options_;
-  FinishedSearches finished_;
+  std::optional<FinishedSearches> finished_;  // opened by the first comparison
   Results results_;
   Interrupt interrupt_;
   bool interrupted_ = false;

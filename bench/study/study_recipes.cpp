@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes that need knobs, searching spaces that others have measured whole.
+//
+//   study_recipes --data=DIR [--set=judge|choose|all] [--batch=N] [--seeds=N] [--cap=N] [--recipes=A,B]
+//
+// 25 searches of every space by each recipe, in batches of `--batch` (4), with as many trials as the score needs, at
+// most `--cap`. A configuration is judged by the mean of its repeats, as Kernel Tuner does. Options of
+// `recipes::ExpectedImprovement` were chosen on the spaces of the set choose (RTX A4000, Radeon W6600, RTX 2080 Ti);
+// none was on those of the set judge (A100, MI250X, RTX 3090). Failed trials count as trials.
+//
+// kernel_tuner_strategies.py lays the searches of Kernel Tuner's own strategies into the same folder.
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/explorers/uniform.hpp"
+#include "tunewright/recipes/alt.hpp"
+#include "tunewright/recipes/auto_tvm.hpp"
+#include "tunewright/recipes/expected_improvement.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/samplers/top_k.hpp"
+#include "tunewright/study/recorded_problem.hpp"
+#include "tunewright/study/study.hpp"
+
+namespace {
+
+using namespace tunewright;
+using Space = spaces::RecordedTable;
+using Replay = measurers::Replay<spaces::TableRow>;
+using Random = recipes::Random<Space, Replay>;
+using ExpectedImprovement = recipes::ExpectedImprovement<Space, Replay>;
+using AutoTvm = recipes::AutoTvm<Space, Replay>;
+using Alt = recipes::Alt<Space, Replay>;
+
+/// Without neighbours of the fastest: random candidates alone.
+struct RandomCandidates : ExpectedImprovement {
+  using explorer = explorers::Uniform;
+  static void set_explorer(explorers::Uniform& draws) { draws.pool = 1000; }
+};
+/// Without uncertainty: what the committee thinks best.
+struct BestByMean : ExpectedImprovement {
+  using sampler = samplers::TopK;
+};
+
+std::vector<study::RecordedProblem> spaces_of(const study::Options& options) {
+  const std::string set = options.text("set", "judge");
+  if (set != "judge" && set != "choose" && set != "all")
+    throw std::invalid_argument("--set=" + set + ": give judge, choose or all");
+  const std::set<std::string> chosen_on{"A4000", "W6600", "RTX_2080_Ti"};
+  std::vector<study::RecordedProblem> problems;
+  for (const char* kernel : {"convolution_milo", "dedispersion_milo", "convolution", "gemm"}) {
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(options.data / "kernel-tuner-hub" / kernel))
+      if (entry.path().extension() == ".gz") files.push_back(entry.path());
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) {
+      const std::string device = file.stem().stem().string();
+      if (device.ends_with("_T4")) continue;  // the same measurements in another format
+      if (set != "all" && chosen_on.contains(device) != (set == "choose")) continue;
+      problems.push_back(study::recorded_problem(std::string(kernel) + "." + device, file.string(),
+                                                 {.device = device, .latency = data::Latency::Mean}));
+      problems.back().trials = std::min(problems.back().trials, options.number("cap", problems.back().trials));
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return study::run(argc, argv, {.name = "recipes", .seeds = 25, .folders = {"kernel-tuner-hub"}},
+                    [](study::Study& study) {
+                      study.compare<Random, ExpectedImprovement, RandomCandidates, BestByMean, AutoTvm, Alt>(
+                          spaces_of(study.options()), {.batch = study.options().number("batch", 4)});
+                    });
+}
