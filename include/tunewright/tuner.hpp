@@ -25,6 +25,7 @@
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/observer.hpp"
+#include "tunewright/core/precision.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/session.hpp"
 
@@ -104,6 +105,7 @@ struct Tuner : CheckedParts<Recipe>::type {
       read_clock();
       (observers::round(observers, std::as_const(status), history), ...);
     }
+    status.as_fast = as_fast_as_best(history.trials());
     (observers::stop(observers, std::as_const(status), *stop), ...);
     return {history, *stop, status};
   }

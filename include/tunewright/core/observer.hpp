@@ -10,6 +10,7 @@
 
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/outcome.hpp"
+#include "tunewright/core/precision.hpp"
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
@@ -26,9 +27,11 @@ struct RunStatus {
   std::size_t rounds = 0;                                ///< finished now
   std::array<std::size_t, fault_names.size()> faults{};  ///< failed trials by `Fault`
   std::optional<Seconds> best{};
-  Seconds elapsed{0};       ///< since the start of the run, by its clock
-  ReasonCounts rejected{};  ///< candidates the filter dropped; one that comes up again counts again
-  ReasonCounts unusable{};  ///< records of a journal that were not taken over
+  std::size_t imprecise = 0;  ///< valid trials that used up what they may take (`is_imprecise`)
+  std::size_t as_fast = 0;    ///< at the end: trials that cannot be told apart from the fastest (`as_fast_as_best`)
+  Seconds elapsed{0};         ///< since the start of the run, by its clock
+  ReasonCounts rejected{};    ///< candidates the filter dropped; one that comes up again counts again
+  ReasonCounts unusable{};    ///< records of a journal that were not taken over
 
   [[nodiscard]] std::size_t failed() const noexcept {
     std::size_t sum = 0;
@@ -40,9 +43,11 @@ struct RunStatus {
     ++trials;
     if (const Failure* failure = outcome.failure()) {
       ++faults[static_cast<std::size_t>(failure->fault)];
-    } else if (!best || outcome.timing()->median < *best) {
-      best = outcome.timing()->median;
+      return;
     }
+    const Timing& timing = *outcome.timing();
+    imprecise += is_imprecise(timing) ? 1U : 0U;
+    if (!best || timing.median < *best) best = timing.median;
   }
 };
 

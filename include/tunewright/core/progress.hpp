@@ -19,9 +19,10 @@ namespace tunewright {
 /// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a
 /// log file.
 ///
-///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 42 s, 2 min left
+///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 3 imprecise | 42 s, 2 min left
 ///
-/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial.
+/// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial; after it, of
+/// finalists that measuring cannot tell apart.
 /// Time is that of the run's clock.
 struct Progress {
   std::ostream* out = &std::cerr;
@@ -79,6 +80,11 @@ TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
 TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
   if (in_place && shown_columns > 0) *out << '\r' << std::string(shown_columns, ' ') << '\r';
   say(line(status, false) + " | " + std::string(name(stop)));
+  if (status.as_fast > 0) {
+    say(status.task.name + " | " + std::to_string(status.as_fast) +
+        " other trials are as fast as the best, as far as measuring can tell; Tuner::confirm measures the fastest in "
+        "turns");
+  }
 }
 
 TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_time_left) {
@@ -101,6 +107,7 @@ TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_
       first = false;
     }
   }
+  if (status.imprecise > 0) text += " | " + std::to_string(status.imprecise) + " imprecise";
   text += " | " + duration(status.elapsed);
   if (const auto left = time_left(status); with_time_left && left) text += ", " + duration(*left) + " left";
   return text;

@@ -115,16 +115,9 @@ class Comparison {
   }
 
   /// Share of the trials that failed.
-  [[nodiscard]] double failed_share(std::size_t r) const {
-    double failed = 0, trials = 0;
-    for (const auto& of_problem : courses_[r]) {
-      for (const Course& course : of_problem) {
-        failed += static_cast<double>(course.failed);
-        trials += static_cast<double>(course.trials);
-      }
-    }
-    return trials > 0 ? failed / trials : 0;
-  }
+  [[nodiscard]] double failed_share(std::size_t r) const { return share_of_trials(r, &Course::failed); }
+  /// Share of the trials whose latency is not precise.
+  [[nodiscard]] double imprecise_share(std::size_t r) const { return share_of_trials(r, &Course::imprecise); }
   /// Mean over all searches.
   [[nodiscard]] double seconds_a_search(std::size_t r) const {
     double sum = 0;
@@ -145,6 +138,17 @@ class Comparison {
 
  private:
   using BySeed = std::map<std::uint64_t, const Course*>;
+
+  [[nodiscard]] double share_of_trials(std::size_t r, std::size_t Course::* count) const {
+    double counted = 0, trials = 0;
+    for (const auto& of_problem : courses_[r]) {
+      for (const Course& course : of_problem) {
+        counted += static_cast<double>(course.*count);
+        trials += static_cast<double>(course.trials);
+      }
+    }
+    return trials > 0 ? counted / trials : 0;
+  }
 
   void add_problem(const std::string& problem, const std::map<std::string, BySeed>& found,
                    const std::map<std::string, RandomSearch>& spaces) {

@@ -23,6 +23,7 @@ struct Course {
   std::vector<Improvement> improvements{};  ///< ever later, ever faster
   std::size_t trials = 0;                   ///< of the whole search
   std::size_t failed = 0;                   ///< of these
+  std::size_t imprecise = 0;                ///< of these, as in `RunStatus`
   double elapsed_s = 0;                     ///< of the whole search
 
   /// Adds a trial; `latency_s` is infinite for one that failed.

@@ -50,6 +50,7 @@ inline std::string to_line(const FinishedSearch& search, const std::string& stud
   number("conditions", search.conditions);
   number("trials", search.course.trials);
   number("failed", search.course.failed);
+  number("imprecise", search.course.imprecise);
   number("elapsed_s", search.course.elapsed_s);
   line += ", \"improvements\": ";
   json::write_array(line, search.course.improvements, [&](const Improvement& one) {
@@ -86,7 +87,10 @@ inline std::pair<FinishedSearch, std::string> from_finished_line(const std::stri
       search.course.trials = in.integer<std::size_t>();
     else if (key == "failed")
       search.course.failed = in.integer<std::size_t>();
-    else if (key == "elapsed_s")
+    else if (key == "imprecise") {
+      search.course.imprecise = in.integer<std::size_t>();
+      --known;  // other programs may not know
+    } else if (key == "elapsed_s")
       search.course.elapsed_s = in.number();
     else if (key == "improvements")
       in.array([&] {
@@ -132,6 +136,7 @@ class FinishedSearches {
   }
 
   [[nodiscard]] const std::vector<FinishedSearch>& all() const& noexcept { return all_; }
+  [[nodiscard]] std::vector<FinishedSearch> all() && noexcept { return std::move(all_); }
   /// Lines that are no finished search, and are left out.
   [[nodiscard]] const std::vector<std::pair<std::string, data::BadLine>>& bad() const noexcept { return bad_; }
 

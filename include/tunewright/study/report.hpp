@@ -51,13 +51,14 @@ inline void row(std::ostream& out, const std::vector<std::string>& cells) {
 inline void write_recipes(const Comparison& comparison, std::ostream& out) {
   std::vector<std::string> columns{"recipe", "speed at the end, % of the best known"};
   if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
-  columns.insert(columns.end(), {"failed trials, %", "seconds a search"});
+  columns.insert(columns.end(), {"failed trials, %", "imprecise, %", "seconds a search"});
   header(out, columns);
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     std::vector<std::string> cells{comparison.recipes()[r]};
     if (comparison.has_scores()) cells.push_back(digits(comparison.score(r), "%.2f"));
     cells.push_back(digits(percent(comparison.speed(r)), "%.1f"));
     cells.push_back(digits(100 * comparison.failed_share(r), "%.1f"));
+    cells.push_back(digits(100 * comparison.imprecise_share(r), "%.1f"));
     cells.push_back(digits(comparison.seconds_a_search(r)));
     row(out, cells);
   }

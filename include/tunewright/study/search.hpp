@@ -16,6 +16,7 @@
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/observer.hpp"
+#include "tunewright/core/precision.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/study/course.hpp"
 #include "tunewright/study/problem.hpp"
@@ -60,17 +61,22 @@ class CourseKeeper {
   std::vector<Record> recall(const Task& task) {
     std::vector<Record> records;
     if (journal_) records = journal_->recall(task);
-    for (const Record& record : records) course_.add(cost_s(record.outcome), record.timestamp.count());
+    for (const Record& record : records) count(record, record.timestamp.count());
     before_ = Seconds(course_.elapsed_s);
     return records;
   }
   void on_record(const Record& record, const RunStatus& status) {
     now_ = before_ + status.elapsed;
-    course_.add(cost_s(record.outcome), now_.count());
+    count(record, now_.count());
     if (journal_) journal_->on_record(record, status);
   }
 
  private:
+  void count(const Record& record, double now_s) {
+    course_.add(cost_s(record.outcome), now_s);
+    if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
+  }
+
   Course course_;
   std::optional<data::Journal> journal_;
   Seconds before_{0}, now_{0};

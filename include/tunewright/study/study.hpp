@@ -86,7 +86,8 @@ class Study {
       benchmark::RunSpecifiedBenchmarks();
     }
     if (!finished_) return true;
-    results_.searches = finished_->all();
+    // Other processes may have finished searches meanwhile.
+    results_.searches = FinishedSearches(options_.out, plan_.name).all();
     for (const FinishedSearch& search : results_.searches)
       if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
     results_.planned = planned_;

@@ -42,7 +42,7 @@ TEST_CASE("tables name what is better and by how much") {
   const std::string tables = text(folder.file("s.md"));
   CAPTURE(tables);
   CHECK(tables.find("12 searches are finished, 12 of them") != std::string::npos);
-  CHECK(tables.find("| Fast | 100.0 [100.0, 100.0] | 0.0 | 8 |") != std::string::npos);
+  CHECK(tables.find("| Fast | 100.0 [100.0, 100.0] | 0.0 | 0.0 | 8 |") != std::string::npos);
   // Fast reaches in 4 trials what Slow has after 8.
   CHECK(tables.find("| Fast | 50.0 [50.0, 50.0] | 2.00 [2.00, 2.00] | 2.00 [2.00, 2.00] | better |") !=
         std::string::npos);

@@ -112,6 +112,16 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   CHECK(run({"--out=" + folder.path(), "--shard=2/2"}).measured == all_trials / 2);
   CHECK(text(folder.file("toy.md")).find("12 searches are finished, 12 of them") != std::string::npos);
 
+  // Another program's search of the same problem and seeds.
+  std::string others;
+  for (const char* problem : {"a", "b"})
+    for (std::uint64_t seed = 0; seed < 3; ++seed)
+      others +=
+          study::to_line({.recipe = "guest", .problem = problem, .seed = seed, .course = {{{1, 1, 1e-3}}, 20}}, "toy");
+  std::ofstream(folder.file("finished.guest.jsonl")) << others;
+  CHECK(run({"--out=" + folder.path(), "--report"}).measured == 0);
+  CHECK(text(folder.file("toy.md")).find("| guest |") != std::string::npos);
+
   const support::TemporaryFolder some;
   CHECK(run({"--out=" + some.path(), "--recipes=Evolution", "--problems=b"}).measured == 3 * 20);
   CHECK(run({"--out=" + some.path(), "--report"}).measured == 0);

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+
+#include "tunewright/core/outcome.hpp"
+
+namespace tunewright {
+
+/// Standard error of a measured latency in seconds, from the spread of its repeats: that of a median of n normally
+/// distributed values, sqrt(pi / 2) * 1.4826 * median absolute deviation / sqrt(n). 0 for a single repeat, which tells
+/// nothing about it.
+[[nodiscard]] inline double standard_error_s(const Timing& timing) {
+  if (timing.repeats.size() < 2) return 0;
+  return 1.2533 * 1.4826 * timing.median_absolute_deviation.count() /
+         std::sqrt(static_cast<double>(timing.repeats.size()));
+}
+
+/// Whether two latencies differ by less than twice the standard error of their difference.
+[[nodiscard]] inline bool alike(const Timing& a, const Timing& b) {
+  return std::abs((a.median - b.median).count()) < 2 * std::hypot(standard_error_s(a), standard_error_s(b));
+}
+
+/// Whether measuring ended because repeats or seconds were used up, and not because the latency was precise.
+[[nodiscard]] inline bool is_imprecise(const Timing& timing) {
+  return timing.stopped == StopReason::Budget && timing.repeats.size() > 1;
+}
+
+/// How many trials are as fast as the fastest of them as far as measuring can tell; the fastest is not counted.
+template <class Trials>
+[[nodiscard]] std::size_t as_fast_as_best(const Trials& trials) {
+  const Timing* best = nullptr;
+  for (const auto& trial : trials) {
+    const Timing* timing = trial.outcome.timing();
+    if (timing != nullptr && (best == nullptr || timing->median < best->median)) best = timing;
+  }
+  if (best == nullptr) return 0;
+  return static_cast<std::size_t>(std::count_if(trials.begin(), trials.end(), [&](const auto& trial) {
+    const Timing* timing = trial.outcome.timing();
+    return timing != nullptr && timing != best && alike(*timing, *best);
+  }));
+}
+
+}  // namespace tunewright
