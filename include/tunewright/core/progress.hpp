@@ -19,7 +19,7 @@ namespace tunewright {
 /// Observer that says where a run stands: one line that renews itself in a terminal, a line now and then in a
 /// log file.
 ///
-///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 3 imprecise | 42 s, 2 min left
+///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 3 imprecise | 42 s
 ///
 /// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial; after it, of
 /// finalists that measuring cannot tell apart.

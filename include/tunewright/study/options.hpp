@@ -30,6 +30,7 @@ struct Plan {
 ///   --seeds=N          searches for each recipe and problem;  --first_seed=N   the first of them, 0 unless given
 ///   --shard=i/n        the i-th of n parts of the searches, 1 to n; each may be a process, the folder is shared
 ///   --recipes=A,B      these alone;  --problems=A,B   these alone
+///   --reference=A      the recipe that others are compared with, the first one unless given
 ///   --tasks=N          at most so many tasks, where a study has more
 ///   --threads=N        of a search
 ///   --report           no search: tables and figures of what is finished
@@ -39,6 +40,7 @@ struct Options {
   unsigned seeds = 5, first_seed = 0;
   unsigned shard = 1, shards = 1;
   std::vector<std::string> recipes{}, problems{};  ///< all, if empty
+  std::string reference{};                         ///< the first recipe, if empty
   std::size_t tasks = 0;                           ///< 0: the study's own choice
   unsigned threads = 0;                            ///< 0: the study's own choice
   bool report_only = false;
@@ -110,6 +112,8 @@ inline void read(const std::string& name, const std::string& value, Options& opt
     options.recipes = names(value);
   else if (name == "problems")
     options.problems = names(value);
+  else if (name == "reference")
+    options.reference = value;
   else if (name == "tasks")
     options.tasks = Options::parse(name, value);
   else if (name == "threads")

@@ -90,6 +90,11 @@ class Study {
     results_.searches = FinishedSearches(options_.out, plan_.name).all();
     for (const FinishedSearch& search : results_.searches)
       if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
+    if (!options_.reference.empty()) {
+      check_names("reference", {options_.reference}, results_.recipes);
+      const auto reference = std::find(results_.recipes.begin(), results_.recipes.end(), options_.reference);
+      std::rotate(results_.recipes.begin(), reference, reference + 1);
+    }
     results_.planned = planned_;
     write_report(results_, options_.out, plan_.name);
     std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",

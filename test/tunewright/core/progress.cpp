@@ -32,6 +32,20 @@ TEST_CASE("the line says task, trials, best, rate, faults by class, time and tim
         "s, 40 s left");
 }
 
+TEST_CASE("how precise measurements were is told, and what to do where finalists cannot be told apart") {
+  RunStatus status = half_way();
+  status.imprecise = 7;
+  CHECK(Progress::line(status).find(" | 7 imprecise | 50 s") != std::string::npos);
+  std::ostringstream out;
+  Progress progress{.out = &out, .in_place = false};
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().find("Tuner::confirm") == std::string::npos);
+  status.as_fast = 3;
+  progress.on_stop(status, Stop::Trials);
+  CHECK(out.str().find("matmul | 3 other trials are as fast as the best") != std::string::npos);
+  CHECK(out.str().find("Tuner::confirm") != std::string::npos);
+}
+
 TEST_CASE("before the first valid trial there is no best and no estimate") {
   RunStatus status;
   status.task.name = "conv";

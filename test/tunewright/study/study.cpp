@@ -121,6 +121,9 @@ TEST_CASE("parts of a study come together in one folder, and problems and recipe
   std::ofstream(folder.file("finished.guest.jsonl")) << others;
   CHECK(run({"--out=" + folder.path(), "--report"}).measured == 0);
   CHECK(text(folder.file("toy.md")).find("| guest |") != std::string::npos);
+  CHECK(run({"--out=" + folder.path(), "--report", "--reference=guest"}).code == 0);
+  CHECK(text(folder.file("toy.md")).find("## Against guest") != std::string::npos);
+  CHECK(run({"--out=" + folder.path(), "--report", "--reference=nobody"}).code == 1);
 
   const support::TemporaryFolder some;
   CHECK(run({"--out=" + some.path(), "--recipes=Evolution", "--problems=b"}).measured == 3 * 20);
