@@ -38,6 +38,7 @@ TEST_CASE_TEMPLATE("pools are distinct, unmeasured, and at least as large as wan
           .rank = by_cost_refusing_deep, .seeds = seeds, .measured = measured, .wanted = 24};
       const auto pool = explorer.explore(space, toy::task(), guidance, rng);
       CHECK(pool.size() >= 24);
+      CHECK(pool.size() <= explorer.pool_bound(24).most);
       KeySet keys;
       for (const auto& tiles : pool) {
         CHECK(keys.insert(space.key(tiles)).second);

@@ -32,6 +32,9 @@
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/program/task.hpp"
 #endif
+#ifdef CONSUMER_HAS_STUDY
+#include "tunewright/study/study.hpp"
+#endif
 
 namespace {
 
@@ -100,6 +103,10 @@ int main() {
   const Task task = program::make_task("matmul", graph, host_target().with_threads(1));
   const std::vector<loops::LoopNest> programs{loops::lower(schedule::Schedule{graph, {}})};
   works &= check("orc", measurer.measure(task, programs).front().valid());
+#endif
+#ifdef CONSUMER_HAS_STUDY
+  study::add("nothing", "nowhere", 0, [](benchmark::State& state) { state.counters["found"] = 0; });
+  works &= check("study", benchmark::RunSpecifiedBenchmarks() == 1);
 #endif
   return works ? 0 : 1;
 }
