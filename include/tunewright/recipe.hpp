@@ -35,7 +35,8 @@ template <class Recipe>
 struct Parts {
   using recipe = Recipe;
 
-  typename Recipe::space space{};
+  // Not {}: GCC 12 would warn that members of the space may be uninitialised, since later initialisers read it.
+  typename Recipe::space space = typename Recipe::space();
   typename Recipe::featurizer featurizer =
       settings::applied<Recipe, typename Recipe::featurizer>(space, settings::featurizer);
   typename Recipe::model model = settings::applied<Recipe, typename Recipe::model>(space, settings::model);
