@@ -23,7 +23,7 @@ namespace tunewright::adaptations {
 /// Ten steps of stochastic gradient descent, as TenSet fine-tunes.
 [[nodiscard]] nn::Training tenset_fine_tuning();
 
-/// Ten epochs of stochastic gradient descent, as Pruner fine-tunes.
+/// Ten epochs of stochastic gradient descent, as Pruner fine-tunes: no decay of weights, no limit on gradients.
 [[nodiscard]] nn::Training pruner_fine_tuning();
 
 /// Trains a network that was trained elsewhere on one's own measurements, the whole of it or some layers.

@@ -74,6 +74,8 @@ TEST_CASE("what others use") {
   CHECK(adaptations::tenset_fine_tuning().epochs_of(1) == 10);  // ten steps
   CHECK(adaptations::tenset_fine_tuning().epochs_of(10) == 1);
   CHECK(adaptations::pruner_fine_tuning().epochs_of(3) == 10);
+  CHECK(adaptations::pruner_fine_tuning().weight_decay == 0);
+  CHECK(adaptations::pruner_fine_tuning().clip_norm == 0);
 }
 
 TEST_CASE("mistakes are named") {
