@@ -192,6 +192,7 @@ TUNEWRIGHT_INLINE Timing timing(std::vector<double> repeats, double summary, dou
   const stats::MedianAndDeviation spread = stats::median_and_deviation(repeats);
   timing.median_absolute_deviation = Seconds(spread.deviation * unit_s);
   timing.median = Seconds(spread.median * unit_s);
+  timing.stopped = StopReason::Precise;  // nothing says that its program wanted more repeats than it took
   return timing;
 }
 

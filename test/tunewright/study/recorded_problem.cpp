@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/recorded_problem.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+
+#include "support/data_file.hpp"
+#include "tunewright/core/precision.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+TEST_CASE("a recorded space is a problem: its latencies, its trials, and a clock for each search") {
+  const std::string file = support::data_file("kernel_tuner_convolution_A100.json.gz");
+  const study::RecordedProblem problem = study::recorded_problem("conv", file);
+  CHECK(problem.name == "conv");
+  REQUIRE(problem.latencies_s.size() == problem.space.table().size());
+  CHECK(problem.trials == study::RandomSearch(problem.latencies_s).range().last);
+
+  const auto one = problem.measurer(), other = problem.measurer();
+  CHECK(one.size() == problem.latencies_s.size());
+  one.clock.advance(Seconds(1));
+  CHECK(other.clock().count() == 0);
+}
+
+TEST_CASE("configurations are judged by the median of their repeats, or by the mean as other tuners do") {
+  const std::string file = support::data_file("kernel_tuner_convolution_A100.json.gz");
+  const study::RecordedProblem by_median = study::recorded_problem("conv", file);
+  const study::RecordedProblem by_mean = study::recorded_problem("conv", file, {.latency = data::Latency::Mean});
+  std::size_t valid = 0, differ = 0;
+  for (std::size_t i = 0; i < by_mean.latencies_s.size(); ++i) {
+    const Timing* timing = by_mean.space.table().outcomes[i].timing();
+    if (timing == nullptr) {
+      CHECK(std::isinf(by_mean.latencies_s[i]));
+      continue;
+    }
+    double sum_s = 0;
+    for (const Seconds repeat : timing->repeats) sum_s += repeat.count();
+    CHECK(by_mean.latencies_s[i] ==
+          doctest::Approx(sum_s / static_cast<double>(timing->repeats.size())).epsilon(1e-12));
+    CHECK_FALSE(is_imprecise(*timing));
+    ++valid;
+    differ += by_mean.latencies_s[i] != by_median.latencies_s[i] ? 1U : 0U;
+  }
+  CHECK(valid > 0);
+  CHECK(differ > 0);
+}
+
+TEST_CASE("a file that is none is refused") {
+  CHECK_THROWS_AS((void)study::recorded_problem("none", "no/such/file.json"), std::runtime_error);
+}
+
+}  // namespace
