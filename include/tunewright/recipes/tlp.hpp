@@ -36,7 +36,7 @@ struct Tlp {
 
   /// That of Ansor.
   static void set_explorer(explorers::Evolutionary& evolution) { evolution.population = 2048; }
-  /// As it was trained.
+  /// The network is fine-tuned as it was trained.
   static void set_adaptation(adaptations::FineTune& tuning) { tuning.training = models::PrimitiveAttention{}.training; }
 };
 

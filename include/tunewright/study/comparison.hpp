@@ -29,7 +29,6 @@ struct Results {
   std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
   std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
   std::vector<FinishedSearch> searches{};
-  std::size_t planned = 0;  ///< searches
 };
 
 /// Recipes held against each other on the problems and seeds that all of them have searched.
@@ -62,7 +61,7 @@ class Comparison {
     for (const std::size_t count : seeds_) sum += count;
     return sum;
   }
-  /// Of recipe r on problem p, by seed.
+  /// The searches of recipe r on problem p, by seed.
   [[nodiscard]] std::span<const Course> courses(std::size_t r, std::size_t p) const { return courses_[r][p]; }
   /// Latency of the best configuration of problem p that is known: of its space, or else of any search here.
   [[nodiscard]] double best_known_s(std::size_t p) const { return best_known_s_[p]; }
@@ -125,7 +124,7 @@ class Comparison {
       for (const Course& course : of_problem) sum += course.elapsed_s;
     return sum / static_cast<double>(std::max<std::size_t>(searches(), 1));
   }
-  /// Of the longest search.
+  /// Trials of the longest search.
   [[nodiscard]] std::size_t most_trials() const {
     std::size_t most = 0;
     for (const auto& of_recipe : courses_)

@@ -55,7 +55,7 @@ struct Options {
     const auto found = others.find(name);
     return found == others.end() ? otherwise : parse(name, found->second);
   }
-  /// As `number`, for what counts few things: threads, steps.
+  /// What `number` gives, for what counts few things: threads, steps.
   [[nodiscard]] unsigned few(const std::string& name, unsigned otherwise) const {
     const auto found = others.find(name);
     return found == others.end() ? otherwise : parse<unsigned>(name, found->second);

@@ -82,12 +82,12 @@ class ScoredRuns {
     return curve;
   }
 
-  /// Of the chosen searches, of which each may be named several times.
+  /// The score of the chosen searches, of which each may be named several times.
   [[nodiscard]] double score(std::span<const std::size_t> chosen) const {
     const std::vector<double> curve = standardised_curve(chosen);
     return std::accumulate(curve.begin(), curve.end(), 0.0) / static_cast<double>(curve.size());
   }
-  /// Of all searches.
+  /// The score of all searches.
   [[nodiscard]] double score() const { return score(all()); }
 
   [[nodiscard]] std::vector<std::size_t> all() const {

@@ -60,7 +60,7 @@ class RandomSearch {
   [[nodiscard]] double optimum_s() const { return ascending_.front(); }
   [[nodiscard]] double worst_s() const { return ascending_.back(); }
 
-  /// Of the valid configurations; of an even number of them the mean of the two in the middle.
+  /// The median of the valid configurations; of an even number of them the mean of the two in the middle.
   [[nodiscard]] double median_s() const {
     const std::size_t n = ascending_.size();
     return (ascending_[(n - 1) / 2] + ascending_[n / 2]) / 2;

@@ -9,8 +9,10 @@
 #include <fstream>
 #include <ostream>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tunewright/json/writer.hpp"
@@ -48,15 +50,36 @@ inline void row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|\n";
 }
 
-inline void write_recipes(const Comparison& comparison, std::ostream& out) {
+/// What is said of a recipe, beside the first one; scores where there are any.
+struct Findings {
+  Interval speed, speed_difference, speedup_trials, speedup_seconds, score, score_difference;
+};
+
+/// Finds them for each recipe, once: intervals take seconds to draw, and tables and JSON share them.
+inline std::vector<Findings> findings(const Comparison& comparison) {
+  std::vector<Findings> all;
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    Findings& of = all.emplace_back();
+    of.speed = comparison.speed(r);
+    of.speed_difference = comparison.speed_difference(r, 0);
+    of.speedup_trials = comparison.speedup(r, 0, Effort::Trials);
+    of.speedup_seconds = comparison.speedup(r, 0, Effort::Seconds);
+    if (!comparison.has_scores()) continue;
+    of.score = comparison.score(r);
+    of.score_difference = comparison.score_difference(r, 0);
+  }
+  return all;
+}
+
+inline void write_recipes(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
   std::vector<std::string> columns{"recipe", "speed at the end, % of the best known"};
   if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
   columns.insert(columns.end(), {"failed trials, %", "imprecise, %", "seconds a search"});
   header(out, columns);
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     std::vector<std::string> cells{comparison.recipes()[r]};
-    if (comparison.has_scores()) cells.push_back(digits(comparison.score(r), "%.2f"));
-    cells.push_back(digits(percent(comparison.speed(r)), "%.1f"));
+    if (comparison.has_scores()) cells.push_back(digits(found[r].score, "%.2f"));
+    cells.push_back(digits(percent(found[r].speed), "%.1f"));
     cells.push_back(digits(100 * comparison.failed_share(r), "%.1f"));
     cells.push_back(digits(100 * comparison.imprecise_share(r), "%.1f"));
     cells.push_back(digits(comparison.seconds_a_search(r)));
@@ -71,7 +94,7 @@ inline std::string verdict(const Interval& interval, double draw) {
   return interval.value > draw ? "better" : "worse";
 }
 
-inline void write_differences(const Comparison& comparison, std::ostream& out) {
+inline void write_differences(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
   const std::string& reference = comparison.recipes().front();
   out << "\n## Against " << reference
       << "\n\nPaired over problems and seeds. Better or worse is said where the interval "
@@ -81,26 +104,25 @@ inline void write_differences(const Comparison& comparison, std::ostream& out) {
   if (comparison.has_scores()) columns.insert(columns.begin() + 1, "score");
   header(out, columns);
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
-    const Interval speed = comparison.speed_difference(r, 0);
+    const Interval speed = found[r].speed_difference;
     std::vector<std::string> cells{comparison.recipes()[r] + (r == 0 ? " itself" : "")};
     Interval first = speed;
     if (comparison.has_scores()) {
-      first = comparison.score_difference(r, 0);
+      first = found[r].score_difference;
       cells.push_back(digits(first, "%.2f"));
     }
     cells.push_back(digits(percent(speed), "%.1f"));
-    cells.push_back(digits(comparison.speedup(r, 0, Effort::Trials), "%.2f"));
-    cells.push_back(digits(comparison.speedup(r, 0, Effort::Seconds), "%.2f"));
+    cells.push_back(digits(found[r].speedup_trials, "%.2f"));
+    cells.push_back(digits(found[r].speedup_seconds, "%.2f"));
     cells.push_back(r == 0 ? "" : verdict(first, 0));
     row(out, cells);
   }
 }
 
-inline double median_of(std::span<const Course> courses) {
+inline double median_end_s(std::span<const Course> courses) {
   std::vector<double> ends;
   for (const Course& course : courses) ends.push_back(course.best_s());
-  std::sort(ends.begin(), ends.end());
-  return (ends[(ends.size() - 1) / 2] + ends[ends.size() / 2]) / 2;
+  return stats::median(std::move(ends));
 }
 
 inline void write_problems(const Comparison& comparison, std::ostream& out) {
@@ -113,7 +135,7 @@ inline void write_problems(const Comparison& comparison, std::ostream& out) {
     std::vector<std::string> cells{comparison.problems()[p], std::to_string(comparison.courses(0, p).size()),
                                    digits(1e6 * comparison.best_known_s(p), "%.4g")};
     for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
-      cells.push_back(digits(1e6 * median_of(comparison.courses(r, p)), "%.4g"));
+      cells.push_back(digits(1e6 * median_end_s(comparison.courses(r, p)), "%.4g"));
       if (comparison.has_scores()) cells.back() += "; " + digits(comparison.score(r, p), "%.2f");
     }
     row(out, cells);
@@ -184,7 +206,7 @@ inline void write_script(const Comparison& comparison, const std::string& study,
   out << "unset multiplot\n";
 }
 
-inline void write_json(const Comparison& comparison, std::ostream& out) {
+inline void write_json(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
   std::string text = "{\"reference\": ";
   json::write(text, comparison.recipes().front());
   text += ", \"recipes\": [";
@@ -195,13 +217,13 @@ inline void write_json(const Comparison& comparison, std::ostream& out) {
   for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
     text += r == 0 ? "\n  {\"recipe\": " : ",\n  {\"recipe\": ";
     json::write(text, comparison.recipes()[r]);
-    member("speed", comparison.speed(r));
-    member("speed_difference", comparison.speed_difference(r, 0));
-    member("speedup_trials", comparison.speedup(r, 0, Effort::Trials));
-    member("speedup_seconds", comparison.speedup(r, 0, Effort::Seconds));
+    member("speed", found[r].speed);
+    member("speed_difference", found[r].speed_difference);
+    member("speedup_trials", found[r].speedup_trials);
+    member("speedup_seconds", found[r].speedup_seconds);
     if (comparison.has_scores()) {
-      member("score", comparison.score(r));
-      member("score_difference", comparison.score_difference(r, 0));
+      member("score", found[r].score);
+      member("score_difference", found[r].score_difference);
     }
     text += ", \"failed_share\": ";
     json::write(text, comparison.failed_share(r));
@@ -226,6 +248,7 @@ inline void write_report(const Results& results, const std::filesystem::path& fo
     if (!out.flush())
       throw std::runtime_error("cannot write '" + path.string() + "'; name another folder by --out=DIR");
   };
+  const std::vector<report::Findings> found = report::findings(comparison);
   write(".md", [&](std::ostream& out) {
     out << "# " << study << "\n\n"
         << results.searches.size() << " searches are finished, " << comparison.searches() * comparison.recipes().size()
@@ -233,12 +256,12 @@ inline void write_report(const Results& results, const std::filesystem::path& fo
            "bootstrap "
         << "over problems and seeds.\n";
     if (comparison.problems().empty()) return;
-    report::write_recipes(comparison, out);
-    report::write_differences(comparison, out);
+    report::write_recipes(comparison, found, out);
+    report::write_differences(comparison, found, out);
     report::write_problems(comparison, out);
   });
   if (comparison.problems().empty()) return;
-  write(".results.json", [&](std::ostream& out) { report::write_json(comparison, out); });
+  write(".results.json", [&](std::ostream& out) { report::write_json(comparison, found, out); });
   write(".curves.dat", [&](std::ostream& out) { report::write_curves(comparison, out); });
   write(".targets.dat", [&](std::ostream& out) { report::write_targets(comparison, out); });
   write(".gp", [&](std::ostream& out) { report::write_script(comparison, study, out); });

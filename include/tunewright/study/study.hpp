@@ -11,6 +11,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -40,6 +41,25 @@
 /// are compared with.
 namespace tunewright::study {
 
+/// Registers a benchmark named subject/data/seed:N that calls `measure(state)` once. What it throws is the error of the
+/// benchmark.
+template <class F>
+benchmark::internal::Benchmark* register_once(const std::string& subject, const std::string& data, std::uint64_t seed,
+                                              F measure) {
+  const auto once = [measure = std::move(measure)](benchmark::State& state) {
+    for (auto _ : state) {
+      try {
+        measure(state);
+      } catch (const std::exception& error) {
+        state.SkipWithError(error.what());
+      }
+      if (state.error_occurred()) break;
+    }
+  };
+  const std::string name = subject + "/" + data + "/seed:" + std::to_string(seed);
+  return benchmark::RegisterBenchmark(name.c_str(), once)->Iterations(1)->Unit(benchmark::kMillisecond);
+}
+
 /// The searches of a study, each a benchmark named recipe/problem/seed:N, and their results.
 ///
 /// Every problem is searched by all recipes with one seed, then with the next, and the recipes take turns in going
@@ -65,10 +85,11 @@ class Study {
     open_folder();
     const std::array<std::string, sizeof...(Recipes)> names{std::string(recipe_name<Recipes>())...};
     for (const std::string& name : names) note(results_.recipes, name, "recipe");
-    for (const auto& problem : problems) {
-      note_problem(problem.name, problem.latencies_s);
+    for (const auto& each : problems) {
+      const auto problem = std::make_shared<const Problem<Space, Measurer>>(each);  // its searches share it
+      note_problem(problem->name, problem->latencies_s);
       for (unsigned seed = options_.first_seed; seed < options_.first_seed + options_.seeds; ++seed) {
-        if (!of_this_shard() || !wanted(options_.problems, problem.name)) continue;
+        if (!of_this_shard() || !wanted(options_.problems, problem->name)) continue;
         std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
         std::rotate(searches.begin(), searches.begin() + seed % sizeof...(Recipes), searches.end());
         for (const auto& add : searches) add();
@@ -95,7 +116,6 @@ class Study {
       const auto reference = std::find(results_.recipes.begin(), results_.recipes.end(), options_.reference);
       std::rotate(results_.recipes.begin(), reference, reference + 1);
     }
-    results_.planned = planned_;
     write_report(results_, options_.out, plan_.name);
     std::fprintf(stderr, "%s: %s\n", interrupted_ ? "stopped; start it again to go on. So far" : "results",
                  (options_.out / (plan_.name + ".md")).string().c_str());
@@ -150,29 +170,25 @@ class Study {
   }
 
   template <class Recipe, class Space, class Measurer, class Prepare>
-  void add_search(const Problem<Space, Measurer>& problem, std::uint64_t seed, Budget budget, const Prepare& prepare) {
-    if (problem.trials != 0) budget.trials = problem.trials;
+  void add_search(const std::shared_ptr<const Problem<Space, Measurer>>& problem, std::uint64_t seed, Budget budget,
+                  const Prepare& prepare) {
+    if (problem->trials != 0) budget.trials = problem->trials;
     const std::string recipe(recipe_name<Recipe>());
     if (!wanted(options_.recipes, recipe)) return;
     ++planned_;
-    const std::string name = recipe + "/" + problem.name + "/seed:" + std::to_string(seed);
     const auto once = [this, recipe, problem, seed, budget, prepare](benchmark::State& state) {
-      for (auto _ : state) {
-        try {
-          const Course* course = find_or_search<Recipe>(recipe, problem, seed, budget, prepare);
-          if (course == nullptr) {
-            state.SkipWithError("stopped on request");
-            break;
-          }
-          show(state, *course, problem.name);
-        } catch (const std::exception& error) {
-          ++errors_;
-          state.SkipWithError(error.what());
-          break;
-        }
+      try {
+        const Course* course = find_or_search<Recipe>(recipe, *problem, seed, budget, prepare);
+        if (course == nullptr)
+          state.SkipWithError("stopped on request");
+        else
+          show(state, *course, problem->name);
+      } catch (const std::exception&) {
+        ++errors_;
+        throw;
       }
     };
-    benchmark::RegisterBenchmark(name.c_str(), once)->Iterations(1)->UseManualTime()->Unit(benchmark::kMillisecond);
+    register_once(recipe, problem->name, seed, once)->UseManualTime();
   }
 
   template <class Recipe, class Space, class Measurer, class Prepare>
@@ -228,21 +244,7 @@ class Study {
 /// its time is the wall time of `measure(state)`.
 template <class F>
 void add(const std::string& subject, const std::string& data, std::uint64_t seed, F measure) {
-  const std::string name = subject + "/" + data + "/seed:" + std::to_string(seed);
-  benchmark::RegisterBenchmark(name.c_str(),
-                               [measure](benchmark::State& state) {
-                                 for (auto _ : state) {
-                                   try {
-                                     measure(state);
-                                   } catch (const std::exception& error) {
-                                     state.SkipWithError(error.what());
-                                     break;
-                                   }
-                                 }
-                               })
-      ->Iterations(1)
-      ->UseRealTime()
-      ->Unit(benchmark::kMillisecond);
+  register_once(subject, data, seed, std::move(measure))->UseRealTime();
 }
 
 /// The whole of `main`. Without the data it says so and succeeds, so that scripts go on.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "support/refusal.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace {
@@ -20,15 +21,6 @@ study::FinishedSearch example(const char* recipe, std::uint64_t seed) {
   search.course.add(1e-6 / 3, 1.25);
   search.course.add(2e-7, 1e3);
   return search;
-}
-
-std::string message_of(auto&& call) {
-  try {
-    call();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 TEST_CASE("a finished search is one line, read back to the bit") {
@@ -68,12 +60,13 @@ TEST_CASE("processes that share a folder see each other's searches, whatever was
 TEST_CASE("searches of another study or under other conditions are refused") {
   const support::TemporaryFolder folder;
   study::FinishedSearches(folder.path(), "one").add(example("A", 1));
-  CHECK(message_of([&] {
+  CHECK(test::refusal<std::exception>([&] {
           study::FinishedSearches(folder.path(), "two");
         }).find("belongs to study 'one', not to 'two'") != std::string::npos);
   const study::FinishedSearches searches(folder.path(), "one");
-  CHECK(message_of([&] { (void)searches.find("A", "p \"q\"", 1, 5); }).find("another task or budget") !=
-        std::string::npos);
+  CHECK(test::refusal<std::exception>([&] {
+          (void)searches.find("A", "p \"q\"", 1, 5);
+        }).find("another task or budget") != std::string::npos);
 }
 
 }  // namespace

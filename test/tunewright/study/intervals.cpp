@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
@@ -28,15 +29,6 @@ Values normal_values(std::size_t tasks, std::size_t seeds, Rng rng) {
     for (std::size_t seed = 0; seed < seeds; ++seed) of_task.push_back(middle + rng.normal());
   }
   return values;
-}
-
-std::string message_of(auto&& call) {
-  try {
-    static_cast<void>(call());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -139,7 +131,7 @@ TEST_CASE("an interval excludes what is beyond its ends") {
 }
 
 TEST_CASE("a statistic may be infinite") {
-  // Of two tasks the second has no success: only draws of the first alone, a quarter of all, are finite.
+  // The second of two tasks has no success: only draws of the first alone, a quarter of all, are finite.
   const std::vector<std::size_t> seeds{3, 3};
   const auto statistic = [](std::span<const study::DrawnTask> drawn) {
     const bool finite = std::all_of(drawn.begin(), drawn.end(), [](const auto& one) { return one.task == 0; });
@@ -152,37 +144,40 @@ TEST_CASE("a statistic may be infinite") {
 
 TEST_CASE("too little to draw from is named") {
   const Rng rng(16);
-  CHECK(message_of([&] { return study::mean_over_tasks(Values{}, rng); }).find("0 tasks") != std::string::npos);
-  CHECK(message_of([&] { return study::mean_over_tasks(Values{{1, 2}}, rng); }).find("1 task with 2 seeds") == 0);
+  CHECK(test::refusal([&] { return study::mean_over_tasks(Values{}, rng); }).find("0 tasks") != std::string::npos);
+  CHECK(test::refusal([&] { return study::mean_over_tasks(Values{{1, 2}}, rng); }).find("1 task with 2 seeds") == 0);
   CHECK(study::mean_over_tasks(Values{{1, 2, 3}}, rng).value == 2);
   CHECK(study::mean_over_tasks(Values{{1}, {3}}, rng).value == 2);
-  CHECK(message_of([&] { return study::mean_over_tasks(Values{{1, 2}, {}}, rng); }).find("task 1 has 0 seeds") == 0);
+  CHECK(test::refusal([&] { return study::mean_over_tasks(Values{{1, 2}, {}}, rng); }).find("task 1 has 0 seeds") == 0);
 }
 
 TEST_CASE("values, shapes and options that make no interval are named") {
   const Rng rng(17);
   const Values values{{1, 2, 3}, {4, 5, 6}};
   const double infinite = std::numeric_limits<double>::infinity();
-  CHECK(message_of([&] { return study::mean_over_tasks(Values{{1, 2}, {3, infinite}}, rng); }).find("task 1, seed 1") !=
-        std::string::npos);
-  CHECK(message_of([&] {
+  CHECK(test::refusal([&] {
+          return study::mean_over_tasks(Values{{1, 2}, {3, infinite}}, rng);
+        }).find("task 1, seed 1") != std::string::npos);
+  CHECK(test::refusal([&] {
           return study::geometric_mean_over_tasks(Values{{1, 0}, {3, 4}}, rng);
         }).find("task 0, seed 1") != std::string::npos);
   CHECK_THROWS_AS(static_cast<void>(study::geometric_mean_over_tasks(Values{{1, -2}, {3, 4}}, rng)),
                   std::invalid_argument);
-  CHECK(message_of([&] { return study::paired_difference(values, Values{{1, 2, 3}}, rng); }).find("2 and 1 tasks") !=
+  CHECK(test::refusal([&] { return study::paired_difference(values, Values{{1, 2, 3}}, rng); }).find("2 and 1 tasks") !=
         std::string::npos);
-  CHECK(message_of([&] {
+  CHECK(test::refusal([&] {
           return study::paired_difference(values, Values{{1, 2, 3}, {4, 5}}, rng);
         }).find("task 1 has 3 and 2 seeds") == 0);
-  CHECK(message_of([&] { return study::mean_over_tasks(values, rng, {.confidence = 1}); }).find("confidence 1.0") == 0);
+  CHECK(test::refusal([&] { return study::mean_over_tasks(values, rng, {.confidence = 1}); }).find("confidence 1.0") ==
+        0);
   // By hand: 0.025 (38 + 1) = 0.975 is no rank, 0.025 (39 + 1) is.
-  CHECK(message_of([&] { return study::mean_over_tasks(values, rng, {.resamples = 38}); }).find("38 resamples") == 0);
-  CHECK(message_of([&] { return study::mean_over_tasks(values, rng, {.resamples = 38}); }).find("at least 39") !=
+  CHECK(test::refusal([&] { return study::mean_over_tasks(values, rng, {.resamples = 38}); }).find("38 resamples") ==
+        0);
+  CHECK(test::refusal([&] { return study::mean_over_tasks(values, rng, {.resamples = 38}); }).find("at least 39") !=
         std::string::npos);
   CHECK(study::mean_over_tasks(values, rng, {.resamples = 39}).value == 3.5);
   const std::vector<std::size_t> seeds{3, 3};
-  CHECK(message_of([&] {
+  CHECK(test::refusal([&] {
           return study::bootstrap(seeds, [](std::span<const study::DrawnTask>) { return std::nan(""); }, rng);
         }).find("is NaN") != std::string::npos);
 }

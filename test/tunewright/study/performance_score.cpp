@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
@@ -40,15 +41,6 @@ std::vector<double> standardised_curve(const study::RandomSearch& space, std::sp
                                        study::TrialRange trials) {
   const study::ScoredRuns scored(space, runs, trials);
   return scored.standardised_curve(scored.all());
-}
-
-std::string message_of(auto&& call) {
-  try {
-    static_cast<void>(call());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -114,14 +106,14 @@ TEST_CASE("the order of the searches does not matter and a faster one never lowe
 TEST_CASE("what has no score is named") {
   const study::RandomSearch space = squares();
   const std::vector<study::Course> stranger{early, search({{2, 0, 0.5}})};
-  CHECK(message_of([&] { return study::performance_score(space, stranger); }).find("the latency of 0.5 s") !=
+  CHECK(test::refusal([&] { return study::performance_score(space, stranger); }).find("the latency of 0.5 s") !=
         std::string::npos);
-  CHECK(message_of([&] { return study::performance_score(space, {}); }).find("0 searches") != std::string::npos);
+  CHECK(test::refusal([&] { return study::performance_score(space, {}); }).find("0 searches") != std::string::npos);
   const std::span<const study::Course> one(&early, 1);
-  CHECK(message_of([&] { return study::performance_score(space, one, {5, 4}); }).find("from trial 5 to trial 4") !=
+  CHECK(test::refusal([&] { return study::performance_score(space, one, {5, 4}); }).find("from trial 5 to trial 4") !=
         std::string::npos);
   // After 67 trials random search is expected at round(67 * 101 / 68) = 100 of the places 0 to 99.
-  CHECK(message_of([&] { return study::performance_score(space, one, {2, 70}); }).find("100 valid configurations") !=
+  CHECK(test::refusal([&] { return study::performance_score(space, one, {2, 70}); }).find("100 valid configurations") !=
         std::string::npos);
 }
 

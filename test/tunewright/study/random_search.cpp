@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
@@ -24,15 +25,6 @@ study::RandomSearch squares() {
   std::vector<double> latencies;
   for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);
   return study::RandomSearch(latencies);
-}
-
-std::string message_of(auto&& call) {
-  try {
-    static_cast<void>(call());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -65,7 +57,8 @@ TEST_CASE("failed configurations are left out") {
   CHECK(space.worst_s() == 4);
   CHECK(space.median_s() == 2.5);
   CHECK(study::RandomSearch({4, 1, 9}).median_s() == 4);
-  CHECK(message_of([&] { return study::RandomSearch({infinite, std::nan("")}); }).find("none of the 2 latencies") == 0);
+  CHECK(test::refusal([&] { return study::RandomSearch({infinite, std::nan("")}); }).find("none of the 2 latencies") ==
+        0);
   CHECK_THROWS_AS(study::RandomSearch({}), std::invalid_argument);
 }
 
@@ -108,12 +101,12 @@ TEST_CASE("a short range is widened") {
 
 TEST_CASE("spaces and shares that leave nothing to search are named") {
   const study::RandomSearch same({4, 4, 4});
-  CHECK(message_of([&] { return same.trials_to(0.5); }).find("all 3 valid configurations take 4.0") == 0);
+  CHECK(test::refusal([&] { return same.trials_to(0.5); }).find("all 3 valid configurations take 4.0") == 0);
   CHECK(same.trials_to(1) == 0);
-  CHECK(message_of([] { return squares().latency_at(1.5); }).find("share 1.5") == 0);
+  CHECK(test::refusal([] { return squares().latency_at(1.5); }).find("share 1.5") == 0);
   CHECK_THROWS_AS(static_cast<void>(squares().trials_to(-0.1)), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(squares().trials_to(std::nan(""))), std::invalid_argument);
-  CHECK(message_of([] { return squares().range(0.9, 0.5); }).find("from share 0.9") != std::string::npos);
+  CHECK(test::refusal([] { return squares().range(0.9, 0.5); }).find("from share 0.9") != std::string::npos);
 }
 
 TEST_CASE("a latency is looked up by its value") {
@@ -121,7 +114,7 @@ TEST_CASE("a latency is looked up by its value") {
   CHECK(space.faster_than(2e-6) == 0);
   CHECK(space.faster_than(5e-6) == 2);
   CHECK(space.faster_than(9e-6) == 3);
-  CHECK(message_of([&] { return space.faster_than(4e-6); }).find("latency of 4e-06 s") != std::string::npos);
+  CHECK(test::refusal([&] { return space.faster_than(4e-6); }).find("latency of 4e-06 s") != std::string::npos);
   CHECK_THROWS_AS(static_cast<void>(space.faster_than(1e-6)), std::invalid_argument);
   CHECK_THROWS_AS(static_cast<void>(space.faster_than(10e-6)), std::invalid_argument);
 }

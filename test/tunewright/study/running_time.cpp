@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/refusal.hpp"
 #include "tunewright/core/rng.hpp"
 
 using namespace tunewright;
@@ -31,15 +32,6 @@ std::vector<std::pair<double, double>> points(const study::RunningTimeDistributi
   std::vector<std::pair<double, double>> result;
   for (const auto& step : of.steps()) result.emplace_back(step.effort, step.share);
   return result;
-}
-
-std::string message_of(auto&& call) {
-  try {
-    static_cast<void>(call());
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  return "nothing was thrown";
 }
 
 }  // namespace
@@ -64,7 +56,8 @@ TEST_CASE("without a success the running time is infinite") {
   CHECK(std::isinf(none.expected));
   CHECK(none.reached == 0);
   CHECK(study::success_rate(runs, 0.1) == 0);
-  CHECK(message_of([] { return study::running_time({}, 1, Effort::Trials); }).find("0 searches") != std::string::npos);
+  CHECK(test::refusal([] { return study::running_time({}, 1, Effort::Trials); }).find("0 searches") !=
+        std::string::npos);
 }
 
 TEST_CASE("effort is trials or seconds") {
@@ -111,6 +104,6 @@ TEST_CASE("pairs of several problems are pooled") {
   const std::vector<double> out_of_reach{0.01};
   CHECK(study::RunningTimeDistribution({runs, out_of_reach}, Effort::Trials).steps().empty());
   CHECK(study::RunningTimeDistribution({runs, out_of_reach}, Effort::Trials).within(1e9) == 0);
-  CHECK(message_of([] { return study::RunningTimeDistribution({runs, {}}, Effort::Trials); }).find("0 pairs") !=
+  CHECK(test::refusal([] { return study::RunningTimeDistribution({runs, {}}, Effort::Trials); }).find("0 pairs") !=
         std::string::npos);
 }
