@@ -16,6 +16,7 @@
 
 #include "tunewright/core/rng.hpp"
 #include "tunewright/study/course.hpp"
+#include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
 #include "tunewright/study/intervals.hpp"
 #include "tunewright/study/performance_score.hpp"
@@ -29,6 +30,7 @@ struct Results {
   std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
   std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
   std::vector<FinishedSearch> searches{};
+  std::vector<Finalists> finalists{};  ///< of a problem and seed the last one counts
 };
 
 /// Recipes held against each other on the problems and seeds that all of them have searched.
@@ -50,7 +52,14 @@ class Comparison {
     for (const std::string& recipe : results.recipes)
       if (searching.contains(recipe)) recipes_.push_back(recipe);
     courses_.resize(recipes_.size());
-    for (const std::string& problem : results.problems) add_problem(problem, found[problem], results.spaces);
+    std::map<std::string, std::map<std::uint64_t, const Finalists*>> finalists;
+    for (const Finalists& of : results.finalists) finalists[of.problem][of.seed] = &of;
+    for (const std::string& problem : results.problems) {
+      if (std::vector<std::uint64_t> seeds = common_seeds(found[problem]); !seeds.empty()) {
+        add_problem(problem, seeds, found[problem], results.spaces);
+        add_finalists(seeds, finalists[problem]);
+      }
+    }
   }
 
   [[nodiscard]] const std::vector<std::string>& recipes() const noexcept { return recipes_; }
@@ -90,6 +99,27 @@ class Comparison {
       return mean_speed(r, all_trials, drawn) - mean_speed(q, all_trials, drawn);
     });
   }
+
+  /// Whether the programs that all searches ended with were measured once more, in turns.
+  [[nodiscard]] bool has_finalists() const {
+    return !problems_.empty() &&
+           std::all_of(finalist_speeds_.begin(), finalist_speeds_.end(), [](const auto& of_problem) {
+             return std::none_of(of_problem.begin(), of_problem.end(), [](const auto& one) { return one.empty(); });
+           });
+  }
+  /// Speed of what a search ended with, as a share of that of the fastest such program of the same problem and seed,
+  /// all measured in turns; the mean over problems of the mean over seeds. 0 where there is no program or it fails now.
+  [[nodiscard]] Interval finalist_speed(std::size_t r) const {
+    return interval([&](std::span<const DrawnTask> drawn) { return mean_finalist_speed(r, drawn); });
+  }
+  [[nodiscard]] Interval finalist_difference(std::size_t r, std::size_t q) const {
+    return interval([&](std::span<const DrawnTask> drawn) {
+      return mean_finalist_speed(r, drawn) - mean_finalist_speed(q, drawn);
+    });
+  }
+  /// How far two measurements of one program lie apart where finalists are measured in turns: |ln(second / first)| of
+  /// every problem and seed.
+  [[nodiscard]] const std::vector<double>& noise() const { return noise_; }
 
   /// How many times shorter recipe r takes to where recipe q ends: for each problem the mean effort of q's whole
   /// searches over the expected running time of r, where each search of r has to reach what q's search of the same seed
@@ -149,10 +179,10 @@ class Comparison {
     return trials > 0 ? counted / trials : 0;
   }
 
-  void add_problem(const std::string& problem, const std::map<std::string, BySeed>& found,
-                   const std::map<std::string, RandomSearch>& spaces) {
-    if (recipes_.empty()) return;
+  /// Seeds that all recipes have searched with.
+  [[nodiscard]] std::vector<std::uint64_t> common_seeds(const std::map<std::string, BySeed>& found) const {
     std::vector<std::uint64_t> common;
+    if (recipes_.empty()) return common;
     const auto first = found.find(recipes_.front());
     if (first != found.end())
       for (const auto& [seed, course] : first->second) common.push_back(seed);
@@ -161,7 +191,11 @@ class Comparison {
       std::erase_if(common,
                     [&](std::uint64_t seed) { return of_recipe == found.end() || !of_recipe->second.contains(seed); });
     }
-    if (common.empty()) return;
+    return common;
+  }
+
+  void add_problem(const std::string& problem, const std::vector<std::uint64_t>& common,
+                   const std::map<std::string, BySeed>& found, const std::map<std::string, RandomSearch>& spaces) {
     problems_.push_back(problem);
     seeds_.push_back(common.size());
     double best_s = Course::infinity;
@@ -181,6 +215,23 @@ class Comparison {
         scored->emplace_back(space->second, of_recipe.back(), space->second.range());
     }
     best_known_s_.push_back(best_s);
+  }
+
+  void add_finalists(const std::vector<std::uint64_t>& common, const std::map<std::uint64_t, const Finalists*>& found) {
+    std::vector<std::vector<double>>& of_problem = finalist_speeds_.emplace_back();
+    for (const std::uint64_t seed : common) {
+      const auto finalists = found.find(seed);
+      std::vector<double>& speeds = of_problem.emplace_back();
+      if (finalists == found.end()) continue;
+      const Finalists& of = *finalists->second;
+      double best_s = Course::infinity;
+      for (const auto& [recipe, latency_s] : of.latencies_s) best_s = std::min(best_s, latency_s);
+      for (const std::string& recipe : recipes_) {
+        const auto latency_s = of.latencies_s.find(recipe);
+        speeds.push_back(latency_s == of.latencies_s.end() ? 0 : best_s / latency_s->second);
+      }
+      if (!of.twice.empty()) noise_.push_back(std::abs(std::log(of.again_s / of.latencies_s.at(of.twice))));
+    }
   }
 
   template <class Statistic>
@@ -207,6 +258,15 @@ class Comparison {
     for (const DrawnTask& one : drawn) sum += (*scored_[one.task])[r].score(one.seeds);
     return sum / static_cast<double>(drawn.size());
   }
+  [[nodiscard]] double mean_finalist_speed(std::size_t r, std::span<const DrawnTask> drawn) const {
+    double sum = 0;
+    for (const DrawnTask& one : drawn) {
+      double of_problem = 0;
+      for (const std::size_t seed : one.seeds) of_problem += finalist_speeds_[one.task][seed][r];
+      sum += of_problem / static_cast<double>(one.seeds.size());
+    }
+    return sum / static_cast<double>(drawn.size());
+  }
   [[nodiscard]] double mean_speed(std::size_t r, std::size_t trials, std::span<const DrawnTask> drawn) const {
     double sum = 0;
     for (const DrawnTask& one : drawn) {
@@ -219,10 +279,12 @@ class Comparison {
   }
 
   std::vector<std::string> recipes_, problems_;
-  std::vector<std::vector<std::vector<Course>>> courses_;       // [recipe][problem][seed]
-  std::vector<std::size_t> seeds_;                              // [problem]
-  std::vector<double> best_known_s_;                            // [problem]
-  std::vector<std::optional<std::vector<ScoredRuns>>> scored_;  // [problem][recipe]
+  std::vector<std::vector<std::vector<double>>> finalist_speeds_;  // [problem][seed][recipe]; none if not measured
+  std::vector<double> noise_;                                      // [problem and seed]
+  std::vector<std::vector<std::vector<Course>>> courses_;          // [recipe][problem][seed]
+  std::vector<std::size_t> seeds_;                                 // [problem]
+  std::vector<double> best_known_s_;                               // [problem]
+  std::vector<std::optional<std::vector<ScoredRuns>>> scored_;     // [problem][recipe]
 };
 
 }  // namespace tunewright::study

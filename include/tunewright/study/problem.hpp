@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "tunewright/core/clock.hpp"
 #include "tunewright/core/task.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright::study {
+
+/// A measurer that lets a clock of its own pass.
+template <class M>
+concept HasOwnClock = requires(const M& measurer) {
+  { measurer.clock } -> std::convertible_to<Clock>;
+};
 
 /// What recipes are compared on: a task, the space it is searched in, and what measures it.
 ///

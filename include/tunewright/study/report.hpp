@@ -50,9 +50,11 @@ inline void row(std::ostream& out, const std::vector<std::string>& cells) {
   out << "|\n";
 }
 
-/// What is said of a recipe, beside the first one; scores where there are any.
+/// What is said of a recipe, beside the first one.
 struct Findings {
-  Interval speed, speed_difference, speedup_trials, speedup_seconds, score, score_difference;
+  Interval speed, speed_difference, speedup_trials, speedup_seconds;
+  Interval score, score_difference;              // where there are any
+  Interval finalist_speed, finalist_difference;  // likewise
 };
 
 /// Finds them for each recipe, once: intervals take seconds to draw, and tables and JSON share them.
@@ -64,9 +66,14 @@ inline std::vector<Findings> findings(const Comparison& comparison) {
     of.speed_difference = comparison.speed_difference(r, 0);
     of.speedup_trials = comparison.speedup(r, 0, Effort::Trials);
     of.speedup_seconds = comparison.speedup(r, 0, Effort::Seconds);
-    if (!comparison.has_scores()) continue;
-    of.score = comparison.score(r);
-    of.score_difference = comparison.score_difference(r, 0);
+    if (comparison.has_scores()) {
+      of.score = comparison.score(r);
+      of.score_difference = comparison.score_difference(r, 0);
+    }
+    if (comparison.has_finalists()) {
+      of.finalist_speed = comparison.finalist_speed(r);
+      of.finalist_difference = comparison.finalist_difference(r, 0);
+    }
   }
   return all;
 }
@@ -116,6 +123,24 @@ inline void write_differences(const Comparison& comparison, const std::vector<Fi
     cells.push_back(digits(found[r].speedup_seconds, "%.2f"));
     cells.push_back(r == 0 ? "" : verdict(first, 0));
     row(out, cells);
+  }
+}
+
+inline void write_finalists(const Comparison& comparison, const std::vector<Findings>& found, std::ostream& out) {
+  if (!comparison.has_finalists()) return;
+  out << "\n## Finalists, measured in turns\n\nWhat the searches of a problem and seed ended with, as a share of the "
+      << "fastest of them.";
+  if (!comparison.noise().empty()) {
+    out << " The same program measured twice lies apart by " << digits(100 * stats::median(comparison.noise()), "%.1f")
+        << " % (median), in one of twenty cases by more than "
+        << digits(100 * stats::quantile(comparison.noise(), 0.95), "%.1f") << " %.";
+  }
+  out << '\n';
+  header(out, {"recipe", "speed, % of the fastest", "against " + comparison.recipes().front() + ", points", ""});
+  for (std::size_t r = 0; r < comparison.recipes().size(); ++r) {
+    row(out, {comparison.recipes()[r], digits(percent(found[r].finalist_speed), "%.1f"),
+              digits(percent(found[r].finalist_difference), "%.1f"),
+              r == 0 ? "" : verdict(found[r].finalist_difference, 0)});
   }
 }
 
@@ -225,6 +250,10 @@ inline void write_json(const Comparison& comparison, const std::vector<Findings>
       member("score", found[r].score);
       member("score_difference", found[r].score_difference);
     }
+    if (comparison.has_finalists()) {
+      member("finalist_speed", found[r].finalist_speed);
+      member("finalist_difference", found[r].finalist_difference);
+    }
     text += ", \"failed_share\": ";
     json::write(text, comparison.failed_share(r));
     text += ", \"seconds_a_search\": ";
@@ -258,6 +287,7 @@ inline void write_report(const Results& results, const std::filesystem::path& fo
     if (comparison.problems().empty()) return;
     report::write_recipes(comparison, found, out);
     report::write_differences(comparison, found, out);
+    report::write_finalists(comparison, found, out);
     report::write_problems(comparison, out);
   });
   if (comparison.problems().empty()) return;

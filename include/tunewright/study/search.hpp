@@ -24,12 +24,6 @@
 
 namespace tunewright::study {
 
-/// A measurer that lets a clock of its own pass.
-template <class M>
-concept HasOwnClock = requires(const M& measurer) {
-  { measurer.clock } -> std::convertible_to<Clock>;
-};
-
 /// Time that the process has computed: what a search takes beside the time of a measurer's own clock.
 inline Seconds processor_time() { return Seconds(static_cast<double>(std::clock()) / CLOCKS_PER_SEC); }
 
@@ -57,6 +51,8 @@ class CourseKeeper {
   CourseKeeper& operator=(const CourseKeeper&) = delete;
 
   [[nodiscard]] const Course& course() const noexcept { return course_; }
+  /// `space.encode` of the fastest configuration; empty before the first valid trial.
+  [[nodiscard]] const std::string& best_config() const noexcept { return best_config_; }
 
   std::vector<Record> recall(const Task& task) {
     std::vector<Record> records;
@@ -73,11 +69,13 @@ class CourseKeeper {
 
  private:
   void count(const Record& record, double now_s) {
+    if (cost_s(record.outcome) < course_.best_s()) best_config_ = record.config;
     course_.add(cost_s(record.outcome), now_s);
     if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
   }
 
   Course course_;
+  std::string best_config_;
   std::optional<data::Journal> journal_;
   Seconds before_{0}, now_{0};
 };
@@ -88,12 +86,18 @@ struct AsTheyAre {
   void operator()(Parts&) const {}
 };
 
+/// How a search went, and what it ended with.
+struct Searched {
+  Course course{};
+  std::string best_config{};  ///< `space.encode` of the fastest configuration; empty if none was valid
+};
+
 /// One search of a problem; nothing if `interrupt` ended it. Where the measurer has no clock of its own, a search that
 /// was stopped goes on from `journal`. `prepare(parts)` may set what the recipe and the problem do not.
 template <class Recipe, class Space, class Measurer, class Prepare>
-std::optional<Course> search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
-                             unsigned threads, const std::filesystem::path& journal, Interrupt& interrupt,
-                             const Prepare& prepare) {
+std::optional<Searched> search(const Problem<Space, Measurer>& problem, std::uint64_t seed, const Budget& budget,
+                               unsigned threads, const std::filesystem::path& journal, Interrupt& interrupt,
+                               const Prepare& prepare) {
   Parts<Recipe> parts{.space = problem.space, .seed = seed, .threads = threads};
   if (problem.measurer) parts.measurer = problem.measurer();
   if constexpr (requires { parts.model.threads = threads; }) parts.model.threads = threads;
@@ -105,7 +109,7 @@ std::optional<Course> search(const Problem<Space, Measurer>& problem, std::uint6
   Tuner<Recipe> tuner{std::move(parts)};
   const auto run = tuner.run(problem.task, budget, keeper, interrupt);
   if (run.stop == Stop::Requested) return std::nullopt;
-  return keeper.course();
+  return Searched{keeper.course(), keeper.best_config()};
 }
 
 }  // namespace tunewright::study

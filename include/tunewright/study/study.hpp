@@ -22,12 +22,14 @@
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/clock.hpp"
 #include "tunewright/core/interrupt.hpp"
+#include "tunewright/study/finalists.hpp"
 #include "tunewright/study/finished_search.hpp"
 #include "tunewright/study/options.hpp"
 #include "tunewright/study/problem.hpp"
 #include "tunewright/study/recipe_name.hpp"
 #include "tunewright/study/report.hpp"
 #include "tunewright/study/search.hpp"
+#include "tunewright/study/shared_lines.hpp"
 
 /// Studies: programs of Google Benchmark that compare recipes.
 ///
@@ -93,6 +95,8 @@ class Study {
         std::vector<std::function<void()>> searches{[&] { add_search<Recipes>(problem, seed, budget, prepare); }...};
         std::rotate(searches.begin(), searches.begin() + seed % sizeof...(Recipes), searches.end());
         for (const auto& add : searches) add();
+        if constexpr (MeasuresInTurns<Measurer, Space>)
+          add_finalists(problem, seed, budget, {names.begin(), names.end()});
       }
     }
   }
@@ -109,6 +113,7 @@ class Study {
     if (!finished_) return true;
     // Other processes may have finished searches meanwhile.
     results_.searches = FinishedSearches(options_.out, plan_.name).all();
+    results_.finalists = SharedLines<Finalists>(options_.out, finalists_files, plan_.name, 1, 1).all();
     for (const FinishedSearch& search : results_.searches)
       if (!contains(results_.recipes, search.recipe)) results_.recipes.push_back(search.recipe);
     if (!options_.reference.empty()) {
@@ -128,8 +133,13 @@ class Study {
   void open_folder() {
     if (finished_) return;
     finished_.emplace(options_.out, plan_.name, options_.shard, options_.shards);
-    for (const auto& [file, line] : finished_->bad())
-      std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), line.number, line.reason.c_str());
+    finalists_.emplace(options_.out, finalists_files, plan_.name, options_.shard, options_.shards);
+    const auto tell = [](const auto& bad) {
+      for (const auto& [file, line] : bad)
+        std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), line.number, line.reason.c_str());
+    };
+    tell(finished_->bad());
+    tell(finalists_->bad());
   }
 
   [[nodiscard]] static bool contains(const std::vector<std::string>& names, const std::string& name) {
@@ -202,14 +212,51 @@ class Study {
     if (interrupted_) return nullptr;
     const std::filesystem::path journal =
         options_.out / "journals" / recipe / (problem.name + "." + std::to_string(seed) + ".jsonl");
-    std::optional<Course> course =
+    std::optional<Searched> searched =
         search<Recipe>(problem, seed, budget, options_.threads_or(1), journal, interrupt_, prepare);
-    interrupted_ = !course;
-    if (!course) return nullptr;
-    const FinishedSearch& kept = finished_->add({recipe, problem.name, seed, conditions, *std::move(course)});
+    interrupted_ = !searched;
+    if (!searched) return nullptr;
+    const FinishedSearch& kept = finished_->add(
+        {recipe, problem.name, seed, conditions, std::move(searched->course), std::move(searched->best_config)});
     ++made_;
     tell_progress(kept);
     return &kept.course;
+  }
+
+  /// Registers what measures the programs that the recipes ended with in turns, once all of them are searched.
+  template <class Space, class Measurer>
+  void add_finalists(const std::shared_ptr<const Problem<Space, Measurer>>& problem, std::uint64_t seed, Budget budget,
+                     std::vector<std::string> recipes) {
+    if (problem->trials != 0) budget.trials = problem->trials;
+    std::erase_if(recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
+    const auto once = [this, problem, seed, conditions = conditions_of(problem->task, budget),
+                       recipes = std::move(recipes)](benchmark::State& state) {
+      const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
+      if (finalists == nullptr) {
+        state.SkipWithError("not all searches are finished");
+        return;
+      }
+      for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
+    };
+    register_once("finalists", problem->name, seed, once);
+  }
+
+  template <class Space, class Measurer>
+  const Finalists* find_or_measure_finalists(const Problem<Space, Measurer>& problem, std::uint64_t seed,
+                                             std::uint64_t conditions, const std::vector<std::string>& recipes) {
+    std::vector<Entrant> entrants;
+    for (const std::string& recipe : recipes) {
+      const FinishedSearch* search = finished_->find(recipe, problem.name, seed, conditions);
+      if (search == nullptr) return nullptr;
+      if (!search->best_config.empty()) entrants.push_back({recipe, search->best_config});
+    }
+    for (const Finalists& known : finalists_->all()) {
+      const bool has_all = std::all_of(entrants.begin(), entrants.end(),
+                                       [&](const Entrant& entrant) { return known.entered(entrant.recipe); });
+      if (known.problem == problem.name && known.seed == seed && known.conditions == conditions && has_all)
+        return &known;
+    }
+    return &finalists_->add(measure_finalists(problem, seed, conditions, std::move(entrants)));
   }
 
   void show(benchmark::State& state, const Course& course, const std::string& problem) const {
@@ -232,7 +279,10 @@ class Study {
 
   Plan plan_;
   Options options_;
-  std::optional<FinishedSearches> finished_;  // opened by the first comparison
+  static constexpr const char* finalists_files = "finalists";
+
+  std::optional<FinishedSearches> finished_;  // opened by the first comparison, like the next
+  std::optional<SharedLines<Finalists>> finalists_;
   Results results_;
   Interrupt interrupt_;
   bool interrupted_ = false;

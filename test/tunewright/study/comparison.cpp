@@ -72,6 +72,31 @@ TEST_CASE("speed-up is the whole time of one over the expected time of the other
   CHECK(speedup.high > speedup.value);
 }
 
+TEST_CASE("finalists are compared where those of every problem and seed were measured") {
+  study::Results some = results();
+  CHECK_FALSE(study::Comparison(some).has_finalists());
+  for (const char* problem : {"p", "q"}) {
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      CHECK_FALSE(study::Comparison(some).has_finalists());
+      study::Finalists finalists{.problem = problem, .seed = seed};
+      finalists.latencies_s = {{"Slow", 4}, {"Fast", 2}};
+      finalists.failed = {"Lost"};
+      finalists.twice = "Slow";
+      finalists.again_s = 4 * std::exp(seed == 2 ? -0.5 : 0.25);
+      some.finalists.push_back(finalists);
+    }
+  }
+  const study::Comparison comparison(some);
+  REQUIRE(comparison.has_finalists());
+  CHECK(comparison.finalist_speed(0).value == 0.5);
+  CHECK(comparison.finalist_speed(1).value == 1);
+  CHECK(comparison.finalist_speed(2).value == 0);
+  CHECK(comparison.finalist_difference(1, 0) == study::Interval{0.5, 0.5, 0.5});
+  REQUIRE(comparison.noise().size() == 6);
+  CHECK(comparison.noise()[1] == doctest::Approx(0.25));
+  CHECK(comparison.noise()[2] == doctest::Approx(0.5));
+}
+
 TEST_CASE("searches of known spaces have scores, and failed trials are counted") {
   std::vector<double> latencies;
   for (int i = 1; i <= 100; ++i) latencies.push_back(i * i / 100.0);

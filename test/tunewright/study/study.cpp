@@ -38,13 +38,24 @@ struct Counted : toy::Measurer {
     return outcomes;
   }
 };
-struct Random : recipes::Random<toy::Space, Counted> {};
-struct Evolution : toy::Evolution {
-  using measurer = Counted;
+/// The same, and measures finalists in turns.
+struct Confirming : Counted {
+  std::vector<Outcome> confirm(const Task& task, std::span<const toy::Program> programs) {
+    return Counted::measure(task, programs, {});
+  }
 };
-using Problem = study::Problem<toy::Space, Counted>;
+template <class Measurer>
+struct Random : recipes::Random<toy::Space, Measurer> {
+  static constexpr std::string_view name = "Random";
+};
+template <class Measurer>
+struct Evolution : toy::Evolution {
+  using measurer = Measurer;
+  static constexpr std::string_view name = "Evolution";
+};
 
-std::vector<Problem> problems() {
+template <class Measurer>
+std::vector<study::Problem<toy::Space, Measurer>> problems() {
   return {{.name = "a", .task = toy::task("a", 1)}, {.name = "b", .task = toy::task("b", 2)}};
 }
 
@@ -55,6 +66,7 @@ struct Ended {
 
 /// Runs a study of two recipes, two problems and three seeds with 20 trials each, in a process of its own, as Google
 /// Benchmark runs once in one.
+template <class Measurer = Counted>
 Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const char* name = "toy") {
   const support::TemporaryFolder folder;
   const std::string count = folder.file("measured");
@@ -67,9 +79,10 @@ Ended run(std::vector<std::string> options, std::size_t kills_after = 0, const c
     std::freopen("/dev/null", "w", stdout);
     std::freopen("/dev/null", "w", stderr);
     Counted::kills_after = kills_after;
-    const int code = study::run(
-        static_cast<int>(words.size()), words.data(), {.name = name, .seeds = 3},
-        [](study::Study& study) { study.compare<Random, Evolution>(problems(), {.trials = 20, .batch = 10}); });
+    const int code =
+        study::run(static_cast<int>(words.size()), words.data(), {.name = name, .seeds = 3}, [](study::Study& study) {
+          study.compare<Random<Measurer>, Evolution<Measurer>>(problems<Measurer>(), {.trials = 20, .batch = 10});
+        });
     std::ofstream(count) << Counted::measured;
     ::_exit(code);
   }
@@ -149,6 +162,22 @@ TEST_CASE("a search that was stopped goes on from its journal") {
   CHECK(best(whole.path()) == best(stopped.path()));
 }
 
+TEST_CASE("what recipes ended with is measured in turns, once") {
+  const support::TemporaryFolder folder;
+  constexpr std::size_t in_turns = 2 * 3 * (2 + 1);  // two recipes and one of them again, by problem and seed
+  CHECK(run<Confirming>({"--out=" + folder.path()}).measured == all_trials + in_turns);
+  CHECK(lines(text(folder.file("finalists.1-of-1.jsonl"))) == 6);
+  const std::string tables = text(folder.file("toy.md"));
+  CHECK(tables.find("## Finalists, measured in turns") != std::string::npos);
+  CHECK(tables.find("lies apart by 0.0 % (median)") != std::string::npos);
+  CHECK(run<Confirming>({"--out=" + folder.path()}).measured == 0);
+  // One recipe alone has its own finalists, and those of both stand for it later.
+  const support::TemporaryFolder one;
+  CHECK(run<Confirming>({"--out=" + one.path(), "--recipes=Random"}).measured == all_trials / 2 + 6 * 2);
+  CHECK(run<Confirming>({"--out=" + one.path()}).measured == all_trials / 2 + in_turns);
+  CHECK(run<Confirming>({"--out=" + one.path(), "--recipes=Random"}).measured == 0);
+}
+
 TEST_CASE("what cannot be studied is said, and the exit code tells") {
   const support::TemporaryFolder folder;
   const std::string out = "--out=" + folder.path();
@@ -161,12 +190,12 @@ TEST_CASE("what cannot be studied is said, and the exit code tells") {
   CHECK(run({out}, 0, "other").code == 1);  // the folder has another study's searches
 
   study::Study study({.name = "names"}, {.out = folder.file("names")});
-  CHECK_THROWS_WITH_AS((study.compare<Random, Random>(problems(), {.trials = 20})),
+  CHECK_THROWS_WITH_AS((study.compare<Random<Counted>, Random<Counted>>(problems<Counted>(), {.trials = 20})),
                        doctest::Contains("two recipes are called 'Random'"), std::invalid_argument);
   CHECK_THROWS_WITH_AS((study.compare<toy::Evolution>(
                            std::vector<study::Problem<toy::Space, toy::Measurer>>{{.name = "a/b"}}, {.trials = 20})),
                        doctest::Contains("a problem is called 'a/b'"), std::invalid_argument);
-  CHECK_THROWS_AS((study.compare<Evolution>(problems(), {.trials = 0})), std::invalid_argument);
+  CHECK_THROWS_AS((study.compare<Evolution<Counted>>(problems<Counted>(), {.trials = 0})), std::invalid_argument);
 }
 
 }  // namespace

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/study/problem.hpp"
+
+namespace tunewright::study {
+
+/// What recipes ended with on one problem with one seed, measured once more, in turns, so that a machine that changes
+/// its speed meanwhile treats all of them alike.
+///
+/// One of them is measured twice, as two entrants: how far the two lie apart is the noise of these measurements.
+struct Finalists {
+  std::string problem;
+  std::uint64_t seed = 0;
+  std::uint64_t conditions = 0;                 ///< as of the searches
+  std::map<std::string, double> latencies_s{};  ///< by recipe; what it ended with
+  std::vector<std::string> failed{};            ///< recipes that ended with a program that fails now
+  std::string twice{};                          ///< the recipe that entered twice; empty if none could
+  double again_s = 0;                           ///< its latency as the second entrant
+
+  /// Whether that recipe entered.
+  [[nodiscard]] bool entered(const std::string& recipe) const {
+    return latencies_s.contains(recipe) || std::find(failed.begin(), failed.end(), recipe) != failed.end();
+  }
+  bool operator==(const Finalists&) const = default;
+};
+
+/// One line of JSON.
+inline std::string to_line(const Finalists& finalists, const std::string& study) {
+  std::string line = "{\"study\": ";
+  json::write(line, study);
+  const auto member = [&](const char* key, const auto& value) {
+    line += std::string(", \"") + key + "\": ";
+    json::write(line, value);
+  };
+  member("problem", std::string_view(finalists.problem));
+  member("seed", finalists.seed);
+  member("conditions", finalists.conditions);
+  line += ", \"latencies_s\": {";
+  for (bool first = true; const auto& [recipe, latency_s] : finalists.latencies_s) {
+    if (!std::exchange(first, false)) line += ", ";
+    json::write(line, std::string_view(recipe));
+    line += ": ";
+    json::write(line, latency_s);
+  }
+  line += "}, \"failed\": ";
+  json::write_array(line, finalists.failed, [&](std::string_view recipe) { json::write(line, recipe); });
+  if (!finalists.twice.empty()) {
+    member("twice", std::string_view(finalists.twice));
+    member("again_s", finalists.again_s);
+  }
+  return line + "}\n";
+}
+
+/// Reads finalists from their line, and the name of the study that they belong to. Throws `FormatError` for a line that
+/// is none.
+inline void from_line(const std::string& line, Finalists& finalists, std::string& study) {
+  unsigned known = 0;
+  json::Scanner in(line);
+  in.object([&](std::string_view key) {
+    ++known;
+    if (key == "study")
+      study = in.string();
+    else if (key == "problem")
+      finalists.problem = in.string();
+    else if (key == "seed")
+      finalists.seed = in.integer<std::uint64_t>();
+    else if (key == "conditions")
+      finalists.conditions = in.integer<std::uint64_t>();
+    else if (key == "latencies_s")
+      in.object([&](std::string_view recipe) { finalists.latencies_s[std::string(recipe)] = in.number(); });
+    else if (key == "failed")
+      in.array([&] { finalists.failed.push_back(in.string()); });
+    else {
+      --known;
+      if (key == "twice")
+        finalists.twice = in.string();
+      else if (key == "again_s")
+        finalists.again_s = in.number();
+      else
+        in.skip_value();
+    }
+  });
+  in.expect_end();
+  if (known != 6) in.fail("expected finalists with their six members");
+}
+
+/// A measurer of the space's programs that takes them in turns, on no clock of its own.
+template <class M, class Space>
+concept MeasuresInTurns = ConfirmingMeasurerFor<M, program_t<Space>> && !HasOwnClock<M>;
+
+/// An entrant: the recipe and the configuration, as `space.encode` wrote it.
+struct Entrant {
+  std::string recipe, config;
+};
+
+/// Measures what recipes ended with on `problem`. The first entrant enters once more, behind all others.
+///
+/// Throws `std::runtime_error`, naming the recipe, for a configuration that the space cannot decode: the results belong
+/// to another version of it. Cost: compiling each program and the rounds of `Measurer::confirm`.
+template <class Space, class Measurer>
+  requires MeasuresInTurns<Measurer, Space>
+Finalists measure_finalists(const Problem<Space, Measurer>& problem, std::uint64_t seed, std::uint64_t conditions,
+                            std::vector<Entrant> entrants) {
+  Finalists finalists{.problem = problem.name, .seed = seed, .conditions = conditions};
+  if (entrants.empty()) return finalists;
+  entrants.push_back(entrants.front());
+  std::vector<program_t<Space>> programs;
+  for (const Entrant& entrant : entrants) {
+    const auto config = problem.space.decode(problem.task, entrant.config);
+    if (!config) {
+      throw std::runtime_error("what " + entrant.recipe + " ended with on " + problem.name +
+                               " belongs to another version of the space; name another folder by --out=DIR");
+    }
+    programs.push_back(problem.space.lower(problem.task, *config));
+  }
+  Measurer measurer = problem.measurer ? problem.measurer() : Measurer{};
+  const std::vector<Outcome> outcomes = measurer.confirm(problem.task, std::span<const program_t<Space>>(programs));
+  for (std::size_t i = 0; i < entrants.size(); ++i) {
+    const double latency_s = cost_s(outcomes.at(i));
+    const bool second = i + 1 == entrants.size();
+    if (!std::isfinite(latency_s)) {
+      if (!second) finalists.failed.push_back(entrants[i].recipe);
+    } else if (!second) {
+      finalists.latencies_s[entrants[i].recipe] = latency_s;
+    } else if (finalists.latencies_s.contains(entrants[i].recipe)) {
+      finalists.twice = entrants[i].recipe;
+      finalists.again_s = latency_s;
+    }
+  }
+  return finalists;
+}
+
+}  // namespace tunewright::study

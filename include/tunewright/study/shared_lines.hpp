@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/data/bad_line.hpp"
+#include "tunewright/json/scanner.hpp"
+
+namespace tunewright::study {
+
+/// Results of one kind that processes which share a folder have written so far.
+///
+/// Each process appends to a file of its own, `<kind>.<shard>-of-<shards>.jsonl`, a line a result, and reads those of
+/// all. A process that is killed leaves at most half a line, which is left out and told.
+///
+/// `Result` has `to_line(result, study)`, which gives a line with its end, and `from_line(line, result, study)`, which
+/// throws `FormatError` for what is none.
+template <class Result>
+class SharedLines {
+ public:
+  /// Reads what is there. Throws `std::runtime_error` for a folder that cannot be made or read, or that holds the
+  /// results of another study.
+  SharedLines(std::filesystem::path folder, const std::string& kind, std::string study, unsigned shard, unsigned shards)
+      : study_(std::move(study)), folder_(std::move(folder)) {
+    std::filesystem::create_directories(folder_);
+    std::vector<std::filesystem::path> files;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with(kind + ".") && name.ends_with(".jsonl")) files.push_back(entry.path());
+    }
+    std::sort(files.begin(), files.end());
+    for (const auto& file : files) read(file);
+    own_ = folder_ / (kind + "." + std::to_string(shard) + "-of-" + std::to_string(shards) + ".jsonl");
+  }
+
+  [[nodiscard]] const std::vector<Result>& all() const& noexcept { return all_; }
+  [[nodiscard]] std::vector<Result> all() && noexcept { return std::move(all_); }
+  /// Lines that are no result, and are left out.
+  [[nodiscard]] const std::vector<std::pair<std::string, data::BadLine>>& bad() const noexcept { return bad_; }
+  [[nodiscard]] const std::filesystem::path& folder() const noexcept { return folder_; }
+
+  /// Keeps a result. Throws `std::runtime_error` where it cannot be written.
+  const Result& add(Result result) {
+    std::ofstream file(own_, std::ios::app | std::ios::binary);
+    // A writer that was killed may have left half a line.
+    if (!std::exchange(begun_, true) && !ends_with_newline(own_)) file << '\n';
+    file << to_line(result, study_) << std::flush;
+    if (!file) throw std::runtime_error("cannot write '" + own_.string() + "'; free space or name another --out=DIR");
+    all_.push_back(std::move(result));
+    return all_.back();
+  }
+
+ private:
+  void read(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw std::runtime_error("cannot read '" + path.string() + "'");
+    std::size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+      ++number;
+      if (line.empty()) continue;
+      try {
+        Result result;
+        std::string study;
+        from_line(line, result, study);
+        if (study != study_) {
+          throw std::runtime_error("'" + path.string() + "' belongs to study '" + study + "', not to '" + study_ +
+                                   "'; name another folder by --out=DIR");
+        }
+        all_.push_back(std::move(result));
+      } catch (const FormatError& error) {
+        bad_.push_back({path.string(), {number, error.what()}});
+      }
+    }
+  }
+
+  static bool ends_with_newline(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    if (!file || file.tellg() == std::streampos(0)) return true;
+    file.seekg(-1, std::ios::end);
+    return file.get() == '\n';
+  }
+
+  std::string study_;
+  std::filesystem::path folder_, own_;
+  std::vector<Result> all_;
+  std::vector<std::pair<std::string, data::BadLine>> bad_;
+  bool begun_ = false;
+};
+
+}  // namespace tunewright::study

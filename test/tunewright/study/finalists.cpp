@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/study/finalists.hpp"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/toy_space.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+/// The second program fails, the others take 1, 2, ... seconds in the order of entering.
+struct InTurns : toy::Measurer {
+  std::vector<Outcome> confirm(const Task&, std::span<const toy::Program> programs) {
+    std::vector<Outcome> outcomes(programs.size());
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (i == 1)
+        outcomes[i].result = Failure{Fault::RunError, "no more"};
+      else
+        outcomes[i].result = Timing{.repeats = {}, .median = Seconds(static_cast<double>(i + 1))};
+    }
+    return outcomes;
+  }
+};
+static_assert(study::MeasuresInTurns<InTurns, toy::Space>);
+static_assert(!study::MeasuresInTurns<toy::Measurer, toy::Space>);
+
+study::Problem<toy::Space, InTurns> problem() { return {.name = "p", .task = toy::task()}; }
+
+/// Some configuration, as text.
+std::string config(std::uint64_t seed) {
+  Rng rng(seed);
+  const toy::Space space;
+  return space.encode(*space.sample(toy::task(), rng));
+}
+
+TEST_CASE("every recipe's program enters once and the first one's twice") {
+  const study::Finalists finalists =
+      study::measure_finalists(problem(), 7, 9, {{"A", config(1)}, {"B", config(2)}, {"C", config(3)}});
+  CHECK(finalists.problem == "p");
+  CHECK(finalists.seed == 7);
+  CHECK(finalists.conditions == 9);
+  CHECK(finalists.latencies_s == std::map<std::string, double>{{"A", 1}, {"C", 3}});
+  CHECK(finalists.failed == std::vector<std::string>{"B"});
+  CHECK(finalists.entered("B"));
+  CHECK_FALSE(finalists.entered("D"));
+  CHECK(finalists.twice == "A");
+  CHECK(finalists.again_s == 4);
+}
+
+TEST_CASE("nothing is measured of searches that found nothing, and programs of another space are refused") {
+  const study::Finalists none = study::measure_finalists(problem(), 0, 0, {});
+  CHECK(none.latencies_s.empty());
+  CHECK(none.twice.empty());
+  CHECK_THROWS_WITH_AS((void)study::measure_finalists(problem(), 0, 0, {{"A", "nonsense"}}),
+                       doctest::Contains("what A ended with on p belongs to another version of the space"),
+                       std::runtime_error);
+}
+
+TEST_CASE("finalists are one line, read back to the bit") {
+  study::Finalists finalists{.problem = "p", .seed = 3, .conditions = 0xffffffffffffffff};
+  finalists.latencies_s = {{"A", 1e-6 / 3}, {"B", 2}};
+  finalists.failed = {"C"};
+  for (const bool twice : {false, true}) {
+    if (twice) finalists.twice = "A", finalists.again_s = 1.5e-6 / 3;
+    const std::string line = study::to_line(finalists, "study");
+    study::Finalists read;
+    std::string study;
+    study::from_line(line.substr(0, line.size() - 1), read, study);
+    CHECK(read == finalists);
+    CHECK(study == "study");
+    for (std::size_t length = 0; length + 2 < line.size(); ++length)
+      CHECK_THROWS_AS(study::from_line(line.substr(0, length), read, study), FormatError);
+  }
+}
+
+}  // namespace
