@@ -12,24 +12,19 @@
 // are compiled and run. A simulated measurement takes `--trial_ms` (1000: compiling and measuring a candidate), and the
 // search on top of it what it takes on this machine's processor. Drafts are bred from `--population` (768) candidates.
 
-#include <algorithm>
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "../two_cores.hpp"
+#include "operators.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
-#include "tunewright/program/operators/conv.hpp"
-#include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/pruner.hpp"
@@ -39,7 +34,6 @@
 namespace {
 
 using namespace tunewright;
-namespace ops = program::operators;
 using Space = spaces::MultiLevelTiling;
 using Form = drafts::SymbolAnalyzer::Form;
 
@@ -62,35 +56,14 @@ struct Printed : PrunerQuick<measurers::Simulated> {
   static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = Form::Printed; }
 };
 
-using Graph = std::shared_ptr<const program::ComputeGraph>;
-
-std::vector<std::pair<std::string, Graph>> workloads() {
-  const auto conv = [](std::int64_t size, std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-    return ops::conv2d_graph({.height = size,
-                              .width = size,
-                              .in_channels = in,
-                              .out_channels = out,
-                              .kernel = kernel,
-                              .stride = stride,
-                              .padding = kernel / 2});
-  };
-  return {{"conv3x3_28", conv(28, 128, 128, 3, 1)},
-          {"matmul_512", ops::matmul_graph({.m = 512, .n = 512, .k = 512})},
-          {"conv1x1_56", conv(56, 64, 256, 1, 1)},
-          {"matmul_128x768x3072", ops::matmul_graph({.m = 128, .n = 768, .k = 3072})},
-          {"conv7x7_224", conv(224, 3, 64, 7, 2)},
-          {"matmul_1024", ops::matmul_graph({.m = 1024, .n = 1024, .k = 1024})},
-          {"conv3x3_14", conv(14, 256, 256, 3, 1)},
-          {"matmul_53x61x1024", ops::matmul_graph({.m = 53, .n = 61, .k = 1024})}};
-}
-
 template <class Measurer>
 std::vector<study::Problem<Space, Measurer>> problems(const study::Options& options, const std::vector<Target>& targets,
                                                       const Measurer& measurer) {
   std::vector<study::Problem<Space, Measurer>> all;
   for (const Target& target : targets) {
-    std::size_t left = options.tasks == 0 ? workloads().size() : options.tasks;
-    for (const auto& [name, graph] : workloads()) {
+    const bench::Operators operators = bench::known_operators();
+    std::size_t left = options.tasks == 0 ? operators.size() : options.tasks;
+    for (const auto& [name, graph] : operators) {
       if (left-- == 0) break;
       all.push_back(
           {.name = name + "_" + target.name, .task = program::make_task(name, graph, target), .measurer = [measurer] {

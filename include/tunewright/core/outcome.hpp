@@ -59,9 +59,10 @@ inline constexpr std::array<std::string_view, 9> fault_names{
 
 /// Why measuring stopped.
 enum class StopReason : std::uint8_t {
-  Precise,   ///< the spread fell under the wanted share of the median
-  Budget,    ///< the allowed repeats or seconds are used up
-  FarSlower  ///< so much slower than the best so far that precision does not matter
+  Precise,      ///< the spread fell under the wanted share of the median
+  Budget,       ///< the allowed repeats or seconds are used up
+  FarSlower,    ///< so much slower than the best so far that precision does not matter
+  Extrapolated  ///< slower than the best so far, from parts of long calls; what it computes was not checked
 };
 
 /// A measured latency. `repeats` are kept raw, in the order taken; each is the mean of `calls_per_repeat` calls.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -42,6 +43,9 @@ inline Seconds seconds_at(const nlohmann::json& json, const char* field) { retur
 
 /// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
 [[nodiscard]] std::string refused_number(const Record& record);
+
+/// Of every `StopReason`, in its order.
+inline constexpr std::array<std::string_view, 4> stop_names{"precise", "budget", "far_slower", "extrapolated"};
 
 StopReason stop_reason(const std::string& text);
 
@@ -89,9 +93,7 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
     json["median_s"] = timing.median.count();
     json["mad_s"] = timing.median_absolute_deviation.count();
     json["calls"] = timing.calls_per_repeat;
-    json["stopped"] = std::string_view(timing.stopped == StopReason::Precise  ? "precise"
-                                       : timing.stopped == StopReason::Budget ? "budget"
-                                                                              : "far_slower");
+    json["stopped"] = record_json::stop_names.at(static_cast<std::size_t>(timing.stopped));
     nlohmann::ordered_json& repeats = json["repeats_s"] = nlohmann::ordered_json::array();
     for (const Seconds repeat : timing.repeats) repeats.push_back(repeat.count());
   }
@@ -147,9 +149,8 @@ TUNEWRIGHT_INLINE std::string refused_number(const Record& record) {
 }
 
 TUNEWRIGHT_INLINE StopReason stop_reason(const std::string& text) {
-  if (text == "precise") return StopReason::Precise;
-  if (text == "budget") return StopReason::Budget;
-  if (text == "far_slower") return StopReason::FarSlower;
+  for (std::size_t i = 0; i < stop_names.size(); ++i)
+    if (stop_names[i] == text) return static_cast<StopReason>(i);
   throw std::runtime_error("'stopped' is '" + text + "'");
 }
 

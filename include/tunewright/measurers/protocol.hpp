@@ -12,6 +12,11 @@ namespace tunewright::measurers {
 /// How a kernel is timed. One repeat is the mean of so many calls in a row that it lasts `min_repeat_seconds`;
 /// the latency is the median of the repeats.
 ///
+///   part       where there is a best so far and a call takes longer than `partial_call_seconds`, its parallel loops
+///              end early, and the whole is extrapolated (`sandbox::PartialCall`); unless it or one of
+///              `partial_repeats` more such calls is within `nearly_best_factor` of the best, that is the latency, and
+///              what the kernel computes is not checked, only that it writes where it may; not for targets of one
+///              thread, whose loops are not parallel
 ///   check      one call on poisoned outputs, compared with the reference; it also touches every page
 ///   warm up    `warmup_calls` calls
 ///   calibrate  calls a repeat, from the last call; the first repeat is redone if it turns out too short
@@ -23,23 +28,27 @@ namespace tunewright::measurers {
 /// Deviates:  medians where they take means; stops when precise, which a tuner turns into more trials a
 ///            second; a kernel slower than `far_slower_factor` times the best so far is given up after three repeats,
 ///            all of them as slow: after `repeats_min` if that is fewer, and as soon as they have taken a third of
-///            `budget_seconds`; flushing evicts every buffer, Ansor keeps the first.
-/// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 20 ms.
+///            `budget_seconds`; calls in part; flushing evicts every buffer, Ansor keeps the first.
+/// Cost:      about 10 ms for a kernel under 0.4 ms, about 7 calls for one of 2 to 5 ms, and for a longer one if it is
+///            nearly the best; about four times `partial_call_seconds` for other kernels.
 struct Protocol {
-  unsigned warmup_calls = 1;         ///< on top of the checked call; skipped for kernels above `budget_seconds`
-  double min_repeat_seconds = 2e-3;  ///< a repeat lasts at least so long
-  unsigned repeats_min = 5;          ///< at least 1
-  unsigned repeats_max = 12;         ///< at most `repeats_limit`
-  double wanted_spread = 0.02;       ///< share of the median
-  double noisy_spread = 0.1;         ///< share of the median above which a series is taken again
-  double budget_seconds = 0.15;      ///< of repeats; checked after each, so one repeat always completes
-  bool flush_cache = false;          ///< evict the buffers before each repeat, which is then a single call
-  double far_slower_factor = 4;      ///< over the best so far; infinity measures every kernel in full
-  double cooldown_seconds = 0;       ///< sleep before a series is taken again
-  double run_timeout_seconds = 10;   ///< wall clock of one candidate, check and repeats together
+  unsigned warmup_calls = 1;           ///< on top of the checked call; skipped for kernels above `budget_seconds`
+  double min_repeat_seconds = 2e-3;    ///< a repeat lasts at least so long
+  unsigned repeats_min = 5;            ///< at least 1
+  unsigned repeats_max = 12;           ///< at most `repeats_limit`
+  double wanted_spread = 0.02;         ///< share of the median
+  double noisy_spread = 0.1;           ///< share of the median above which a series is taken again
+  double budget_seconds = 0.15;        ///< of repeats; checked after each, so one repeat always completes
+  bool flush_cache = false;            ///< evict the buffers before each repeat, which is then a single call
+  double far_slower_factor = 4;        ///< over the best so far; infinity measures every kernel in full
+  double partial_call_seconds = 5e-3;  ///< infinity times and checks whole calls only
+  double nearly_best_factor = 1.25;    ///< over the best so far
+  double cooldown_seconds = 0;         ///< sleep before a series is taken again
+  double run_timeout_seconds = 10;     ///< wall clock of one candidate, check and repeats together
   double compile_timeout_seconds = 10;
 
   static constexpr unsigned repeats_limit = 256;
+  static constexpr unsigned partial_repeats = 3;
   /// That must all be far slower than the best, `repeats_min` if that is fewer: then a disturbance that lasts as long
   /// as these decides.
   static constexpr unsigned far_slower_repeats = 3;
@@ -70,6 +79,10 @@ TUNEWRIGHT_INLINE void validate(const Protocol& protocol) {
   demand(protocol.noisy_spread >= protocol.wanted_spread, "noisy_spread", protocol.noisy_spread,
          "give at least wanted_spread");
   demand(protocol.far_slower_factor > 1, "far_slower_factor", protocol.far_slower_factor, "give a factor above 1");
+  demand(protocol.partial_call_seconds > 0, "partial_call_seconds", protocol.partial_call_seconds,
+         "give a positive number of seconds");
+  demand(protocol.nearly_best_factor >= 1, "nearly_best_factor", protocol.nearly_best_factor,
+         "give a factor of 1 or more");
   demand(std::isfinite(protocol.cooldown_seconds) && protocol.cooldown_seconds >= 0, "cooldown_seconds",
          protocol.cooldown_seconds, "give seconds, 0 or more");
   demand(protocol.run_timeout_seconds > 0, "run_timeout_seconds", protocol.run_timeout_seconds,

@@ -75,6 +75,7 @@
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/sandbox/crash_report.hpp"
 #include "tunewright/measurers/sandbox/guarded_memory.hpp"
+#include "tunewright/measurers/sandbox/partial_call.hpp"
 #include "tunewright/measurers/sandbox/stopwatch.hpp"
 #include "tunewright/measurers/sandbox/wire.hpp"
 #endif

@@ -31,7 +31,8 @@ template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Problem {
   std::string name;  ///< letters, digits and any of "_.+-@"
   Task task{};
-  Space space{};
+  // Not {}: GCC 12 would warn that its members may be uninitialised.
+  Space space = Space();
   std::function<Measurer()> measurer{};  ///< a new one; one by default where there is no function
   std::size_t trials = 0;                ///< of a search, where a problem has a budget of its own
   std::vector<double> latencies_s{};     ///< of all configurations, where all were measured; infinite for failed ones

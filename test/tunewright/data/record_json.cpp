@@ -50,7 +50,8 @@ TEST_CASE("a record survives the way through text, bit for bit") {
     failed.outcome.result = Failure{static_cast<Fault>(i), "why: \xc3\xa4"};
     CHECK(data::from_line(data::to_line(failed)) == failed);
   }
-  for (const StopReason reason : {StopReason::Precise, StopReason::Budget, StopReason::FarSlower}) {
+  for (const StopReason reason :
+       {StopReason::Precise, StopReason::Budget, StopReason::FarSlower, StopReason::Extrapolated}) {
     Record record = timed();
     std::get<Timing>(record.outcome.result).stopped = reason;
     CHECK(data::from_line(data::to_line(record)) == record);

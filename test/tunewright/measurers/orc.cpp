@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -38,8 +39,8 @@ LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial, LoopKi
   return test::plain_nest(*task.graph, innermost, outermost);
 }
 /// Leaves out the statement that starts the sums.
-LoopNest without_initialisation(const Task& task) {
-  LoopNest nest = nest_of(task);
+LoopNest without_initialisation(const Task& task, LoopKind outermost = LoopKind::Serial) {
+  LoopNest nest = nest_of(task, LoopKind::Serial, outermost);
   nest.body.erase(nest.body.begin());
   return nest;
 }
@@ -168,6 +169,29 @@ TEST_CASE("a candidate far slower than a noted best is given up early") {
   const Outcome outcome = measurer.measure(task, std::vector<LoopNest>{nest_of(task)}).front();
   REQUIRE(outcome.valid());
   CHECK(outcome.timing()->stopped == StopReason::FarSlower);
+}
+
+// Loops of a task for one thread are not parallel.
+TEST_CASE("long calls of what is not nearly the best end early and are not checked" *
+          doctest::skip(host_target().threads < 2)) {
+  OrcJit measurer = quick();
+  measurer.protocol.partial_call_seconds = 1e-9;
+  measurer.protocol.far_slower_factor = std::numeric_limits<double>::infinity();
+  const Task task = matmul_task(64, 32, 32, 2);
+  const std::vector<LoopNest> programs = {nest_of(task, LoopKind::Serial, LoopKind::Parallel),
+                                          without_initialisation(task, LoopKind::Parallel)};
+  measurer.note_best(task, Seconds(1e-12));
+  const std::vector<Outcome> outcomes = measurer.measure(task, programs);
+  for (const Outcome& outcome : outcomes) {
+    REQUIRE(outcome.valid());
+    CHECK(outcome.timing()->stopped == StopReason::Extrapolated);
+    CHECK(outcome.timing()->repeats.size() == measurers::Protocol::partial_repeats);
+  }
+  // What may be the best is run whole, and checked.
+  measurer.protocol.nearly_best_factor = std::numeric_limits<double>::infinity();
+  const std::vector<Outcome> whole = measurer.measure(task, programs);
+  CHECK(whole[0].timing()->stopped != StopReason::Extrapolated);
+  CHECK(fault_of(whole[1]) == "wrong_result");
 }
 
 TEST_CASE("the best are confirmed in turns") {

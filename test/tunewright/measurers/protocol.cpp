@@ -31,6 +31,8 @@ TEST_CASE("errors name the member and the value") {
   refused({.wanted_spread = -0.1}, "wanted_spread");
   refused({.wanted_spread = 0.1, .noisy_spread = 0.05}, "noisy_spread");
   refused({.far_slower_factor = 1}, "far_slower_factor");
+  refused({.partial_call_seconds = 0}, "partial_call_seconds");
+  refused({.nearly_best_factor = 0.9}, "nearly_best_factor");
   refused({.cooldown_seconds = -1}, "cooldown_seconds");
   refused({.run_timeout_seconds = 0}, "run_timeout_seconds");
   refused({.compile_timeout_seconds = 0}, "compile_timeout_seconds");

@@ -71,11 +71,15 @@ class Child {
 
   void answer(const Request& request, Descriptor contents, Reply& reply);
 
+  void measure(const Mapping& mapping, const Request& request, Reply& reply);
+
   static void report(const Series& series, Reply& reply);
 
   void set_task(Mapping mapping, const Request& request);
 
   [[nodiscard]] Bound load_and_check(const Mapping& mapping);
+
+  [[nodiscard]] Bound load(const Mapping& mapping);
 
   [[nodiscard]] Bound bind(const KernelView& kernel);
 
@@ -107,9 +111,15 @@ class Child {
 
   static void call(const Bound& bound) { bound.code.entry(bound.arguments.data(), bound.runtime); }
 
-  /// One call on poisoned memory; afterwards outputs must hold the expected values and red zones their
-  /// pattern.
+  /// What parts of calls tell of a kernel, for which `extrapolate` says when that is enough. The first part is the
+  /// checked call where it is whole.
+  [[nodiscard]] std::optional<Series> time_parts(Bound& bound, const Request& request);
+
+  /// One call on poisoned memory, unless one was made; afterwards outputs must hold the expected values and red zones
+  /// their pattern.
   void check(Bound& bound);
+
+  void poison(const Bound& bound) const;
 
   void check_red_zones(const Bound& bound) const;
 
@@ -171,15 +181,7 @@ TUNEWRIGHT_INLINE void Child::answer(const Request& request, Descriptor contents
     case Request::Kind::SetTask: set_task(std::move(mapping), request); break;
     case Request::Kind::Drop: kept_.clear(); break;
     case Request::Kind::Keep: kept_.push_back(load_and_check(mapping)); break;
-    case Request::Kind::Measure: {
-      const Bound bound = load_and_check(mapping);
-      report(time_kernel(
-                 request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
-                 [&] { flush(request.protocol, bound); }),
-             reply);
-      check_red_zones(bound);
-      break;
-    }
+    case Request::Kind::Measure: measure(mapping, request, reply); break;
     case Request::Kind::Repeat: {
       const Bound& bound = kept_.at(request.kernel);
       keep_to_first_processor();
@@ -192,6 +194,38 @@ TUNEWRIGHT_INLINE void Child::answer(const Request& request, Descriptor contents
     case Request::Kind::Describe:
       throw Rejected(Fault::Unknown, "this worker runs kernels on the processors of this machine");
   }
+}
+
+TUNEWRIGHT_INLINE void Child::measure(const Mapping& mapping, const Request& request, Reply& reply) {
+  Bound bound = load(mapping);
+  std::optional<Series> series;
+  // Threads of a native kernel's own do not run in this library's loops.
+  if (request.best_seconds > 0 && std::isfinite(request.protocol.partial_call_seconds) && !bound.native)
+    series = time_parts(bound, request);
+  if (!series) {
+    check(bound);
+    series = time_kernel(
+        request.protocol, request.best_seconds, bound.checked_call_seconds, [&] { call(bound); },
+        [&] { flush(request.protocol, bound); });
+  }
+  report(*series, reply);
+  check_red_zones(bound);
+}
+
+TUNEWRIGHT_INLINE std::optional<Series> Child::time_parts(Bound& bound, const Request& request) {
+  PartialCall part(*bound.runtime, request.protocol.partial_call_seconds);
+  const auto time = [&] {
+    return part.time(
+        [&](const codegen::tunewright_runtime* runtime) { bound.code.entry(bound.arguments.data(), runtime); });
+  };
+  poison(bound);
+  const PartialTime first = time();
+  if (first.complete) {
+    bound.checked_call_seconds = first.spent_seconds;
+    return std::nullopt;
+  }
+  check_red_zones(bound);
+  return extrapolate(request.protocol, request.best_seconds, first, time, [&] { flush(request.protocol, bound); });
 }
 
 TUNEWRIGHT_INLINE void Child::report(const Series& series, Reply& reply) {
@@ -231,16 +265,14 @@ TUNEWRIGHT_INLINE void Child::set_task(Mapping mapping, const Request& request) 
   }
 }
 
-TUNEWRIGHT_INLINE Child::Bound Child::load_and_check(const Mapping& mapping) {
+TUNEWRIGHT_INLINE Child::Bound Child::load(const Mapping& mapping) {
   Reader reader(mapping.bytes());
-  const KernelView kernel = get_kernel(reader);
-  Bound bound = bind(kernel);
-  if (bound.native) use_all_processors();
+  return bind(get_kernel(reader));
+}
+
+TUNEWRIGHT_INLINE Child::Bound Child::load_and_check(const Mapping& mapping) {
+  Bound bound = load(mapping);
   check(bound);
-  if (bound.native) {
-    spread_threads();
-    keep_to_first_processor();
-  }
   return bound;
 }
 
@@ -345,10 +377,21 @@ TUNEWRIGHT_INLINE void Child::allow(pid_t thread, std::span<const int> processor
   if (::sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH) throw_system_error("sched_setaffinity");
 }
 
-TUNEWRIGHT_INLINE void Child::check(Bound& bound) {
+TUNEWRIGHT_INLINE void Child::poison(const Bound& bound) const {
   for (const Output& output : outputs_) output.memory.poison(GuardedBuffer::unwritten_output);
   for (const GuardedBuffer& memory : bound.workspace) memory.poison(GuardedBuffer::unwritten_workspace);
-  bound.checked_call_seconds = seconds_of(1, [&] { call(bound); });
+}
+
+TUNEWRIGHT_INLINE void Child::check(Bound& bound) {
+  if (bound.checked_call_seconds == 0) {
+    poison(bound);
+    if (bound.native) use_all_processors();
+    bound.checked_call_seconds = seconds_of(1, [&] { call(bound); });
+    if (bound.native) {
+      spread_threads();
+      keep_to_first_processor();
+    }
+  }
   check_red_zones(bound);
   for (const Output& output : outputs_) {
     if (const auto wrong = mismatch(output.expected, output.memory.data())) {

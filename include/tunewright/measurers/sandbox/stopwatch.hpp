@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/sandbox/partial_call.hpp"
 #include "tunewright/stats/robust.hpp"
 
 namespace tunewright::measurers::sandbox {
@@ -78,6 +80,29 @@ template <class Call, class Flush>
     }
     if (taken >= protocol.repeats_max || total >= protocol.budget_seconds) return series;
   }
+}
+
+/// What parts of calls tell of a kernel that is slower than the best: nothing where one of them says that it may be
+/// nearly the best, so that whole calls are needed. `first` is the first part, on cold caches; `call()` makes another
+/// one and returns a `PartialTime`. `best_seconds` is positive.
+template <class Call, class Flush>
+[[nodiscard]] std::optional<Series> extrapolate(const Protocol& protocol, double best_seconds, const PartialTime& first,
+                                                const Call& call, const Flush& flush) {
+  constexpr double cold = 2;  // times that a call may take longer on cold caches and fresh pages
+  const double near_seconds = protocol.nearly_best_factor * best_seconds;
+  const double far_seconds = protocol.far_slower_factor * best_seconds;
+  if (first.whole_seconds > cold * far_seconds) return Series{{first.whole_seconds}, 1, StopReason::FarSlower};
+  Series series{{}, 1, StopReason::Extrapolated};
+  if (first.whole_seconds <= near_seconds) return std::nullopt;
+  for (unsigned i = 0; i < Protocol::partial_repeats; ++i) {
+    flush();
+    const PartialTime part = call();
+    if (part.whole_seconds <= near_seconds) return std::nullopt;
+    series.repeats.push_back(part.whole_seconds);
+  }
+  if (*std::min_element(series.repeats.begin(), series.repeats.end()) > far_seconds)
+    series.stopped = StopReason::FarSlower;
+  return series;
 }
 
 /// Warm-up, calibration and one or two series. `first_call_seconds` is how long the checked call took,

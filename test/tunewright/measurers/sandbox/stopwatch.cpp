@@ -156,3 +156,31 @@ TEST_CASE("a turn warms up for two repeats, with any clock") {
   CHECK(turn(0).calls == 1);
   CHECK(timed == std::vector<unsigned>{1, 1});
 }
+
+TEST_CASE("parts of calls are enough for what is not nearly the best") {
+  const Protocol protocol{.far_slower_factor = 4, .nearly_best_factor = 1.25};
+  const auto part = [](double whole) { return PartialTime{whole / 10, whole, false}; };
+  unsigned calls = 0, flushes = 0;
+  const auto after = [&](double first, std::vector<double> more) {
+    calls = flushes = 0;
+    return extrapolate(protocol, 1.0, part(first), [&] { return part(more.at(calls++)); }, [&] { ++flushes; });
+  };
+  // On cold caches nine times the best is four times on warm ones, or more.
+  const auto hopeless = after(9, {});
+  REQUIRE(hopeless);
+  CHECK(hopeless->stopped == StopReason::FarSlower);
+  CHECK(hopeless->repeats == std::vector<double>{9});
+  CHECK(calls == 0);
+
+  const auto slower = after(3, {2, 3, 5});
+  REQUIRE(slower);
+  CHECK(slower->stopped == StopReason::Extrapolated);
+  CHECK(slower->repeats == std::vector<double>{2, 3, 5});
+  CHECK(flushes == 3);
+  CHECK(after(7, {5, 5, 6})->stopped == StopReason::FarSlower);
+
+  CHECK_FALSE(after(1.2, {}));
+  CHECK(calls == 0);
+  CHECK_FALSE(after(2, {1.5, 1.25, 1.5}));
+  CHECK(calls == 2);
+}
