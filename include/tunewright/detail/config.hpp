@@ -38,6 +38,7 @@
 #define TUNEWRIGHT_UNIT_tuning_logs 0x40000
 #define TUNEWRIGHT_UNIT_orc 0x80000
 #define TUNEWRIGHT_UNIT_nvrtc 0x100000
+#define TUNEWRIGHT_UNIT_whole_networks 0x200000
 
 #if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
 #define TUNEWRIGHT_DEFINES(unit) 1

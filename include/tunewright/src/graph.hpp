@@ -8,7 +8,7 @@
 #define TUNEWRIGHT_COMPILES                                                                                            \
   (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
    TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
-   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs)
+   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs | TUNEWRIGHT_UNIT_whole_networks)
 #endif
 
 #include "tunewright/detail/config.hpp"
@@ -153,4 +153,13 @@
 #endif
 #if TUNEWRIGHT_DEFINES(tuning_logs)
 #include "tunewright/data/auto_scheduler_programs.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(whole_networks)
+#include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/networks/layers.hpp"
+#include "tunewright/networks/memory_plan.hpp"
+#include "tunewright/networks/network.hpp"
+#include "tunewright/networks/partition.hpp"
+#include "tunewright/networks/resnet.hpp"
+#include "tunewright/networks/values.hpp"
 #endif

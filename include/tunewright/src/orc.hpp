@@ -14,4 +14,5 @@
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/networks/compiled_network.hpp"
 #endif

@@ -39,7 +39,7 @@ Tensor map(ComputeGraph& graph, const Tensor& a, const Tensor& b, std::string na
     std::vector<IndexExpr> indices;
     const std::size_t missing = rank - operand.shape.size();
     for (std::size_t d = 0; d < operand.shape.size(); ++d) {
-      indices.push_back(operand.shape[d] == 1 ? IndexExpr(0) : i[d + missing]);
+      indices.push_back(operand.shape[d] == shape[d + missing] ? i[d + missing] : IndexExpr(0));
     }
     return operand.at(std::move(indices));
   };
@@ -58,6 +58,9 @@ Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
+/// x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), the approximation of `gelu` that GPT-2 was trained with. Paper: the
+/// same.
+Tensor gelu_tanh(ComputeGraph& graph, const Tensor& x, std::string name = "gelu_tanh");
 /// 1 / (1 + exp(-x))
 Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid");
 /// x * sigmoid(x), also called swish.
@@ -122,6 +125,13 @@ TUNEWRIGHT_INLINE Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string 
   detail::require_floating_point(name, "the input", x);
   return map(graph, x, std::move(name),
              [](const Expr& v) { return v * 0.5 * (erf(v * 0.70710678118654752440) + 1.0); });
+}
+
+TUNEWRIGHT_INLINE Tensor gelu_tanh(ComputeGraph& graph, const Tensor& x, std::string name) {
+  detail::require_floating_point(name, "the input", x);
+  return map(graph, x, std::move(name), [](const Expr& v) {
+    return v * 0.5 * (program::tanh((v + v * v * v * 0.044715) * 0.79788456080286535588) + 1.0);
+  });
 }
 
 TUNEWRIGHT_INLINE Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,26 @@ Tensor transpose(ComputeGraph& graph, const Tensor& x, const std::vector<int>& o
 Tensor reshape(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
                const std::string& name = "reshape");
 
+/// True when tensor `id` is what `reshape` makes: its elements are those of the one tensor it reads, in the same
+/// row-major order, so that both can share memory.
+[[nodiscard]] bool is_reshape(const ComputeGraph& graph, TensorId id);
+
+/// Part of a dimension: elements begin, begin + step, ..
+struct SliceRange {
+  int dimension = 0;
+  std::int64_t begin = 0;
+  std::int64_t extent = 1;  ///< of the result
+  std::int64_t step = 1;
+};
+/// out[.., i, ..] = x[.., begin + i*step, ..]. Throws `std::invalid_argument` for a part that is not inside x, an extent
+/// or a step below 1.
+Tensor slice(ComputeGraph& graph, const Tensor& x, const SliceRange& range, const std::string& name = "slice");
+
+/// x repeated: dimensions of extent 1, and missing leading dimensions, are stretched to those of `shape`.
+/// Throws `std::invalid_argument` for a shape that x cannot be stretched to.
+Tensor broadcast(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
+                 const std::string& name = "broadcast");
+
 /// Tensors one after the other along dimension `axis`; they agree in all other extents.
 /// Throws `std::invalid_argument` for no tensors, or tensors of different types, ranks or other extents.
 Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = -1, const std::string& name = "concat");
@@ -29,6 +50,28 @@ Tensor concat(ComputeGraph& graph, const std::vector<Tensor>& parts, int axis = 
 #if TUNEWRIGHT_DEFINES(program)
 
 #include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::program::operators::detail {
+
+/// Where the elements of a reshaped tensor are in the tensor before, for the axes `i` of the result.
+TUNEWRIGHT_INLINE std::vector<IndexExpr> reshaped_indices(const std::vector<std::int64_t>& before,
+                                                          const std::vector<std::int64_t>& after,
+                                                          std::span<const IndexExpr> i) {
+  const AxisRanges range_of{after};
+  IndexExpr flat;
+  for (std::size_t d = 0; d < after.size(); ++d) {
+    flat *= after[d];
+    flat += i[d];
+  }
+  std::vector<IndexExpr> indices(before.size());
+  for (std::size_t d = before.size(); d-- > 0;) {
+    indices[d] = d == 0 ? flat : IndexExpr::remainder(flat, before[d], range_of);
+    flat = IndexExpr::quotient(flat, before[d], range_of);
+  }
+  return indices;
+}
+
+}  // namespace tunewright::program::operators::detail
 
 namespace tunewright::program::operators {
 
@@ -67,18 +110,53 @@ TUNEWRIGHT_INLINE Tensor reshape(ComputeGraph& graph, const Tensor& x, const std
     detail::refuse(name, "shape " + detail::shape_text(x.shape) + " has " + std::to_string(before) + " elements but " +
                              detail::shape_text(shape) + " has " + std::to_string(after) + "; keep their number");
   }
+  return graph.compute(name, detail::axes_over(shape),
+                       [&](auto i) { return x.at(detail::reshaped_indices(x.shape, shape, i)); });
+}
+
+TUNEWRIGHT_INLINE bool is_reshape(const ComputeGraph& graph, TensorId id) {
+  const Operator& op = graph.op(id);
+  if (op.role != Role::Computed || op.has_reduction() || op.body->op != Op::Load) return false;
+  const Operator& source = graph.op(op.body->tensor);
+  if (op.elements() != source.elements()) return false;
+  std::vector<IndexExpr> axes;
+  for (Var axis = 0; axis < op.axes.size(); ++axis) axes.push_back(IndexExpr::variable(axis));
+  return op.body->indices == detail::reshaped_indices(source.shape(), op.shape(), axes);
+}
+
+TUNEWRIGHT_INLINE Tensor slice(ComputeGraph& graph, const Tensor& x, const SliceRange& range, const std::string& name) {
+  const std::size_t along = detail::dimension(name, range.dimension, x.shape.size());
+  detail::require_at_least(name, "begin", range.begin, 0);
+  detail::require_at_least(name, "extent", range.extent, 1);
+  detail::require_at_least(name, "step", range.step, 1);
+  if (range.begin >= x.shape[along] || (range.extent - 1) > (x.shape[along] - 1 - range.begin) / range.step) {
+    detail::refuse(name, std::to_string(range.extent) + " elements from " + std::to_string(range.begin) + ", " +
+                             std::to_string(range.step) + " apart, reach beyond the " + std::to_string(x.shape[along]) +
+                             " of dimension " + std::to_string(along) + "; give a part inside it");
+  }
+  std::vector<std::int64_t> shape = x.shape;
+  shape[along] = range.extent;
   return graph.compute(name, detail::axes_over(shape), [&](auto i) {
-    const detail::AxisRanges range_of{shape};
-    IndexExpr flat;
-    for (std::size_t d = 0; d < shape.size(); ++d) {
-      flat *= shape[d];
-      flat += i[d];
-    }
-    std::vector<IndexExpr> indices(x.shape.size());
-    for (std::size_t d = x.shape.size(); d-- > 0;) {
-      indices[d] = d == 0 ? flat : IndexExpr::remainder(flat, x.shape[d], range_of);
-      flat = IndexExpr::quotient(flat, x.shape[d], range_of);
-    }
+    std::vector<IndexExpr> indices(i.begin(), i.end());
+    indices[along] = indices[along] * range.step + range.begin;
+    return x.at(std::move(indices));
+  });
+}
+
+TUNEWRIGHT_INLINE Tensor broadcast(ComputeGraph& graph, const Tensor& x, const std::vector<std::int64_t>& shape,
+                                   const std::string& name) {
+  const std::size_t rank = x.shape.size();
+  bool fits = rank <= shape.size();
+  const std::size_t missing = fits ? shape.size() - rank : 0;
+  for (std::size_t d = 0; fits && d < rank; ++d) fits = x.shape[d] == 1 || x.shape[d] == shape[d + missing];
+  if (!fits) {
+    detail::refuse(name, "shape " + detail::shape_text(x.shape) + " cannot be stretched to " +
+                             detail::shape_text(shape) + "; dimensions, counted from the last, must be equal or 1");
+  }
+  return graph.compute(name, detail::axes_over(shape), [&](auto i) {
+    std::vector<IndexExpr> indices;
+    for (std::size_t d = 0; d < rank; ++d)
+      indices.push_back(x.shape[d] == shape[d + missing] ? i[d + missing] : IndexExpr(0));
     return x.at(std::move(indices));
   });
 }

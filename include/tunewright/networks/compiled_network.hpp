@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/memory_plan.hpp"
+#include "tunewright/networks/network.hpp"
+#include "tunewright/networks/partition.hpp"
+#include "tunewright/reference/compare.hpp"
+#include "tunewright/reference/evaluate.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::networks {
+
+struct CompiledNetworkOptions {
+  codegen::CompileOptions compile = {};
+  unsigned compile_threads = 1;      ///< does not change the kernels
+  std::vector<int> processors = {};  ///< that helpers keep to, see `codegen::PinnedTeam`; none given: anywhere
+};
+
+/// A network on this machine's processors: one kernel a task, called in the order of the partition.
+///
+/// Weights are kept in the order each kernel asked for. All other tensors, and what kernels need to work in, share one
+/// block of memory, planned by who lives when (`plan_memory`). Copies share everything; use one from one thread at a time.
+class CompiledNetwork {
+ public:
+  /// Compiles one schedule a task, in the order of `partition.tasks`. `values` holds the constants, by tensor (see
+  /// `random_values`); nothing is kept of it but what kernels read.
+  ///
+  /// Errors: `std::invalid_argument` for a number of schedules other than that of the tasks, a schedule of another
+  /// task, a missing or mismatched constant, and a target that is no CPU; `codegen::Unsupported` and
+  /// `schedule::ScheduleError` for schedules that cannot be compiled.
+  /// Cost: 5 to 20 ms a task and thread, and a pass over the weights.
+  CompiledNetwork(const Network& network, const Partition& partition, std::span<const schedule::Schedule> schedules,
+                  const reference::Tensors& values, const CompiledNetworkOptions& options = {});
+
+  /// One inference: takes the inputs of `inputs(network)` from `tensors`, returns the outputs in the network's order.
+  /// Throws `std::invalid_argument` for a missing or mismatched input and for numbers that no lookup has a row for.
+  [[nodiscard]] std::vector<reference::Array> run(const reference::Tensors& tensors);
+
+  /// The parts of `run`, for who wants to time inference alone: `execute` may be repeated with the inputs set once.
+  void set_inputs(const reference::Tensors& tensors);
+  void execute();
+  [[nodiscard]] std::vector<reference::Array> outputs() const;
+
+  /// Called after each kernel of an inference, with the number of its call.
+  using Watch = std::function<void(std::size_t call)>;
+  void execute(const Watch& watch);
+  /// A tensor that lives at present: an input, an output, or, within a watch, what the call read and computed.
+  [[nodiscard]] reference::Array value(TensorId tensor) const;
+
+  [[nodiscard]] const Network& network() const;
+  [[nodiscard]] const Partition& partition() const;
+  /// Pieces of the shared block: tensors, then the workspaces of calls.
+  [[nodiscard]] const std::vector<Lifetime>& lifetimes() const;
+  [[nodiscard]] const MemoryPlan& memory() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+/// Runs the network and compares what each call computes with the reference, which is given what the call read, so that
+/// roundings do not add up from layer to layer: the bounds are those of single tasks. `values` holds inputs and constants,
+/// by tensor. One comparison a call. Cost: that of `reference::evaluate`, which is about a second for a billion
+/// operations. Throws what `run` does.
+[[nodiscard]] std::vector<reference::Comparison> compare_calls(CompiledNetwork& compiled,
+                                                               const reference::Tensors& values);
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(orc)
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tunewright/codegen/llvm_jit.hpp"
+#include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/parallel.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/networks/values.hpp"
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::networks::detail {
+
+/// Bytes aligned as kernels want them.
+class KernelMemory {
+ public:
+  static constexpr std::size_t alignment = 64;
+
+  KernelMemory() = default;
+  explicit KernelMemory(std::size_t bytes)
+      : bytes_(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{alignment}))) {}
+  [[nodiscard]] std::byte* data() const noexcept { return bytes_.get(); }
+
+ private:
+  struct Release {
+    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{alignment}); }
+  };
+  std::unique_ptr<std::byte, Release> bytes_;
+};
+
+/// One kernel a schedule.
+TUNEWRIGHT_INLINE std::vector<codegen::Kernel> compile_all(std::span<const schedule::Schedule> schedules,
+                                                           const Target& target,
+                                                           const CompiledNetworkOptions& options) {
+  std::vector<codegen::Kernel> kernels(schedules.size());
+  parallel_parts(options.compile_threads, schedules.size(), [&](std::size_t begin, std::size_t end) {
+    codegen::LlvmCompiler compiler(target, options.compile);
+    for (std::size_t s = begin; s < end; ++s) kernels[s] = compiler.compile(loops::lower(schedules[s]));
+  });
+  return kernels;
+}
+
+TUNEWRIGHT_INLINE void check_array(const Network& network, TensorId id, const reference::Tensors& tensors) {
+  const program::Operator& op = network.graph->op(id);
+  if (tensors.size() == network.graph->size() && tensors[id].type() == op.type && tensors[id].shape() == op.shape())
+    return;
+  throw std::invalid_argument("network '" + network.name + "': no array, or one of another type or shape, was given " +
+                              "for tensor " + std::to_string(id) + " ('" + op.name +
+                              "'); give one array a tensor, as random_values does");
+}
+
+/// The constant as `layout` wants it.
+TUNEWRIGHT_INLINE void pack_constant(const loops::Buffer& layout, const reference::Array& values, std::byte* packed) {
+  values.visit([&](const auto& elements) {
+    using T = typename std::decay_t<decltype(elements)>::value_type;
+    codegen::pack(layout, layout.shape, reinterpret_cast<const T*>(elements.data()),  // NOLINT: as T is
+                  reinterpret_cast<T*>(packed));                                      // NOLINT
+  });
+}
+
+}  // namespace tunewright::networks::detail
+
+namespace tunewright::networks {
+
+struct CompiledNetwork::State {
+  struct Call {
+    codegen::LoadedKernel kernel;
+    std::vector<void*> buffers;
+  };
+
+  Network network;
+  Partition partition;
+  codegen::PinnedTeam team;
+  std::vector<detail::KernelMemory> constants;
+  std::vector<Lifetime> lifetimes;
+  MemoryPlan plan;
+  detail::KernelMemory block;
+  std::map<TensorId, std::size_t> piece_of;     // by storage: number in `lifetimes`
+  std::map<TensorId, std::byte*> constant_of;   // those in row-major order
+  std::map<TensorId, reference::Array> tables;  // of lookups
+  std::vector<Call> calls;
+
+  State(const Network& n, const Partition& p, unsigned threads, std::span<const int> processors)
+      : network(n), partition(p), team(threads, processors) {}
+
+  void plan_tensors(std::span<const codegen::Kernel> kernels);
+  void bind(std::span<const codegen::Kernel> kernels, const reference::Tensors& values);
+  [[nodiscard]] std::byte* place(TensorId tensor) const {
+    return block.data() + plan.offsets[piece_of.at(partition.storage[tensor])];
+  }
+  [[nodiscard]] std::size_t bytes(TensorId tensor) const {
+    return static_cast<std::size_t>(program::bytes(network.graph->op(tensor)));
+  }
+};
+
+TUNEWRIGHT_INLINE void CompiledNetwork::State::plan_tensors(std::span<const codegen::Kernel> kernels) {
+  const ComputeGraph& graph = *network.graph;
+  const std::size_t end = partition.calls.size();
+  const auto live = [&](TensorId tensor, std::size_t step) {
+    const TensorId storage = partition.storage[tensor];
+    if (graph.op(storage).role == program::Role::Constant) return;
+    const auto [place, is_new] = piece_of.try_emplace(storage, lifetimes.size());
+    if (is_new) lifetimes.push_back({bytes(storage), step, step});
+    lifetimes[place->second].last = std::max(lifetimes[place->second].last, step);
+  };
+  // Inputs live throughout, so that an inference can be repeated.
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    if (graph.op(id).role != program::Role::Input) continue;
+    live(id, 0);
+    live(id, end);
+  }
+  for (std::size_t c = 0; c < end; ++c) {
+    for (const TensorId tensor : partition.calls[c].tensors) {
+      const TensorId storage = partition.storage[tensor];
+      if (tensor == partition.calls[c].output || piece_of.contains(storage)) live(tensor, c);
+    }
+  }
+  for (const TensorId output : network.outputs) live(output, end);
+  for (std::size_t c = 0; c < end; ++c) {
+    for (const codegen::KernelBuffer& buffer : kernels[partition.calls[c].task].buffers)
+      if (buffer.layout.role == loops::BufferRole::Temporary) lifetimes.push_back({buffer.bytes(), c, c});
+  }
+  plan = plan_memory(lifetimes, detail::KernelMemory::alignment);
+  block = detail::KernelMemory(plan.bytes);
+  // Nothing is read before it is written; what would be, shows.
+  std::memset(block.data(), 0xff, plan.bytes);
+}
+
+TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(std::span<const codegen::Kernel> kernels,
+                                                    const reference::Tensors& values) {
+  codegen::KernelLoader loader;
+  std::vector<codegen::LoadedKernel> loaded;
+  for (const codegen::Kernel& kernel : kernels) {
+    if (kernel.uses_tile_registers && !host::permit_tile_registers())
+      throw std::runtime_error(
+          "a kernel uses the tile registers of AMX, which this system does not grant; make the "
+          "tasks for host_target()");
+    loaded.push_back(loader.load(kernel));
+  }
+  const auto constant = [&](const loops::Buffer& layout, TensorId storage) {
+    if (layout.packing.empty()) {  // one copy for all kernels
+      const auto found = constant_of.find(storage);
+      if (found != constant_of.end()) return found->second;
+    }
+    constants.emplace_back(static_cast<std::size_t>(layout.bytes()));
+    std::byte* const data = constants.back().data();
+    if (layout.packing.empty()) {
+      std::memcpy(data, values[storage].data(), values[storage].size_in_bytes());
+      constant_of[storage] = data;
+    } else {
+      detail::pack_constant(layout, values[storage], data);
+    }
+    return data;
+  };
+  for (const Lookup& lookup : network.lookups) tables[lookup.table] = values[lookup.table];
+  std::size_t workspace = piece_of.size();
+  for (const TaskCall& call : partition.calls) {
+    Call bound{loaded[call.task], {}};
+    for (const codegen::KernelBuffer& buffer : kernels[call.task].buffers) {
+      const loops::Buffer& layout = buffer.layout;
+      if (layout.role == loops::BufferRole::Temporary) {
+        bound.buffers.push_back(block.data() + plan.offsets[workspace++]);
+      } else if (layout.role == loops::BufferRole::Constant) {
+        bound.buffers.push_back(constant(layout, partition.storage[call.tensors[layout.tensor]]));
+      } else {
+        bound.buffers.push_back(place(call.tensors[layout.tensor]));
+      }
+    }
+    calls.push_back(std::move(bound));
+  }
+}
+
+TUNEWRIGHT_INLINE CompiledNetwork::CompiledNetwork(const Network& network, const Partition& partition,
+                                                   std::span<const schedule::Schedule> schedules,
+                                                   const reference::Tensors& values,
+                                                   const CompiledNetworkOptions& options) {
+  if (schedules.size() != partition.tasks.size() || partition.tasks.empty()) {
+    throw std::invalid_argument(std::to_string(schedules.size()) + " schedules were given for the " +
+                                std::to_string(partition.tasks.size()) + " tasks of network '" + network.name +
+                                "'; give one a task, in the order of the partition");
+  }
+  for (std::size_t t = 0; t < schedules.size(); ++t) {
+    const Task& task = partition.tasks[t].task;
+    if (schedules[t].graph && program::stable_hash(*schedules[t].graph) == task.workload_hash) continue;
+    throw std::invalid_argument("schedule " + std::to_string(t) + " of network '" + network.name +
+                                "' is not one of task '" + task.name + "'; give them in the order of the partition");
+  }
+  for (TensorId id = 0; id < network.graph->size(); ++id)
+    if (network.graph->op(id).role == program::Role::Constant) detail::check_array(network, id, values);
+  const Target& target = partition.tasks[0].task.target;
+  const std::vector<codegen::Kernel> kernels = detail::compile_all(schedules, target, options);
+  state_ = std::make_shared<State>(network, partition, target.threads, options.processors);
+  state_->plan_tensors(kernels);
+  state_->bind(kernels, values);
+}
+
+TUNEWRIGHT_INLINE std::vector<reference::Array> CompiledNetwork::run(const reference::Tensors& tensors) {
+  set_inputs(tensors);
+  execute();
+  return outputs();
+}
+
+TUNEWRIGHT_INLINE void CompiledNetwork::set_inputs(const reference::Tensors& tensors) {
+  const Network& n = state_->network;
+  for (const TensorId id : inputs(n)) {
+    detail::check_array(n, id, tensors);
+    std::memcpy(state_->place(id), tensors[id].data(), tensors[id].size_in_bytes());
+  }
+  for (const Lookup& lookup : n.lookups) {
+    const reference::Array rows = looked_up(n, lookup, state_->tables.at(lookup.table), tensors[lookup.ids]);
+    std::memcpy(state_->place(lookup.rows), rows.data(), rows.size_in_bytes());
+  }
+}
+
+TUNEWRIGHT_INLINE void CompiledNetwork::execute() {
+  const codegen::tunewright_runtime* const runtime = state_->team.runtime();
+  for (const State::Call& call : state_->calls) call.kernel(call.buffers.data(), runtime);
+}
+
+TUNEWRIGHT_INLINE void CompiledNetwork::execute(const Watch& watch) {
+  const codegen::tunewright_runtime* const runtime = state_->team.runtime();
+  for (std::size_t c = 0; c < state_->calls.size(); ++c) {
+    state_->calls[c].kernel(state_->calls[c].buffers.data(), runtime);
+    watch(c);
+  }
+}
+
+TUNEWRIGHT_INLINE std::vector<reference::Array> CompiledNetwork::outputs() const {
+  std::vector<reference::Array> all;
+  for (const TensorId id : state_->network.outputs) all.push_back(value(id));
+  return all;
+}
+
+TUNEWRIGHT_INLINE reference::Array CompiledNetwork::value(TensorId tensor) const {
+  const Network& n = state_->network;
+  if (tensor >= n.graph->size() || !state_->piece_of.contains(state_->partition.storage[tensor])) {
+    throw std::invalid_argument("network '" + n.name + "' does not keep tensor " + std::to_string(tensor) +
+                                "; ask for an input, an output, or what a call computes");
+  }
+  reference::Array array(n.graph->op(tensor).type, n.graph->op(tensor).shape());
+  std::memcpy(array.data(), state_->place(tensor), array.size_in_bytes());
+  return array;
+}
+
+TUNEWRIGHT_INLINE std::vector<reference::Comparison> compare_calls(CompiledNetwork& compiled,
+                                                                   const reference::Tensors& values) {
+  const Partition& partition = compiled.partition();
+  const ComputeGraph& network = *compiled.network().graph;
+  std::vector<reference::Comparison> comparisons;
+  compiled.set_inputs(values);
+  compiled.execute([&](std::size_t c) {
+    const TaskCall& call = partition.calls[c];
+    const ComputeGraph& graph = *partition.tasks[call.task].task.graph;
+    reference::Tensors tensors(graph.size());
+    for (TensorId id = 0; id < graph.size(); ++id) {
+      const program::Operator& op = graph.op(id);
+      if (op.role == program::Role::Computed) continue;
+      const TensorId storage = partition.storage[call.tensors[id]];
+      const bool constant = network.op(storage).role == program::Role::Constant;
+      if (constant) detail::check_array(compiled.network(), storage, values);
+      const reference::Array read = constant ? values[storage] : compiled.value(call.tensors[id]);
+      tensors[id] = reference::Array(op.type, op.shape());
+      std::memcpy(tensors[id].data(), read.data(), read.size_in_bytes());
+    }
+    const TensorId output = graph.outputs()[0];
+    const reference::Tensors expected = reference::evaluate(graph, std::move(tensors));
+    comparisons.push_back(
+        reference::compare(compiled.value(call.output), expected[output], reference::tolerance_for(graph, output)));
+  });
+  return comparisons;
+}
+
+TUNEWRIGHT_INLINE const Network& CompiledNetwork::network() const { return state_->network; }
+TUNEWRIGHT_INLINE const Partition& CompiledNetwork::partition() const { return state_->partition; }
+TUNEWRIGHT_INLINE const std::vector<Lifetime>& CompiledNetwork::lifetimes() const { return state_->lifetimes; }
+TUNEWRIGHT_INLINE const MemoryPlan& CompiledNetwork::memory() const { return state_->plan; }
+
+}  // namespace tunewright::networks
+
+#endif

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tunewright/core/weighted_task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+namespace tunewright::networks {
+
+struct DefaultScheduleOptions {
+  std::size_t candidates = 64;  ///< drawn for each task; at least 1
+  std::uint64_t seed = 1;
+  unsigned threads = 1;  ///< that draw; does not change the result
+};
+
+/// A schedule for each task without any measurement, so that a network runs before it is tuned: of `candidates` random
+/// ones from `spaces::MultiLevelTiling`, that which `drafts::SymbolAnalyzer` ranks best.
+///
+/// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` when nothing can be
+/// drawn for a task. Cost: about a millisecond a task. Determinism: a function of tasks, candidates and seed.
+[[nodiscard]] std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
+                                                                const DefaultScheduleOptions& options = {});
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(whole_networks)
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/drafts/symbol_analyzer.hpp"
+#include "tunewright/spaces/draw.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
+                                                                    const DefaultScheduleOptions& options) {
+  require(options.candidates >= 1, "default_schedules", "candidates", static_cast<double>(options.candidates),
+          "at least 1");
+  const spaces::MultiLevelTiling space;
+  const drafts::SymbolAnalyzer draft;
+  std::vector<schedule::Schedule> chosen;
+  for (const WeightedTask& weighted : tasks) {
+    const Task& task = weighted.task;
+    std::vector<schedule::Schedule> drawn =
+        spaces::draw(space, task, options.candidates, {}, options.threads, Rng(options.seed).split(task.workload_hash));
+    if (drawn.empty()) {
+      throw std::runtime_error("no schedule could be drawn for task '" + task.name +
+                               "'; give more candidates or another seed");
+    }
+    std::vector<float> score(drawn.size());
+    draft.score(space, task, drawn, score);
+    const auto best = std::max_element(score.begin(), score.end()) - score.begin();
+    chosen.push_back(std::move(drawn[static_cast<std::size_t>(best)]));
+  }
+  return chosen;
+}
+
+}  // namespace tunewright::networks
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/program/graph.hpp"
+
+/// Whole models (ResNet, BERT, GPT-2, ...) as compute graphs: what is tuned and run here. The neural networks of cost
+/// models are `nn/` and `models/`.
+namespace tunewright::networks {
+
+using program::ComputeGraph;
+using program::TensorId;
+
+/// Rows of a table picked by numbers: rows[t, c] = table[ids[t], c].
+///
+/// Index expressions are quasi-affine in the axes, so no operator can read at an address that another tensor holds.
+/// A lookup is therefore a copy that happens before the graph runs: `rows` is an input of the graph.
+struct Lookup {
+  TensorId rows = 0;   ///< input [count, columns]
+  TensorId table = 0;  ///< constant [entries, columns]
+  TensorId ids = 0;    ///< input [count] of int32, from 0 to entries - 1
+};
+
+/// A model at inference: one compute graph whose weights are its constants.
+struct Network {
+  std::string name;
+  std::shared_ptr<const ComputeGraph> graph;
+  std::vector<TensorId> outputs;  ///< what the model returns, in its order; also others than `graph->outputs()`
+  std::vector<Lookup> lookups;
+  /// Numbers that training learns: weights before batch normalisation was folded into them, without the running
+  /// statistics, and with what only training uses.
+  std::int64_t parameters = 0;
+};
+
+/// Inputs that a user gives: those of the graph that no lookup fills in.
+[[nodiscard]] std::vector<TensorId> inputs(const Network& network);
+
+/// Multiply-accumulates of products of two tensors: those of convolutions, matrix products and attention. This is what
+/// publications call MACs (and at times FLOPs); sums of poolings and normalisations do not count.
+[[nodiscard]] double multiply_accumulates(const ComputeGraph& graph);
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(whole_networks)
+
+#include <algorithm>
+
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE std::vector<TensorId> inputs(const Network& network) {
+  std::vector<TensorId> found;
+  for (TensorId id = 0; id < network.graph->size(); ++id) {
+    if (network.graph->op(id).role != program::Role::Input) continue;
+    const bool filled = std::any_of(network.lookups.begin(), network.lookups.end(),
+                                    [id](const Lookup& lookup) { return lookup.rows == id; });
+    if (!filled) found.push_back(id);
+  }
+  return found;
+}
+
+TUNEWRIGHT_INLINE double multiply_accumulates(const ComputeGraph& graph) {
+  double sum = 0;
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const program::Operator& op = graph.op(id);
+    if (op.combiner != program::Combiner::Sum || op.body->op != program::Op::Multiply) continue;
+    const bool of_elements = std::all_of(op.body->args.begin(), op.body->args.end(),
+                                         [](const program::Expr& arg) { return arg->op == program::Op::Load; });
+    if (of_elements) sum += program::spatial_points(op) * program::reduction_points(op);
+  }
+  return sum;
+}
+
+}  // namespace tunewright::networks
+
+#endif

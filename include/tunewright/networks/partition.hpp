@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/core/weighted_task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/network.hpp"
+
+namespace tunewright::networks {
+
+/// One run of a task's kernel in a network.
+struct TaskCall {
+  std::size_t task = 0;           ///< its number in `Partition::tasks`
+  std::vector<TensorId> tensors;  ///< of the network, by tensor number of the task's graph
+  TensorId output = 0;            ///< of the network: what the kernel computes
+};
+
+/// A network cut into tasks.
+struct Partition {
+  std::vector<WeightedTask> tasks;  ///< distinct ones, in the order of their first call; weights are occurrences
+  std::vector<TaskCall> calls;      ///< in an order in which each reads what earlier ones computed
+  /// By tensor of the network: the tensor whose memory it is, which for a reshaped tensor is what was reshaped.
+  std::vector<TensorId> storage;
+};
+
+/// Cuts a network into tasks for `target`, each with one output.
+///
+/// A task begins with an operator and takes in what can be computed along with it without anyone else seeing the values
+/// in between. Those are found by post-dominators: when all that is read of a task's last tensor t comes together again
+/// in one operator p, then p and all operators between t and p may join it. They do
+///
+///   - behind an operator with reuse (convolution, matrix product): while they have its shape and read each other point
+///     by point: bias, folded normalisation, residual addition, activation, mask;
+///   - behind other operators: also while they go over the same rows: softmax and layer normalisation, with their
+///     reductions, become one task each, pooling takes in its division, and elementwise operators their like.
+///
+/// Of two tasks that could take in the same residual addition, the one further from the inputs does: it is computed last,
+/// and in all blocks of a network it is the same branch. An operator that only
+/// moves or pads a single tensor for a single reader joins its reader. Reshapes are no task: they share memory.
+/// Tasks are the same when their graphs are (`program::stable_hash`), whatever tensors are called.
+///
+/// Errors: `std::invalid_argument` for a network without a graph, and for outputs that its graph does not compute.
+/// Cost: some milliseconds for a hundred layers. Determinism: a function of the arguments.
+/// Deviates from Ansor (Zheng et al., OSDI 2020), which takes its tasks from Relay's fusion: there softmax and layer
+/// normalisation fuse by the kind of their operators, here by what the operators read.
+[[nodiscard]] Partition partition(const Network& network, const Target& target);
+
+/// A table for people: of each task occurrences, floating-point operations of one run, and the share of the network's.
+[[nodiscard]] std::string to_string(const Partition& partition);
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(whole_networks)
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "tunewright/program/analysis.hpp"
+#include "tunewright/program/operators/layout.hpp"
+#include "tunewright/program/task.hpp"
+
+namespace tunewright::networks::detail {
+
+using program::Operator;
+using program::Role;
+
+/// Assigns operators to tasks.
+class Grouping {
+ public:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  explicit Grouping(const Network& network);
+
+  /// Operators of each task, in topological order; tasks by their last operator.
+  [[nodiscard]] std::vector<std::vector<TensorId>> groups() const;
+  [[nodiscard]] bool is_view(TensorId id) const { return view_[id]; }
+
+ private:
+  [[nodiscard]] const Operator& op(TensorId id) const { return graph_->op(id); }
+  [[nodiscard]] bool is_free(TensorId id) const {
+    return op(id).role == Role::Computed && !view_[id] && group_[id] == none;
+  }
+  [[nodiscard]] bool has_reuse(TensorId id) const {
+    return op(id).has_reduction() && program::needs_multi_level_tiling(op(id));
+  }
+  /// Nearest operator that all ways from each tensor to the outputs go through; `size()` where there is none.
+  void find_post_dominators(const Network& network);
+  /// Operators behind `from` on ways to its post-dominator `to`, which comes last.
+  [[nodiscard]] std::vector<TensorId> between(TensorId from, TensorId to) const;
+  [[nodiscard]] bool may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const;
+  /// Starts a group at `anchor` and lets it grow.
+  void grow(TensorId anchor);
+  /// True for an operator that moves or pads one tensor, read once.
+  [[nodiscard]] bool only_moves(TensorId id) const;
+  void join_readers();
+
+  std::shared_ptr<const ComputeGraph> graph_;
+  std::vector<bool> view_;
+  std::vector<TensorId> post_dominator_;
+  std::vector<std::size_t> group_;
+  std::size_t count_ = 0;
+};
+
+TUNEWRIGHT_INLINE Grouping::Grouping(const Network& network)
+    : graph_(network.graph), view_(graph_->size()), group_(graph_->size(), none) {
+  for (TensorId id = 0; id < graph_->size(); ++id) view_[id] = program::operators::is_reshape(*graph_, id);
+  find_post_dominators(network);
+  std::vector<TensorId> anchors;
+  std::vector<std::size_t> way(graph_->size(), 0);  // operators on the longest way from an input
+  for (TensorId id = 0; id < graph_->size(); ++id) {
+    for (const TensorId read : graph_->producers(id)) way[id] = std::max(way[id], way[read] + 1);
+    if (is_free(id) && has_reuse(id)) anchors.push_back(id);
+  }
+  std::stable_sort(anchors.begin(), anchors.end(), [&](TensorId a, TensorId b) { return way[a] > way[b]; });
+  for (const TensorId id : anchors) grow(id);
+  for (TensorId id = 0; id < graph_->size(); ++id)
+    if (is_free(id) && op(id).has_reduction()) grow(id);
+  join_readers();
+  for (TensorId id = 0; id < graph_->size(); ++id)
+    if (is_free(id)) grow(id);
+}
+
+TUNEWRIGHT_INLINE std::vector<std::vector<TensorId>> Grouping::groups() const {
+  std::vector<std::vector<TensorId>> all(count_);
+  for (TensorId id = 0; id < graph_->size(); ++id)
+    if (group_[id] != none) all[group_[id]].push_back(id);
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.back() < b.back(); });
+  return all;
+}
+
+TUNEWRIGHT_INLINE void Grouping::find_post_dominators(const Network& network) {
+  // In a graph without cycles it is the nearest common ancestor of all readers in the tree of post-dominators itself,
+  // whose root is an exit behind all outputs.
+  const auto exit = static_cast<TensorId>(graph_->size());
+  post_dominator_.assign(graph_->size() + 1, exit);
+  std::vector<std::size_t> depth(graph_->size() + 1, 0);
+  for (TensorId id = exit; id-- > 0;) {
+    TensorId common = exit;
+    const std::vector<TensorId>& readers = graph_->consumers(id);
+    const bool seen = std::find(network.outputs.begin(), network.outputs.end(), id) != network.outputs.end();
+    if (!readers.empty() && !seen) {
+      common = readers[0];
+      for (TensorId reader : readers) {
+        while (common != reader) {
+          TensorId& deeper = depth[common] > depth[reader] ? common : reader;
+          deeper = post_dominator_[deeper];
+        }
+      }
+    }
+    post_dominator_[id] = common;
+    depth[id] = depth[common] + 1;
+  }
+}
+
+TUNEWRIGHT_INLINE std::vector<TensorId> Grouping::between(TensorId from, TensorId to) const {
+  std::vector<TensorId> found;
+  std::vector<TensorId> open{from};
+  while (!open.empty()) {
+    const TensorId id = open.back();
+    open.pop_back();
+    if (id == to) continue;
+    for (const TensorId reader : graph_->consumers(id)) {
+      if (std::find(found.begin(), found.end(), reader) != found.end()) continue;
+      found.push_back(reader);
+      open.push_back(reader);
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+TUNEWRIGHT_INLINE bool Grouping::may_join(TensorId id, TensorId anchor, const std::vector<TensorId>& region) const {
+  const Operator& reader = op(id);
+  if (!is_free(id) || has_reuse(id)) return false;
+  const std::size_t rows = op(anchor).rank();
+  for (const TensorId read : graph_->producers(id)) {
+    const bool inside = group_[read] == group_[anchor] || std::find(region.begin(), region.end(), read) != region.end();
+    if (!inside) continue;
+    if (reader.shape() == op(anchor).shape() && !reader.has_reduction()) {
+      if (!program::reads_elementwise(reader, op(read), read)) return false;
+    } else if (has_reuse(anchor) || !op(anchor).has_reduction() ||
+               program::num_common_outer_axes(reader, op(read), read) < rows) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TUNEWRIGHT_INLINE void Grouping::grow(TensorId anchor) {
+  group_[anchor] = count_++;
+  const TensorId exit = static_cast<TensorId>(graph_->size());
+  for (TensorId last = anchor; post_dominator_[last] != exit;) {
+    const std::vector<TensorId> region = between(last, post_dominator_[last]);
+    if (!std::all_of(region.begin(), region.end(), [&](TensorId id) { return may_join(id, anchor, region); })) return;
+    for (const TensorId id : region) group_[id] = group_[anchor];
+    last = post_dominator_[last];
+  }
+}
+
+TUNEWRIGHT_INLINE bool Grouping::only_moves(TensorId id) const {
+  if (op(id).has_reduction() || graph_->producers(id).size() != 1) return false;
+  bool moves = true;
+  std::size_t loads = 0;
+  program::visit(op(id).body, [&](const program::ExprNode& node) {
+    if (node.op == program::Op::Load) {
+      ++loads;
+      moves = moves && program::access_pattern(op(id), node.indices).same_order;
+      for (const program::IndexExpr& index : node.indices) moves = moves && index.is_affine();
+    } else if (program::is_float(node.type)) {
+      moves = moves && (node.op == program::Op::Select || node.op == program::Op::Constant);
+    }
+  });
+  return moves && loads == 1;
+}
+
+TUNEWRIGHT_INLINE void Grouping::join_readers() {
+  const auto exit = static_cast<TensorId>(graph_->size());
+  for (TensorId id = exit; id-- > 0;) {
+    if (!is_free(id) || graph_->consumers(id).size() != 1 || post_dominator_[id] == exit || !only_moves(id)) continue;
+    const TensorId reader = graph_->consumers(id)[0];
+    if (view_[reader]) continue;
+    if (group_[reader] == none) grow(reader);
+    group_[id] = group_[reader];
+  }
+}
+
+/// The graph of one task, and the network's tensors by number in it.
+struct TaskGraph {
+  std::shared_ptr<const ComputeGraph> graph;
+  std::vector<TensorId> tensors;
+};
+
+TUNEWRIGHT_INLINE TaskGraph task_graph(const ComputeGraph& network, const std::vector<TensorId>& group,
+                                       const std::vector<TensorId>& storage) {
+  auto graph = std::make_shared<ComputeGraph>();
+  TaskGraph task;
+  std::map<TensorId, TensorId> number;
+  const auto added = [&](TensorId id, const program::Tensor& tensor) {
+    number[id] = tensor.id;
+    task.tensors.push_back(id);
+  };
+  for (const TensorId id : group) {
+    for (const TensorId read : network.producers(id)) {
+      if (number.contains(read)) continue;
+      const Operator& source = network.op(read);
+      // A reshaped weight is a weight.
+      const bool constant = network.op(storage[read]).role == Role::Constant;
+      added(read, constant ? graph->constant(source.name, source.shape(), source.type)
+                           : graph->input(source.name, source.shape(), source.type));
+    }
+    Operator op = network.op(id);
+    op.body = program::rewrite(op.body, [&](const program::Expr& node) -> program::Expr {
+      if (node->op != program::Op::Load) return {};
+      return program::load(number.at(node->tensor), node->type, node->indices);
+    });
+    added(id, graph->add(std::move(op)));
+  }
+  task.graph = std::move(graph);
+  return task;
+}
+
+TUNEWRIGHT_INLINE std::string shape_text(const std::vector<std::int64_t>& shape) {
+  std::string text;
+  for (const std::int64_t extent : shape) text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return text.empty() ? "1" : text;
+}
+
+/// Its operators, the shape of what it computes, and the shapes of what its first reduction reads.
+TUNEWRIGHT_INLINE std::string task_name(const ComputeGraph& graph) {
+  std::string name;
+  std::string from;
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const Operator& op = graph.op(id);
+    if (op.role != Role::Computed) continue;
+    name += (name.empty() ? "" : "+") + op.name;
+    if (!from.empty() || (!op.has_reduction() && !program::is_output(graph, id))) continue;
+    for (const TensorId read : graph.producers(id))
+      from += (from.empty() ? " of " : ", ") + shape_text(graph.op(read).shape());
+  }
+  return name + " " + shape_text(graph.op(graph.outputs().at(0)).shape()) + from;
+}
+
+TUNEWRIGHT_INLINE void check_outputs(const Network& network) {
+  const auto refuse = [&](const std::string& what) {
+    throw std::invalid_argument("network '" + network.name + "' " + what);
+  };
+  if (!network.graph) refuse("has no graph; build one with a LayerBuilder, or set its member `graph`");
+  if (network.outputs.empty()) refuse("has no outputs; list what it computes in its member `outputs`");
+  for (const TensorId id : network.outputs) {
+    if (id >= network.graph->size() || network.graph->op(id).role != Role::Computed) {
+      refuse("lists tensor " + std::to_string(id) + " as an output, which its graph does not compute; list others");
+    }
+  }
+}
+
+}  // namespace tunewright::networks::detail
+
+namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE Partition partition(const Network& network, const Target& target) {
+  detail::check_outputs(network);
+  const ComputeGraph& graph = *network.graph;
+  const detail::Grouping grouping(network);
+  Partition result;
+  for (TensorId id = 0; id < graph.size(); ++id)
+    result.storage.push_back(grouping.is_view(id) ? result.storage[graph.producers(id)[0]] : id);
+  std::map<std::uint64_t, std::size_t> known;
+  for (const std::vector<TensorId>& group : grouping.groups()) {
+    detail::TaskGraph task = detail::task_graph(graph, group, result.storage);
+    const auto [place, is_new] = known.try_emplace(program::stable_hash(*task.graph), result.tasks.size());
+    if (is_new) result.tasks.push_back({program::make_task(detail::task_name(*task.graph), task.graph, target), 0});
+    WeightedTask& weighted = result.tasks[place->second];
+    weighted.weight += 1;
+    weighted.task.weight = weighted.weight;
+    result.calls.push_back({place->second, std::move(task.tensors), group.back()});
+  }
+  return result;
+}
+
+TUNEWRIGHT_INLINE std::string to_string(const Partition& partition) {
+  double total = 0;
+  for (const WeightedTask& task : partition.tasks) total += task.weight * task.task.flops;
+  std::string text = " calls      MFLOP  share  task\n";
+  for (const WeightedTask& task : partition.tasks) {
+    char numbers[64];
+    std::snprintf(numbers, sizeof numbers, "%6.0f %10.3f %5.1f%%  ", task.weight, task.task.flops / 1e6,
+                  total > 0 ? 100 * task.weight * task.task.flops / total : 0);
+    text += numbers + task.task.name + "\n";
+  }
+  return text;
+}
+
+}  // namespace tunewright::networks
+
+#endif

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/core/rng.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/network.hpp"
+#include "tunewright/reference/evaluate.hpp"
+
+/// Weights and inputs of networks, and what the reference makes of them.
+namespace tunewright::networks {
+
+/// Values for all inputs and constants of a network, by tensor, that keep activations in the range of numbers that
+/// trained networks have: what products are summed over is scaled by 1 over the square root of the number of terms
+/// (twice that variance, He et al., arXiv 1502.01852, since about half of the operands are zeros behind ReLU), other
+/// floating-point numbers are uniform in [-1, 1), and numbers that lookups use are uniform among the rows.
+///
+/// Determinism: a function of the network and of `rng`, which is not advanced; each tensor has its own stream.
+[[nodiscard]] reference::Tensors random_values(const Network& network, const Rng& rng);
+
+/// The rows of `table` that `ids` picks. Throws `std::invalid_argument` for numbers that are no row of it.
+[[nodiscard]] reference::Array looked_up(const Network& network, const Lookup& lookup, const reference::Array& table,
+                                         const reference::Array& ids);
+
+/// Fills in what lookups pick: `tensors` holds the inputs of `inputs(network)` and the constants. Throws as `looked_up`.
+void fill_lookups(const Network& network, reference::Tensors& tensors);
+
+/// Every tensor of the network by `reference::evaluate`, lookups included.
+[[nodiscard]] reference::Tensors evaluate(const Network& network, reference::Tensors tensors,
+                                          const reference::EvaluateOptions& options = {});
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(whole_networks)
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const Rng& rng) {
+  const ComputeGraph& graph = *network.graph;
+  std::vector<double> bound(graph.size(), 1);
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const program::Operator& op = graph.op(id);
+    if (op.combiner != program::Combiner::Sum || op.body->op != program::Op::Multiply) continue;
+    for (const program::Expr& factor : op.body->args) {
+      if (factor->op != program::Op::Load || graph.op(factor->tensor).role != program::Role::Constant) continue;
+      bound[factor->tensor] = std::sqrt(6 / program::reduction_points(op));  // a uniform distribution's bound
+    }
+  }
+  std::vector<std::int64_t> rows(graph.size(), 0);
+  for (const Lookup& lookup : network.lookups) rows[lookup.ids] = graph.op(lookup.table).axes[0].extent;
+  reference::Tensors tensors(graph.size());
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const program::Operator& op = graph.op(id);
+    if (op.role == program::Role::Computed) continue;
+    tensors[id] = reference::Array(op.type, op.shape());
+    Rng stream = rng.split(id);
+    tensors[id].visit([&](const auto& elements) {
+      using T = typename std::decay_t<decltype(elements)>::value_type;
+      for (T& element : elements) {
+        element = is_float(op.type) ? static_cast<T>(bound[id] * (2 * stream.uniform() - 1))
+                                    : static_cast<T>(static_cast<double>(stream.below(
+                                          static_cast<std::uint64_t>(std::max<std::int64_t>(1, rows[id])))));
+      }
+    });
+  }
+  fill_lookups(network, tensors);
+  return tensors;
+}
+
+TUNEWRIGHT_INLINE reference::Array looked_up(const Network& network, const Lookup& lookup,
+                                             const reference::Array& table, const reference::Array& ids) {
+  const program::Operator& op = network.graph->op(lookup.rows);
+  reference::Array rows(op.type, op.shape());
+  const std::span<const std::int32_t> numbers = ids.elements<std::int32_t>();
+  const std::size_t row_bytes = rows.size_in_bytes() / numbers.size();
+  const auto entries = static_cast<std::int64_t>(table.size_in_bytes() / row_bytes);
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] < 0 || numbers[i] >= entries) {
+      throw std::invalid_argument("network '" + network.name + "': element " + std::to_string(i) + " of input '" +
+                                  network.graph->op(lookup.ids).name + "' is " + std::to_string(numbers[i]) +
+                                  "; give numbers from 0 to " + std::to_string(entries - 1));
+    }
+    std::memcpy(static_cast<std::byte*>(rows.data()) + i * row_bytes,
+                static_cast<const std::byte*>(table.data()) + static_cast<std::size_t>(numbers[i]) * row_bytes,
+                row_bytes);
+  }
+  return rows;
+}
+
+TUNEWRIGHT_INLINE void fill_lookups(const Network& network, reference::Tensors& tensors) {
+  for (const Lookup& lookup : network.lookups)
+    tensors[lookup.rows] = looked_up(network, lookup, tensors[lookup.table], tensors[lookup.ids]);
+}
+
+TUNEWRIGHT_INLINE reference::Tensors evaluate(const Network& network, reference::Tensors tensors,
+                                              const reference::EvaluateOptions& options) {
+  fill_lookups(network, tensors);
+  return reference::evaluate(*network.graph, std::move(tensors), options);
+}
+
+}  // namespace tunewright::networks
+
+#endif
