@@ -6,4 +6,5 @@
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/tunewright.hpp"

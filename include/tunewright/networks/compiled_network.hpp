@@ -27,7 +27,8 @@ struct CompiledNetworkOptions {
 /// A network on this machine's processors: one kernel a task, called in the order of the partition.
 ///
 /// Weights are kept in the order each kernel asked for. All other tensors, and what kernels need to work in, share one
-/// block of memory, planned by who lives when (`plan_memory`). Copies share everything; use one from one thread at a time.
+/// block of memory, planned by who lives when (`plan_memory`). Copies share everything; use one from one thread at a
+/// time.
 class CompiledNetwork {
  public:
   /// Compiles one schedule a task, in the order of `partition.tasks`. `values` holds the constants, by tensor (see
@@ -67,9 +68,9 @@ class CompiledNetwork {
 };
 
 /// Runs the network and compares what each call computes with the reference, which is given what the call read, so that
-/// roundings do not add up from layer to layer: the bounds are those of single tasks. `values` holds inputs and constants,
-/// by tensor. One comparison a call. Cost: that of `reference::evaluate`, which is about a second for a billion
-/// operations. Throws what `run` does.
+/// roundings do not add up from layer to layer: the bounds are those of single tasks. `values` holds inputs and
+/// constants, by tensor. One comparison a call. Cost: that of `reference::evaluate`, which is about a second for a
+/// billion operations. Throws what `run` does.
 [[nodiscard]] std::vector<reference::Comparison> compare_calls(CompiledNetwork& compiled,
                                                                const reference::Tensors& values);
 

@@ -21,8 +21,8 @@ struct DefaultScheduleOptions {
 /// A schedule for each task without any measurement, so that a network runs before it is tuned: of `candidates` random
 /// ones from `spaces::MultiLevelTiling`, that which `drafts::SymbolAnalyzer` ranks best.
 ///
-/// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` when nothing can be
-/// drawn for a task. Cost: about a millisecond a task. Determinism: a function of tasks, candidates and seed.
+/// Errors: `std::invalid_argument` for 0 candidates and a task without a graph, `std::runtime_error` when nothing can
+/// be drawn for a task. Cost: about a millisecond a task. Determinism: a function of tasks, candidates and seed.
 [[nodiscard]] std::vector<schedule::Schedule> default_schedules(std::span<const WeightedTask> tasks,
                                                                 const DefaultScheduleOptions& options = {});
 

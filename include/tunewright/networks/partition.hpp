@@ -38,8 +38,8 @@ struct Partition {
 ///   - behind other operators: also while they go over the same rows: softmax and layer normalisation, with their
 ///     reductions, become one task each, pooling takes in its division, and elementwise operators their like.
 ///
-/// Of two tasks that could take in the same residual addition, the one further from the inputs does: it is computed last,
-/// and in all blocks of a network it is the same branch. An operator that only
+/// Of two tasks that could take in the same residual addition, the one further from the inputs does: it is computed
+/// last, and in all blocks of a network it is the same branch. An operator that only
 /// moves or pads a single tensor for a single reader joins its reader. Reshapes are no task: they share memory.
 /// Tasks are the same when their graphs are (`program::stable_hash`), whatever tensors are called.
 ///

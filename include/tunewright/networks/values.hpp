@@ -21,7 +21,8 @@ namespace tunewright::networks {
 [[nodiscard]] reference::Array looked_up(const Network& network, const Lookup& lookup, const reference::Array& table,
                                          const reference::Array& ids);
 
-/// Fills in what lookups pick: `tensors` holds the inputs of `inputs(network)` and the constants. Throws as `looked_up`.
+/// Fills in what lookups pick: `tensors` holds the inputs of `inputs(network)` and the constants. Throws as
+/// `looked_up`.
 void fill_lookups(const Network& network, reference::Tensors& tensors);
 
 /// Every tensor of the network by `reference::evaluate`, lookups included.

@@ -18,6 +18,7 @@
 #include "tunewright/program/expr.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/operators/attention.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/checks.hpp"
 #include "tunewright/program/operators/conv.hpp"
@@ -155,11 +156,20 @@
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(whole_networks)
+#include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/networks/densenet.hpp"
+#include "tunewright/networks/gpt2.hpp"
+#include "tunewright/networks/inception_v3.hpp"
 #include "tunewright/networks/layers.hpp"
 #include "tunewright/networks/memory_plan.hpp"
+#include "tunewright/networks/mobilenet_v2.hpp"
 #include "tunewright/networks/network.hpp"
 #include "tunewright/networks/partition.hpp"
 #include "tunewright/networks/resnet.hpp"
+#include "tunewright/networks/squeezenet.hpp"
+#include "tunewright/networks/transformer.hpp"
 #include "tunewright/networks/values.hpp"
+#include "tunewright/networks/vgg.hpp"
+#include "tunewright/networks/vision_transformer.hpp"
 #endif

@@ -58,8 +58,8 @@ Tensor clip(ComputeGraph& graph, const Tensor& x, double low, double high, std::
 
 /// x * Phi(x) = x/2 * (1 + erf(x / sqrt 2)). Paper: Hendrycks and Gimpel, arXiv 1606.08415 (the exact form).
 Tensor gelu(ComputeGraph& graph, const Tensor& x, std::string name = "gelu");
-/// x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), the approximation of `gelu` that GPT-2 was trained with. Paper: the
-/// same.
+/// x/2 * (1 + tanh(sqrt(2/pi) * (x + 0.044715 x^3))), the approximation of `gelu` that GPT-2 was trained with. Paper:
+/// the same.
 Tensor gelu_tanh(ComputeGraph& graph, const Tensor& x, std::string name = "gelu_tanh");
 /// 1 / (1 + exp(-x))
 Tensor sigmoid(ComputeGraph& graph, const Tensor& x, std::string name = "sigmoid");

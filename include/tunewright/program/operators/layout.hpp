@@ -32,8 +32,8 @@ struct SliceRange {
   std::int64_t extent = 1;  ///< of the result
   std::int64_t step = 1;
 };
-/// out[.., i, ..] = x[.., begin + i*step, ..]. Throws `std::invalid_argument` for a part that is not inside x, an extent
-/// or a step below 1.
+/// out[.., i, ..] = x[.., begin + i*step, ..]. Throws `std::invalid_argument` for a part that is not inside x, an
+/// extent or a step below 1.
 Tensor slice(ComputeGraph& graph, const Tensor& x, const SliceRange& range, const std::string& name = "slice");
 
 /// x repeated: dimensions of extent 1, and missing leading dimensions, are stretched to those of `shape`.
