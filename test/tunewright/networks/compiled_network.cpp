@@ -102,3 +102,76 @@ TEST_CASE("small transformers compute what the reference does, call by call and 
         networks::vision_transformer({.batch = 2, .image_size = 12, .patch = 4, .shape = shape, .classes = 7}));
   }
 }
+
+TEST_CASE("tensors share memory, and none that are needed at the same time overlap") {
+  const Compiled c(networks::mobilenet_v2(small));
+  const networks::CompiledNetwork compiled = c.compile();
+  const std::vector<networks::Lifetime>& pieces = compiled.lifetimes();
+  const networks::MemoryPlan& plan = compiled.memory();
+  std::size_t apart = 0;
+  for (std::size_t a = 0; a < pieces.size(); ++a) {
+    apart += pieces[a].bytes;
+    for (std::size_t b = 0; b < a; ++b) {
+      if (pieces[a].first > pieces[b].last || pieces[b].first > pieces[a].last) continue;
+      CHECK((plan.offsets[a] + pieces[a].bytes <= plan.offsets[b] ||
+             plan.offsets[b] + pieces[b].bytes <= plan.offsets[a]));
+    }
+  }
+  CHECK(plan.bytes < apart / 2);
+  CHECK(plan.bytes >= networks::least_memory(pieces));
+}
+
+TEST_CASE("an inference can be repeated and depends on nothing but its inputs") {
+  const networks::TransformerShape shape{.layers = 1, .hidden = 16, .heads = 2, .feed_forward = 16};
+  const Compiled c(networks::bert({.tokens = 4, .shape = shape, .vocabulary = 9, .positions = 4}));
+  networks::CompiledNetwork compiled = c.compile();
+  const std::vector<reference::Array> first = compiled.run(c.values);
+  reference::Tensors other = c.values;
+  const networks::TensorId ids = networks::inputs(c.network)[0];
+  other[ids].set(0, other[ids].get(0) == 0 ? 1 : 0);
+  CHECK(compiled.run(other) != first);
+  CHECK(compiled.run(c.values) == first);
+  compiled.execute();
+  CHECK(compiled.outputs() == first);
+}
+
+TEST_CASE("a call that computes something else is found") {
+  const Compiled c(networks::resnet18({.image_size = 32, .classes = 10, .width = 0.0625}));
+  networks::CompiledNetwork compiled = c.compile();
+  reference::Tensors values = c.values;
+  // The reference is told another bias of the dense layer than was compiled.
+  const networks::TensorId bias = c.partition.calls.back().tensors[3];
+  REQUIRE(c.network.graph->op(bias).name == "fc.bias");
+  values[bias].set(3, values[bias].get(3) + 1);
+  const std::vector<reference::Comparison> calls = networks::compare_calls(compiled, values);
+  CHECK(calls[calls.size() - 2].passed);
+  CHECK_FALSE(calls.back().passed);
+  CHECK(calls.back().mismatches == 1);
+  CHECK(calls.back().worst_index() == std::vector<std::int64_t>{0, 3});
+}
+
+TEST_CASE("what does not belong together is refused") {
+  Compiled c(networks::resnet18({.image_size = 32, .classes = 10, .width = 0.0625}));
+  const auto message = [&] { return test::refusal([&] { (void)c.compile(); }); };
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  std::swap(c.schedules[0], c.schedules[1]);
+  CHECK(contains(message(), "schedule 0 of network 'resnet18' is not one of task"));
+  std::swap(c.schedules[0], c.schedules[1]);
+  c.schedules.pop_back();
+  CHECK(contains(message(), "17 schedules were given for the 18 tasks"));
+
+  Compiled d(networks::resnet18({.image_size = 32, .classes = 10, .width = 0.0625}));
+  networks::CompiledNetwork compiled = d.compile();
+  CHECK(contains(test::refusal([&] { (void)compiled.run({}); }), "no array, or one of another type or shape"));
+  CHECK(contains(test::refusal([&] { (void)compiled.value(100000); }), "does not keep tensor 100000"));
+  d.values[1] = reference::Array();
+  CHECK(contains(test::refusal([&] { (void)d.compile(); }), "tensor 1 ('conv1.weight')"));
+
+  Compiled e(networks::bert({.tokens = 2,
+                             .shape = {.layers = 1, .hidden = 8, .heads = 1, .feed_forward = 8},
+                             .vocabulary = 5,
+                             .positions = 2}));
+  networks::CompiledNetwork text = e.compile();
+  e.values[networks::inputs(e.network)[0]].set(1, 5);
+  CHECK(contains(test::refusal([&] { (void)text.run(e.values); }), "element 1 of input 'input_ids' is 5"));
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/networks/values.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <memory>
+
+#include "support/evaluated.hpp"
+#include "tunewright/networks/bert.hpp"
+#include "tunewright/networks/layers.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+
+using namespace tunewright;
+
+TEST_CASE("a lookup copies the rows that its numbers pick") {
+  networks::LayerBuilder layers;
+  const auto words = layers.embedding("words", "ids", 3, 4, 2);
+  const networks::Network network = layers.finish("one", {program::operators::relu(layers.graph(), words.rows)});
+  reference::Tensors values = networks::random_values(network, Rng(1));
+  const networks::Lookup lookup = network.lookups.at(0);
+  for (std::size_t i = 0; i < 8; ++i) values[lookup.table].set(i, static_cast<double>(i));
+  values[lookup.ids].set(0, 3);
+  values[lookup.ids].set(1, 0);
+  values[lookup.ids].set(2, 3);
+  const reference::Array rows = networks::evaluate(network, values)[network.outputs[0]];
+  for (const auto& [place, value] : {std::pair{0, 6}, {1, 7}, {2, 0}, {3, 1}, {4, 6}, {5, 7}})
+    CHECK(rows.get(static_cast<std::size_t>(place)) == value);
+
+  values[lookup.ids].set(1, 4);
+  CHECK_REFUSES("element 1 of input 'ids' is 4; give numbers from 0 to 3", (void)networks::evaluate(network, values));
+  values[lookup.ids].set(1, -1);
+  CHECK_REFUSES("is -1", (void)networks::evaluate(network, values));
+}
+
+TEST_CASE("random weights keep the size of activations") {
+  networks::LayerBuilder layers;
+  networks::Tensor x = layers.graph().input("x", {4, 64});
+  for (int l = 0; l < 12; ++l) x = layers.dense(x, "layer" + std::to_string(l), 64, networks::Activation::Relu);
+  const networks::Network network = layers.finish("deep", {x});
+  const reference::Tensors values = networks::evaluate(network, networks::random_values(network, Rng(2)));
+  double squares = 0;
+  for (std::size_t i = 0; i < 256; ++i) squares += values[x.id].get(i) * values[x.id].get(i) / 256;
+  CHECK(squares > 0.1);
+  CHECK(squares < 100);
+}
+
+TEST_CASE("the same generator gives the same values, lookups included") {
+  const networks::Network network = networks::bert({.tokens = 3,
+                                                    .shape = {.layers = 1, .hidden = 8, .heads = 2, .feed_forward = 8},
+                                                    .vocabulary = 5,
+                                                    .positions = 4});
+  const reference::Tensors a = networks::random_values(network, Rng(1));
+  const reference::Tensors b = networks::random_values(network, Rng(1));
+  const reference::Tensors c = networks::random_values(network, Rng(2));
+  CHECK(a == b);
+  CHECK(a != c);
+  CHECK(a[network.lookups[0].rows].shape() == std::vector<std::int64_t>{3, 8});
+}
