@@ -50,6 +50,16 @@ class CompiledNetwork {
   void execute();
   [[nodiscard]] std::vector<reference::Array> outputs() const;
 
+  /// Runs the network and compares what each call computes with the reference, which is given what the call read, so
+  /// that roundings do not add up from layer to layer. One comparison a call. `values` holds inputs and constants, by
+  /// tensor.
+  ///
+  /// The bounds are those of `reference::tolerance_for` on the task's graph, made for numbers of order 1, times the
+  /// largest magnitudes of what the call reads, of inputs and of constants, where these exceed 1. All memory is filled
+  /// with NaN first.
+  /// Cost: that of `reference::evaluate`, which is about a second for a billion operations. Throws what `run` does.
+  [[nodiscard]] std::vector<reference::Comparison> compare_calls(const reference::Tensors& values);
+
   /// Called after each kernel of an inference, with the number of its call.
   using Watch = std::function<void(std::size_t call)>;
   void execute(const Watch& watch);
@@ -67,18 +77,12 @@ class CompiledNetwork {
   std::shared_ptr<State> state_;
 };
 
-/// Runs the network and compares what each call computes with the reference, which is given what the call read, so that
-/// roundings do not add up from layer to layer: the bounds are those of single tasks. `values` holds inputs and
-/// constants, by tensor. One comparison a call. Cost: that of `reference::evaluate`, which is about a second for a
-/// billion operations. Throws what `run` does.
-[[nodiscard]] std::vector<reference::Comparison> compare_calls(CompiledNetwork& compiled,
-                                                               const reference::Tensors& values);
-
 }  // namespace tunewright::networks
 
 #if TUNEWRIGHT_DEFINES(orc)
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <new>
@@ -173,6 +177,8 @@ struct CompiledNetwork::State {
   [[nodiscard]] std::byte* place(TensorId tensor) const {
     return block.data() + plan.offsets[piece_of.at(partition.storage[tensor])];
   }
+  /// Nothing is read before it is written; what would be, shows.
+  void poison() const { std::memset(block.data(), 0xff, plan.bytes); }
   [[nodiscard]] std::size_t bytes(TensorId tensor) const {
     return static_cast<std::size_t>(program::bytes(network.graph->op(tensor)));
   }
@@ -207,8 +213,7 @@ TUNEWRIGHT_INLINE void CompiledNetwork::State::plan_tensors(std::span<const code
   }
   plan = plan_memory(lifetimes, detail::KernelMemory::alignment);
   block = detail::KernelMemory(plan.bytes);
-  // Nothing is read before it is written; what would be, shows.
-  std::memset(block.data(), 0xff, plan.bytes);
+  poison();
 }
 
 TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(std::span<const codegen::Kernel> kernels,
@@ -327,30 +332,35 @@ TUNEWRIGHT_INLINE reference::Array CompiledNetwork::value(TensorId tensor) const
   return array;
 }
 
-TUNEWRIGHT_INLINE std::vector<reference::Comparison> compare_calls(CompiledNetwork& compiled,
-                                                                   const reference::Tensors& values) {
-  const Partition& partition = compiled.partition();
-  const ComputeGraph& network = *compiled.network().graph;
+TUNEWRIGHT_INLINE std::vector<reference::Comparison> CompiledNetwork::compare_calls(const reference::Tensors& values) {
+  const Network& n = state_->network;
+  const Partition& partition = state_->partition;
   std::vector<reference::Comparison> comparisons;
-  compiled.set_inputs(values);
-  compiled.execute([&](std::size_t c) {
+  state_->poison();
+  set_inputs(values);
+  execute([&](std::size_t c) {
     const TaskCall& call = partition.calls[c];
     const ComputeGraph& graph = *partition.tasks[call.task].task.graph;
     reference::Tensors tensors(graph.size());
+    double largest_input = 1;
+    double largest_constant = 1;
     for (TensorId id = 0; id < graph.size(); ++id) {
       const program::Operator& op = graph.op(id);
       if (op.role == program::Role::Computed) continue;
       const TensorId storage = partition.storage[call.tensors[id]];
-      const bool constant = network.op(storage).role == program::Role::Constant;
-      if (constant) detail::check_array(compiled.network(), storage, values);
-      const reference::Array read = constant ? values[storage] : compiled.value(call.tensors[id]);
-      tensors[id] = reference::Array(op.type, op.shape());
+      const bool constant = op.role == program::Role::Constant;
+      if (constant) detail::check_array(n, storage, values);
+      const reference::Array read = constant ? values[storage] : value(call.tensors[id]);
+      tensors[id] = reference::Array(op.type, op.shape());  // a reshaped constant has another shape than its storage
       std::memcpy(tensors[id].data(), read.data(), read.size_in_bytes());
+      double& largest = constant ? largest_constant : largest_input;
+      for (std::size_t i = 0; i < read.size(); ++i) largest = std::max(largest, std::abs(read.get(i)));
     }
     const TensorId output = graph.outputs()[0];
+    reference::Tolerance tolerance = reference::tolerance_for(graph, output);
+    tolerance.absolute *= largest_input * largest_constant;
     const reference::Tensors expected = reference::evaluate(graph, std::move(tensors));
-    comparisons.push_back(
-        reference::compare(compiled.value(call.output), expected[output], reference::tolerance_for(graph, output)));
+    comparisons.push_back(reference::compare(value(call.output), expected[output], tolerance));
   });
   return comparisons;
 }

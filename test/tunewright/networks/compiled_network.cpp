@@ -10,6 +10,7 @@
 
 #include "support/refusal.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/measurers/simulated.hpp"
 #include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/densenet.hpp"
@@ -21,6 +22,9 @@
 #include "tunewright/networks/values.hpp"
 #include "tunewright/networks/vgg.hpp"
 #include "tunewright/networks/vision_transformer.hpp"
+#include "tunewright/recipes/random.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/tuner.hpp"
 
 namespace {
 
@@ -47,7 +51,7 @@ struct Compiled {
 void check_network(const networks::Network& network, unsigned threads = 1) {
   const Compiled c(network, threads);
   networks::CompiledNetwork compiled = c.compile();
-  const std::vector<reference::Comparison> calls = networks::compare_calls(compiled, c.values);
+  const std::vector<reference::Comparison> calls = compiled.compare_calls(c.values);
   REQUIRE(calls.size() == c.partition.calls.size());
   for (std::size_t i = 0; i < calls.size(); ++i) {
     CHECK_MESSAGE(calls[i].passed, network.name << ": " << c.partition.tasks[c.partition.calls[i].task].task.name
@@ -143,7 +147,7 @@ TEST_CASE("a call that computes something else is found") {
   const networks::TensorId bias = c.partition.calls.back().tensors[3];
   REQUIRE(c.network.graph->op(bias).name == "fc.bias");
   values[bias].set(3, values[bias].get(3) + 1);
-  const std::vector<reference::Comparison> calls = networks::compare_calls(compiled, values);
+  const std::vector<reference::Comparison> calls = compiled.compare_calls(values);
   CHECK(calls[calls.size() - 2].passed);
   CHECK_FALSE(calls.back().passed);
   CHECK(calls.back().mismatches == 1);
@@ -174,4 +178,30 @@ TEST_CASE("what does not belong together is refused") {
   networks::CompiledNetwork text = e.compile();
   e.values[networks::inputs(e.network)[0]].set(1, 5);
   CHECK(contains(test::refusal([&] { (void)text.run(e.values); }), "element 1 of input 'input_ids' is 5"));
+}
+
+TEST_CASE("tasks that were tuned run with their best schedules, others with those they have") {
+  using Recipe = recipes::Random<spaces::MultiLevelTiling, measurers::Simulated>;
+  // [snippet-begin run]
+  const networks::Network network = networks::squeezenet1_1({.image_size = 32, .width = 0.125});
+  const networks::Partition partition = networks::partition(network, host_target().with_threads(1));
+  std::vector<schedule::Schedule> schedules = networks::default_schedules(partition.tasks);
+
+  // Tune what takes the most operations; the rest keeps its defaults.
+  Tuner<Recipe> tuner{{.seed = 7}};
+  for (std::size_t t = 0; t < partition.tasks.size(); ++t) {
+    const WeightedTask& weighted = partition.tasks[t];
+    if (weighted.weight * weighted.task.flops < 1e5) continue;
+    const auto run = tuner.run(weighted.task, {.trials = 16, .batch = 8});
+    if (run.best() != nullptr) schedules[t] = run.best()->candidate.config;
+  }
+
+  // Weights and inputs, by tensor of the graph: here random ones.
+  const reference::Tensors values = networks::random_values(network, Rng(1));
+  networks::CompiledNetwork compiled(network, partition, schedules, values);
+  const std::vector<reference::Array> outputs = compiled.run(values);
+  // [snippet-end run]
+  REQUIRE(outputs.size() == 1);
+  CHECK(outputs[0].shape() == std::vector<std::int64_t>{1, 1000});
+  for (const reference::Comparison& call : compiled.compare_calls(values)) CHECK(call.passed);
 }
