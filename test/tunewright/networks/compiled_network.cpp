@@ -22,6 +22,7 @@
 #include "tunewright/networks/values.hpp"
 #include "tunewright/networks/vgg.hpp"
 #include "tunewright/networks/vision_transformer.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/tuner.hpp"
@@ -204,4 +205,19 @@ TEST_CASE("tasks that were tuned run with their best schedules, others with thos
   REQUIRE(outputs.size() == 1);
   CHECK(outputs[0].shape() == std::vector<std::int64_t>{1, 1000});
   for (const reference::Comparison& call : compiled.compare_calls(values)) CHECK(call.passed);
+}
+
+TEST_CASE("a network of one's own") {
+  // [snippet-begin build]
+  networks::LayerBuilder layers;
+  const program::Tensor image = layers.graph().input("image", {1, 16, 16, 3});
+  const program::Tensor first = layers.conv(image, "first", {.channels = 8, .kernel = 3, .stride = 2, .padding = 1});
+  const program::Tensor second = layers.conv(first, "second", {.channels = 8, .kernel = 3, .padding = 1});
+  const program::Tensor sum = program::operators::add(layers.graph(), first, second);  // any operator
+  const program::Tensor logits = networks::pooled_classifier(layers, sum, "classes", 10);
+  const networks::Network network = layers.finish("mine", {logits});
+  // [snippet-end build]
+  CHECK(network.parameters == 27 * 8 + 16 + 72 * 8 + 16 + 90);
+  CHECK(networks::multiply_accumulates(*network.graph) == 64 * 8 * (27 + 72) + 80);
+  check_network(network);
 }
