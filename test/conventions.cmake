@@ -127,7 +127,7 @@ if(compiled)
 endif()
 
 # A header whose docstring names the contract it models is a policy. A page of its family describes it and names the header.
-foreach(family IN ITEMS spaces features models drafts explorers samplers filters adaptations measurers)
+foreach(family IN ITEMS spaces features models drafts explorers samplers filters adaptations measurers schedulers)
   set(manual "")
   file(GLOB pages "${ROOT}/docs/policies/${family}/*.md")
   foreach(page IN LISTS pages)

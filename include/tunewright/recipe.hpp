@@ -17,6 +17,7 @@
 #include "tunewright/recipe/near_misses.hpp"
 #include "tunewright/recipe/settings.hpp"
 #include "tunewright/samplers/concept.hpp"
+#include "tunewright/schedulers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 namespace tunewright {
@@ -119,6 +120,13 @@ consteval bool check_recipe() {
       check_slots::adaptation<typename R::adaptation, Judged>();
     check_slots::rows<typename R::featurizer, Model, typename R::sampler>();
   }
+  return true;
+}
+
+/// Says what a class lacks to schedule the tasks of a network, as `check_recipe` does for the parts of a recipe.
+template <class S>
+consteval bool check_scheduler() {
+  if constexpr (!TaskScheduler<S>) check_slots::scheduler<S>();
   return true;
 }
 

@@ -146,20 +146,37 @@ class Session {
   /// before anything is learned, for another number of outcomes, for latencies that are not positive and finite, and
   /// for candidates that were told before.
   void tell(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes) {
-    learn(batch, outcomes, false);
+    take(batch, outcomes, false);
+    update_model();
     ++round_;
   }
 
   /// Takes measurements over from a journal. Returns how many were not, by reason. The search goes on after
   /// the last round recorded, as if these trials had been measured now.
   ReasonCounts recall(std::span<const Record> records) {
+    const std::size_t before = history_.size();
+    ReasonCounts unusable = take_over(records);
+    if (history_.size() > before) update_model();
+    return unusable;
+  }
+
+  /// As `recall`, but leaves the model as it is: of several sessions over the same parts, the last one updates it for
+  /// all.
+  ReasonCounts take_over(std::span<const Record> records) {
     auto found = spaces::decode_records(parts_.space, task_, records, compiler_);
     if (!found.batch.empty()) {
       const unsigned next_round = found.batch.back().round + 1;
-      learn(found.batch, found.outcomes, true);
+      take(found.batch, found.outcomes, true);
       round_ = next_round;
     }
     return std::move(found.unusable);
+  }
+
+  /// Teaches the model everything that sessions over the same parts have taken.
+  void update_model() {
+    const TrainingSet::Data data = parts_.training.assemble();
+    parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y),
+                             std::span<const std::uint32_t>(data.group));
   }
 
   [[nodiscard]] Record record(const Candidate<Config>& candidate, const Outcome& outcome) const {
@@ -273,7 +290,7 @@ class Session {
     }
   }
 
-  void learn(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
+  void take(std::span<const Candidate<Config>> batch, std::span<const Outcome> outcomes, bool recalled) {
     const ToldBatch told(batch, outcomes);
     told.check(history_.keys());
     std::vector<Config> configs;
@@ -286,9 +303,6 @@ class Session {
     asked_.forget(told.keys);
     if constexpr (LearningFilterFor<typename Recipe::filter, Space>)
       parts_.filter.learn(parts_.space, task_, seen, outcomes);
-    const TrainingSet::Data data = parts_.training.assemble();
-    parts_.adaptation.update(parts_.model, data.x, std::span<const float>(data.y),
-                             std::span<const std::uint32_t>(data.group));
   }
 
   Parts<Recipe>& parts_;

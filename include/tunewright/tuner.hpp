@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <iterator>
 #include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -28,6 +27,7 @@
 #include "tunewright/core/precision.hpp"
 #include "tunewright/recipe.hpp"
 #include "tunewright/session.hpp"
+#include "tunewright/session/confirm_fastest.hpp"
 
 namespace tunewright {
 
@@ -116,16 +116,7 @@ struct Tuner : CheckedParts<Recipe>::type {
   [[nodiscard]] std::vector<Trial<Config>> confirm(const Task& task, const Run<Config>& run, std::size_t count = 5)
     requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
   {
-    std::vector<Trial<Config>> finalists = run.history.fastest_trials(count);
-    std::vector<program_t<typename Recipe::space>> programs;
-    for (const Trial<Config>& trial : finalists) programs.push_back(parts().space.lower(task, trial.candidate.config));
-    std::vector<Outcome> outcomes =
-        parts().measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
-    for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].outcome = std::move(outcomes.at(i));
-    std::sort(finalists.begin(), finalists.end(), [](const Trial<Config>& a, const Trial<Config>& b) {
-      return a.cost_s() != b.cost_s() ? a.cost_s() < b.cost_s() : a.candidate.key < b.candidate.key;
-    });
-    return finalists;
+    return confirm_fastest(parts(), task, run.history, count);
   }
 
  private:

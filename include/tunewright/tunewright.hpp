@@ -22,6 +22,7 @@
 #include "tunewright/measurers/function.hpp"
 #include "tunewright/measurers/replay.hpp"
 #include "tunewright/models/random.hpp"
+#include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/recipes/random.hpp"
 #include "tunewright/samplers/epsilon_greedy.hpp"
 #include "tunewright/samplers/random.hpp"

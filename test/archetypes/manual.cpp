@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/spaces/draw.hpp"
 #include "tunewright/tuner.hpp"
 
@@ -195,6 +196,21 @@ struct MadeUpMachine {
 // [snippet-end measurer]
 static_assert(MeasurerFor<MadeUpMachine, int>);
 
+// [snippet-begin scheduler]
+/// The task that takes most of the latency of the network, as long as it is not finished.
+struct LongestFirst {
+  std::size_t next(std::span<const schedulers::TaskState> tasks, Rng&) const {
+    const std::size_t unvisited = schedulers::first_unvisited(tasks);
+    if (unvisited < tasks.size()) return unvisited;
+    return schedulers::least_open(tasks, [&](std::size_t t) {
+      // Rounds divide, so that a task that gets no faster leaves its place to others.
+      return -tasks[t].weight * tasks[t].best_s() / static_cast<double>(tasks[t].rounds.size());
+    });
+  }
+};
+// [snippet-end scheduler]
+static_assert(TaskScheduler<LongestFirst>);
+
 // [snippet-begin recipe]
 struct Mine {
   using space = TileSizes;
@@ -229,4 +245,12 @@ TEST_CASE("the policies of the manual make a tuner") {
   const auto drafted = manual::run<manual::MineWithADraft>();
   CHECK(drafted.history.size() == 20);
   for (const auto& trial : drafted.history.trials()) CHECK(trial.candidate.config % 2 == 0);
+}
+
+TEST_CASE("the scheduler of the manual searches a network") {
+  MultiTaskTuner<manual::Mine, manual::LongestFirst> tuner{{.seed = 3}};
+  const std::vector<WeightedTask> tasks{{{.name = "rare", .workload_hash = 1, .target = {}, .graph = nullptr}, 1},
+                                        {{.name = "frequent", .workload_hash = 2, .target = {}, .graph = nullptr}, 9}};
+  const auto run = tuner.run(tasks, {.trials = 30, .batch = 3});
+  CHECK(run.tasks[1].history.size() > run.tasks[0].history.size());
 }

@@ -7,6 +7,8 @@
 
 #include <utility>
 
+#include "tunewright/multi_task_tuner.hpp"
+
 using namespace tunewright;
 
 namespace {
@@ -134,6 +136,19 @@ class Measurer {
 };
 static_assert(MeasurerFor<Measurer, Program>);
 
+// Neither copyable nor default-constructible.
+class Scheduler {
+ public:
+  explicit Scheduler(int) {}
+  Scheduler(Scheduler&&) = default;
+  std::size_t next(std::span<const schedulers::TaskState> tasks, Rng&) {
+    std::size_t first = 0;
+    while (tasks[first].finished) ++first;
+    return first;
+  }
+};
+static_assert(TaskScheduler<Scheduler>);
+
 struct Poorest {
   using space = Space;
   using featurizer = Featurizer;
@@ -164,4 +179,13 @@ TEST_CASE("without a draft as well") {
   const auto run =
       tuner.run({.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, {.trials = 40, .batch = 10});
   CHECK(run.history.size() == 40);
+}
+
+TEST_CASE("a tuner of several tasks of the poorest parts runs") {
+  MultiTaskTuner<Poorest, Scheduler> tuner{{.measurer = Measurer(1), .threads = 2}, Scheduler(1)};
+  const std::vector<WeightedTask> tasks{{{.name = "poor", .workload_hash = 1, .target = {}, .graph = nullptr}, 1},
+                                        {{.name = "poorer", .workload_hash = 2, .target = {}, .graph = nullptr}, 2}};
+  const auto run = tuner.run(tasks, {.trials = 60, .batch = 10, .patience_trials = 40});
+  CHECK(run.status.trials == 60);
+  CHECK(run.tasks[0].history.size() >= 40);  // the first, until it is finished
 }

@@ -17,6 +17,20 @@
 
 namespace tunewright {
 
+/// Where the run of a network of several tasks stands as a whole.
+struct NetworkStatus {
+  std::size_t tasks = 0;
+  std::size_t finished = 0;       ///< of these, not searched any more: nothing new, or nothing better for a long time
+  std::size_t without_valid = 0;  ///< of these, without a valid program
+  double flops = 0;               ///< of one run of the network, the sum of weight times operations
+  Seconds latency{0};             ///< sum of weight times best, over the tasks with a valid program
+
+  /// Estimated latency of the network; nothing while one of its tasks has no valid program.
+  [[nodiscard]] std::optional<Seconds> end_to_end() const {
+    return without_valid == 0 ? std::optional(latency) : std::nullopt;
+  }
+};
+
 /// Where a run stands, without types of the search space.
 struct RunStatus {
   Task task{};
@@ -32,6 +46,8 @@ struct RunStatus {
   Seconds elapsed{0};         ///< since the start of the run, by its clock
   ReasonCounts rejected{};    ///< candidates the filter dropped; one that comes up again counts again
   ReasonCounts unusable{};    ///< records of a journal that were not taken over
+  std::optional<NetworkStatus>
+      network{};  ///< of a run of several tasks; `task` and `best` are of the latest round then
 
   [[nodiscard]] std::size_t failed() const noexcept {
     std::size_t sum = 0;

@@ -21,6 +21,10 @@ namespace tunewright {
 ///
 ///   matmul 1024 | 128/500 trials | best 9.21 ms, 233.2 GFLOP/s | 1 failed: 1 run_timeout | 3 imprecise | 42 s
 ///
+/// A run of several tasks shows the latency of the network, the sum of weight times best, beside the task of the round:
+///
+///   18 tasks, 2 finished | 640/20000 trials | end to end 12.3 ms, 295.1 GFLOP/s | conv2d_3: best 1.2 ms, ...
+///
 /// Before the run it warns of a budget so small for its batches that the model hardly chooses a trial; after it, of
 /// finalists that measuring cannot tell apart.
 /// Time is that of the run's clock.
@@ -54,6 +58,11 @@ struct Progress {
 
   void say(const std::string& text) const { *out << text << '\n' << std::flush; }
 
+  // What a line is about: the task, or how many there are.
+  static std::string subject(const RunStatus& status);
+  static std::string network_line(const NetworkStatus& network);
+  static std::string rate(double flops, Seconds time);
+
   /// Three significant digits with the unit that suits.
   static std::string duration(Seconds time);
   static std::string significant(double value);
@@ -70,11 +79,11 @@ TUNEWRIGHT_INLINE void Progress::on_start(const RunStatus& status) {
   shown_at.reset();
   shown_columns = 0;
   if (status.recalled > 0)
-    say(status.task.name + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
+    say(subject(status) + " | " + std::to_string(status.recalled) + " trials taken over from a journal");
   for (const auto& [reason, count] : status.unusable) {
-    say(status.task.name + " | " + std::to_string(count) + " records of the journal not used: " + reason);
+    say(subject(status) + " | " + std::to_string(count) + " records of the journal not used: " + reason);
   }
-  if (const std::string warning = too_few_rounds(status); !warning.empty()) say(status.task.name + " | " + warning);
+  if (const std::string warning = too_few_rounds(status); !warning.empty()) say(subject(status) + " | " + warning);
 }
 
 TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
@@ -88,13 +97,11 @@ TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
 }
 
 TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_time_left) {
-  std::string text = status.task.name + " | " + std::to_string(status.trials) + "/" +
+  std::string text = subject(status) + " | " + std::to_string(status.trials) + "/" +
                      std::to_string(status.budget.trials) + " trials | ";
+  if (status.network) text += network_line(*status.network) + " | " + status.task.name + ": ";
   if (status.best) {
-    text += "best " + duration(*status.best);
-    if (status.task.flops > 0) {
-      text += ", " + decimal(status.task.flops / status.best->count() * 1e-9) + " GFLOP/s";
-    }
+    text += "best " + duration(*status.best) + rate(status.task.flops, *status.best);
   } else {
     text += "nothing valid yet";
   }
@@ -113,8 +120,33 @@ TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_
   return text;
 }
 
+TUNEWRIGHT_INLINE std::string Progress::subject(const RunStatus& status) {
+  if (!status.network) return status.task.name;
+  std::string text = std::to_string(status.network->tasks) + " tasks";
+  if (status.network->finished > 0) text += ", " + std::to_string(status.network->finished) + " finished";
+  return text;
+}
+
+TUNEWRIGHT_INLINE std::string Progress::network_line(const NetworkStatus& network) {
+  if (const auto latency = network.end_to_end())
+    return "end to end " + duration(*latency) + rate(network.flops, *latency);
+  return std::to_string(network.without_valid) + " without a valid program";
+}
+
+TUNEWRIGHT_INLINE std::string Progress::rate(double flops, Seconds time) {
+  return flops > 0 ? ", " + decimal(flops / time.count() * 1e-9) + " GFLOP/s" : "";
+}
+
 TUNEWRIGHT_INLINE std::string Progress::too_few_rounds(const RunStatus& status) {
   const std::size_t trials = status.budget.trials, batch = status.budget.batch;
+  if (status.network) {
+    const std::size_t tasks = status.network->tasks;
+    if (status.recalled > 0 || tasks < 2 || trials >= 2 * tasks * batch) return {};
+    return std::to_string(trials) + " trials for " + std::to_string(tasks) + " tasks in batches of " +
+           std::to_string(batch) +
+           " are less than two rounds a task, so the scheduler hardly chooses; give a batch of " +
+           std::to_string(std::max<std::size_t>(1, trials / (4 * tasks))) + " or less";
+  }
   if (!status.learns || status.recalled > 0 || trials < 2 || trials >= 2 * batch) return {};
   const std::string budget = std::to_string(trials) + " trials in batches of " + std::to_string(batch);
   const std::string remedy = "; give a batch of " + std::to_string(std::max<std::size_t>(1, trials / 4)) + " or less";

@@ -20,6 +20,7 @@
 #include "tunewright/models/concept.hpp"
 #include "tunewright/recipe/near_misses.hpp"
 #include "tunewright/samplers/concept.hpp"
+#include "tunewright/schedulers/concept.hpp"
 #include "tunewright/spaces/concept.hpp"
 
 /// One function a slot: says what a class lacks to model the slot's contract, in one static_assert for each way to miss
@@ -331,6 +332,27 @@ consteval void adaptation() {
                 "may need one that is wrapped, such as in adaptations::Transferred (docs/concepts/adaptations.md)");
   static_assert(update != Fit::Good || AdaptationFor<A, M>,
                 "recipe: slot 'adaptation' does not model AdaptationFor<model> (docs/concepts/adaptations.md)");
+}
+
+template <class S>
+consteval void scheduler() {
+  using Tasks = std::span<const schedulers::TaskState>&;
+  constexpr auto call = [](auto& s, auto&&... a) -> decltype(s.next(a...)) { return s.next(a...); };
+  constexpr Fit next = fit<S, std::size_t, Tasks, Rng&>(call);
+  constexpr bool without_generator = next == Fit::Missing && fit<S, AnyResult, Tasks>(call) == Fit::Good;
+  static_assert(
+      !without_generator,
+      "scheduler: it does not model TaskScheduler: next takes no generator; its last parameter is Rng&, which "
+      "may go unnamed (docs/concepts/schedulers.md)");
+  static_assert(next != Fit::OtherResult,
+                "scheduler: it does not model TaskScheduler: next must return std::size_t, the position of a task "
+                "(docs/concepts/schedulers.md)");
+  static_assert(without_generator || next != Fit::Missing,
+                "scheduler: it does not model TaskScheduler: it has no std::size_t next(std::span<const "
+                "schedulers::TaskState> tasks, Rng&); schedulers::Gradient and schedulers::RoundRobin have "
+                "(docs/concepts/schedulers.md)");
+  static_assert(next != Fit::Good || TaskScheduler<S>,
+                "scheduler: it does not model TaskScheduler (docs/concepts/schedulers.md)");
 }
 
 }  // namespace tunewright::check_slots

@@ -19,7 +19,7 @@ namespace tunewright::recipes {
 ///
 /// Paper:    Zheng et al., Ansor: Generating High-Performance Tensor Programs for Deep Learning, OSDI 2020; settings of
 ///           its released code.
-/// Deviates: as its parts; one task a run.
+/// Deviates: as its parts. `MultiTaskTuner` with `schedulers::Gradient` searches a network, as the paper does.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct Ansor {
   using space = Space;

@@ -130,3 +130,33 @@ TEST_CASE("a budget of fewer trials than two batches is warned of, with a better
   status.learns = false;
   CHECK(Progress::too_few_rounds(status).empty());
 }
+
+TEST_CASE("of a network the line says how many tasks there are, its latency and the task of the round") {
+  RunStatus status = half_way();
+  status.network =
+      NetworkStatus{.tasks = 18, .finished = 2, .without_valid = 1, .flops = 3e9, .latency = Seconds(0.015)};
+  CHECK(Progress::line(status) ==
+        "18 tasks, 2 finished | 60/100 trials | 1 without a valid program | matmul: best 10 ms, 200.0 GFLOP/s | 3 "
+        "failed: "
+        "1 wrong_result, 2 run_timeout | 50 s, 40 s left");
+  status.network->without_valid = status.network->finished = 0;  // 3e9 operations in 15 ms
+  CHECK(Progress::line(status).starts_with(
+      "18 tasks | 60/100 trials | end to end 15 ms, 200.0 GFLOP/s | matmul: best 10 ms, 200.0 GFLOP/s | 3 failed"));
+  status.best.reset();
+  CHECK(Progress::line(status).find(" | matmul: nothing valid yet | ") != std::string::npos);
+}
+
+TEST_CASE("before a run of a network it is told when the scheduler will hardly choose") {
+  RunStatus status;
+  status.network = NetworkStatus{.tasks = 18};
+  status.budget = {.trials = 1152, .batch = 64};
+  CHECK(Progress::too_few_rounds(status) ==
+        "1152 trials for 18 tasks in batches of 64 are less than two rounds a task, so the scheduler hardly chooses; "
+        "give "
+        "a batch of 16 or less");
+  status.recalled = 1;
+  CHECK(Progress::too_few_rounds(status).empty());
+  status.recalled = 0;
+  status.budget.batch = 32;
+  CHECK(Progress::too_few_rounds(status).empty());
+}

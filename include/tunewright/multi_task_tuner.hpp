@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The tuner of networks: `tuner.hpp`, and a scheduler that says whose round is next.
+//
+//   while budget remains
+//     batch = session.ask(n)           of the task that the scheduler chooses
+//     runs  = session.measure(batch)
+//     session.tell(batch, runs)
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "tunewright/adaptations/none.hpp"
+#include "tunewright/core/budget.hpp"
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/observer.hpp"
+#include "tunewright/core/weighted_task.hpp"
+#include "tunewright/multi_task_session.hpp"
+#include "tunewright/recipe.hpp"
+#include "tunewright/session/confirm_fastest.hpp"
+
+namespace tunewright {
+
+/// What a run found for one task of a network.
+template <class Config>
+struct TaskRun {
+  WeightedTask task;
+  History<Config> history;
+  std::optional<Stop> stop;  ///< why the task was finished before the run ended: `Stop::Patience`, `Stop::Exhausted`
+
+  /// The fastest trial; null if none was valid.
+  [[nodiscard]] const Trial<Config>* best() const noexcept { return history.best(); }
+};
+
+/// What a run found for a network.
+template <class Config>
+struct MultiTaskRun {
+  std::vector<TaskRun<Config>> tasks;  // [T], as they were given
+  Stop stop = Stop::Trials;
+  RunStatus status;
+
+  /// Estimated latency of the network, the sum of weight times best over its tasks; nothing while one of them has no
+  /// valid program.
+  [[nodiscard]] std::optional<Seconds> end_to_end() const { return status.network->end_to_end(); }
+};
+
+/// A search for all tasks of a network, assembled at compile time from a recipe and a scheduler.
+///
+///   MultiTaskTuner<recipes::AnsorQuick<Space, Measurer>, schedulers::Gradient> tuner{{.seed = 7}};
+///   const auto run = tuner.run(tasks, {.trials = 20000}, journal, progress);
+///
+/// All tasks share one model and one journal (`data::Journal` with `many_tasks`), and a search that was stopped
+/// anywhere goes on from it. Options of the scheduler follow those of the parts: `tuner{{.seed = 7}, {.epsilon = 0}}`.
+///
+/// Determinism: same seed, tasks, budget, journal and measurements give the same histories at any number of threads.
+template <class Recipe, class Scheduler>
+struct MultiTaskTuner : CheckedParts<Recipe>::type {
+  static_assert(check_scheduler<Scheduler>());
+  using Config = typename Session<Recipe>::Config;
+
+  Scheduler scheduler{};
+
+  [[nodiscard]] Parts<Recipe>& parts() noexcept { return *this; }
+  [[nodiscard]] const Parts<Recipe>& parts() const noexcept { return *this; }
+
+  /// Searches the tasks until the budget is used, all of them are finished, or an observer asks to stop.
+  ///
+  /// `budget.trials` and `budget.time` are those of the whole network, `budget.patience_trials` finishes a task. A
+  /// round is at most `budget.trials` / T, so that each of T tasks has one. Hooks of observers that see rounds are
+  /// given the history of the task whose round it was; `RunStatus::task` and `best` are of that task, `network` of all.
+  ///
+  /// Throws `std::invalid_argument` for a budget that allows nothing or has fewer trials than there are tasks, for
+  /// tasks that `MultiTaskSession` refuses, and for a space without any configuration for one of them.
+  template <class... Observers>
+    requires(observers::Observer<std::remove_reference_t<Observers>, History<config_t<typename Recipe::space>>> && ...)
+  MultiTaskRun<Config> run(std::span<const WeightedTask> tasks, Budget budget, Observers&&... observers) {
+    check(budget);
+    MultiTaskSession<Recipe, Scheduler> session(parts(), scheduler, tasks, budget.patience_trials);
+    if (budget.trials < tasks.size()) {
+      throw std::invalid_argument("budget: " + std::to_string(budget.trials) + " trials for " +
+                                  std::to_string(tasks.size()) + " tasks; give at least 1 a task");
+    }
+    budget.batch = std::min(budget.batch, budget.trials / tasks.size());
+    RunStatus status{.task = tasks.front().task,
+                     .budget = budget,
+                     .learns = !std::same_as<typename Recipe::adaptation, adaptations::None>};
+    const Seconds start = parts().clock();
+    const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
+
+    if constexpr ((observers::Recalls<std::remove_reference_t<Observers>> || ...)) {
+      std::vector<Record> records;
+      const auto collect = [&](std::vector<Record> more) {
+        std::move(more.begin(), more.end(), std::back_inserter(records));
+      };
+      for (const WeightedTask& one : tasks) (collect(observers::recall(observers, one.task)), ...);
+      status.unusable = session.recall(records);
+      for (std::size_t t = 0; t < tasks.size(); ++t)
+        for (const Trial<Config>& trial : session.session(t).history().trials()) status.count(trial.outcome);
+      status.recalled = status.trials;
+    }
+    const auto turn_to = [&](std::size_t t) {
+      status.task = tasks[t].task;
+      status.best.reset();
+      if (const auto* best = session.session(t).history().best()) status.best = Seconds(best->cost_s());
+    };
+    turn_to(0);
+    status.network = status_of(session.tasks());
+    (observers::start(observers, std::as_const(status)), ...);
+
+    std::optional<Stop> stop;
+    while (!(stop = reason_to_stop(budget, session, status.elapsed, observers...))) {
+      const auto batch = session.ask(std::min(budget.batch, budget.trials - session.trials()));
+      if (batch.empty()) {
+        stop = Stop::Exhausted;
+        break;
+      }
+      turn_to(batch.task);
+      const auto outcomes = session.measure(batch, [&](std::size_t slot, const Outcome& outcome) {
+        status.count(outcome);
+        read_clock();
+        if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
+          const Record record = session.record(batch, slot, outcome);
+          (observers::record(observers, record, std::as_const(status)), ...);
+        }
+      });
+      session.tell(batch, outcomes);
+      ++status.rounds;
+      status.rejected = rejected(session);
+      status.network = status_of(session.tasks());
+      read_clock();
+      (observers::round(observers, std::as_const(status), session.session(batch.task).history()), ...);
+    }
+    status.network = status_of(session.tasks());
+    (observers::stop(observers, std::as_const(status), *stop), ...);
+    MultiTaskRun<Config> found{.tasks = {}, .stop = *stop, .status = status};
+    for (std::size_t t = 0; t < tasks.size(); ++t)
+      found.tasks.push_back({tasks[t], session.session(t).history(), session.stop(t)});
+    return found;
+  }
+
+  /// Measures the `count` fastest trials of a task once more, in turns, as `Tuner::confirm` does.
+  [[nodiscard]] std::vector<Trial<Config>> confirm(const TaskRun<Config>& run, std::size_t count = 5)
+    requires ConfirmingMeasurerFor<typename Recipe::measurer, program_t<typename Recipe::space>>
+  {
+    return confirm_fastest(parts(), run.task.task, run.history, count);
+  }
+
+ private:
+  template <class... Observers>
+  static std::optional<Stop> reason_to_stop(const Budget& budget, const MultiTaskSession<Recipe, Scheduler>& session,
+                                            Seconds elapsed, Observers&... observers) {
+    if ((observers::wants_stop(observers) || ...)) return Stop::Requested;
+    if (const auto stop = exhausted(budget, session.trials(), 0, elapsed)) return stop;
+    for (std::size_t t = 0; t < session.tasks().size(); ++t)
+      if (session.stop(t) != Stop::Patience) return std::nullopt;
+    return Stop::Patience;
+  }
+
+  static ReasonCounts rejected(const MultiTaskSession<Recipe, Scheduler>& session) {
+    ReasonCounts counts;
+    for (std::size_t t = 0; t < session.tasks().size(); ++t) add_counts(counts, session.session(t).rejected());
+    return counts;
+  }
+};
+
+}  // namespace tunewright

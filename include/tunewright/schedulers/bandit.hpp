@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/schedulers/concept.hpp"
+
+namespace tunewright::schedulers {
+
+/// Tasks as arms of a bandit: the next round is one of the task with the largest upper confidence bound of what it
+/// brings,
+///
+///   gain(i) / (largest gain) + sqrt(exploration * ln(rounds of all) / (rounds of i))
+///   gain(i) = weight(i) * g * (1 - f(x) / f(x + n))            [s] off the latency of the network
+///
+/// where g is the best latency of the task, x its trials, n its trials a round, and f the curve of its throughput 1 / g
+/// against trials (`LearningCurve`). With fewer than three rounds that had a valid program f(x) = x, an optimist's
+/// curve. A task without a valid program brings as much as the best of the others. Every task has one round first.
+///
+/// Models:      TaskScheduler.
+/// Paper:       Zhang et al., DynaTune, ICLR 2021; `exploration` and the family of curves of its released code.
+/// Units:       latencies in seconds.
+/// Cost:        O(rounds of all tasks), some 120 passes over them. Determinism: no randomness.
+/// Deviates:    an arm's value in the code is the throughput that its curve predicts, in GFLOP/s, beside which the
+///              bonus hardly counts, and which prefers tasks that are fast already; here it is what the network gains,
+///              scaled to [0, 1] as the bound wants it. The code refines the curve by a Markov chain Monte Carlo
+///              ensemble from one point a trial; here it is the one of least squares, from one point a round. A round
+///              is a slice of time there and a batch here.
+/// Errors:      `std::invalid_argument` where every task is finished, and for an exploration that is negative.
+struct Bandit {
+  double exploration = 2;
+
+  [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
+
+  /// Seconds that the next round of `task` is expected to take off the latency of the network; 0 while no program of it
+  /// was valid.
+  [[nodiscard]] static double gain(const TaskState& task);
+};
+
+}  // namespace tunewright::schedulers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/schedulers/learning_curve.hpp"
+
+namespace tunewright::schedulers {
+
+TUNEWRIGHT_INLINE std::size_t Bandit::next(std::span<const TaskState> tasks, Rng&) const {
+  if (!(exploration >= 0)) {
+    throw std::invalid_argument("Bandit: exploration is " + std::to_string(exploration) +
+                                "; give one of at least 0 (2 is usual)");
+  }
+  check_open(tasks);
+  if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
+  double all_rounds = 0, largest = 0;
+  std::vector<double> gains(tasks.size());
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    all_rounds += static_cast<double>(tasks[i].rounds.size());
+    if (tasks[i].finished) continue;
+    gains[i] = gain(tasks[i]);
+    largest = std::max(largest, gains[i]);
+  }
+  return least_open(tasks, [&](std::size_t i) {
+    double value = tasks[i].has_valid() ? 0 : 1;
+    if (largest > 0 && tasks[i].has_valid()) value = gains[i] / largest;
+    return -value - std::sqrt(exploration * std::log(all_rounds) / static_cast<double>(tasks[i].rounds.size()));
+  });
+}
+
+TUNEWRIGHT_INLINE double Bandit::gain(const TaskState& task) {
+  if (!task.has_valid()) return 0;
+  std::vector<double> trials, throughput;
+  for (const Round& round : task.rounds) {
+    if (!std::isfinite(round.best_s)) continue;
+    trials.push_back(static_cast<double>(round.trials));
+    throughput.push_back(1 / round.best_s);
+  }
+  const auto x = static_cast<double>(task.trials());
+  const double next_x = x + x / static_cast<double>(task.rounds.size());
+  double grown = x / next_x;  // f(x) / f(x + n)
+  if (trials.size() >= 3) {
+    const LearningCurve f = LearningCurve::fitted(trials, throughput);
+    grown = f(x) / f(next_x);
+  }
+  return task.weight * task.best_s() * (1 - grown);
+}
+
+}  // namespace tunewright::schedulers
+
+#endif

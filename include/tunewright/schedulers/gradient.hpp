@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/schedulers/concept.hpp"
+
+namespace tunewright::schedulers {
+
+/// Searches the task whose next round is expected to take most off the latency of the network, f, the sum of weight
+/// times best. After one round of each task, the next is the one with the least
+///
+///   gradient(i) = weight(i) * (alpha * backward(i) + (1 - alpha) * forward(i))    [s a round], at most 0
+///   backward(i) = (g(t) - g(t - window)) / window            what the last rounds brought; 0 for window rounds or less
+///   forward(i)  = min(g(t) - g(t) / t, similar(i)) - g(t)    what the next may bring
+///   similar(i)  = beta * C(i) / max over j in the group of i of C(j) / g(j)
+///
+/// where g(t) is the best latency of the task after its t rounds and C its operations. The first guess of `forward` is
+/// an optimist's: all further rounds together bring it to 0. The second expects a task to run at least at 1 / beta of
+/// the operations a second of the fastest in its group: tasks for which `similarity` gives the same text and whose
+/// operations are alike, floor(log(C + 1) / log(golden ratio)) equal. A task leaves its group, for the time being, when
+/// it is slower than that and has more than 5 rounds more than any other of the group. Without `similarity` there are
+/// no groups.
+///
+/// With probability `epsilon`, and where all gradients are equal, the choice is random among the unfinished tasks.
+///
+/// Models:      TaskScheduler.
+/// Paper:       Zheng et al., Ansor, OSDI 2020, section 6; constants of its released code.
+/// Units:       latencies in seconds.
+/// Cost:        O(T), with groups O(T^2). Determinism: a pure function of tasks and generator.
+/// Deviates:    the derivative of f is its weight, where the code takes a difference quotient. The choice with
+///              probability epsilon is in the paper and not in its code. A task without a valid program is never given
+///              up as the code does after its first round: its gradient is 0, so that it comes up at random alone.
+///              Rounds before the first valid program do not count as infinitely slow ones in `backward`. Membership of
+///              a group follows from the state alone, so a task may return to it.
+/// Errors:      `std::invalid_argument` where every task is finished, and for options out of range.
+struct Gradient {
+  double alpha = 0.2;                                    ///< weight of the past, in [0, 1]
+  double beta = 2;                                       ///< how much slower than the fastest of its group, at least 1
+  std::size_t backward_window = 3;                       ///< rounds, at least 1
+  double epsilon = 0.05;                                 ///< share of random choices, in [0, 1]
+  std::function<std::string(const Task&)> similarity{};  ///< text that similar tasks share; empty: like no other
+
+  [[nodiscard]] std::size_t next(std::span<const TaskState> tasks, Rng& rng) const;
+
+  /// Of the task at `i`, in seconds a round; 0 while none of its programs was valid.
+  [[nodiscard]] double gradient(std::span<const TaskState> tasks, std::size_t i) const;
+
+ private:
+  void check() const;
+  [[nodiscard]] double latency_by_similar(std::span<const TaskState> tasks, std::size_t i) const;
+};
+
+}  // namespace tunewright::schedulers
+
+#if TUNEWRIGHT_DEFINES(core)
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+#include <vector>
+
+namespace tunewright::schedulers {
+
+TUNEWRIGHT_INLINE std::size_t Gradient::next(std::span<const TaskState> tasks, Rng& rng) const {
+  check();
+  check_open(tasks);
+  if (const std::size_t first = first_unvisited(tasks); first < tasks.size()) return first;
+  const double coin = rng.uniform();
+  // Finished tasks draw a number as well: what is chosen does not depend on when they were found to be finished.
+  std::vector<double> lot;
+  for (std::size_t i = 0; i < tasks.size(); ++i) lot.push_back(rng.uniform());
+  const auto by_lot = [&](std::size_t i) { return lot[i]; };
+  if (coin < epsilon) return least_open(tasks, by_lot);
+  std::vector<double> slope;
+  for (std::size_t i = 0; i < tasks.size(); ++i) slope.push_back(tasks[i].finished ? 0 : gradient(tasks, i));
+  const std::size_t least = least_open(tasks, [&](std::size_t i) { return slope[i]; });
+  for (std::size_t i = 0; i < tasks.size(); ++i)
+    if (!tasks[i].finished && slope[i] != slope[least]) return least;
+  return least_open(tasks, by_lot);
+}
+
+TUNEWRIGHT_INLINE double Gradient::gradient(std::span<const TaskState> tasks, std::size_t i) const {
+  const TaskState& task = tasks[i];
+  if (!task.has_valid()) return 0;
+  const double now_s = task.best_s();
+  const std::size_t rounds = task.rounds.size();
+  double backward = 0;
+  if (rounds > backward_window) {
+    const double then_s = task.rounds[rounds - 1 - backward_window].best_s;
+    if (std::isfinite(then_s)) backward = (now_s - then_s) / static_cast<double>(backward_window);
+  }
+  const double optimistic_s = now_s - now_s / static_cast<double>(rounds);
+  const double forward = std::min(optimistic_s, latency_by_similar(tasks, i)) - now_s;
+  return task.weight * (alpha * backward + (1 - alpha) * forward);
+}
+
+TUNEWRIGHT_INLINE double Gradient::latency_by_similar(std::span<const TaskState> tasks, std::size_t i) const {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (!similarity || !(tasks[i].task.flops > 0)) return infinity;
+  const std::string text = similarity(tasks[i].task);
+  if (text.empty()) return infinity;
+  const auto size_class = [](const TaskState& one) {
+    return std::floor(std::log(one.task.flops + 1) / std::log(std::numbers::phi));
+  };
+  std::vector<std::size_t> group;  // valid ones, with i
+  for (std::size_t j = 0; j < tasks.size(); ++j) {
+    if (tasks[j].has_valid() && size_class(tasks[j]) == size_class(tasks[i]) && similarity(tasks[j].task) == text)
+      group.push_back(j);
+  }
+  const auto rate = [&](std::size_t j) { return tasks[j].task.flops / tasks[j].best_s(); };
+  const auto belongs = [&](std::size_t j) {
+    double best_rate = 0;
+    std::size_t most_rounds = 0;
+    for (const std::size_t other : group) {
+      best_rate = std::max(best_rate, rate(other));
+      if (other != j) most_rounds = std::max(most_rounds, tasks[other].rounds.size());
+    }
+    return rate(j) >= best_rate / beta || tasks[j].rounds.size() <= 5 + most_rounds;
+  };
+  if (group.size() < 2 || !belongs(i)) return infinity;
+  double best_rate = 0;
+  for (const std::size_t j : group)
+    if (belongs(j)) best_rate = std::max(best_rate, rate(j));
+  return beta * tasks[i].task.flops / best_rate;
+}
+
+TUNEWRIGHT_INLINE void Gradient::check() const {
+  const auto refuse = [](const std::string& option, double value, const std::string& range) {
+    throw std::invalid_argument("Gradient: " + option + " is " + std::to_string(value) + "; give one " + range);
+  };
+  if (!(alpha >= 0 && alpha <= 1)) refuse("alpha", alpha, "in [0, 1]");
+  if (!(beta >= 1)) refuse("beta", beta, "of at least 1");
+  if (backward_window == 0) refuse("backward_window", 0, "of at least 1");
+  if (!(epsilon >= 0 && epsilon <= 1)) refuse("epsilon", epsilon, "in [0, 1]");
+}
+
+}  // namespace tunewright::schedulers
+
+#endif

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/history.hpp"
+#include "tunewright/recipe.hpp"
+
+namespace tunewright {
+
+/// Measures the `count` fastest trials of `history` once more, in turns, and returns them with the new outcomes,
+/// fastest first.
+template <class Recipe>
+[[nodiscard]] auto confirm_fastest(Parts<Recipe>& parts, const Task& task,
+                                   const History<config_t<typename Recipe::space>>& history, std::size_t count) {
+  using Config = config_t<typename Recipe::space>;
+  std::vector<Trial<Config>> finalists = history.fastest_trials(count);
+  std::vector<program_t<typename Recipe::space>> programs;
+  for (const Trial<Config>& trial : finalists) programs.push_back(parts.space.lower(task, trial.candidate.config));
+  std::vector<Outcome> outcomes =
+      parts.measurer.confirm(task, std::span<const program_t<typename Recipe::space>>(programs));
+  for (std::size_t i = 0; i < finalists.size(); ++i) finalists[i].outcome = std::move(outcomes.at(i));
+  std::sort(finalists.begin(), finalists.end(), [](const Trial<Config>& a, const Trial<Config>& b) {
+    return a.cost_s() != b.cost_s() ? a.cost_s() < b.cost_s() : a.candidate.key < b.candidate.key;
+  });
+  return finalists;
+}
+
+}  // namespace tunewright
