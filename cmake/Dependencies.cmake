@@ -50,7 +50,11 @@ macro(tunewright_find_library component)
         if(TARGET LLVM)
           set(tunewright_llvm_libraries LLVM)
         else()
-          llvm_map_components_to_libnames(tunewright_llvm_libraries core orcjit passes native)
+          # Kernels are exported for machines of the other family as well, where LLVM has its back end.
+          set(tunewright_llvm_families ${LLVM_TARGETS_TO_BUILD})
+          list(FILTER tunewright_llvm_families INCLUDE REGEX "^(AArch64|X86)$")
+          llvm_map_components_to_libnames(tunewright_llvm_libraries core orcjit passes native
+            ${tunewright_llvm_families})
         endif()
         set_target_properties(tunewright::llvm PROPERTIES
           INTERFACE_INCLUDE_DIRECTORIES "${LLVM_INCLUDE_DIRS}"
@@ -58,6 +62,7 @@ macro(tunewright_find_library component)
           INTERFACE_LINK_LIBRARIES "${tunewright_llvm_libraries};${CMAKE_DL_LIBS}")
         unset(tunewright_llvm_definitions)
         unset(tunewright_llvm_libraries)
+        unset(tunewright_llvm_families)
       endif()
     endif()
   elseif("${component}" STREQUAL "study")

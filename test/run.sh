@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/packaging/debian_packages.sh
 
-tunewright_install_packages
+tunewright_install_packages "${tunewright_emulator_packages[@]}"
 cmake --preset ci
 cmake --build --preset ci
 ctest --preset ci "$@"

@@ -12,20 +12,23 @@ tunewright_optional_packages=(
   libopenblas-dev libdnnl-dev libxgboost-dev
   gnuplot-nox libbenchmark-dev ccache clang-format-19
 )
+# What tests of code for 64-bit ARM run it with: 56 MB to fetch, 267 MB installed. Without them these tests say so.
+tunewright_emulator_packages=(qemu-user gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 
 tunewright_is_installed() {
   [ "$(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
-# Installs what is missing, as root or through sudo. Does nothing, and needs no network, when all is there. When it cannot
-# install, it says what to install and lets the build find out whether that matters.
+# Installs what is missing of what is required and optional, and of the packages given, as root or through sudo. Does
+# nothing, and needs no network, when all is there. When it cannot install, it says what to install and lets the build
+# find out whether that matters.
 tunewright_install_packages() {
   local package missing=() known=() sudo=()
   if ! command -v apt-get >/dev/null; then
     echo "This is not Debian or Ubuntu: install the counterparts of ${tunewright_required_packages[*]}" >&2
     return 0
   fi
-  for package in "${tunewright_required_packages[@]}" "${tunewright_optional_packages[@]}"; do
+  for package in "${tunewright_required_packages[@]}" "${tunewright_optional_packages[@]}" "$@"; do
     tunewright_is_installed "$package" || missing+=("$package")
   done
   [ ${#missing[@]} -eq 0 ] && return 0

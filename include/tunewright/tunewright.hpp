@@ -7,6 +7,7 @@
 
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"
+#include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/interrupt.hpp"

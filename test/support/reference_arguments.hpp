@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/reference/compare.hpp"
 #include "tunewright/reference/evaluate.hpp"
 
 namespace tunewright::test {
@@ -24,6 +25,21 @@ namespace tunewright::test {
     codegen::pack<double>(layout, array.shape(), row_major.data(), values.data());
   }
   return arguments;
+}
+
+/// Whether all outputs of a kernel that ran are what the reference says, within its tolerance.
+[[nodiscard]] inline bool outputs_are_right(const codegen::Kernel& kernel, const program::ComputeGraph& graph,
+                                            const std::vector<std::vector<double>>& arguments,
+                                            const reference::Tensors& expected) {
+  for (std::size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const loops::Buffer& layout = kernel.buffers[b].layout;
+    if (layout.role != loops::BufferRole::Output) continue;
+    reference::Array actual(layout.type, layout.shape);
+    for (std::size_t i = 0; i < actual.size(); ++i) actual.set(i, arguments[b][i]);
+    if (!reference::compare(actual, expected[layout.tensor], reference::tolerance_for(graph, layout.tensor)).passed)
+      return false;
+  }
+  return true;
 }
 
 }  // namespace tunewright::test

@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "tunewright/codegen/cuda/device_code.hpp"
@@ -59,6 +58,7 @@ TUNEWRIGHT_INLINE void replace_all(std::string& text, std::string_view from, std
 TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std::string& symbol,
                                               std::string_view remark) {
   namespace c = codegen::detail;
+  const std::vector<std::string> names = c::c_buffer_names(code.program.buffers);
   std::string lines;
   std::string numbers;
   std::string bytes;
@@ -71,11 +71,11 @@ TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std:
              std::string(program::name(layout.type)) + " " + layout.name +
              c::c_extents(argument ? layout.shape : layout.physical_shape());
     if (argument && !layout.packing.empty()) {
-      lines += ", packed: " + symbol + "_pack_" + c::c_identifier(layout.name) + "() fills it";
-      packing += "\n" + c::c_packing(symbol, layout);
+      lines += ", packed: " + symbol + "_pack_" + names[b] + "() fills it";
+      packing += "\n" + c::c_packing(symbol, names[b], layout);
     }
     lines += "\n";
-    numbers += "  " + symbol + "_" + c::c_identifier(layout.name) + " = " + std::to_string(b) + ",\n";
+    numbers += "  " + symbol + "_" + names[b] + " = " + std::to_string(b) + ",\n";
     bytes += (b == 0 ? "" : ", ") + std::to_string(code.program.buffers[b].bytes());
   }
   std::string text(launcher_header_text);
@@ -138,16 +138,14 @@ TUNEWRIGHT_INLINE ExportedDeviceCode export_device_code(const DeviceCode& code, 
   const bool cubin = code.format == DeviceFormat::Cubin;
   ExportedDeviceCode files{symbol, directory / (symbol + ".cu"), directory / (symbol + (cubin ? ".cubin" : ".ptx")),
                            directory / (symbol + ".h"), directory / (symbol + ".c")};
-  std::error_code ignored;  // writing the files tells
-  std::filesystem::create_directories(directory, ignored);
   const std::string header = cuda::launcher_header(code, symbol, remark);
   const std::string launcher = cuda::launcher_source(code, symbol);
   // PTX ends in a zero byte, which is no part of the text.
   const std::size_t size = code.image->size() - (!cubin && code.image->back() == '\0' ? 1 : 0);
-  detail::write_file(files.source, code.program.source.data(), code.program.source.size());
-  detail::write_file(files.image, code.image->data(), size);
-  detail::write_file(files.header, header.data(), header.size());
-  detail::write_file(files.launcher, launcher.data(), launcher.size());
+  detail::write_file(files.source, code.program.source);
+  detail::write_file(files.image, {code.image->data(), size});
+  detail::write_file(files.header, header);
+  detail::write_file(files.launcher, launcher);
   return files;
 }
 

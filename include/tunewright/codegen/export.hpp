@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <elf.h>
-
 #include <cctype>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "tunewright/codegen/kernel.hpp"
+#include "tunewright/core/target.hpp"
 #include "tunewright/detail/config.hpp"
 
-/// Kernels for programs that do not use this library: an object file and a C header.
+/// Kernels for programs that do not use this library: an object file and a C header, and threads for them in C.
 namespace tunewright::codegen {
 
 /// Files written by `export_kernel`.
@@ -28,9 +29,19 @@ struct ExportedKernel {
   std::filesystem::path header;  ///< `<symbol>.h`
 };
 
+/// Files written by `export_runtime`.
+struct ExportedRuntime {
+  std::filesystem::path header;  ///< `tunewright_runtime.h`
+  std::filesystem::path source;  ///< `tunewright_runtime.c`
+};
+
 namespace detail {
 
 [[nodiscard]] std::string c_identifier(std::string_view name);
+
+/// What generated headers call buffers behind the symbol of their kernel: their names as C identifiers, numbered from 2
+/// on where several share one, or where the header means something else by it.
+[[nodiscard]] std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers);
 
 /// C has no floating-point types of 16 bits everywhere, so their bits travel.
 [[nodiscard]] constexpr std::string_view c_type(program::ScalarType type) noexcept {
@@ -41,35 +52,41 @@ namespace detail {
 
 [[nodiscard]] std::string c_extents(const std::vector<std::int64_t>& shape);
 
-/// A C function that does what `pack` does for this layout.
-[[nodiscard]] std::string c_packing(const std::string& symbol, const loops::Buffer& layout);
+/// A C function that does what `pack` does for this layout; `buffer` as `c_buffer_names` has it.
+[[nodiscard]] std::string c_packing(const std::string& symbol, const std::string& buffer, const loops::Buffer& layout);
 
 /// A C function that asks Linux for the tile registers, as `host::permit_tile_registers` does.
 [[nodiscard]] std::string c_permission();
 
+/// Lines that refuse to compile for a processor which the object file is not for; nothing for an unknown one.
+[[nodiscard]] std::string c_family_check(CpuFamily family, const std::string& symbol);
+
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
-/// The object file with its global symbol `from` called `to`: the string table, with the new name added,
-/// moves to the end.
-[[nodiscard]] std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
-                                                    const std::string& to);
-
-void write_file(const std::filesystem::path& path, const char* data, std::size_t size);
+/// Makes the folder if it is missing.
+void write_file(const std::filesystem::path& path, std::string_view content);
 
 }  // namespace detail
 
 /// Writes `<symbol>.o` and `<symbol>.h` into `directory`, which is made if missing; `symbol` is `name` as a C
-/// identifier. The header declares the kernel, documents its buffers, and defines a runtime that runs
-/// parallel loops serially and a packing function for each packed constant. `remark` goes into the header's
-/// first line. Throws `std::invalid_argument` for a kernel without an object file, `std::runtime_error` for
-/// an unwritable path.
+/// identifier. The header declares the kernel, documents its buffers, and defines a runtime that runs parallel loops
+/// serially and a packing function for each packed constant; it refuses to compile for another kind of processor than
+/// the kernel's target. `remark` goes into the header's first line. Throws `std::invalid_argument` for a kernel without
+/// an object file, `std::runtime_error` for an unwritable path.
 ExportedKernel export_kernel(const Kernel& kernel, std::string_view name, const std::filesystem::path& directory,
                              std::string_view remark = {});
+
+/// Writes `tunewright_runtime.h` and `tunewright_runtime.c` into `directory`, which is made if missing: what runs the
+/// parallel loops of exported kernels on threads of its own, on the threads of the caller's program, or on OpenMP's.
+/// They are the same for all kernels and targets. Throws `std::runtime_error` for an unwritable path.
+ExportedRuntime export_runtime(const std::filesystem::path& directory);
 
 }  // namespace tunewright::codegen
 
 #if TUNEWRIGHT_DEFINES(codegen)
 
+#include "tunewright/codegen/elf_object.hpp"
+#include "tunewright/codegen/runtime_text.hpp"
 #include "tunewright/program/expr.hpp"
 
 namespace tunewright::codegen::detail {
@@ -81,19 +98,34 @@ TUNEWRIGHT_INLINE std::string c_identifier(std::string_view name) {
   return result;
 }
 
+TUNEWRIGHT_INLINE std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers) {
+  std::set<std::string> taken{"buffer_count", "buffer_bytes", "threads", "load", "launch", "run", "unload", "error"};
+  std::vector<std::string> names;
+  for (const KernelBuffer& buffer : buffers) {
+    const std::string plain = c_identifier(buffer.layout.name);
+    std::string name = plain;
+    for (int number = 2; taken.contains(name) || taken.contains("pack_" + name); ++number)
+      name = plain + "_" + std::to_string(number);
+    taken.insert({name, "pack_" + name});
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
 TUNEWRIGHT_INLINE std::string c_extents(const std::vector<std::int64_t>& shape) {
   std::string text;
   for (const std::int64_t extent : shape) text += "[" + std::to_string(extent) + "]";
   return text;
 }
 
-TUNEWRIGHT_INLINE std::string c_packing(const std::string& symbol, const loops::Buffer& layout) {
+TUNEWRIGHT_INLINE std::string c_packing(const std::string& symbol, const std::string& buffer,
+                                        const loops::Buffer& layout) {
   const std::vector<std::int64_t>& tensor_shape = layout.shape;  // arguments hold the whole tensor
   const std::string type(c_type(layout.type));
   std::string text =
       "/* Copies row-major " + layout.name + c_extents(tensor_shape) + " into the order the kernel reads. */\n";
-  text += "static inline void " + symbol + "_pack_" + c_identifier(layout.name) + "(const " + type + "* row_major, " +
-          type + "* packed) {\n";
+  text +=
+      "static inline void " + symbol + "_pack_" + buffer + "(const " + type + "* row_major, " + type + "* packed) {\n";
   std::string indent = "  ";
   for (std::size_t p = 0; p < layout.packing.size(); ++p) {
     const std::string i = "i" + std::to_string(p);
@@ -136,12 +168,20 @@ TUNEWRIGHT_INLINE std::string c_permission() {
          "}\n#endif\n\n";
 }
 
+TUNEWRIGHT_INLINE std::string c_family_check(CpuFamily family, const std::string& symbol) {
+  if (family == CpuFamily::Other) return {};
+  return std::string("#if !defined(") + (family == CpuFamily::Aarch64 ? "__aarch64__" : "__x86_64__") + ")\n#error \"" +
+         symbol + ".o is machine code for " + std::string(name(family)) +
+         ": compile for that processor, or export the kernel for this one\"\n#endif\n\n";
+}
+
 TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark) {
   std::string guard = "TUNEWRIGHT_KERNEL_" + symbol + "_H";
   for (char& c : guard) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   std::string text = "/* Generated by tunewright";
   if (!remark.empty()) text += ": " + std::string(remark);
   text += ".\n *\n * Buffers, in this order, each aligned to 64 bytes; they must not overlap:\n";
+  const std::vector<std::string> names = c_buffer_names(kernel.buffers);
   std::string enumerators;
   std::string bytes;
   std::string packing;
@@ -154,93 +194,41 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
             c_extents(argument ? layout.shape : layout.physical_shape());
     if (program::is_narrow_float(layout.type)) text += ", bits of " + std::string(program::name(layout.type));
     if (!layout.packing.empty() && argument) {
-      text += ", packed: " + symbol + "_pack_" + c_identifier(layout.name) + "() fills it";
-      packing += "\n" + c_packing(symbol, layout);
+      text += ", packed: " + symbol + "_pack_" + names[b] + "() fills it";
+      packing += "\n" + c_packing(symbol, names[b], layout);
     }
     text += "\n";
-    enumerators += (b == 0 ? "" : ", ") + symbol + "_" + c_identifier(layout.name) + " = " + std::to_string(b);
+    enumerators += (b == 0 ? "" : ", ") + symbol + "_" + names[b] + " = " + std::to_string(b);
     bytes += (b == 0 ? "" : ", ") + std::to_string(kernel.buffers[b].bytes());
   }
-  text += " *\n * Tensors are row-major. Link with -lm.\n";
+  text +=
+      " *\n * Tensors are row-major. Link with -lm. The kernel keeps nothing between calls: threads may call it at the "
+      "same\n"
+      " * time, each with outputs and workspace of its own.\n";
+  text += " *\n * Its loops were made for " + std::to_string(kernel.threads) +
+          (kernel.threads == 1 ? " thread.\n" : " threads: see tunewright_runtime.h for what runs them.\n");
   if (kernel.uses_tile_registers) {
     text +=
         " *\n * The kernel uses the tile registers of AMX: call tunewright_permit_tile_registers()\n"
         " * once before it runs.\n";
   }
   text += " */\n#ifndef " + guard + "\n#define " + guard + "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
+  text += c_family_check(family_of_object(*kernel.object), symbol);
   text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
-  text +=
-      "#ifndef TUNEWRIGHT_RUNTIME\n#define TUNEWRIGHT_RUNTIME\n"
-      "/* What runs the parallel loops of kernels. */\n"
-      "struct tunewright_runtime {\n"
-      "  /* Calls body(context, begin, end) for a partition of [0, count) and returns when all parts are "
-      "done. */\n"
-      "  void (*parallel_for)(const struct tunewright_runtime* self, int64_t count,\n"
-      "                       void (*body)(void* context, int64_t begin, int64_t end), void* context);\n"
-      "  void* state;\n"
-      "};\n"
-      "static inline void tunewright_serial_for(const struct tunewright_runtime* self, int64_t count,\n"
-      "                                         void (*body)(void* context, int64_t begin, int64_t end), "
-      "void* context) {\n"
-      "  (void)self;\n"
-      "  body(context, 0, count);\n"
-      "}\n"
-      "/* Runs everything on the calling thread. */\n"
-      "static const struct tunewright_runtime tunewright_serial_runtime = {tunewright_serial_for, NULL};\n"
-      "#endif\n\n";
+  text += runtime_declaration_text;
   if (kernel.uses_tile_registers) text += c_permission();
-  text +=
-      "enum { " + enumerators + ", " + symbol + "_buffer_count = " + std::to_string(kernel.buffers.size()) + " };\n";
+  text += "enum { " + enumerators + ", " + symbol + "_buffer_count = " + std::to_string(kernel.buffers.size()) + ", " +
+          symbol + "_threads = " + std::to_string(kernel.threads) + " };\n";
   text += "static const size_t " + symbol + "_buffer_bytes[] = {" + bytes + "};\n\n";
   text += "void " + symbol + "(void* const* buffers, const struct tunewright_runtime* runtime);\n" + packing;
   return text + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
-TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
-                                                        const std::string& to) {
-  const auto wrong = [&](const char* what) {
-    return std::invalid_argument("the object file of kernel '" + from + "' " + what);
-  };
-  const auto read = [&](std::size_t at, auto& value) {
-    if (at + sizeof value > object.size()) throw wrong("is truncated");
-    std::memcpy(&value, object.data() + at, sizeof value);
-  };
-  const auto write = [&](std::size_t at, const auto& value) { std::memcpy(object.data() + at, &value, sizeof value); };
-  Elf64_Ehdr file;
-  read(0, file);
-  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64)
-    throw wrong("is not 64-bit ELF");
-  for (std::size_t s = 0; s < file.e_shnum; ++s) {
-    Elf64_Shdr symbols;
-    read(file.e_shoff + s * sizeof symbols, symbols);
-    if (symbols.sh_type != SHT_SYMTAB) continue;
-    const std::size_t names_at = file.e_shoff + symbols.sh_link * sizeof(Elf64_Shdr);
-    Elf64_Shdr names;
-    read(names_at, names);
-    for (std::size_t at = symbols.sh_offset; at < symbols.sh_offset + symbols.sh_size; at += sizeof(Elf64_Sym)) {
-      Elf64_Sym symbol;
-      read(at, symbol);
-      if (names.sh_offset + names.sh_size > object.size() || symbol.st_name >= names.sh_size)
-        throw wrong("is truncated");
-      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || from != object.data() + names.sh_offset + symbol.st_name)
-        continue;
-      std::vector<char> table(object.data() + names.sh_offset, object.data() + names.sh_offset + names.sh_size);
-      symbol.st_name = static_cast<Elf64_Word>(table.size());
-      table.insert(table.end(), to.c_str(), to.c_str() + to.size() + 1);
-      names.sh_offset = object.size();
-      names.sh_size = table.size();
-      write(at, symbol);
-      write(names_at, names);
-      object.insert(object.end(), table.begin(), table.end());
-      return object;
-    }
-  }
-  throw wrong("does not define it");
-}
-
-TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, const char* data, std::size_t size) {
+TUNEWRIGHT_INLINE void write_file(const std::filesystem::path& path, std::string_view content) {
+  std::error_code ignored;  // writing the file tells
+  std::filesystem::create_directories(path.parent_path(), ignored);
   std::ofstream file(path, std::ios::binary);
-  file.write(data, static_cast<std::streamsize>(size));
+  file.write(content.data(), static_cast<std::streamsize>(content.size()));
   file.close();
   if (!file)
     throw std::runtime_error("cannot write '" + path.string() + "'; check that the folder exists and has room");
@@ -256,13 +244,21 @@ TUNEWRIGHT_INLINE ExportedKernel export_kernel(const Kernel& kernel, std::string
     throw std::invalid_argument("kernel '" + kernel.symbol + "' has no object file; export a compiled one");
   }
   const std::string symbol = detail::c_identifier(name);
-  const std::vector<char> object = detail::with_symbol_renamed(*kernel.object, kernel.symbol, symbol);
+  const std::vector<char> object = with_symbol_renamed(*kernel.object, kernel.symbol, symbol);
   const std::string header = detail::c_header(kernel, symbol, remark);
   ExportedKernel files{symbol, directory / (symbol + ".o"), directory / (symbol + ".h")};
-  std::error_code ignored;  // writing the files tells
-  std::filesystem::create_directories(directory, ignored);
-  detail::write_file(files.object, object.data(), object.size());
-  detail::write_file(files.header, header.data(), header.size());
+  detail::write_file(files.object, {object.data(), object.size()});
+  detail::write_file(files.header, header);
+  return files;
+}
+
+TUNEWRIGHT_INLINE ExportedRuntime export_runtime(const std::filesystem::path& directory) {
+  std::string header(detail::runtime_header_text);
+  constexpr std::string_view place = "@DECLARATION@";
+  header.replace(header.find(place), place.size(), detail::runtime_declaration_text);
+  ExportedRuntime files{directory / "tunewright_runtime.h", directory / "tunewright_runtime.c"};
+  detail::write_file(files.header, header);
+  detail::write_file(files.source, detail::runtime_source_text);
   return files;
 }
 

@@ -38,7 +38,8 @@ struct Kernel {
   std::vector<KernelBuffer> buffers;
   std::shared_ptr<const std::vector<char>> object;  ///< relocatable object file; empty for a native function
   tunewright_kernel native =
-      nullptr;  ///< a function of this very program, measured like any candidate (baselines, tests)
+      nullptr;           ///< a function of this very program, measured like any candidate (baselines, tests)
+  unsigned threads = 1;  ///< of the target: what its parallel loops were tuned for
   bool uses_tile_registers = false;  ///< of AMX, which a process has to ask Linux for first
 };
 

@@ -46,7 +46,8 @@ struct CompileTimes {
 /// Compiles loop nests for one target. It keeps LLVM's target machine, so reuse it; one object a thread.
 class LlvmCompiler {
  public:
-  /// Throws `std::invalid_argument` for a GPU.
+  /// Throws `std::invalid_argument` for a GPU and for an ARM processor that LLVM does not know, `std::runtime_error`
+  /// where LLVM as it is linked generates no code for the target's family of processors.
   explicit LlvmCompiler(Target target, CompileOptions options = {});
   LlvmCompiler(LlvmCompiler&&) noexcept;
   LlvmCompiler& operator=(LlvmCompiler&&) noexcept;
@@ -96,13 +97,23 @@ class LlvmCompiler {
 #include "tunewright/codegen/llvm/kernel_emitter.hpp"
 #include "tunewright/codegen/llvm/module.hpp"
 #include "tunewright/codegen/llvm/pass_gate.hpp"
+#include "tunewright/codegen/llvm/processor.hpp"
 #include "tunewright/loops/prepare_for_codegen.hpp"
 
 namespace tunewright::codegen {
 
 struct LlvmCompiler::State {
   State(Target the_target, const CompileOptions& the_options)
-      : target(std::move(the_target)), options(the_options), backend(target.isa, options.aggressive) {}
+      : target(std::move(the_target)),
+        options(the_options),
+        processor(known_processor_of(target)),
+        backend(processor, options.aggressive) {}
+
+  [[nodiscard]] static llvm_backend::Processor known_processor_of(const Target& target) {
+    llvm_backend::Processor processor = llvm_backend::processor_of(target);
+    llvm_backend::check_known(processor, target);
+    return processor;
+  }
 
   using Clock = std::chrono::steady_clock;
   [[nodiscard]] static double since(Clock::time_point start) {
@@ -115,6 +126,7 @@ struct LlvmCompiler::State {
 
   Target target;
   CompileOptions options;
+  llvm_backend::Processor processor;
   llvm_backend::Backend backend;
   CompileTimes times;
 };
@@ -135,6 +147,7 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
   times.optimise = since(middle);
   if (kernel != nullptr) {
     kernel->symbol = nest.name;
+    kernel->threads = target.threads;
     kernel->uses_tile_registers = emitter.uses_tile_registers();
     for (const loops::BufferId id : nest.arguments) kernel->buffers.push_back({nest.buffers[id]});
     for (const loops::BufferId id : workspace) kernel->buffers.push_back({nest.buffers[id]});
@@ -195,8 +208,7 @@ TUNEWRIGHT_INLINE const CompileTimes& LlvmCompiler::times() const noexcept { ret
 TUNEWRIGHT_INLINE const Target& LlvmCompiler::target() const noexcept { return state_->target; }
 
 TUNEWRIGHT_INLINE std::string LlvmCompiler::identity() const {
-  return "llvm " LLVM_VERSION_STRING " " + llvm_backend::processor_name(state_->target.isa) +
-         (state_->options.aggressive ? " -O3" : " -O2");
+  return "llvm " LLVM_VERSION_STRING " " + state_->processor.name + (state_->options.aggressive ? " -O3" : " -O2");
 }
 
 }  // namespace tunewright::codegen

@@ -31,7 +31,7 @@ class KernelLoader {
   KernelLoader();
 
   /// Throws `std::runtime_error` when the object file cannot be linked or does not define the kernel's symbol, and
-  /// `std::invalid_argument` for a kernel without code.
+  /// `std::invalid_argument` for a kernel without code and for one that was compiled for another kind of processor.
   [[nodiscard]] LoadedKernel load(const Kernel& kernel);
 
  private:
@@ -54,7 +54,9 @@ class KernelLoader {
 #include <string>
 #include <vector>
 
+#include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/llvm/module.hpp"
+#include "tunewright/core/target.hpp"
 
 namespace tunewright::codegen {
 
@@ -141,6 +143,13 @@ TUNEWRIGHT_INLINE LoadedKernel KernelLoader::load(const Kernel& kernel) {
   if (kernel.native != nullptr) return {kernel.native, nullptr};
   if (!kernel.object || kernel.object->empty()) {
     throw std::invalid_argument("kernel '" + kernel.symbol + "' has no code; compile it first");
+  }
+  const CpuFamily family = family_of_object(*kernel.object);
+  if (family != CpuFamily::Other && family != host_family) {
+    throw std::invalid_argument("kernel '" + kernel.symbol + "' is machine code for " + std::string(name(family)) +
+                                ", and this program runs on " + std::string(name(host_family)) +
+                                ": export it with codegen::export_kernel and run it there, or compile it for "
+                                "host_target()");
   }
   try {
     auto code = std::make_shared<Code>(session_);

@@ -52,6 +52,13 @@ namespace host {
 /// SSE4.2 is missing.
 [[nodiscard]] std::optional<Isa> isa_of_flags(std::string_view flags);
 
+/// Whether a 64-bit ARM processor with these features, as /proc/cpuinfo lists them, has Advanced SIMD.
+[[nodiscard]] bool has_advanced_simd(std::string_view features);
+
+/// What the maker calls a 64-bit ARM processor, by its numbers in /proc/cpuinfo, e.g. "Neoverse N1"; the numbers where
+/// they are not known.
+[[nodiscard]] std::string arm_processor_name(std::string_view cpuinfo);
+
 /// Tensor units among `flags`, as bits of `TensorUnit`. The system lists tile registers where it can save them; a
 /// process must still ask for them, see `permit_tile_registers`.
 [[nodiscard]] std::uint32_t tensor_units_of_flags(std::string_view flags);
@@ -79,8 +86,9 @@ void read_caches(Target& target, int processor, const SystemFiles& files);
   return host::one_per_core(host::allowed_processors(), system_files());
 }
 
-/// The machine described by `files` as a target, using the processors `allowed`. Throws `std::runtime_error`
-/// if it has no SSE4.2 or does not say.
+/// The machine described by `files` as a target, using the processors `allowed`. Of 64-bit ARM processors only Advanced
+/// SIMD counts: code is never generated for the scalable vectors (SVE) that some have besides; where cores differ, the
+/// first is described. Throws `std::runtime_error` if the machine has neither SSE4.2 nor Advanced SIMD or does not say.
 [[nodiscard]] Target describe_host(const SystemFiles& files, const std::vector<int>& allowed);
 
 /// This machine: instruction set, tensor units, caches, and one thread for each physical core the process may use.
@@ -169,6 +177,33 @@ TUNEWRIGHT_INLINE std::optional<Isa> isa_of_flags(std::string_view flags) {
   if (!has({"sse4_2"})) return std::nullopt;
   if (!has({"avx2", "fma"})) return Isa::Sse42;
   return has({"avx512f", "avx512bw", "avx512dq", "avx512vl"}) ? Isa::Avx512 : Isa::Avx2;
+}
+
+TUNEWRIGHT_INLINE bool has_advanced_simd(std::string_view features) {
+  std::istringstream words{std::string(features)};
+  for (std::string word; words >> word;) {
+    if (word == "asimd") return true;
+  }
+  return false;
+}
+
+TUNEWRIGHT_INLINE std::string arm_processor_name(std::string_view cpuinfo) {
+  // Part numbers of Arm Ltd., from the main identification registers of the processors' reference manuals.
+  struct Part {
+    std::string_view number;
+    std::string_view name;
+  };
+  static constexpr Part parts[] = {{"0xd03", "Cortex-A53"}, {"0xd05", "Cortex-A55"},  {"0xd07", "Cortex-A57"},
+                                   {"0xd08", "Cortex-A72"}, {"0xd09", "Cortex-A73"},  {"0xd0a", "Cortex-A75"},
+                                   {"0xd0b", "Cortex-A76"}, {"0xd0c", "Neoverse N1"}, {"0xd40", "Neoverse V1"},
+                                   {"0xd41", "Cortex-A78"}, {"0xd49", "Neoverse N2"}, {"0xd4f", "Neoverse V2"}};
+  const std::string implementer = cpuinfo_value(cpuinfo, "CPU implementer");
+  const std::string number = cpuinfo_value(cpuinfo, "CPU part");
+  if (implementer.empty() || number.empty()) return {};
+  for (const Part& part : parts) {
+    if (implementer == "0x41" && number == part.number) return std::string(part.name);
+  }
+  return "ARM processor " + implementer + ":" + number;
 }
 
 TUNEWRIGHT_INLINE std::uint32_t tensor_units_of_flags(std::string_view flags) {
@@ -272,17 +307,19 @@ namespace tunewright {
 
 TUNEWRIGHT_INLINE Target describe_host(const SystemFiles& files, const std::vector<int>& allowed) {
   const std::string cpuinfo = files("/proc/cpuinfo").value_or("");
-  const auto isa = host::isa_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
+  const std::string flags = host::cpuinfo_value(cpuinfo, "flags");
+  const bool is_arm = host::has_advanced_simd(host::cpuinfo_value(cpuinfo, "Features"));
+  const std::optional<Isa> isa = is_arm ? Isa::Neon : host::isa_of_flags(flags);
   if (!isa) {
     throw std::runtime_error(
-        "/proc/cpuinfo names no processor with SSE4.2, the oldest that code is generated for; "
-        "fill in a Target by hand to tune for another machine");
+        "/proc/cpuinfo names no processor with SSE4.2 or, of 64-bit ARM, Advanced SIMD ('asimd'), the oldest that "
+        "code is generated for; fill in a Target by hand to tune for another machine");
   }
   Target target;
-  target.name = host::cpuinfo_value(cpuinfo, "model name");
+  target.name = is_arm ? host::arm_processor_name(cpuinfo) : host::cpuinfo_value(cpuinfo, "model name");
   if (target.name.empty()) target.name = "unnamed processor";
   target.isa = *isa;
-  if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(host::cpuinfo_value(cpuinfo, "flags"));
+  if (*isa == Isa::Avx512) target.tensor_units = host::tensor_units_of_flags(flags);
   const std::vector<int> cores = host::one_per_core(allowed, files);
   target.threads = static_cast<unsigned>(std::max<std::size_t>(1, cores.size()));
   if (const auto quota = host::processor_quota(files)) target.threads = std::min(target.threads, *quota);

@@ -12,16 +12,48 @@ namespace tunewright {
 
 enum class DeviceKind : std::uint8_t { Cpu, Gpu };
 
-/// Vector instruction sets a CPU target can be restricted to, each containing the ones before it.
-enum class Isa : std::uint8_t { Sse42, Avx2, Avx512 };
+/// Vector instruction sets of CPUs: those of x86-64, each of which contains the ones before it, and Advanced SIMD,
+/// which every 64-bit ARM processor that runs Linux has.
+enum class Isa : std::uint8_t { Sse42, Avx2, Avx512, Neon };
 
 [[nodiscard]] constexpr std::string_view name(Isa isa) noexcept {
   switch (isa) {
     case Isa::Sse42: return "sse4.2";
     case Isa::Avx2: return "avx2";
     case Isa::Avx512: return "avx512";
+    case Isa::Neon: return "neon";
   }
   return "unknown";
+}
+
+/// Processors that share their machine code, apart from extensions.
+enum class CpuFamily : std::uint8_t { X86_64, Aarch64, Other };
+
+[[nodiscard]] constexpr std::string_view name(CpuFamily family) noexcept {
+  switch (family) {
+    case CpuFamily::X86_64: return "x86-64";
+    case CpuFamily::Aarch64: return "aarch64";
+    case CpuFamily::Other: break;
+  }
+  return "another processor";
+}
+
+[[nodiscard]] constexpr CpuFamily family_of(Isa isa) noexcept {
+  return isa == Isa::Neon ? CpuFamily::Aarch64 : CpuFamily::X86_64;
+}
+
+/// That of the machine this program runs on.
+#if defined(__x86_64__)
+inline constexpr CpuFamily host_family = CpuFamily::X86_64;
+#elif defined(__aarch64__)
+inline constexpr CpuFamily host_family = CpuFamily::Aarch64;
+#else
+inline constexpr CpuFamily host_family = CpuFamily::Other;
+#endif
+
+/// Whether what `isa` names has all instructions of `part`.
+[[nodiscard]] constexpr bool contains(Isa isa, Isa part) noexcept {
+  return family_of(isa) == family_of(part) && part <= isa;
 }
 
 /// Units of a processor that multiply small matrices at once. Values are bits of `Target::tensor_units`.
@@ -80,7 +112,10 @@ struct Target {
   unsigned multiprocessors = 0;
   double peak_fp32_gflops = 0;  ///< multiply-add is two; without tensor units
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
-  std::string architecture{};   ///< compute capability, e.g. "sm_80" or "sm_90a"; on CPUs empty
+  /// Compute capability, e.g. "sm_80" or "sm_90a". On 64-bit ARM the processor that code is for, as LLVM calls it, and
+  /// features it has besides: "cortex-a72", "cortex-a55+dotprod"; empty for this machine's, or any where this is none.
+  /// On x86-64 empty.
+  std::string architecture{};
   /// Of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
   double peak_tensor_gflops = 0;
 
@@ -121,7 +156,9 @@ struct Target {
     return isa == Isa::Avx512 ? 64U : isa == Isa::Avx2 ? 32U : 16U;
   }
   /// Architectural vector registers.
-  [[nodiscard]] constexpr unsigned vector_registers() const noexcept { return isa == Isa::Avx512 ? 32U : 16U; }
+  [[nodiscard]] constexpr unsigned vector_registers() const noexcept {
+    return isa == Isa::Avx512 || isa == Isa::Neon ? 32U : 16U;
+  }
 
   /// The same machine with older instructions, without the tensor units that came with newer ones. Throws
   /// `std::invalid_argument` when this target lacks `wanted`.
@@ -160,7 +197,7 @@ TUNEWRIGHT_INLINE unsigned Target::compute_capability(std::string_view architect
 }
 
 TUNEWRIGHT_INLINE Target Target::with_isa(Isa wanted) const {
-  if (kind != DeviceKind::Cpu || wanted > isa) {
+  if (kind != DeviceKind::Cpu || !contains(isa, wanted)) {
     throw std::invalid_argument("target '" + name + "' has no " + std::string(tunewright::name(wanted)) +
                                 "; ask for at most " + std::string(tunewright::name(isa)));
   }

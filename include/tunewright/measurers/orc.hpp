@@ -56,8 +56,8 @@ struct State {
 /// Cost:        a fork when made (do it before starting threads, see `Sandbox`); reference values once a task.
 /// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
 /// Errors:      `std::invalid_argument` for a protocol that cannot be followed, a task without graph or for
-///              another kind of device, without processors, and for more threads than there are processors.
-///              What is wrong with a program is its `Failure`.
+///              another kind of device or family of processors, without processors, and for more threads than there
+///              are processors. What is wrong with a program is its `Failure`.
 /// Example:     examples/03_measuring_honestly.cpp shows the protocol and the faults.
 struct OrcJit {
   Protocol protocol = {};
@@ -219,6 +219,12 @@ TUNEWRIGHT_INLINE void OrcJit::prepare(const Task& task) {
     throw std::invalid_argument("task '" + task.name + "' is for the GPU '" + task.target.name +
                                 "', and measurers::OrcJit runs kernels on CPUs; take measurers::Nvrtc or "
                                 "measurers::SimtCheck, or make the task for host_target()");
+  }
+  if (family_of(task.target.isa) != host_family) {
+    throw std::invalid_argument(
+        "task '" + task.name + "' is for '" + task.target.name + "' (" + std::string(name(family_of(task.target.isa))) +
+        "), and measurers::OrcJit runs kernels on this machine (" + std::string(name(host_family)) +
+        "); measure on the machine itself, or take measurers::Simulated and codegen::export_kernel");
   }
   if (processors.empty()) {
     throw std::invalid_argument(

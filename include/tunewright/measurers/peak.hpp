@@ -71,6 +71,7 @@ inline double run(Isa isa, std::uint64_t rounds) {
       // rate.
       TUNEWRIGHT_PEAK_LOOP(TUNEWRIGHT_PEAK_EACH(TUNEWRIGHT_PEAK_XMM), "");
       return instructions * 4;
+    case Isa::Neon: break;
   }
 #endif
   throw std::invalid_argument("the peak of instruction set " + std::string(name(isa)) + " cannot be measured here");

@@ -18,6 +18,7 @@
 #include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/warm_start.hpp"
+#include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/budget.hpp"
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/core/gpu_targets.hpp"

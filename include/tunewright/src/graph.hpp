@@ -136,6 +136,7 @@
 #if TUNEWRIGHT_DEFINES(codegen)
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/codegen/cuda_export.hpp"
+#include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/codegen/pinned_team.hpp"

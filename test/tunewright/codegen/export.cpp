@@ -2,18 +2,18 @@
 #include "tunewright/codegen/export.hpp"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "support/c_program.hpp"
 #include "support/nest_builder.hpp"
+#include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/operators/matmul.hpp"
@@ -23,24 +23,6 @@ namespace {
 using namespace tunewright;
 using loops::IndexExpr;
 using loops::LoopKind;
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("tunewright-export-" + std::to_string(::getpid()));
-  Folder() { std::filesystem::create_directory(path); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path); }
-};
-
-/// Compiles main.c of the folder, with what it links; whether that worked.
-bool compiles(const Folder& folder, const std::string& linked = "") {
-  const std::string at = folder.path.string();
-  return std::system(("cc -std=c11 -Wall -Wextra -Werror -o " + at + "/program " + at + "/main.c " + linked).c_str()) ==
-         0;
-}
-/// Whether what was compiled ends with success.
-bool succeeds(const Folder& folder) { return std::system((folder.path / "program").c_str()) == 0; }
 
 /// y = exp(A W) with W packed in columns of 4, of which the last is not full, and a workspace for A W.
 program::ComputeGraph graph() {
@@ -64,13 +46,13 @@ codegen::Kernel kernel() {
 }
 
 TEST_CASE("a plain C program links the object file and calls the kernel") {
-  if (std::system("cc --version > /dev/null 2>&1") != 0) return;
-  const Folder folder;
+  if (!test::has_c_compiler()) return;
+  const test::CProgram folder;
   const codegen::ExportedKernel files =
-      codegen::export_kernel(kernel(), "dense exp", folder.path / "kernels", "dense layer");
+      codegen::export_kernel(kernel(), "dense exp", folder.file("kernels"), "dense layer");
   CHECK(files.symbol == "dense_exp");
   CHECK(files.header.filename() == "dense_exp.h");
-  std::ofstream(folder.path / "main.c") << R"(
+  folder.write_main(R"(
 #include "kernels/dense_exp.h"
 #include <math.h>
 #include <stdio.h>
@@ -107,33 +89,34 @@ int main(void) {
   }
   return parts > 0 ? 0 : 3;
 }
-)";
-  REQUIRE(compiles(folder, files.object.string() + " -lm"));
-  CHECK(succeeds(folder));
+)");
+  REQUIRE(folder.compiles(files.object.string() + " -lm"));
+  CHECK(folder.succeeds());
 }
 
 TEST_CASE("the header of a kernel with tile registers says who asks for them, and others do not") {
-  const Folder folder;
+  const test::CProgram folder;
   const auto header = [&](bool tiles) {
     codegen::Kernel compiled = kernel();
     CHECK_FALSE(compiled.uses_tile_registers);
     compiled.uses_tile_registers = tiles;
-    std::ifstream file(codegen::export_kernel(compiled, "tiles", folder.path).header);
+    std::ifstream file(codegen::export_kernel(compiled, "tiles", folder.path()).header);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };
   CHECK(header(false).find("tile_registers") == std::string::npos);
   CHECK(header(true).find("call tunewright_permit_tile_registers()") != std::string::npos);
-  if (std::system("cc --version > /dev/null 2>&1") != 0) return;
+  if (!test::has_c_compiler()) return;
   // The answer is that of the system: the same as to this process.
-  std::ofstream(folder.path / "main.c") << "#include \"tiles.h\"\nint main(void) { return "
-                                           "tunewright_permit_tile_registers() == 0 ? 0 : 1; }\n";
-  REQUIRE(compiles(folder));
-  CHECK(succeeds(folder) == host::permit_tile_registers());
+  folder.write_main(
+      "#include \"tiles.h\"\nint main(void) { return "
+      "tunewright_permit_tile_registers() == 0 ? 0 : 1; }\n");
+  REQUIRE(folder.compiles());
+  CHECK(folder.succeeds() == host::permit_tile_registers());
 }
 
 TEST_CASE("a C program runs a kernel with tile registers where the processor has them") {
   const Target host = host_target();
-  if (!host.has(TensorUnit::AmxInt8) || std::system("cc --version > /dev/null 2>&1") != 0) {
+  if (!host.has(TensorUnit::AmxInt8) || !test::has_c_compiler()) {
     MESSAGE("skipped: no AMX, or no C compiler");
     return;
   }
@@ -147,9 +130,9 @@ TEST_CASE("a C program runs a kernel with tile registers where the processor has
                          {Split{2, 2, {16, 4}}, Reorder{2, {3, 0, 4, 1, 5}}, Pack{1, 2}, Tensorize{2, 0, "amx_int8"}}};
   const codegen::Kernel compiled = codegen::LlvmCompiler(host).compile(loops::lower(product));
   REQUIRE(compiled.uses_tile_registers);
-  const Folder folder;
-  codegen::export_kernel(compiled, "tiles", folder.path);
-  std::ofstream(folder.path / "main.c") << R"(
+  const test::CProgram folder;
+  codegen::export_kernel(compiled, "tiles", folder.path());
+  folder.write_main(R"(
 #include "tiles.h"
 
 static _Alignas(64) uint8_t A[16][64];
@@ -176,23 +159,55 @@ int main(void) {
   }
   return 0;
 }
-)";
-  REQUIRE(compiles(folder, (folder.path / "tiles.o").string()));
-  CHECK(succeeds(folder));
+)");
+  REQUIRE(folder.compiles("tiles.o"));
+  CHECK(folder.succeeds());
+}
+
+TEST_CASE("the header of a kernel for another family does not compile here, and says why") {
+  if (!test::has_c_compiler() || host_family != CpuFamily::X86_64) return;
+  const test::CProgram folder;
+  const codegen::Kernel foreign = codegen::compile(test::plain_nest(graph()), arm_target("Raspberry Pi 4"));
+  CHECK(codegen::family_of_object(*foreign.object) == CpuFamily::Aarch64);
+  codegen::export_kernel(foreign, "dense", folder.path());
+  folder.write_main("#include \"dense.h\"\nint main(void) { return dense_threads != 4; }\n");
+  CHECK_FALSE(folder.compiles("dense.o -lm"));
+  CHECK(folder.said().find(
+            "dense.o is machine code for aarch64: compile for that processor, or export the kernel for this one") !=
+        std::string::npos);
+}
+
+TEST_CASE("buffers that share a name are numbered, as are those that are called what the header calls other things") {
+  codegen::Kernel compiled = kernel();
+  const std::vector<codegen::KernelBuffer> buffers = compiled.buffers;
+  REQUIRE(buffers.size() == 4);
+  compiled.buffers[0].layout.name = "pack_W";
+  compiled.buffers[2].layout.name = "W";
+  compiled.buffers[3].layout.name = "threads";
+  CHECK(codegen::detail::c_buffer_names(compiled.buffers) ==
+        std::vector<std::string>{"pack_W", "W_2", "W_3", "threads_2"});
+  if (!test::has_c_compiler()) return;
+  const test::CProgram folder;
+  codegen::export_kernel(compiled, "dense", folder.path());
+  folder.write_main(
+      "#include \"dense.h\"\nint main(void) { float p[16], w[12] = {0}; dense_pack_W_2(w, p); return dense_W_3 != 2; "
+      "}\n");
+  REQUIRE(folder.compiles());
+  CHECK(folder.succeeds());
 }
 
 TEST_CASE("misuse is named") {
-  const Folder folder;
+  const test::CProgram folder;
   codegen::Kernel compiled = kernel();
-  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path),
+  CHECK_THROWS_WITH_AS(codegen::export_kernel({}, "x", folder.path()),
                        "kernel 'kernel' has no object file; export a compiled one", std::invalid_argument);
-  std::ofstream(folder.path / "file") << "not a folder";
-  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path / "file"), std::runtime_error);
+  std::ofstream(folder.file("file")) << "not a folder";
+  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.file("file")), std::runtime_error);
   compiled.symbol = "other";
-  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path),
+  CHECK_THROWS_WITH_AS(codegen::export_kernel(compiled, "x", folder.path()),
                        "the object file of kernel 'other' does not define it", std::invalid_argument);
   compiled.object = std::make_shared<const std::vector<char>>(100, 'x');
-  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path), std::invalid_argument);
+  CHECK_THROWS_AS(codegen::export_kernel(compiled, "x", folder.path()), std::invalid_argument);
 }
 
 }  // namespace

@@ -71,6 +71,44 @@ TEST_CASE("threads follow what the process may use") {
   CHECK(describe_host(from(files), {0, 1}).threads == 1);
 }
 
+TEST_CASE("a 64-bit ARM machine is described by its files") {
+  Files files;
+  const std::string cores =
+      "processor\t: 0\nBogoMIPS\t: 243.75\n"
+      "Features\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics fphp asimdhp cpuid asimdrdm lrcpc dcpop asimddp "
+      "sve\n"
+      "CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n\n";
+  files["/proc/cpuinfo"] = cores;
+  const auto cache = [&](int index, const char* level, const char* type, const char* size) {
+    const std::string folder = "/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(index) + "/";
+    files[folder + "level"] = level;
+    files[folder + "type"] = type;
+    files[folder + "size"] = size;
+    files[folder + "coherency_line_size"] = "64\n";
+  };
+  cache(0, "1\n", "Data\n", "64K\n");
+  cache(1, "1\n", "Instruction\n", "64K\n");
+  cache(2, "2\n", "Unified\n", "1024K\n");
+  cache(3, "3\n", "Unified\n", "32768K\n");
+  const Target target = describe_host(from(files), {0, 1, 2, 3});
+  CHECK(target.name == "Neoverse N1");
+  CHECK(target.isa == Isa::Neon);  // scalable vectors do not count
+  CHECK(target.vector_bytes() == 16);
+  CHECK(target.architecture.empty());
+  CHECK(target.tensor_units == 0);
+  CHECK(target.threads == 4);
+  CHECK(target.l1_bytes == 64 * 1024);
+  CHECK(target.l2_bytes == 1024 * 1024);
+  CHECK(target.l3_bytes == 32768 * 1024);
+
+  CHECK(host::arm_processor_name("CPU implementer : 0x48\nCPU part : 0xd01\n") == "ARM processor 0x48:0xd01");
+  files["/proc/cpuinfo"] = "Features : fp asimd\n";
+  CHECK(describe_host(from(files), {0}).name == "unnamed processor");
+  files["/proc/cpuinfo"] = "Features : half thumb vfp neon vfpv4\n";  // 32 bits
+  CHECK_THROWS_WITH_AS(static_cast<void>(describe_host(from(files), {0})), doctest::Contains("Advanced SIMD"),
+                       std::runtime_error);
+}
+
 TEST_CASE("instruction sets need all of their parts") {
   CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq avx512vl") == Isa::Avx512);
   CHECK(host::isa_of_flags("sse4_2 avx2 fma avx512f avx512bw avx512dq") == Isa::Avx2);
@@ -127,5 +165,5 @@ TEST_CASE("this machine") {
   CHECK(target.l1_bytes >= 8 * 1024);
   CHECK(!host_processors().empty());
   CHECK(target.with_threads(1).threads == 1);
-  CHECK(target.with_isa(Isa::Sse42).vector_bytes() == 16);
+  if (host_family == CpuFamily::X86_64) CHECK(target.with_isa(Isa::Sse42).vector_bytes() == 16);
 }

@@ -63,6 +63,13 @@ TEST_CASE("every transform step is read with its fields") {
   CHECK(target.warp_size == 32);
   CHECK(target.multiprocessors == 0);
 
+  ansor::TaskInfo on_cpu = *record.task;
+  on_cpu.hardware.vector_bytes = 16;
+  on_cpu.target = "llvm -keys=cpu -mcpu=nehalem";
+  CHECK(ansor::to_target(on_cpu, "old").isa == Isa::Sse42);
+  on_cpu.target = "llvm -keys=arm_cpu,cpu -mtriple=aarch64-linux-gnu -mattr=+neon";
+  CHECK(ansor::to_target(on_cpu, "board").isa == Isa::Neon);
+
   const auto workload = ansor::parse_workload(record.task->workload_key);
   CHECK(workload.name == "f");
   REQUIRE(workload.arguments.size() == 2);

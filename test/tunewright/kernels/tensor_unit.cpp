@@ -239,6 +239,9 @@ TEST_CASE("products of types the target's units multiply get sketches with its i
   for (const Graph& graph : products()) {
     CHECK_MESSAGE(sketches(graph, equipped()).second > 0, program::to_text(*graph));
     CHECK(sketches(graph, equipped().with_isa(Isa::Avx2)).second == 0);
+    Target arm = equipped();
+    arm.isa = Isa::Neon;
+    CHECK(sketches(graph, arm).second == 0);
   }
   // Where 16 columns and 4 terms divide the product, nothing else is tried.
   const auto [all, tensorized] = sketches(products()[0], equipped());

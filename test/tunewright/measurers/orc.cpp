@@ -15,6 +15,7 @@
 
 #include "support/measurer_laws.hpp"
 #include "support/nest_builder.hpp"
+#include "support/refusal.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
@@ -308,4 +309,15 @@ TEST_CASE("a task for a GPU is refused, with what measures it") {
       program::make_task("product", program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}), gpu_target("A100"));
   CHECK_THROWS_WITH_AS(static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest_of(task)})),
                        doctest::Contains("take measurers::Nvrtc"), std::invalid_argument);
+}
+
+TEST_CASE("a task for processors of another family is refused, with what is left to do") {
+  OrcJit measurer = quick();
+  const Target foreign =
+      host_family == CpuFamily::Aarch64 ? Target{.name = "board"} : Target{.name = "board", .isa = Isa::Neon};
+  const Task task = program::make_task("product", program::operators::matmul_graph({.m = 8, .n = 8, .k = 8}), foreign);
+  const std::string said =
+      test::refusal([&] { static_cast<void>(measurer.measure(task, std::vector<LoopNest>{nest_of(task)})); });
+  CHECK(said.starts_with("task 'product' is for 'board' (" + std::string(name(family_of(foreign.isa))) + ")"));
+  CHECK(said.find("codegen::export_kernel") != std::string::npos);
 }

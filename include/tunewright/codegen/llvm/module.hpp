@@ -7,15 +7,13 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Config/llvm-config.h>
 
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
-
-#include "tunewright/core/target.hpp"
 
 /// From an LLVM module to machine code, by LLVM's C interface, whose headers compile in no time.
 namespace tunewright::codegen::llvm_backend {
@@ -26,6 +24,19 @@ inline void initialise_llvm_once() {
     LLVMInitializeNativeTarget();
     LLVMInitializeNativeAsmPrinter();
     LLVMInitializeNativeAsmParser();
+    // What is exported may be for another machine.
+#if LLVM_HAS_AARCH64_TARGET && !defined(__aarch64__)
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+#endif
+#if LLVM_HAS_X86_TARGET && !defined(__x86_64__)
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+#endif
   });
 }
 
@@ -47,35 +58,28 @@ inline void check(LLVMErrorRef error) {
   if (error != nullptr) throw std::runtime_error(message_of(error));
 }
 
-/// The processor to generate code for: this one where the target asks for all it has, else a typical one of
-/// its class.
-[[nodiscard]] inline std::string processor_name(Isa isa) {
-  switch (isa) {
-    case Isa::Sse42: return "nehalem";
-    case Isa::Avx2: return "haswell";
-    case Isa::Avx512: break;
-  }
-  const bool host_has_it = taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
-  return host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512";
-}
+/// The processor to generate code for, in LLVM's words.
+struct Processor {
+  std::string triple;
+  std::string name;
+  std::string features;  ///< besides those that the name stands for, e.g. "+dotprod,-sve"
+};
 
 /// Target machine and optimiser for one target. Making it costs under a millisecond; use it for many modules,
 /// from one thread at a time.
 class Backend {
  public:
-  Backend(Isa isa, bool aggressive) {
+  Backend(const Processor& processor, bool aggressive) : triple_(processor.triple) {
     initialise_llvm_once();
-    const std::string triple = taken(LLVMGetDefaultTargetTriple());
     LLVMTargetRef target = nullptr;
     char* problem = nullptr;
-    if (LLVMGetTargetFromTriple(triple.c_str(), &target, &problem) != 0) {
-      throw std::runtime_error("LLVM has no code generator for " + triple + ": " + taken(problem));
+    if (LLVMGetTargetFromTriple(triple_.c_str(), &target, &problem) != 0) {
+      throw std::runtime_error("LLVM has no code generator for " + triple_ + ": " + taken(problem));
     }
-    machine_.reset(LLVMCreateTargetMachine(target, triple.c_str(), processor_name(isa).c_str(), "",
+    machine_.reset(LLVMCreateTargetMachine(target, triple_.c_str(), processor.name.c_str(), processor.features.c_str(),
                                            aggressive ? LLVMCodeGenLevelAggressive : LLVMCodeGenLevelDefault,
                                            LLVMRelocPIC, LLVMCodeModelDefault));
-    if (!machine_) throw std::runtime_error("LLVM cannot make a code generator for " + triple);
-    triple_ = triple;
+    if (!machine_) throw std::runtime_error("LLVM cannot make a code generator for " + triple_);
   }
 
   void prepare(LLVMModuleRef module) const {

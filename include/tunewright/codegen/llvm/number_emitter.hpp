@@ -117,7 +117,7 @@ class NumberEmitter {
     return as_float(b_.CreateSelect(b_.CreateFCmpUNO(v, v), quiet, round_bits(w, 16)));
   }
 
-  [[nodiscard]] bool has_half_conversions() const { return isa_ >= Isa::Avx2; }
+  [[nodiscard]] bool has_half_conversions() const { return isa_ != Isa::Sse42; }
 
   [[nodiscard]] llvm::Value* round_half(llvm::Value* v) {
     if (has_half_conversions()) {

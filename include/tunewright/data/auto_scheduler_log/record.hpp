@@ -93,7 +93,11 @@ TUNEWRIGHT_INLINE Target to_target(const TaskInfo& task, std::string name) {
   if (h.cache_line_bytes > 0) target.cache_line_bytes = positive(h.cache_line_bytes);
   if (kind == "llvm" || kind == "c") {
     target.threads = h.cores > 0 ? positive(h.cores) : 1U;
-    target.isa = h.vector_bytes >= 64 ? Isa::Avx512 : h.vector_bytes >= 32 ? Isa::Avx2 : Isa::Sse42;
+    const bool is_arm = task.target.find("aarch64") != std::string::npos;
+    target.isa = is_arm                 ? Isa::Neon
+                 : h.vector_bytes >= 64 ? Isa::Avx512
+                 : h.vector_bytes >= 32 ? Isa::Avx2
+                                        : Isa::Sse42;
   } else {
     target.kind = DeviceKind::Gpu;
     target.shared_memory_per_block_bytes = positive(h.shared_memory_per_block_bytes);

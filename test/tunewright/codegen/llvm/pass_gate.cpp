@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tunewright/codegen/llvm/module.hpp"
+#include "tunewright/codegen/llvm/processor.hpp"
 
 namespace {
 
@@ -69,7 +70,7 @@ TEST_CASE("the code generator has the pass that is left out, by this name, and l
     llvm::LLVMContext context;
     backend::PassGate gate(context);
     Recorder recorder(context, gate);
-    backend::Backend machine(Isa::Avx512, aggressive);
+    backend::Backend machine(backend::processor_of(Target{.isa = Isa::Avx512}), aggressive);
     const std::unique_ptr<llvm::Module> module(llvm::unwrap(backend::parse(llvm::wrap(&context), copies())));
     CHECK_FALSE(machine.emit(llvm::wrap(module.get()))->empty());
     // Once a function; a pass that LLVM calls otherwise would be let through.

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
+
+/// Relocatable object files of Linux (64-bit ELF), as far as kernels need to be told apart and renamed.
+namespace tunewright::codegen {
+
+/// The processors an object file has code for; `Other` for what is no 64-bit ELF.
+[[nodiscard]] CpuFamily family_of_object(std::span<const char> object);
+
+/// The object file with its global symbol `from` called `to`: the string table, with the new name added, moves to the
+/// end. Throws `std::invalid_argument` for what is no object file that defines `from`.
+[[nodiscard]] std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
+                                                    const std::string& to);
+
+}  // namespace tunewright::codegen
+
+#if TUNEWRIGHT_DEFINES(codegen)
+
+#include <elf.h>
+
+#include <cstddef>
+#include <cstring>
+#include <stdexcept>
+
+namespace tunewright::codegen {
+
+TUNEWRIGHT_INLINE CpuFamily family_of_object(std::span<const char> object) {
+  Elf64_Ehdr file;
+  if (object.size() < sizeof file) return CpuFamily::Other;
+  std::memcpy(&file, object.data(), sizeof file);
+  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64) return CpuFamily::Other;
+  if (file.e_machine == EM_X86_64) return CpuFamily::X86_64;
+  return file.e_machine == EM_AARCH64 ? CpuFamily::Aarch64 : CpuFamily::Other;
+}
+
+TUNEWRIGHT_INLINE std::vector<char> with_symbol_renamed(std::vector<char> object, const std::string& from,
+                                                        const std::string& to) {
+  const auto wrong = [&](const char* what) {
+    return std::invalid_argument("the object file of kernel '" + from + "' " + what);
+  };
+  const auto read = [&](std::size_t at, auto& value) {
+    if (at + sizeof value > object.size()) throw wrong("is truncated");
+    std::memcpy(&value, object.data() + at, sizeof value);
+  };
+  const auto write = [&](std::size_t at, const auto& value) { std::memcpy(object.data() + at, &value, sizeof value); };
+  Elf64_Ehdr file;
+  read(0, file);
+  if (std::memcmp(file.e_ident, ELFMAG, SELFMAG) != 0 || file.e_ident[EI_CLASS] != ELFCLASS64)
+    throw wrong("is not 64-bit ELF");
+  for (std::size_t s = 0; s < file.e_shnum; ++s) {
+    Elf64_Shdr symbols;
+    read(file.e_shoff + s * sizeof symbols, symbols);
+    if (symbols.sh_type != SHT_SYMTAB) continue;
+    const std::size_t names_at = file.e_shoff + symbols.sh_link * sizeof(Elf64_Shdr);
+    Elf64_Shdr names;
+    read(names_at, names);
+    for (std::size_t at = symbols.sh_offset; at < symbols.sh_offset + symbols.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      read(at, symbol);
+      if (names.sh_offset + names.sh_size > object.size() || symbol.st_name >= names.sh_size)
+        throw wrong("is truncated");
+      if (ELF64_ST_BIND(symbol.st_info) != STB_GLOBAL || from != object.data() + names.sh_offset + symbol.st_name)
+        continue;
+      std::vector<char> table(object.data() + names.sh_offset, object.data() + names.sh_offset + names.sh_size);
+      symbol.st_name = static_cast<Elf64_Word>(table.size());
+      table.insert(table.end(), to.c_str(), to.c_str() + to.size() + 1);
+      names.sh_offset = object.size();
+      names.sh_size = table.size();
+      write(at, symbol);
+      write(names_at, names);
+      object.insert(object.end(), table.begin(), table.end());
+      return object;
+    }
+  }
+  throw wrong("does not define it");
+}
+
+}  // namespace tunewright::codegen
+
+#endif

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+
+#include <algorithm>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/codegen/llvm/module.hpp"
+#include "tunewright/core/target.hpp"
+
+/// Which processor of which family code is generated for, in LLVM's words.
+namespace tunewright::codegen::llvm_backend {
+
+/// The processor of a CPU target: on x86-64 this one where the target asks for all it has, else a typical one of its
+/// class; on 64-bit ARM the one that the target names, else this one, or any with Advanced SIMD where this is none.
+/// Scalable vectors are turned off: kernels mean vectors of a known width.
+[[nodiscard]] inline Processor processor_of(const Target& target) {
+  Processor processor;
+  const bool at_home = family_of(target.isa) == host_family;
+  switch (target.isa) {
+    case Isa::Sse42: processor.name = "nehalem"; break;
+    case Isa::Avx2: processor.name = "haswell"; break;
+    case Isa::Avx512: {
+      const bool host_has_it = at_home && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
+      processor.name = host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512";
+      break;
+    }
+    case Isa::Neon: {
+      const std::string& asked = target.architecture;
+      const auto plus = std::min(asked.find('+'), asked.size());
+      processor.name = asked.substr(0, plus);
+      if (processor.name.empty()) processor.name = at_home ? taken(LLVMGetHostCPUName()) : "generic";
+      for (const char c : asked.substr(plus))
+        processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
+      processor.features += processor.features.empty() ? "-sve" : ",-sve";
+      break;
+    }
+  }
+  if (at_home)
+    processor.triple = taken(LLVMGetDefaultTargetTriple());
+  else
+    processor.triple = target.isa == Isa::Neon ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  return processor;
+}
+
+/// Throws `std::runtime_error` where LLVM as it is linked generates no code for this family, and
+/// `std::invalid_argument` where it knows no such processor or feature; it would go on without them.
+inline void check_known(const Processor& processor, const Target& target) {
+  initialise_llvm_once();
+  std::string problem;
+  const llvm::Target* generator = llvm::TargetRegistry::lookupTarget(processor.triple, problem);
+  if (generator == nullptr) {
+    throw std::runtime_error("LLVM " LLVM_VERSION_STRING ", as it is linked, generates no code for " +
+                             processor.triple + ", which target '" + target.name +
+                             "' is for: link one that was built with this back end (LLVM_TARGETS_TO_BUILD)");
+  }
+  const std::unique_ptr<llvm::MCSubtargetInfo> known(generator->createMCSubtargetInfo(processor.triple, "", ""));
+  if (!known->isCPUStringValid(processor.name)) {
+    throw std::invalid_argument("architecture '" + target.architecture + "' of target '" + target.name +
+                                "' names no processor that LLVM " LLVM_VERSION_STRING
+                                " knows; 'llc -march=aarch64 -mcpu=help' lists them, and an empty one is for any");
+  }
+  llvm::SmallVector<llvm::StringRef, 8> features;
+  llvm::StringRef(processor.features).split(features, ',', -1, false);
+  for (const llvm::StringRef feature : features) {
+    const auto all = known->getAllProcessorFeatures();
+    const bool is_known = std::any_of(
+        all.begin(), all.end(), [&](const llvm::SubtargetFeatureKV& row) { return feature.drop_front(1) == row.Key; });
+    if (!is_known) {
+      throw std::invalid_argument("architecture '" + target.architecture + "' of target '" + target.name +
+                                  "' has the feature '" + feature.drop_front(1).str() +
+                                  "', which LLVM " LLVM_VERSION_STRING
+                                  " does not know; 'llc -march=aarch64 -mattr=help' lists them");
+    }
+  }
+}
+
+}  // namespace tunewright::codegen::llvm_backend
