@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole networks, tuned and run: batch 1, float32, all processors.
+//
+//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--serve] [Google Benchmark options]
+//
+// Each network is cut into tasks, which are tuned under `schedulers::Gradient` for at most N minutes (15) or N trials
+// a task (no limit unless given), or taken from DIR/<network>.jsonl as far as that goes; what is measured goes there.
+// Counters: latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning
+// expected), tuning_seconds, trials, failed, tasks, gflops.
+//
+// With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, and for every line on
+// standard input the time of one inference in seconds is written as a line to standard output: so other programs
+// measure it in turns with theirs (networks_beside_libraries.py).
+
+#include <benchmark/benchmark.h>
+
+#include <chrono>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/graph.hpp"
+#include "tunewright/models/gbdt.hpp"
+#include "tunewright/multi_task_tuner.hpp"
+#include "tunewright/networks/compiled_network.hpp"
+#include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/orc.hpp"
+#include "tunewright/recipes/pruner.hpp"
+#include "tunewright/schedulers/gradient.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/stats/robust.hpp"
+#include "tuning_options.hpp"
+
+namespace {
+
+using namespace tunewright;
+/// Drafts, ranked by trees, which learn thousands of programs in a fraction of a second.
+struct Recipe : recipes::PrunerQuick<spaces::MultiLevelTiling, measurers::OrcJit> {
+  using featurizer = features::PerStatement;
+  using model = models::Gbdt;
+  using adaptation = adaptations::Refit;
+  static void set_model(models::Gbdt&) {}
+  static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.1; }
+};
+
+struct Options {
+  std::string journals;
+  double minutes = 15;
+  std::size_t trials_per_task = 0;  // 0: no limit
+  bool serve = false;
+};
+
+struct Model {
+  const char* name;
+  std::function<networks::Network()> build;
+};
+std::vector<Model> known_models() {
+  return {{"resnet50", [] { return networks::resnet50(); }},
+          {"mobilenet_v2", [] { return networks::mobilenet_v2(); }},
+          {"bert_base", [] { return networks::bert_base(); }},
+          {"gpt2_decode", [] { return networks::gpt2_decode(); }},
+          {"resnet18", [] { return networks::resnet18(); }},
+          {"squeezenet1_1", [] { return networks::squeezenet1_1(); }},
+          {"vision_transformer", [] { return networks::vision_transformer(); }}};
+}
+
+struct Tuned {
+  networks::CompiledNetwork network;
+  RunStatus status;
+};
+
+Tuned tune(const networks::Network& network, const Options& options) {
+  const Target target = host_target();
+  const networks::Partition partition = networks::partition(network, target);
+  std::cerr << networks::to_string(partition);
+  MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = 1, .threads = target.threads}};
+  Budget budget{
+      .trials = options.trials_per_task * partition.tasks.size(), .batch = 16, .time = Seconds(60 * options.minutes)};
+  if (options.trials_per_task == 0) budget.trials = std::size_t{1} << 30;
+  const auto run = [&] {
+    if (options.journals.empty()) return tuner.run(partition.tasks, budget, Progress{});
+    data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
+    return tuner.run(partition.tasks, budget, journal, Progress{});
+  }();
+  std::vector<schedule::Schedule> schedules = networks::default_schedules(partition.tasks);
+  for (std::size_t t = 0; t < run.tasks.size(); ++t)
+    if (const auto* best = run.tasks[t].best()) schedules[t] = best->candidate.config;
+  const reference::Tensors values = networks::random_values(network, Rng(1));
+  networks::CompiledNetwork compiled(network, partition, schedules, values, {.compile_threads = target.threads});
+  compiled.set_inputs(values);
+  return {std::move(compiled), run.status};
+}
+
+double seconds_of_inference(networks::CompiledNetwork& network) {
+  const auto start = std::chrono::steady_clock::now();
+  network.execute();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void tune_and_run(benchmark::State& state, const Model& model, const Options& options) {
+  try {
+    const networks::Network network = model.build();
+    Tuned tuned = tune(network, options);
+    std::vector<double> seconds;
+    double total = 0;
+    for (auto _ : state) {
+      seconds_of_inference(tuned.network);  // warms caches up
+      while (seconds.size() < 30 && (total < 10 || seconds.size() < 3)) {
+        seconds.push_back(seconds_of_inference(tuned.network));
+        total += seconds.back();
+      }
+      state.SetIterationTime(stats::median(seconds));
+    }
+    const NetworkStatus& found = *tuned.status.network;
+    state.counters["latency_ms"] = 1e3 * stats::median(seconds);
+    state.counters["sum_of_tasks_ms"] = 1e3 * found.latency.count();
+    state.counters["gflops"] = found.flops / stats::median(seconds) * 1e-9;
+    state.counters["tuning_seconds"] = tuned.status.elapsed.count();
+    state.counters["trials"] = static_cast<double>(tuned.status.trials);
+    state.counters["failed"] = static_cast<double>(tuned.status.failed());
+    state.counters["tasks"] = static_cast<double>(found.tasks);
+  } catch (const std::exception& error) {
+    state.SkipWithError(error.what());
+  }
+}
+
+void serve(const std::string& name, const Options& options) {
+  for (const Model& model : known_models()) {
+    if (model.name != name) continue;
+    Tuned tuned = tune(model.build(), options);
+    std::cout << "ready" << std::endl;
+    for (std::string line; std::getline(std::cin, line);) std::cout << seconds_of_inference(tuned.network) << std::endl;
+    return;
+  }
+  throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50; '" + name +
+                              "' was given");
+}
+
+Options take_options(int& argc, char** argv, std::string& filter) {
+  Options options;
+  int kept = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&](const char* option) -> std::optional<std::string> {
+      if (!argument.starts_with(option)) return std::nullopt;
+      return argument.substr(std::string(option).size());
+    };
+    if (const auto text = value("--benchmark_filter=")) filter = *text;
+    if (const auto folder = value("--journals="))
+      options.journals = *folder;
+    else if (const auto minutes = value("--minutes="))
+      options.minutes = static_cast<double>(bench::parse_trials(*minutes));
+    else if (const auto trials = value("--trials="))
+      options.trials_per_task = bench::parse_trials(*trials);
+    else if (argument == "--serve")
+      options.serve = true;
+    else
+      argv[kept++] = argv[i];
+  }
+  argc = kept;
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string filter;
+  const Options options = take_options(argc, argv, filter);
+  if (options.serve) {
+    serve(filter, options);
+    return 0;
+  }
+  for (const Model& model : known_models()) {
+    benchmark::RegisterBenchmark(model.name,
+                                 [model, options](benchmark::State& state) { tune_and_run(state, model, options); })
+        ->UseManualTime()
+        ->Iterations(1)
+        ->Unit(benchmark::kMillisecond);
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+} catch (const std::exception& error) {
+  std::cerr << "bench_end_to_end: " << error.what() << '\n';
+  return 1;
+}
