@@ -18,6 +18,8 @@ namespace tunewright {
 /// How much one task may cost. Trials taken over from a journal count; seconds count from the start of the
 /// run.
 struct Budget {
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();  ///< for `trials`
+
   std::size_t trials = 1000;                              ///< measurements, failed ones included
   std::size_t batch = 64;                                 ///< measurements a round
   Seconds time{std::numeric_limits<double>::infinity()};  ///< checked between rounds

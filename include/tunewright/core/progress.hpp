@@ -97,8 +97,9 @@ TUNEWRIGHT_INLINE void Progress::on_stop(const RunStatus& status, Stop stop) {
 }
 
 TUNEWRIGHT_INLINE std::string Progress::line(const RunStatus& status, bool with_time_left) {
-  std::string text = subject(status) + " | " + std::to_string(status.trials) + "/" +
-                     std::to_string(status.budget.trials) + " trials | ";
+  std::string text = subject(status) + " | " + std::to_string(status.trials);
+  if (status.budget.trials != Budget::unlimited) text += "/" + std::to_string(status.budget.trials);
+  text += " trials | ";
   if (status.network) text += network_line(*status.network) + " | " + status.task.name + ": ";
   if (status.best) {
     text += "best " + duration(*status.best) + rate(status.task.flops, *status.best);

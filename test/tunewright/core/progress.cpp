@@ -63,6 +63,15 @@ TEST_CASE("the time left is what runs out first") {
   CHECK(Progress::time_left(status) == std::nullopt);
 }
 
+TEST_CASE("of unlimited trials the line has no number") {
+  RunStatus status{.task = {.name = "task"}, .budget = {.trials = Budget::unlimited, .time = Seconds(60)}};
+  status.trials = 12;
+  status.elapsed = Seconds(20);
+  const std::string line = Progress::line(status);
+  CHECK(line.find("task | 12 trials | nothing valid yet") == 0);
+  CHECK(line.find("40 s left") != std::string::npos);
+}
+
 TEST_CASE("a log file gets whole lines, now and then") {
   std::ostringstream out;
   Progress progress{.out = &out, .in_place = false, .log_every = Seconds(10)};
