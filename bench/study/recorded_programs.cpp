@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "recorded_files.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
