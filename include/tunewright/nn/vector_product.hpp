@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 /// Products of float matrices by multiply-adds of 512 or 256 bits, on processors that have them, whatever the program
 /// is compiled for: consumers of headers seldom name their machine to the compiler, and a training that keeps to
@@ -22,36 +23,82 @@ struct Operand {
 
 inline constexpr std::size_t panel_depth = 256;  ///< of b, which stays in L1
 
-// The same function for either width: what it is compiled for is part of its declaration. `rows` x `vectors * lanes`
-// elements of out: its own values, or 0 unless `add`, and a b[k] for one k after the other.
-#define TUNEWRIGHT_VECTOR_TILE(instructions)                                                                       \
-  template <std::size_t rows, std::size_t vectors>                                                                 \
-  __attribute__((target(instructions))) static void tile(const Operand& a, const float* panel, std::size_t depth,  \
-                                                         float* out, std::size_t out_row, bool add) {              \
-    const auto place = [out, out_row](std::size_t i, std::size_t v) { return out + i * out_row + v * lanes; };     \
-    Vector sum[rows][vectors] = {};                                                                                \
-    if (add) {                                                                                                     \
-      _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                            \
-        _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) {                                        \
-          sum[i][v] = *reinterpret_cast<const Unaligned*>(place(i, v));                                            \
-        }                                                                                                          \
-      }                                                                                                            \
-    }                                                                                                              \
-    for (std::size_t k = 0; k < depth; ++k) {                                                                      \
-      const auto* b = reinterpret_cast<const Unaligned*>(panel + k * panel_columns);                               \
-      const float* left = a.data + k * a.column;                                                                   \
-      _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                            \
-        _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) { sum[i][v] += left[i * a.row] * b[v]; } \
-      }                                                                                                            \
-    }                                                                                                              \
-    _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                              \
-      _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) {                                          \
-        *reinterpret_cast<Unaligned*>(place(i, v)) = sum[i][v];                                                    \
-      }                                                                                                            \
-    }                                                                                                              \
+// The same functions for either width: what they are compiled for is part of their declaration.
+//
+//   tile       `rows` x `vectors * lanes` elements of out: its own values, or 0 unless `add`, and a b[k] for one k
+//              after the other; rows of b lie `panel_row` apart
+//   copy       a panel, rows of `panel_columns`, from rows that lie `from_row` apart
+//   transpose  the same from columns that lie `column` apart, by blocks of `lanes` x `lanes` in registers; of the depth
+//              whole blocks only, and returns how much that is
+#define TUNEWRIGHT_VECTOR_TILE(instructions)                                                                          \
+  template <std::size_t rows, std::size_t vectors>                                                                    \
+  __attribute__((target(instructions))) static void tile(const Operand& a, const float* panel, std::size_t panel_row, \
+                                                         std::size_t depth, float* out, std::size_t out_row,          \
+                                                         bool add) {                                                  \
+    const auto place = [out, out_row](std::size_t i, std::size_t v) { return out + i * out_row + v * lanes; };        \
+    Vector sum[rows][vectors] = {};                                                                                   \
+    if (add) {                                                                                                        \
+      _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                               \
+        _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) {                                           \
+          sum[i][v] = *reinterpret_cast<const Unaligned*>(place(i, v));                                               \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+    for (std::size_t k = 0; k < depth; ++k) {                                                                         \
+      const Unaligned* b = reinterpret_cast<const Unaligned*>(panel + k * panel_row);                                 \
+      const float* left = a.data + k * a.column;                                                                      \
+      _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                               \
+        _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) { sum[i][v] += left[i * a.row] * b[v]; }    \
+      }                                                                                                               \
+    }                                                                                                                 \
+    _Pragma("GCC unroll 14") for (std::size_t i = 0; i < rows; ++i) {                                                 \
+      _Pragma("GCC unroll 2") for (std::size_t v = 0; v < vectors; ++v) {                                             \
+        *reinterpret_cast<Unaligned*>(place(i, v)) = sum[i][v];                                                       \
+      }                                                                                                               \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  __attribute__((target(instructions))) static void copy(const float* from, std::size_t from_row, std::size_t depth,  \
+                                                         float* panel) {                                              \
+    for (std::size_t k = 0; k < depth; ++k, from += from_row, panel += panel_columns) {                               \
+      const Unaligned* source = reinterpret_cast<const Unaligned*>(from);                                             \
+      Unaligned* target = reinterpret_cast<Unaligned*>(panel);                                                        \
+      target[0] = source[0];                                                                                          \
+      target[1] = source[1];                                                                                          \
+    }                                                                                                                 \
+  }                                                                                                                   \
+  template <std::size_t distance, std::size_t... e>                                                                   \
+  __attribute__((target(instructions), always_inline)) static inline void exchange(Vector& low, Vector& high,         \
+                                                                                   std::index_sequence<e...>) {       \
+    const Vector first = low, second = high;                                                                          \
+    low = __builtin_shufflevector(first, second, ((e & distance) == 0 ? e : lanes + e - distance)...);                \
+    high = __builtin_shufflevector(first, second, ((e & distance) == 0 ? e + distance : lanes + e)...);               \
+  }                                                                                                                   \
+  template <std::size_t distance>                                                                                     \
+  __attribute__((target(instructions), always_inline)) static inline void exchange_all(Vector(&block)[lanes]) {       \
+    _Pragma("GCC unroll 16") for (std::size_t i = 0; i < lanes; ++i) {                                                \
+      if ((i & distance) == 0) exchange<distance>(block[i], block[i + distance], std::make_index_sequence<lanes>{});  \
+    }                                                                                                                 \
+    if constexpr (distance > 1) exchange_all<distance / 2>(block);                                                    \
+  }                                                                                                                   \
+  __attribute__((target(instructions))) static std::size_t transpose(const float* from, std::size_t column,           \
+                                                                     std::size_t depth, float* panel) {               \
+    for (std::size_t k = 0; k + lanes <= depth; k += lanes) {                                                         \
+      for (std::size_t c = 0; c < panel_columns; c += lanes) {                                                        \
+        Vector block[lanes];                                                                                          \
+        _Pragma("GCC unroll 16") for (std::size_t i = 0; i < lanes; ++i) {                                            \
+          block[i] = *reinterpret_cast<const Unaligned*>(from + (c + i) * column + k);                                \
+        }                                                                                                             \
+        exchange_all<lanes / 2>(block);                                                                               \
+        _Pragma("GCC unroll 16") for (std::size_t i = 0; i < lanes; ++i) {                                            \
+          *reinterpret_cast<Unaligned*>(panel + (k + i) * panel_columns + c) = block[i];                              \
+        }                                                                                                             \
+      }                                                                                                               \
+    }                                                                                                                 \
+    return depth / lanes * lanes;                                                                                     \
   }
 
-// `Unaligned` is no alias declaration: clang leaves the alignment out of those and reads as if it were whole.
+// `Unaligned` is no alias declaration, and pointers to it are not `auto`: either leaves the alignment out, and reads as
+// if it were whole.
 struct Avx512 {
   static constexpr std::size_t lanes = 16;
   static constexpr std::size_t tile_rows = 14;  ///< with two vectors each, all registers but three
@@ -80,29 +127,31 @@ struct Avx2 {
 
 /// As `tile`, for any number of rows up to `most`, and with `columns` of out alone.
 template <class Isa, std::size_t vectors, std::size_t most = Isa::tile_rows>
-void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t depth, float* out,
-             std::size_t out_row, bool add) {
+void tile_of(std::size_t rows, std::size_t columns, const Operand& a, const float* panel, std::size_t panel_row,
+             std::size_t depth, float* out, std::size_t out_row, bool add) {
   if constexpr (most > 1) {
-    if (rows < most) return tile_of<Isa, vectors, most - 1>(rows, columns, a, panel, depth, out, out_row, add);
+    if (rows < most)
+      return tile_of<Isa, vectors, most - 1>(rows, columns, a, panel, panel_row, depth, out, out_row, add);
   }
-  if (columns == vectors * Isa::lanes) return Isa::template tile<most, vectors>(a, panel, depth, out, out_row, add);
+  if (columns == vectors * Isa::lanes)
+    return Isa::template tile<most, vectors>(a, panel, panel_row, depth, out, out_row, add);
   alignas(64) float whole[most][vectors * Isa::lanes] = {};
   for (std::size_t i = 0; i < most && add; ++i) std::copy_n(out + i * out_row, columns, whole[i]);
-  Isa::template tile<most, vectors>(a, panel, depth, whole[0], vectors * Isa::lanes, add);
+  Isa::template tile<most, vectors>(a, panel, panel_row, depth, whole[0], vectors * Isa::lanes, add);
   for (std::size_t i = 0; i < most; ++i) std::copy_n(whole[i], columns, out + i * out_row);
 }
 
 /// panel (depth, panel_columns) = that part of b, zero where b ends.
-template <std::size_t panel_columns>
+template <class Isa>
 void pack(const Operand& b, std::size_t depth, std::size_t columns, float* panel) {
-  for (std::size_t k = 0; k < depth; ++k) {
-    float* to = panel + k * panel_columns;
+  std::size_t k = 0;
+  if (columns == Isa::panel_columns && b.column == 1) return Isa::copy(b.data, b.row, depth, panel);
+  if (columns == Isa::panel_columns && b.row == 1) k = Isa::transpose(b.data, b.column, depth, panel);
+  for (; k < depth; ++k) {
+    float* to = panel + k * Isa::panel_columns;
     const float* from = b.data + k * b.row;
-    if (b.column == 1)
-      std::copy_n(from, columns, to);
-    else
-      for (std::size_t c = 0; c < columns; ++c) to[c] = from[c * b.column];
-    std::fill(to + columns, to + panel_columns, 0.0F);
+    for (std::size_t c = 0; c < columns; ++c) to[c] = from[c * b.column];
+    std::fill(to + columns, to + Isa::panel_columns, 0.0F);
   }
 }
 
@@ -113,16 +162,21 @@ void multiply_by(Operand a, Operand b, float* out, std::size_t out_row, std::siz
   if (k == 0 && !add) {
     for (std::size_t i = 0; i < m; ++i) std::fill_n(out + i * out_row, n, 0.0F);
   }
-  alignas(64) float panel[panel_depth * Isa::panel_columns];
+  alignas(64) float packed[panel_depth * Isa::panel_columns];
   for (std::size_t k0 = 0; k0 < k; k0 += panel_depth) {
     const std::size_t depth = std::min(panel_depth, k - k0);
     for (std::size_t j = 0; j < n; j += Isa::panel_columns) {
       const std::size_t columns = std::min(Isa::panel_columns, n - j);
-      pack<Isa::panel_columns>({b.data + k0 * b.row + j * b.column, b.row, b.column}, depth, columns, panel);
+      const Operand here{b.data + k0 * b.row + j * b.column, b.row, b.column};
+      // What one tile reads once need not be copied first.
+      const bool as_it_is = m <= Isa::tile_rows && b.column == 1 && columns == Isa::panel_columns;
+      if (!as_it_is) pack<Isa>(here, depth, columns, packed);
+      const float* panel = as_it_is ? here.data : packed;
+      const std::size_t panel_row = as_it_is ? b.row : Isa::panel_columns;
       const auto run = columns > Isa::lanes ? tile_of<Isa, 2> : tile_of<Isa, 1>;
       for (std::size_t i = 0; i < m; i += Isa::tile_rows)
         run(std::min(Isa::tile_rows, m - i), columns, {a.data + i * a.row + k0 * a.column, a.row, a.column}, panel,
-            depth, out + i * out_row + j, out_row, add || k0 > 0);
+            panel_row, depth, out + i * out_row + j, out_row, add || k0 > 0);
     }
   }
 }

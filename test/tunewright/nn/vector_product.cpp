@@ -126,6 +126,17 @@ TEST_CASE_TEMPLATE("an element is rounded alike wherever in a product it is, and
   std::vector<float> out(m * n);
   nn::vector_product::multiply_by<Isa>({row.data(), 0, 1}, {column.data(), 1, 0}, out.data(), n, m, n, k, false);
   for (const float value : out) REQUIRE(value == alone);
+  // Rows of b that are read where they lie, few rows of a, and rows that are copied first; none begins on a vector's border.
+  constexpr std::size_t stride = n + 2;
+  std::vector<float> beside(1 + k * stride);
+  for (std::size_t i = 0; i < k; ++i)
+    std::fill_n(beside.begin() + 1 + static_cast<std::ptrdiff_t>(i * stride), n, column[i]);
+  for (const std::size_t few : {std::size_t{1}, std::size_t{6}, m}) {
+    std::fill(out.begin(), out.end(), untouched);
+    nn::vector_product::multiply_by<Isa>({row.data(), 0, 1}, {beside.data() + 1, stride, 1}, out.data(), n, few, n, k,
+                                         false);
+    for (std::size_t i = 0; i < out.size(); ++i) REQUIRE(out[i] == (i < few * n ? alone : untouched));
+  }
   nn::vector_product::multiply({row.data(), k, 1}, {column.data(), 1, k}, out.data(), 1, 1, 1, k, false);
   CHECK(out[0] == alone);
 }
