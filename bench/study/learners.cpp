@@ -147,7 +147,7 @@ using Network = std::variant<models::Mlp, models::BiLstmAttention, models::Primi
 Network network_called(const std::string& name) {
   if (name == "mlp") return models::Mlp{};
   if (name == "bilstm_attention") return models::BiLstmAttention{};
-  if (name == "primitive_attention") return models::PrimitiveAttention{.training = {.batch_programs = 512}};
+  if (name == "primitive_attention") return models::PrimitiveAttention{.training = {.batch_programs = 128}};
   if (name == "pattern_aware") return models::PatternAware{};
   throw std::invalid_argument("there is no network '" + name +
                               "'; choose mlp, bilstm_attention, primitive_attention or pattern_aware");

@@ -21,6 +21,7 @@ Trees: whole fits with the preparation of the data, and prediction of held out r
 
 Networks: whole trainings of some epochs from the same first weights, with the same batches in the same order, and
 prediction of held out programs.
+- Sizes, losses and mini-batches are the defaults of our models, but that PrimitiveAttention takes mini-batches of 128.
 - PyTorch runs eagerly with the fused Adam; its rows are chosen and scaled before the clock starts, ours are not.
 - `loss` of the held out, and `correlation` of the scores that both sides end with. After a few steps it is 1 but for
   the seventh digit; later on a ranking loss amplifies what rounding did to a rank.
@@ -31,6 +32,7 @@ none is there, the program ends with 77.
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -62,11 +64,11 @@ NETWORKS = {  # rows, programs of a training
 HELD_OUT = {"trees": 4000, "networks": 512}
 
 
-def installed(name):
+def installed(name, without="it is left out"):
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        print(f"{error}: {name} is left out; pip install {name}", file=sys.stderr)
+        print(f"{error}: {without}; pip install {name}", file=sys.stderr)
         return None
 
 
@@ -75,11 +77,15 @@ class Learners:
 
     def __init__(self, program, folder):
         self.folder = folder
-        self.process = subprocess.Popen([program, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            self.process = subprocess.Popen([program, folder], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        except OSError as error:
+            sys.exit(f"{error}; give --learners the program bench/study/learners of a release build")
 
     def ask(self, what, **request):
-        self.process.stdin.write(json.dumps({"do": what} | request) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # there will be no answer
+            self.process.stdin.write(json.dumps({"do": what} | request) + "\n")
+            self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
             sys.exit(f"the program of --learners ended with {self.process.wait()} when it was asked for {what}")
@@ -328,7 +334,7 @@ def main():
     arguments = parser.parse_args()
 
     global np, xgboost, lightgbm, torch_networks
-    np = installed("numpy")
+    np = installed("numpy", "nothing can be compared")
     if np is None:
         sys.exit(MISSING)
     xgboost, lightgbm, torch = installed("xgboost"), installed("lightgbm"), installed("torch")

@@ -76,7 +76,7 @@ class Programs:
 def linear(tensors, name):
     weight = tensors[name + ".weight"]
     layer = nn.Linear(*weight.shape)
-    layer.weight = nn.Parameter(weight.T.contiguous())
+    layer.weight = nn.Parameter(weight.T.clone(memory_format=torch.contiguous_format))
     layer.bias = nn.Parameter(tensors[name + ".bias"].flatten().clone())
     return layer
 
