@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our trees and networks beside XGBoost, LightGBM and PyTorch on a CPU: time and accuracy on the same rows, in one run.
 
-    python3 learners_beside_libraries.py --learners=PROGRAM [--threads=1,2] [--turns=7] [--data=DIR]
+    python3 learners_beside_libraries.py --learners=PROGRAM [--threads=1,2] [--turns=7] [--data=DIR] [--seed=7]
                                          [--trees=A,B] [--networks=A,B] [--programs=512,1024,8192] [--epochs=2]
 
 PROGRAM is bench/study/learners of a release build. It makes the rows, which all sides read, and fits ours. The sides
@@ -236,7 +236,7 @@ def ratios(ours, theirs, what):
 def compare_trees(learners, name, programs, threads, arguments, libraries):
     options = TREE_DEFAULTS | TREES[name]
     single = options.pop("single_statement")
-    request = {"rows": "statements", "seed": 7}
+    request = {"rows": "statements", "seed": arguments.seed}
     if arguments.data:
         request |= {"root": arguments.data, "pool": "gpu", "split": "within_task", "records": 30}
     else:
@@ -266,7 +266,7 @@ def compare_trees(learners, name, programs, threads, arguments, libraries):
 
 def compare_networks(learners, name, threads, arguments):
     rows, programs = NETWORKS[name]
-    request = {"rows": rows, "seed": 7}
+    request = {"rows": rows, "seed": arguments.seed}
     if arguments.data:
         request |= {"root": arguments.data, "pool": "gpu", "split": "within_task", "records": 30}
     else:
@@ -324,6 +324,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--learners", required=True, help="the program bench/study/learners of a release build")
     parser.add_argument("--data", help="folder that has roller-tvm-logs/")
+    parser.add_argument("--seed", type=int, default=7, help="of the rows and of what is held out")
     parser.add_argument("--threads", type=numbers, default=[1, 2])
     parser.add_argument("--turns", type=int, default=7, help="after one that warms up")
     parser.add_argument("--trees", type=names_of(TREES), default=list(TREES), help="these; none if empty")
