@@ -102,7 +102,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       const auto collect = [&](std::vector<Record> more) {
         std::move(more.begin(), more.end(), std::back_inserter(records));
       };
-      for (const WeightedTask& one : tasks) (collect(observers::recall(observers, one.task)), ...);
+      (collect(observers::recall(observers, tasks)), ...);
       status.unusable = session.recall(records);
       for (std::size_t t = 0; t < tasks.size(); ++t)
         for (const Trial<Config>& trial : session.session(t).history().trials()) status.count(trial.outcome);

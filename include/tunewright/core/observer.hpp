@@ -5,6 +5,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "tunewright/core/reason_counts.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/core/weighted_task.hpp"
 
 namespace tunewright {
 
@@ -70,6 +72,8 @@ struct RunStatus {
 /// Observers are any objects with some of these members; `run()` calls what it finds, in the order given.
 ///
 /// - `recall(task) -> vector<Record>`: once before the search: measurements to take over, not to repeat.
+///   A run of several tasks calls `recall(tasks)` with all of them, a `std::span<const WeightedTask>`, where there is
+///   one.
 /// - `on_start(status)`: after recalling, before the first round.
 /// - `on_record(record, status)`: after every measurement, as soon as it is known; not for recalled ones.
 /// - `on_round(status)`: after every round, when the model has been updated.
@@ -81,6 +85,10 @@ namespace observers {
 template <class O>
 concept Recalls = requires(O& observer, const Task& task) {
   { observer.recall(task) } -> std::same_as<std::vector<Record>>;
+};
+template <class O>
+concept RecallsNetworks = Recalls<O> && requires(O& observer, std::span<const WeightedTask> tasks) {
+  { observer.recall(tasks) } -> std::same_as<std::vector<Record>>;
 };
 template <class O>
 concept SeesStart = requires(O& observer, const RunStatus& status) { observer.on_start(status); };
@@ -107,6 +115,17 @@ std::vector<Record> recall(O& observer, const Task& task) {
     return observer.recall(task);
   else
     return {};
+}
+template <class O>
+std::vector<Record> recall(O& observer, std::span<const WeightedTask> tasks) {
+  if constexpr (RecallsNetworks<O>) {
+    return observer.recall(tasks);
+  } else {
+    std::vector<Record> records;
+    for (const WeightedTask& one : tasks)
+      for (Record& record : recall(observer, one.task)) records.push_back(std::move(record));
+    return records;
+  }
 }
 template <class O>
 void start(O& observer, const RunStatus& status) {

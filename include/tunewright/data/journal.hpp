@@ -8,11 +8,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <ostream>
+#include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,6 +26,7 @@
 #include "tunewright/core/observer.hpp"
 #include "tunewright/core/record.hpp"
 #include "tunewright/core/task.hpp"
+#include "tunewright/core/weighted_task.hpp"
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/detail/config.hpp"
 
@@ -51,7 +55,7 @@ struct JournalContents {
 ///
 /// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
 /// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
-/// that holds only other tasks is taken for a mistake, unless `many_tasks` says that it is not.
+/// that holds only tasks of other runs is taken for a mistake, unless `many_tasks` says that it is not.
 ///
 /// A file with lines none of which begins as a record does is no journal: it is refused and left as it is.
 ///
@@ -85,6 +89,9 @@ class Journal {
 
   /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
   [[nodiscard]] std::vector<Record> recall(const Task& task) const;
+
+  /// The records of a network's tasks, in file order. Throws as above where none is of one of them.
+  [[nodiscard]] std::vector<Record> recall(std::span<const WeightedTask> tasks) const;
 
   void on_record(const Record& record, const RunStatus&) { append(record); }
 
@@ -172,18 +179,28 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 }
 
 TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) const {
+  const WeightedTask only{task};
+  return recall(std::span(&only, 1));
+}
+
+TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTask> tasks) const {
   JournalContents contents = read_journal(options_.path);
   if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
+  std::set<std::uint64_t> wanted;
+  for (const WeightedTask& one : tasks) wanted.insert(stable_hash(one.task));
   std::vector<Record> own;
   for (Record& record : contents.records) {
-    if (record.task == stable_hash(task)) own.push_back(std::move(record));
+    if (wanted.contains(record.task)) own.push_back(std::move(record));
   }
-  if (own.empty() && !contents.records.empty() && !options_.many_tasks) {
+  if (own.empty() && !contents.records.empty() && !tasks.empty() && !options_.many_tasks) {
     const Record& other = contents.records.front();
+    const Task& task = tasks.front().task;
+    const std::string others =
+        tasks.size() == 1 ? "" : " or another of its network of " + std::to_string(tasks.size()) + " tasks";
     throw std::runtime_error("journal '" + options_.path + "' belongs to task '" + other.task_name + "' on '" +
                              other.target_name + "' (" + to_hex(other.task) + "), not to '" + task.name + "' on '" +
-                             task.target.name + "' (" + to_hex(stable_hash(task)) +
-                             "); give this task a journal of its own, or say that it is for many tasks");
+                             task.target.name + "' (" + to_hex(stable_hash(task)) + ")" + others +
+                             "; give this task a journal of its own, or say that it is for many tasks");
   }
   return own;
 }

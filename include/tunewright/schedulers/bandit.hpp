@@ -22,7 +22,7 @@ namespace tunewright::schedulers {
 /// Models:      TaskScheduler.
 /// Paper:       Zhang et al., DynaTune, ICLR 2021; `exploration` and the family of curves of its released code.
 /// Units:       latencies in seconds.
-/// Cost:        O(rounds of all tasks), some 120 passes over them. Determinism: no randomness.
+/// Cost:        O(rounds of all tasks), some 60 passes over them. Determinism: no randomness.
 /// Deviates:    an arm's value in the code is the throughput that its curve predicts, in GFLOP/s, beside which the
 ///              bonus hardly counts, and which prefers tasks that are fast already; here it is what the network gains,
 ///              scaled to [0, 1] as the bound wants it. The code refines the curve by a Markov chain Monte Carlo

@@ -25,7 +25,7 @@ struct LearningCurve {
   /// limit is the one of the least squared differences between curve and `y`, searched between 1.001 and 11 times the
   /// largest y on a logarithmic scale. Throws `std::invalid_argument` for fewer than 3 points, for as many x as y not
   /// being there, and for values that break what is said above.
-  /// Cost: O(N), some 120 regressions. Determinism: no randomness.
+  /// Cost: O(N), some 60 regressions. Determinism: no randomness.
   [[nodiscard]] static LearningCurve fitted(std::span<const double> x, std::span<const double> y);
 };
 
@@ -33,10 +33,12 @@ struct LearningCurve {
 
 #if TUNEWRIGHT_DEFINES(core)
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace tunewright::schedulers {
 
@@ -58,18 +60,20 @@ TUNEWRIGHT_INLINE LearningCurve LearningCurve::fitted(std::span<const double> x,
   }
   if (y.front() == y.back()) return {.limit = 2 * y.back(), .centre = 0, .power = 0};
 
+  std::vector<double> log_x;
+  double mean_x = 0, xx = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    log_x.push_back(std::log(x[i]));
+    mean_x += log_x[i] / static_cast<double>(n);
+  }
+  for (const double one : log_x) xx += (one - mean_x) * (one - mean_x);
   const auto with_limit = [&](double excess) {  // logarithm of limit / largest y - 1
     const double limit = y.back() * (1 + std::exp(excess));
-    double mean_x = 0, mean_z = 0, xx = 0, xz = 0;
-    const auto z = [&](std::size_t i) { return std::log(limit / y[i] - 1); };
+    double mean_z = 0, xz = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      mean_x += std::log(x[i]) / static_cast<double>(n);
-      mean_z += z(i) / static_cast<double>(n);
-    }
-    for (std::size_t i = 0; i < n; ++i) {
-      const double d = std::log(x[i]) - mean_x;
-      xx += d * d;
-      xz += d * (z(i) - mean_z);
+      const double z = std::log(limit / y[i] - 1);
+      mean_z += z / static_cast<double>(n);
+      xz += (log_x[i] - mean_x) * z;
     }
     const double power = xz / xx;
     return LearningCurve{.limit = limit, .centre = mean_x - mean_z / power, .power = power};
@@ -77,23 +81,36 @@ TUNEWRIGHT_INLINE LearningCurve LearningCurve::fitted(std::span<const double> x,
   const auto squares = [&](double excess) {
     const LearningCurve curve = with_limit(excess);
     double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += (curve(x[i]) - y[i]) * (curve(x[i]) - y[i]);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double difference = curve.limit / (1 + std::exp(curve.power * (log_x[i] - curve.centre))) - y[i];
+      sum += difference * difference;
+    }
     return sum;
   };
   // A grid first, since there may be several minima; then the golden section between the neighbours of the best.
-  constexpr int steps = 60;
+  constexpr int steps = 30;
   const double low = std::log(1e-3), step = (std::log(10.0) - low) / steps;
   int best = 0;
-  for (int i = 1; i <= steps; ++i)
-    if (squares(low + i * step) < squares(low + best * step)) best = i;
+  double least = squares(low);
+  for (int i = 1; i <= steps; ++i) {
+    const double sum = squares(low + i * step);
+    if (sum < least) best = i;
+    least = std::min(sum, least);
+  }
   double left = low + std::fmax(best - 1, 0) * step, right = low + std::fmin(best + 1, steps) * step;
   constexpr double golden = 0.6180339887498949;
-  for (int i = 0; i < 40; ++i) {
-    const double a = right - golden * (right - left), b = left + golden * (right - left);
-    if (squares(a) <= squares(b))
+  double a = right - golden * (right - left), b = left + golden * (right - left);
+  double at_a = squares(a), at_b = squares(b);
+  for (int i = 0; i < 30; ++i) {
+    if (at_a <= at_b) {
       right = b;
-    else
+      b = a, at_b = at_a;
+      a = right - golden * (right - left), at_a = squares(a);
+    } else {
       left = a;
+      a = b, at_a = at_b;
+      b = left + golden * (right - left), at_b = squares(b);
+    }
   }
   return with_limit((left + right) / 2);
 }

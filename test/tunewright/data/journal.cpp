@@ -147,6 +147,15 @@ TEST_CASE("several tasks share a file; a file of other tasks only is a mistake t
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("matmul 64"), std::runtime_error);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("conv 7"), std::runtime_error);
   CHECK_THROWS_WITH_AS((void)journal.recall(c), doctest::Contains("a journal of its own"), std::runtime_error);
+  const auto network = [](std::initializer_list<Task> tasks) {
+    std::vector<WeightedTask> all;
+    for (const Task& task : tasks) all.push_back({task, 2});
+    return all;
+  };
+  CHECK(journal.recall(network({c, b, a})).size() == 2);
+  CHECK(journal.recall(network({c, b, a}))[0] == journal.recall(a)[0]);
+  CHECK_THROWS_WITH_AS((void)journal.recall(network({c, toy::task("conv 14", 14)})),
+                       doctest::Contains("another of its network of 2 tasks"), std::runtime_error);
   data::Journal::Options shared = options(journal.path());
   shared.many_tasks = true;
   CHECK(data::Journal(shared).recall(c).empty());

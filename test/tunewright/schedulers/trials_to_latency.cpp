@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// In what fraction of the rounds do schedulers bring a network to the latency with which round-robin ends? On curves
+// that fall as those of searches do, drawn for the layers of four networks.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "support/task_states.hpp"
+#include "tunewright/schedulers/bandit.hpp"
+#include "tunewright/schedulers/gradient.hpp"
+#include "tunewright/schedulers/round_robin.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+struct Layer {
+  double weight, megaflops;
+};
+using Layers = std::vector<Layer>;
+
+// Occurrences and operations of the distinct layers, for one image of 224 x 224 or one sequence of 128.
+const std::vector<Layers>& networks() {
+  static const std::vector<Layers> all{
+      // ResNet-18
+      {{1, 236},
+       {4, 231},
+       {1, 116},
+       {1, 13},
+       {3, 231},
+       {1, 116},
+       {1, 13},
+       {3, 231},
+       {1, 116},
+       {1, 13},
+       {3, 231},
+       {1, 1}},
+      // ResNet-50
+      {{1, 236}, {1, 26},  {3, 231}, {4, 103}, {2, 103}, {1, 206}, {1, 231}, {1, 206},
+       {4, 103}, {3, 103}, {3, 231}, {1, 206}, {1, 231}, {1, 206}, {6, 103}, {5, 103},
+       {5, 231}, {1, 206}, {1, 231}, {1, 206}, {3, 103}, {2, 103}, {2, 231}, {1, 4}},
+      // MobileNet-V2
+      {{1, 22}, {1, 7}, {1, 13}, {1, 39}, {1, 5}, {1, 14}, {2, 22}, {1, 8},  {1, 22}, {1, 2},  {1, 7},
+       {3, 10}, {2, 3}, {2, 10}, {1, 1},  {1, 5}, {4, 10}, {4, 1},  {3, 10}, {1, 14}, {3, 22}, {2, 2},
+       {2, 22}, {1, 1}, {1, 9},  {3, 15}, {3, 1}, {2, 15}, {1, 30}, {1, 40}, {1, 3}},
+      // BERT-base: products of 128 x 768, scores and their use, softmax, the two wide layers
+      {{48, 151}, {12, 25}, {12, 1}, {12, 25}, {12, 604}, {12, 604}}};
+  return all;
+}
+
+// best after t rounds = floor (1 + gap t^-power): floors of 50 to 100 GFLOP/s, first rounds 1.5 to 5 times as slow.
+class Curves {
+ public:
+  Curves(const Layers& layers, Rng rng) {
+    for (const auto& [weight, megaflops] : layers) {
+      tasks_.push_back(support::task_state({}, weight, 1e6 * megaflops));
+      floor_s_.push_back(megaflops * 1e-5 * (1 + rng.uniform()));
+      gap_.push_back(0.5 + 3.5 * rng.uniform());
+      power_.push_back(0.5 + rng.uniform());
+    }
+  }
+
+  /// Rounds that `scheduler` needs for `goal_s`, at most `most`, and the latency then.
+  template <class Scheduler>
+  std::pair<std::size_t, double> run(Scheduler scheduler, std::size_t most, double goal_s, std::uint64_t seed) const {
+    std::vector<schedulers::TaskState> tasks = tasks_;
+    double latency_s = support::never_valid;
+    std::size_t rounds = 0;
+    for (; rounds < most && latency_s > goal_s; ++rounds) {
+      Rng rng = Rng(seed).split(rounds);
+      const std::size_t t = scheduler.next(tasks, rng);
+      const auto round = static_cast<double>(tasks[t].rounds.size() + 1);
+      tasks[t].rounds.push_back({tasks[t].trials() + 16, floor_s_[t] * (1 + gap_[t] * std::pow(round, -power_[t]))});
+      latency_s = 0;
+      for (const schedulers::TaskState& one : tasks) latency_s += one.weight * one.best_s();
+    }
+    return {rounds, latency_s};
+  }
+  [[nodiscard]] std::size_t size() const { return tasks_.size(); }
+
+ private:
+  std::vector<schedulers::TaskState> tasks_;
+  std::vector<double> floor_s_, gap_, power_;
+};
+
+// Geometric mean over networks and seeds.
+template <class Scheduler>
+double fraction_of_round_robin() {
+  double logarithms = 0, searches = 0;
+  for (std::size_t network = 0; network < networks().size(); ++network) {
+    for (std::uint64_t seed = 0; seed < 5; ++seed) {
+      const Curves curves(networks()[network], Rng(seed).split(network));
+      const std::size_t rounds = 16 * curves.size();
+      const double goal_s = curves.run(schedulers::RoundRobin{}, rounds, 0, seed).second;
+      const auto needed = curves.run(Scheduler{}, 2 * rounds, goal_s, seed).first;
+      logarithms += std::log(static_cast<double>(needed) / static_cast<double>(rounds));
+      ++searches;
+    }
+  }
+  return std::exp(logarithms / searches);
+}
+
+}  // namespace
+
+TEST_CASE("schedulers that know what a round may bring need fewer of them than round-robin") {
+  const double gradient = fraction_of_round_robin<schedulers::Gradient>();
+  const double bandit = fraction_of_round_robin<schedulers::Bandit>();
+  CHECK(fraction_of_round_robin<schedulers::RoundRobin>() == doctest::Approx(1));
+  MESSAGE("of the rounds of round-robin: Gradient " << gradient << ", Bandit " << bandit);
+  CHECK(gradient < 0.8);
+  CHECK(bandit < 0.8);
+}
