@@ -28,6 +28,8 @@ using namespace tunewright;
 
 namespace {
 
+static_assert(observers::RecallsNetworks<data::Journal>);
+
 constexpr std::size_t trials = 300;
 
 const std::vector<WeightedTask> network{
