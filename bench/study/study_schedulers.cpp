@@ -5,10 +5,10 @@
 //
 // The layers of seven networks are searched on two simulated cores by `recipes::AnsorQuick`, `--trials` (48) a task in
 // rounds of `--batch` (8), candidates bred from `--population` (128), trees trained anew whenever data grew by
-// `--growth_percent` (0: after every round; more is quicker, and unfair to schedulers that stay with a task for some
-// rounds). Round-robin takes all trials; another scheduler stops as soon as the sum of occurrences times best latency
-// is no more than with what round-robin ended, at the latest after twice its trials. Fractions are those of trials, 2
-// where the latency was not reached. Of the networks the first `--networks` are searched.
+// `--growth_percent` (0: after every round). Round-robin takes all trials; another scheduler stops as soon as the sum
+// of occurrences times best latency is no more than with what round-robin ended, at the latest after twice its trials.
+// Fractions are those of trials, 2 where the latency was not reached. Of the networks the first `--networks` are
+// searched.
 //
 // No option of a scheduler was chosen on these networks: all are those of the papers.
 
