@@ -84,9 +84,9 @@ Tuned tune(const networks::Network& network, const Options& options) {
   const networks::Partition partition = networks::partition(network, target);
   std::cerr << networks::to_string(partition);
   MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = 1, .threads = target.threads}};
-  Budget budget{
-      .trials = options.trials_per_task * partition.tasks.size(), .batch = 16, .time = Seconds(60 * options.minutes)};
-  if (options.trials_per_task == 0) budget.trials = std::size_t{1} << 30;
+  const std::size_t trials = options.trials_per_task * partition.tasks.size();
+  const Budget budget{
+      .trials = trials == 0 ? Budget::unlimited : trials, .batch = 16, .time = Seconds(60 * options.minutes)};
   const auto run = [&] {
     if (options.journals.empty()) return tuner.run(partition.tasks, budget, Progress{});
     data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
