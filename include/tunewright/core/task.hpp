@@ -24,6 +24,7 @@ struct Task {
   double weight = 1;                ///< occurrences in the network, for task schedulers
   Target target;
   std::shared_ptr<const program::ComputeGraph> graph;
+  std::string graph_json{};  ///< `program::to_json(*graph)`: what journals keep, so that others can rebuild the graph
 };
 
 /// Key of a task in journals: workload and target.

@@ -34,9 +34,12 @@ namespace tunewright::data {
 
 /// What a journal file holds.
 struct JournalContents {
-  std::vector<Record> records;  ///< in file order, of all tasks
-  std::vector<BadLine> bad;     ///< skipped
+  std::vector<Record> records;            ///< in file order, of all tasks
+  std::vector<std::size_t> record_lines;  ///< [records], where they stand, from 1
+  std::vector<Task> tasks;                ///< described, each once; `program::with_graph` completes one
+  std::vector<BadLine> bad;               ///< skipped
   std::size_t lines = 0;
+  std::size_t blank = 0;
 };
 
 /// Reads a journal. A line that is cut short, garbage, or of a newer schema is skipped and listed; a missing
@@ -52,6 +55,9 @@ struct JournalContents {
 ///
 ///   data::Journal journal{{.path = "matmul.jsonl"}};
 ///   tuner.run(task, {.trials = 500}, journal);   // killed after 300 and started again, it measures 200
+///
+/// The first record of a task that the file does not describe yet is preceded by a line that does (`to_line(task)`), so
+/// that a journal alone is enough to learn from: see `data::read_journals`.
 ///
 /// A line goes out as a single write to a file opened for appending, so killing the process loses at most the
 /// line being written, and the next writer begins on a fresh line. Several tasks may share a file. A file
@@ -74,7 +80,10 @@ class Journal {
   /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written, and for a file that
   /// holds something else than a journal.
   explicit Journal(Options options);
-  Journal(Journal&& other) noexcept : options_(std::move(other.options_)), fd_(std::exchange(other.fd_, -1)) {}
+  Journal(Journal&& other) noexcept
+      : options_(std::move(other.options_)),
+        described_(std::move(other.described_)),
+        fd_(std::exchange(other.fd_, -1)) {}
   Journal& operator=(Journal&&) = delete;
   ~Journal() {
     if (fd_ >= 0) ::close(fd_);
@@ -85,6 +94,10 @@ class Journal {
   /// Appends one record, stamped with the time.
   void append(Record record);
 
+  /// Appends a description of the task, unless the file has one. A run does it by itself; who appends records by hand
+  /// does it for the journal to be complete.
+  void describe(const Task& task);
+
   // Observer hooks.
 
   /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
@@ -93,7 +106,10 @@ class Journal {
   /// The records of a network's tasks, in file order. Throws as above where none is of one of them.
   [[nodiscard]] std::vector<Record> recall(std::span<const WeightedTask> tasks) const;
 
-  void on_record(const Record& record, const RunStatus&) { append(record); }
+  void on_record(const Record& record, const RunStatus& status) {
+    describe(status.task);
+    append(record);
+  }
 
  private:
   void write_all(const std::string& text);
@@ -101,6 +117,7 @@ class Journal {
   void warn(const JournalContents& contents) const;
 
   Options options_;
+  std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes; read when first asked for
   int fd_ = -1;
 };
 
@@ -113,6 +130,7 @@ class Journal {
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
 
 namespace tunewright::data {
 
@@ -125,11 +143,21 @@ TUNEWRIGHT_INLINE JournalContents read_journal(const std::string& path) {
     throw std::runtime_error("cannot read journal '" + path +
                              "'; name a readable file, or one that does not exist yet");
   }
+  std::set<std::uint64_t> described;
   for (std::string line; std::getline(file, line);) {
     ++contents.lines;
-    if (line.empty()) continue;
+    if (line.empty()) {
+      ++contents.blank;
+      continue;
+    }
     try {
-      contents.records.push_back(from_line(line));
+      if (describes_task(line)) {
+        Task task = task_from_line(line);
+        if (described.insert(stable_hash(task)).second) contents.tasks.push_back(std::move(task));
+      } else {
+        contents.records.push_back(from_line(line));
+        contents.record_lines.push_back(contents.lines);
+      }
     } catch (const std::exception& error) {
       const bool cut = file.eof();  // the last line has no newline: its writer was killed
       contents.bad.push_back({contents.lines, cut ? "cut short: the writer was stopped in the middle" : error.what()});
@@ -176,6 +204,14 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
   record.timestamp = options_.clock();
   write_all(to_line(record) + '\n');
   if (options_.sync_each_line) ::fdatasync(fd_);
+}
+
+TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
+  if (!described_) {
+    described_.emplace();
+    for (const Task& known : read_journal(options_.path).tasks) described_->insert(stable_hash(known));
+  }
+  if (described_->insert(stable_hash(task)).second) write_all(to_line(task) + '\n');
 }
 
 TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) const {

@@ -13,11 +13,12 @@
 #include <string_view>
 
 #include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 
 namespace tunewright::data {
 
-/// Version of the line format. A reader takes every version up to its own.
+/// Version of the lines that hold records. A reader takes every version up to its own; see also `task_schema`.
 inline constexpr int record_schema = 1;
 
 /// One line of JSON without its newline. Numbers keep every bit; text that is not UTF-8 is repaired.
@@ -33,7 +34,11 @@ inline constexpr int record_schema = 1;
 
 namespace record_json {
 
-std::uint64_t from_hex(const nlohmann::json& json, const char* field);
+/// Reads what `to_hex` wrote; `field` is named in the message when it is something else.
+std::uint64_t from_hex(std::string_view text, const char* field);
+inline std::uint64_t hash_at(const nlohmann::json& json, const char* field) {
+  return from_hex(std::string_view(json.at(field).get_ref<const std::string&>()), field);
+}
 
 /// Whether a line may hold `time`. Latencies are above 0 as well.
 inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && std::isfinite(time.count()); }
@@ -56,16 +61,18 @@ Fault fault(const std::string& text);
 /// Reads one line. Throws `std::exception` with a reason for people when it is not a whole, valid record.
 [[nodiscard]] Record from_line(std::string_view line);
 
-/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from. Throws
-/// `std::invalid_argument`, before anything is written, for a number that no reader takes (a latency that is not above
-/// 0, any other time below 0, and what is not finite), and `std::runtime_error` when the stream refuses the data.
-void write_journal(std::ostream& out, std::span<const Record> records);
+/// Writes records of any source as a journal, which `data::read_journal` reads and tuners resume from, behind the tasks
+/// that they are of, which may be left out. Throws `std::invalid_argument`, before anything is written, for a number
+/// that no reader takes (a latency that is not above 0, any other time below 0, and what is not finite), and
+/// `std::runtime_error` when the stream refuses the data.
+void write_journal(std::ostream& out, std::span<const Record> records, std::span<const Task> tasks = {});
 
 }  // namespace tunewright::data
 
 #if TUNEWRIGHT_DEFINES(journal)
 
 #include "tunewright/core/hash.hpp"
+#include "tunewright/data/task_json.hpp"
 #include "tunewright/json/writer.hpp"
 
 namespace tunewright::data {
@@ -104,13 +111,13 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
 
 namespace tunewright::data::record_json {
 
-TUNEWRIGHT_INLINE std::uint64_t from_hex(const nlohmann::json& json, const char* field) {
-  const auto& text = json.at(field).get_ref<const std::string&>();
+TUNEWRIGHT_INLINE std::uint64_t from_hex(std::string_view text, const char* field) {
   std::uint64_t value = 0;
   for (const char c : text) {
     const auto digit = std::string_view("0123456789abcdef").find(c);
     if (text.size() != 16 || digit == std::string_view::npos) {
-      throw std::runtime_error(std::string("'") + field + "' is '" + text + "', not 16 hexadecimal digits");
+      throw std::runtime_error(std::string("'") + field + "' is '" + std::string(text) +
+                               "', not 16 hexadecimal digits");
     }
     value = value * 16 + digit;
   }
@@ -172,9 +179,9 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
                              std::to_string(record_schema));
   }
   Record record;
-  record.task = record_json::from_hex(json, "task");
-  record.target = record_json::from_hex(json, "target");
-  record.key = record_json::from_hex(json, "key");
+  record.task = record_json::hash_at(json, "task");
+  record.target = record_json::hash_at(json, "target");
+  record.key = record_json::hash_at(json, "key");
   json.at("task_name").get_to(record.task_name);
   json.at("target_name").get_to(record.target_name);
   json.at("config").get_to(record.config);
@@ -202,13 +209,14 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   return record;
 }
 
-TUNEWRIGHT_INLINE void write_journal(std::ostream& out, std::span<const Record> records) {
+TUNEWRIGHT_INLINE void write_journal(std::ostream& out, std::span<const Record> records, std::span<const Task> tasks) {
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (const std::string refused = record_json::refused_number(records[i]); !refused.empty()) {
       throw std::invalid_argument("write_journal: record " + std::to_string(i) + ", candidate " +
                                   to_hex(records[i].key) + " of task '" + records[i].task_name + "', has " + refused);
     }
   }
+  for (const Task& task : tasks) out << to_line(task) << '\n';
   for (const Record& record : records) out << to_line(record) << '\n';
   out.flush();
   if (!out) throw std::runtime_error("writing a journal failed; is the file open, is there space on the disk?");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -18,11 +19,19 @@ namespace tunewright::program {
 [[nodiscard]] Task make_task(std::string name, std::shared_ptr<const ComputeGraph> graph, Target target,
                              double weight = 1);
 
+/// A task as a journal tells it, with the graph rebuilt from `graph_json`; one that has a graph, or none to rebuild,
+/// stays as it is. Throws `std::invalid_argument` for text that is no graph, or the graph of another computation than
+/// `workload_hash` names.
+[[nodiscard]] Task with_graph(Task task);
+
 }  // namespace tunewright::program
 
 #if TUNEWRIGHT_DEFINES(program)
 
+#include "tunewright/core/hash.hpp"
+#include "tunewright/json/scanner.hpp"
 #include "tunewright/program/analysis.hpp"
+#include "tunewright/program/graph_json.hpp"
 
 namespace tunewright::program {
 
@@ -41,7 +50,23 @@ TUNEWRIGHT_INLINE Task make_task(std::string name, std::shared_ptr<const Compute
   task.flops = flops(*graph);
   task.weight = weight;
   task.target = std::move(target);
+  task.graph_json = to_json(*graph);
   task.graph = std::move(graph);
+  return task;
+}
+
+TUNEWRIGHT_INLINE Task with_graph(Task task) {
+  if (task.graph || task.graph_json.empty()) return task;
+  const auto refuse = [&task](const std::string& why) {
+    throw std::invalid_argument("task '" + task.name + "': " + why + "; give it the text that program::to_json wrote");
+  };
+  try {
+    task.graph = std::make_shared<const ComputeGraph>(graph_from_json(task.graph_json));
+  } catch (const FormatError& error) {
+    refuse(std::string("graph_json is no graph: ") + error.what());
+  }
+  if (const std::uint64_t hash = stable_hash(*task.graph); hash != task.workload_hash)
+    refuse("graph_json is the graph of workload " + to_hex(hash) + ", not of " + to_hex(task.workload_hash));
   return task;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -21,9 +22,14 @@ namespace tunewright::spaces {
 /// Records that a space could read again, ordered by (round, slot).
 template <class Config>
 struct DecodedRecords {
+  struct Refused {
+    std::size_t record;  // position among those given
+    std::string_view reason;
+  };
   std::vector<Candidate<Config>> batch;  // [N], keys distinct
   std::vector<Outcome> outcomes;         // [N]
-  ReasonCounts unusable;                 // why the others are not among them
+  std::vector<Refused> refused;          // the others, in the order given
+  ReasonCounts unusable;                 // how often each of the reasons
 };
 
 /// Reads the configurations of `records` that belong to `task` and were compiled by `compiler`. Of several
@@ -35,17 +41,21 @@ template <SearchSpace S>
   std::vector<Candidate<config_t<S>>> found;
   std::vector<const Outcome*> outcomes;
   KeySet keys;
+  const auto refuse = [&](const Record& record, std::string_view reason) {
+    decoded.refused.push_back({static_cast<std::size_t>(&record - records.data()), reason});
+    ++decoded.unusable[std::string(reason)];
+  };
   for (const Record& record : records) {
     if (record.task != stable_hash(task)) {
-      ++decoded.unusable["another task"];
+      refuse(record, "another task");
     } else if (record.compiler != compiler) {
-      ++decoded.unusable["another compiler"];
+      refuse(record, "another compiler");
     } else if (impossible_latency(record.outcome)) {
-      ++decoded.unusable["a latency that is none"];
+      refuse(record, "a latency that is none");
     } else if (auto config = space.decode(task, record.config); !config) {
-      ++decoded.unusable["not in the search space"];
+      refuse(record, "not in the search space");
     } else if (const std::uint64_t key = space.key(*config); !keys.insert(key).second) {
-      ++decoded.unusable["measured twice"];
+      refuse(record, "measured twice");
     } else {
       found.push_back({*std::move(config), key, record.round, record.slot});
       outcomes.push_back(&record.outcome);

@@ -91,6 +91,7 @@
 #include "tunewright/data/auto_scheduler_log/text.hpp"
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/data/import_report.hpp"
+#include "tunewright/data/journal_report.hpp"
 #include "tunewright/data/kernel_tuner.hpp"
 #include "tunewright/data/ktt.hpp"
 #include "tunewright/data/npz.hpp"

@@ -13,5 +13,6 @@
 #if TUNEWRIGHT_DEFINES(journal)
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
 #include "tunewright/data/xgboost_model.hpp"
 #endif

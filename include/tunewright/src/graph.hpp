@@ -17,6 +17,7 @@
 #include "tunewright/program/analysis.hpp"
 #include "tunewright/program/expr.hpp"
 #include "tunewright/program/graph.hpp"
+#include "tunewright/program/graph_json.hpp"
 #include "tunewright/program/index_expr.hpp"
 #include "tunewright/program/operators/attention.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
@@ -155,6 +156,8 @@
 #endif
 #if TUNEWRIGHT_DEFINES(tuning_logs)
 #include "tunewright/data/auto_scheduler_programs.hpp"
+#include "tunewright/data/measured_tasks.hpp"
+#include "tunewright/data/read_journals.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(whole_networks)
 #include "tunewright/networks/bert.hpp"

@@ -11,6 +11,7 @@
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
 #include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
 
 using namespace tunewright;
 
@@ -213,4 +214,52 @@ TEST_CASE("records of a published table written as a journal are the trials a tu
                        std::runtime_error);
   CHECK(data::Journal({.path = path}).recall(task).size() == 11);
   CHECK(data::best_record(path, task)->config == "2,1");
+}
+
+TEST_CASE("a run describes its task once, before its first record, however often it goes on") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  const Task a = toy::task("matmul 64", 64), b = toy::task("matmul 96", 96);
+  for (int run = 0; run < 2; ++run) {
+    data::Journal journal(options(path));
+    for (const Task& task : {a, b}) {
+      RunStatus status;
+      status.task = task;
+      journal.on_record(record(task, {1, 1, 1, run}), status);
+      journal.on_record(record(task, {2, 2, 2, run}), status);
+    }
+    CHECK(data::read_journal(path).lines == (run == 0 ? 6 : 10));
+  }
+  const auto contents = data::read_journal(path);
+  CHECK(contents.bad.empty());
+  REQUIRE(contents.tasks.size() == 2);
+  CHECK(stable_hash(contents.tasks[0]) == stable_hash(a));
+  CHECK(contents.tasks[1].name == "matmul 96");
+  CHECK(contents.record_lines == std::vector<std::size_t>{2, 3, 5, 6, 7, 8, 9, 10});
+}
+
+TEST_CASE("a description that was cut short is written again") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  append_text(path, data::to_line(toy::task()).substr(0, 100));
+  CHECK(data::is_journal(path));
+  data::Journal(options(path)).describe(toy::task());
+  const auto contents = data::read_journal(path);
+  CHECK(contents.bad.size() == 1);
+  CHECK(contents.tasks.size() == 1);
+}
+
+TEST_CASE("records are written behind the tasks that they are of") {
+  const std::vector<Task> tasks{toy::task()};
+  const std::vector<Record> records{record(toy::task(), {1, 1, 1, 1})};
+  const support::TemporaryFolder folder;
+  const std::string path = folder.file("j.jsonl");
+  {
+    std::ofstream file(path);
+    data::write_journal(file, records, tasks);
+  }
+  const auto contents = data::read_journal(path);
+  CHECK(contents.records == records);
+  REQUIRE(contents.tasks.size() == 1);
+  CHECK(contents.tasks[0].name == toy::task().name);
 }

@@ -38,4 +38,11 @@ TEST_CASE("records come back in order of round and slot; the rest is counted by 
                                          {"another compiler", 1},
                                          {"another task", 1},
                                          {"a latency that is none", 1}});
+  std::vector<std::pair<std::size_t, std::string>> refused;
+  for (const auto& one : decoded.refused) refused.emplace_back(one.record, one.reason);
+  CHECK(refused == std::vector<std::pair<std::size_t, std::string>>{{3, "measured twice"},
+                                                                    {4, "not in the search space"},
+                                                                    {5, "another compiler"},
+                                                                    {6, "another task"},
+                                                                    {7, "a latency that is none"}});
 }

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
+
+namespace tunewright::data {
+
+/// Version of the lines that describe tasks. Readers before it skip them as lines of a newer schema, and read the
+/// records between them.
+inline constexpr int task_schema = 2;
+
+/// A task as one line of a journal, without its newline:
+///
+///   {"schema":2,"task":"<16 hex>","task_name":"matmul 1024","workload":"<16 hex>","flops":2147483648,"weight":1,
+///    "target":{"name":"...","kind":"cpu","threads":16, ..},"graph":[..]}
+///
+/// "graph" is `Task::graph_json`, from which `program::with_graph` rebuilds the computation; a task without one is
+/// written without.
+[[nodiscard]] std::string to_line(const Task& task);
+
+/// Whether a line begins as those of `to_line(task)` do.
+[[nodiscard]] bool describes_task(std::string_view line);
+
+/// Reads one line: a task with `graph_json` in place of its graph. Members that are not known are passed over. Throws
+/// `std::exception` with a reason for people when it is no whole description, and when the task described has another
+/// hash than the line names.
+[[nodiscard]] Task task_from_line(std::string_view line);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/target.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
+
+namespace tunewright::data::task_json {
+
+/// Calls `field(key, member)` for all that a target is made of.
+template <class Target, class F>
+void for_each_field(Target& target, const F& field) {
+  field("name", target.name);
+  field("kind", target.kind);
+  field("threads", target.threads);
+  field("isa", target.isa);
+  field("cache_line_bytes", target.cache_line_bytes);
+  field("l1_bytes", target.l1_bytes);
+  field("l2_bytes", target.l2_bytes);
+  field("l3_bytes", target.l3_bytes);
+  field("shared_memory_per_block_bytes", target.shared_memory_per_block_bytes);
+  field("max_shared_memory_per_block_bytes", target.max_shared_memory_per_block_bytes);
+  field("shared_memory_per_multiprocessor_bytes", target.shared_memory_per_multiprocessor_bytes);
+  field("registers_per_block", target.registers_per_block);
+  field("registers_per_multiprocessor", target.registers_per_multiprocessor);
+  field("max_registers_per_thread", target.max_registers_per_thread);
+  field("max_threads_per_block", target.max_threads_per_block);
+  field("max_threads_per_multiprocessor", target.max_threads_per_multiprocessor);
+  field("max_blocks_per_multiprocessor", target.max_blocks_per_multiprocessor);
+  field("max_vthread_extent", target.max_vthread_extent);
+  field("warp_size", target.warp_size);
+  field("multiprocessors", target.multiprocessors);
+  field("peak_fp32_gflops", target.peak_fp32_gflops);
+  field("peak_gb_per_s", target.peak_gb_per_s);
+  field("architecture", target.architecture);
+  field("peak_tensor_gflops", target.peak_tensor_gflops);
+  field("tensor_units", target.tensor_units);
+}
+
+template <class T>
+void read(json::Scanner& in, T& value) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    in.string(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    value = in.number();
+  } else if constexpr (std::is_same_v<T, DeviceKind>) {
+    const std::string written = in.string();
+    if (written != "cpu" && written != "gpu") in.fail("expected \"cpu\" or \"gpu\"");
+    value = written == "cpu" ? DeviceKind::Cpu : DeviceKind::Gpu;
+  } else if constexpr (std::is_same_v<T, Isa>) {
+    const std::string written = in.string();
+    for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
+      if (tunewright::name(isa) != written) continue;
+      value = isa;
+      return;
+    }
+    in.fail("expected the name of an instruction set");
+  } else {
+    static_assert(std::is_unsigned_v<T>);
+    // Scanner's way for short numbers wants a comma or a bracket behind them.
+    const double number = in.number();
+    if (!(number >= 0 && number <= 0x1p53)) in.fail("expected a size");
+    value = static_cast<T>(number);
+  }
+}
+
+/// Keys may be followed by white space; `Scanner::object` hands out the value.
+inline void read_target(json::Scanner& in, Target& target) {
+  in.object([&](std::string_view key) {
+    bool known = false;
+    for_each_field(target, [&](std::string_view own, auto& member) {
+      if (own != key) return;
+      known = true;
+      in.peek();
+      read(in, member);
+    });
+    if (!known) static_cast<void>(in.skip_value());
+  });
+}
+
+/// The number of a line's "schema" if that comes first, as in all lines of a journal; else 0.
+inline int schema_of(std::string_view line) {
+  try {
+    json::Scanner in(line);
+    in.expect('{');
+    in.peek();
+    if (in.plain_string() != "schema") return 0;
+    in.expect(':');
+    return in.integer<int>();
+  } catch (const FormatError&) {
+    return 0;
+  }
+}
+
+}  // namespace tunewright::data::task_json
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE std::string to_line(const Task& task) {
+  std::string line = "{\"schema\":" + std::to_string(task_schema);
+  const auto member = [&line](std::string_view key, const auto& value) {
+    if (line.back() != '{') line += ',';
+    json::write(line, key);
+    line += ':';
+    json::write(line, value);
+  };
+  const auto text_member = [&member](std::string_view key, std::string_view value) { member(key, value); };
+  text_member("task", to_hex(stable_hash(task)));
+  text_member("task_name", task.name);
+  text_member("workload", to_hex(task.workload_hash));
+  member("flops", task.flops);
+  member("weight", task.weight);
+  line += ",\"target\":{";
+  task_json::for_each_field(task.target, [&](std::string_view key, const auto& value) {
+    using T = std::remove_cvref_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, std::string>)
+      text_member(key, value);
+    else if constexpr (std::is_same_v<T, DeviceKind>)
+      text_member(key, value == DeviceKind::Cpu ? "cpu" : "gpu");
+    else if constexpr (std::is_same_v<T, Isa>)
+      text_member(key, tunewright::name(value));
+    else
+      member(key, value);
+  });
+  line += '}';
+  if (!task.graph_json.empty()) line += ",\"graph\":" + task.graph_json;
+  return line + '}';
+}
+
+TUNEWRIGHT_INLINE bool describes_task(std::string_view line) { return task_json::schema_of(line) == task_schema; }
+
+TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
+  if (!describes_task(line)) {
+    throw std::runtime_error("no description of a task; those begin with \"schema\":" + std::to_string(task_schema));
+  }
+  Task task;
+  std::string named, workload;
+  bool has_target = false;
+  json::Scanner in(line);
+  in.object([&](std::string_view key) {
+    in.peek();
+    if (key == "task") {
+      in.string(named);
+    } else if (key == "task_name") {
+      in.string(task.name);
+    } else if (key == "workload") {
+      in.string(workload);
+    } else if (key == "flops") {
+      task.flops = in.number();
+    } else if (key == "weight") {
+      task.weight = in.number();
+    } else if (key == "target") {
+      task_json::read_target(in, task.target);
+      has_target = true;
+    } else if (key == "graph") {
+      task.graph_json = in.skip_value();
+    } else {
+      static_cast<void>(in.skip_value());
+    }
+  });
+  in.expect_end();
+  if (!has_target) throw std::runtime_error("'target' is missing");
+  task.workload_hash = record_json::from_hex(workload, "workload");
+  if (record_json::from_hex(named, "task") != stable_hash(task)) {
+    throw std::runtime_error("describes task " + to_hex(stable_hash(task)) + ", but names " + named);
+  }
+  if (!(task.weight > 0)) throw std::runtime_error("'weight' is not above 0");
+  return task;
+}
+
+}  // namespace tunewright::data
+
+#endif

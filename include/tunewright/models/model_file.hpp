@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tunewright/features/concept.hpp"
+#include "tunewright/models/concept.hpp"
+
+namespace tunewright::models {
+
+/// What tells how the rows are made that a model reads: a featurizer, for whatever space.
+template <class F>
+concept DescribedFeaturizer = requires(const F& featurizer) {
+  { featurizer.schema() } -> std::convertible_to<FeatureSchema>;
+};
+
+/// Keeps a model in a file, with the schema of the featurizer that it learned from:
+///
+///   models::save_model("matmuls.safetensors", model, featurizer);
+///   const auto model = models::load_model<models::Mlp>("matmuls.safetensors", featurizer);
+///
+/// Throws `std::runtime_error` when the file cannot be written.
+template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
+void save_model(const std::string& path, const Model& model, const Featurizer& featurizer) {
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  if (out) model.save(out, stable_hash(FeatureSchema(featurizer.schema())));
+  out.close();
+  if (!out) throw std::runtime_error("cannot write model '" + path + "'; name a file in a folder that you may write");
+}
+
+/// The model of a file that `save_model` wrote, as options of `model` are. Throws `std::runtime_error` when the file
+/// cannot be read, holds a model of another type, or one that learned from a featurizer of another schema.
+template <PersistentCostModel Model, DescribedFeaturizer Featurizer>
+[[nodiscard]] Model load_model(const std::string& path, const Featurizer& featurizer, Model model = {}) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw std::runtime_error("cannot read model '" + path + "'; name a file that save_model wrote");
+  try {
+    model.load(in, stable_hash(FeatureSchema(featurizer.schema())));
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error("'" + path + "': " + error.what());
+  }
+  return model;
+}
+
+}  // namespace tunewright::models
