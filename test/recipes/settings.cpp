@@ -82,6 +82,13 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
 TEST_CASE("BALTO chooses from a pool, not from a batch") {
   const Parts<recipes::Balto<MultiLevelTiling, Machine>> parts;
   CHECK(parts.explorer.pool == 2048);
+  CHECK(parts.model.member.hidden == 256);
+  const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine>> quick;
+  CHECK(quick.explorer.pool == 2048);
+  CHECK(quick.model.member.hidden == models::Mlp::quick().hidden);
+  CHECK(quick.model.member.training.least_steps == models::Mlp::quick().training.least_steps);
+  const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine, models::Gbdt>> trees;
+  CHECK(trees.model.rounds == models::Gbdt{}.rounds);
 }
 
 TEST_CASE("TenSet fine-tunes in ten steps of 0.04, TLP as it was trained") {
@@ -121,6 +128,10 @@ TEST_CASE("Pruner: 512 drafts kept for two rounds, one in ten at random, trained
   CHECK(quick.sampler.epsilon == 0.1);
   CHECK(quick.explorer.mutated_factor == 20);
   CHECK(quick.model.hidden == 128);
+  CHECK(quick.model.training.epochs == 4);
+  CHECK(quick.model.training.least_steps == 60);
+  CHECK(quick.model.training.batch_programs == 16);
+  CHECK(quick.model.training.learning_rate == 1e-3F);
   CHECK(quick.adaptation.renewal_factor == adaptations::IncrementalRefit{}.renewal_factor);
 }
 

@@ -57,6 +57,19 @@ struct BiLstmAttention {
   using Network = nn::BiLstmNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
+  /// Trains in a fraction of the time, ours: one bidirectional layer of half the width that learns the order of pairs
+  /// (`Loss::Pairwise`) from mini-batches of 32 programs at 2e-3, 200 or ten epochs of them, whichever are more.
+  /// docs/concepts/networks.md tells what it ranks beside the defaults.
+  [[nodiscard]] static BiLstmAttention quick() {
+    return {.width = 64,
+            .layers = 1,
+            .training = {.loss = nn::Loss::Pairwise,
+                         .epochs = 10,
+                         .least_steps = 200,
+                         .batch_programs = 32,
+                         .learning_rate = 2e-3F}};
+  }
+
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its last units; `pass` says which.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;

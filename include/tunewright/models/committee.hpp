@@ -56,6 +56,13 @@ struct Committee {
   std::vector<M> members{};         ///< [N] what was learned; empty before the first fit
   std::vector<float> weights = {};  ///< all members' weights as `parameters` gave them away; else empty
 
+  /// A committee of members that train by their own quick settings.
+  [[nodiscard]] static Committee quick()
+    requires requires { M::quick(); }
+  {
+    return {.member = M::quick()};
+  }
+
   void predict(const FeatureBatch& x, std::span<float> score) const {
     check_predict_sizes("models::Committee", x, score.size());
     if (members.empty()) return member.predict(x, score);

@@ -48,4 +48,17 @@ struct Balto {
   static void set_explorer(explorers::Uniform& draws) { draws.pool = 2048; }
 };
 
+/// Balto where measuring is quick: the model trains by its own quick settings, a committee of networks for instance by
+/// `models::Mlp::quick`. A model that has none is the same as in `Balto`.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer,
+          EmbeddingCostModel Model = models::Committee<models::Mlp, 3>,
+          FeaturizerFor<Space> Featurizer = features::PerStatement>
+struct BaltoQuick : Balto<Space, Measurer, Model, Featurizer> {
+  static void set_model(Model& model)
+    requires requires { Model::quick(); }
+  {
+    model = Model::quick();
+  }
+};
+
 }  // namespace tunewright::recipes

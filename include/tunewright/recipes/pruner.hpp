@@ -52,20 +52,13 @@ struct Pruner {
 /// training by its settings would take most of a search.
 ///
 /// What differs from `Pruner`, all of it ours: the draft's form knows more of the machine
-/// (`SymbolAnalyzer::Form::Hierarchical`); the network has half the width and trains on mini-batches of 16 programs at
-/// 1e-3, 60 or four epochs of them, whichever are more, where TenSet's training takes at least 300 mini-batches of up
-/// to 512 at 7e-4; it is trained anew at doublings of the data, and some steps in between; and it also ranks mutations
-/// of the fastest programs, 20 for each candidate that is measured.
+/// (`SymbolAnalyzer::Form::Hierarchical`); the network trains by `models::PatternAware::quick`, anew at doublings of
+/// the data, and some steps in between; and it also ranks mutations of the fastest programs, 20 for each candidate that
+/// is measured.
 template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
 struct PrunerQuick : Pruner<Space, Measurer> {
   static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = drafts::SymbolAnalyzer::Form::Hierarchical; }
-  static void set_model(models::PatternAware& network) {
-    network.hidden = 128;
-    network.training.epochs = 4;
-    network.training.least_steps = 60;
-    network.training.batch_programs = 16;
-    network.training.learning_rate = 1e-3F;
-  }
+  static void set_model(models::PatternAware& network) { network = models::PatternAware::quick(); }
   static void set_explorer(explorers::DraftSet<>& drafts) { drafts.mutated_factor = 20; }
   static void set_adaptation(adaptations::IncrementalRefit& training) { training = {}; }
 };

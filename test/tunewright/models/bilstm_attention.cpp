@@ -49,3 +49,11 @@ TEST_CASE("misuse is refused by name") {
   CHECK(refused({.attention_heads = 0}).find("attention_heads") != std::string::npos);
   CHECK(refused({.steps = 0}).find("steps") != std::string::npos);
 }
+
+TEST_CASE("the quick settings rank what they have not seen, from 128 programs") {
+  const auto train = test::make_lesson(128, 1), held_out = test::make_lesson(300, 2);
+  BiLstmAttention model = BiLstmAttention::quick();
+  CHECK(model.width < BiLstmAttention{}.width);
+  model.fit(train.x, train.y, train.group);
+  CHECK(test::accuracy(model, held_out) > 0.8);
+}

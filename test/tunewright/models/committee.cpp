@@ -198,3 +198,24 @@ TEST_CASE("committee: laws of every model") {
   model.fit(FeatureBatch(1), {}, {});
   CHECK(ask(model, x).score[0] == 0);
 }
+
+namespace {
+
+struct Brief : Constant {
+  int steps = 300;
+  static Brief quick() {
+    Brief brief;
+    brief.steps = 3;
+    return brief;
+  }
+};
+template <class M>
+concept CanBeQuick = requires { Committee<M, 2>::quick(); };
+
+}  // namespace
+
+TEST_CASE("a quick committee is one of quick members, where they can be quick") {
+  CHECK(Committee<Brief, 2>{}.member.steps == 300);
+  CHECK(Committee<Brief, 2>::quick().member.steps == 3);
+  static_assert(CanBeQuick<Brief> && !CanBeQuick<Constant>);
+}

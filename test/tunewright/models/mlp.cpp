@@ -92,3 +92,11 @@ TEST_CASE("options out of range are refused by name") {
   CHECK(refused({.training = {.step_epochs = 0}}).find("step_epochs") != std::string::npos);
   CHECK(refused({.training = {.step_factor = 0}}).find("step_factor") != std::string::npos);
 }
+
+TEST_CASE("the quick settings rank what they have not seen, from 128 programs") {
+  const auto train = test::make_lesson(128, 1), held_out = test::make_lesson(300, 2);
+  Mlp model = Mlp::quick();
+  CHECK(model.hidden < Mlp{}.hidden);
+  model.fit(train.x, train.y, train.group);
+  CHECK(test::accuracy(model, held_out) > 0.8);
+}
