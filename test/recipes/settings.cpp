@@ -85,8 +85,12 @@ TEST_CASE("BALTO chooses from a pool, not from a batch") {
   CHECK(parts.model.member.hidden == 256);
   const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine>> quick;
   CHECK(quick.explorer.pool == 2048);
-  CHECK(quick.model.member.hidden == models::Mlp::quick().hidden);
-  CHECK(quick.model.member.training.least_steps == models::Mlp::quick().training.least_steps);
+  CHECK(quick.model.member.hidden == 64);
+  CHECK(quick.model.member.training.least_steps == 120);
+  CHECK(quick.model.member.training.batch_programs == 64);
+  CHECK(quick.model.member.training.learning_rate == 3e-3F);
+  const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine, models::Mlp>> alone;
+  CHECK(alone.model.hidden == 64);
   const Parts<recipes::BaltoQuick<MultiLevelTiling, Machine, models::Gbdt>> trees;
   CHECK(trees.model.rounds == models::Gbdt{}.rounds);
 }
