@@ -6,8 +6,9 @@
 //
 // Each kernel is tuned for all cores with at most N trials (500), or taken from the journal as far as that goes, and
 // then exported, compiled with the C runtime by cc into a shared library, and measured in turns with the kernel that
-// the measurer loads. Counters: ratio_vs_tuned (tuned time / exported time, median over pairs of repeats that ran right
-// after each other; 1 is as fast), tuned_ms, exported_ms, threads.
+// the measurer loads and with a copy of that. Counters: ratio_vs_tuned (tuned time / exported time, median over pairs
+// of repeats that ran right after each other; 1 is as fast), ratio_of_copy (the same for the copy: what the machine's
+// noise makes of equal kernels), tuned_ms, exported_ms, threads.
 
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -99,6 +100,12 @@ codegen::Kernel exported(const codegen::Kernel& tuned, std::size_t slot) {
   return native;
 }
 
+double median_ratio(const std::vector<double>& over, const std::vector<double>& under) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < over.size(); ++i) ratios.push_back(over[i] / under[i]);
+  return stats::median(std::move(ratios));
+}
+
 void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_case, std::size_t slot,
                      const bench::TuningOptions& settings, bench::KernelTuner& tuner) {
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, host_target());
@@ -115,18 +122,19 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
     if (run.best() == nullptr) throw std::runtime_error("no program of '" + task.name + "' ran");
     measurers::OrcJit& measurer = tuner.parts().measurer;
     const codegen::Kernel tuned = measurer.compile_kernel(task, loops::lower(run.best()->candidate.config));
-    const std::vector<codegen::Kernel> both{tuned, exported(tuned, slot)};
-    std::vector<double> tuned_s, exported_s, ratios;
+    const std::vector<codegen::Kernel> kernels{tuned, exported(tuned, slot), tuned};
+    std::vector<double> tuned_s, exported_s, copy_s;
     for (auto _ : state) {
       for (unsigned block = 0; block < 3; ++block) {
-        const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, both, 21);
+        const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, kernels, 21);
         bench::detail::append(tuned_s, outcomes[0]);
         bench::detail::append(exported_s, outcomes[1]);
+        bench::detail::append(copy_s, outcomes[2]);
       }
-      for (std::size_t i = 0; i < tuned_s.size(); ++i) ratios.push_back(tuned_s[i] / exported_s[i]);
       state.SetIterationTime(stats::median(exported_s));
     }
-    state.counters["ratio_vs_tuned"] = stats::median(ratios);
+    state.counters["ratio_vs_tuned"] = median_ratio(tuned_s, exported_s);
+    state.counters["ratio_of_copy"] = median_ratio(tuned_s, copy_s);
     state.counters["tuned_ms"] = 1e3 * stats::median(tuned_s);
     state.counters["exported_ms"] = 1e3 * stats::median(exported_s);
     state.counters["threads"] = tuned.threads;

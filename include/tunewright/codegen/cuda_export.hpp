@@ -68,7 +68,7 @@ TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std:
     static constexpr std::string_view roles[] = {"input", "constant", "output", "workspace"};
     const bool argument = layout.role != loops::BufferRole::Temporary;
     lines += " *   " + std::to_string(b) + "  " + std::string(roles[static_cast<std::size_t>(layout.role)]) + " " +
-             std::string(program::name(layout.type)) + " " + layout.name +
+             std::string(program::name(layout.type)) + " " + c::c_comment(layout.name) +
              c::c_extents(argument ? layout.shape : layout.physical_shape());
     if (argument && !layout.packing.empty()) {
       lines += ", packed: " + symbol + "_pack_" + names[b] + "() fills it";
@@ -85,7 +85,7 @@ TUNEWRIGHT_INLINE std::string launcher_header(const DeviceCode& code, const std:
   replace_all(text, "@BYTES@", bytes);
   replace_all(text, "@PACKING@", packing);
   replace_all(text, "@ARCHITECTURE@", code.architecture);
-  replace_all(text, "@REMARK@", remark.empty() ? "" : ": " + std::string(remark));
+  replace_all(text, "@REMARK@", remark.empty() ? "" : ": " + c::c_comment(remark));
   std::string guard = symbol;
   for (char& letter : guard) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   replace_all(text, "@GUARD@", "TUNEWRIGHT_LAUNCHER_" + guard + "_H");

@@ -38,8 +38,9 @@ struct Kernel {
   std::vector<KernelBuffer> buffers;
   std::shared_ptr<const std::vector<char>> object;  ///< relocatable object file; empty for a native function
   tunewright_kernel native =
-      nullptr;           ///< a function of this very program, measured like any candidate (baselines, tests)
-  unsigned threads = 1;  ///< of the target: what its parallel loops were tuned for
+      nullptr;            ///< a function of this very program, measured like any candidate (baselines, tests)
+  unsigned threads = 1;   ///< of the target: what its parallel loops were tuned for
+  std::string processor;  ///< that the code is for, as LLVM calls it; empty where nobody said
   bool uses_tile_registers = false;  ///< of AMX, which a process has to ask Linux for first
 };
 

@@ -148,6 +148,7 @@ TUNEWRIGHT_INLINE std::unique_ptr<llvm::Module> LlvmCompiler::State::build(const
   if (kernel != nullptr) {
     kernel->symbol = nest.name;
     kernel->threads = target.threads;
+    kernel->processor = processor.name;
     kernel->uses_tile_registers = emitter.uses_tile_registers();
     for (const loops::BufferId id : nest.arguments) kernel->buffers.push_back({nest.buffers[id]});
     for (const loops::BufferId id : workspace) kernel->buffers.push_back({nest.buffers[id]});

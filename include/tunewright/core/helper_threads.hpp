@@ -111,6 +111,8 @@ TUNEWRIGHT_INLINE void HelperThreads::start() {
 TUNEWRIGHT_INLINE void HelperThreads::pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
 #endif
 }
 

@@ -172,6 +172,10 @@ TEST_CASE("the header of a kernel for another family does not compile here, and 
   codegen::export_kernel(foreign, "dense", folder.path());
   folder.write_main("#include \"dense.h\"\nint main(void) { return dense_threads != 4; }\n");
   CHECK_FALSE(folder.compiles("dense.o -lm"));
+  std::ifstream header(folder.file("dense.h"));
+  CHECK(std::string(std::istreambuf_iterator<char>(header), {})
+            .find("The code is for aarch64, for a processor that has all instructions of 'cortex-a72'") !=
+        std::string::npos);
   CHECK(folder.said().find(
             "dense.o is machine code for aarch64: compile for that processor, or export the kernel for this one") !=
         std::string::npos);
@@ -194,6 +198,14 @@ TEST_CASE("buffers that share a name are numbered, as are those that are called 
       "}\n");
   REQUIRE(folder.compiles());
   CHECK(folder.succeeds());
+}
+
+TEST_CASE("remarks stay within their comment") {
+  if (!test::has_c_compiler()) return;
+  const test::CProgram folder;
+  codegen::export_kernel(kernel(), "dense", folder.path(), "layer */ 1\nof 2");
+  folder.write_main("#include \"dense.h\"\nint main(void) { return 0; }\n");
+  CHECK(folder.compiles());
 }
 
 TEST_CASE("misuse is named") {

@@ -87,6 +87,9 @@ TEST_CASE("wider vectors are faster, gathering is not") {
   Target avx512 = machine();
   avx512.isa = Isa::Avx512;
   CHECK(seconds(wide, avx512) < seconds(wide, machine()));
+  Target arm = machine();
+  arm.isa = Isa::Neon;
+  CHECK(seconds(wide, arm) > seconds(wide, machine()));
   const auto gathering = [](ScheduleBuilder& s) {  // down the columns of A and C
     const auto i = s.split(2, 0, {8});
     s.reorder(2, {i[0], 1, 2, i[1]});

@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "support/emulated_program.hpp"
 #include "support/run_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/rng.hpp"
@@ -69,60 +71,34 @@ std::vector<double> values_of(ScalarType type, std::uint64_t seed) {
   return values;
 }
 
-/// Elements in which the compiled operator differs from the interpreted one.
-std::size_t differing(const ComputeGraph& graph, bool vectorised, const std::vector<std::vector<double>>& inputs,
-                      codegen::LlvmCompiler& compiler) {
-  const auto output = static_cast<TensorId>(graph.size() - 1);
-  schedule::Schedule config{std::make_shared<const ComputeGraph>(graph), {}};
-  if (vectorised) config.steps.push_back(schedule::Annotate{output, 0, schedule::LoopKind::Vectorized});
-  const loops::LoopNest nest = loops::lower(config);
-  std::vector<std::vector<double>> arguments = inputs;
-  arguments.emplace_back(static_cast<std::size_t>(count));
-  const std::vector<double> expected = test::interpreted(nest, arguments).back();
-  if (!test::run_kernel(compiler.compile(nest), arguments)) return static_cast<std::size_t>(count);
-  std::size_t wrong = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double got = arguments.back()[i];
-    wrong += !(got == expected[i] || (std::isnan(got) && std::isnan(expected[i])));
-  }
-  return wrong;
-}
+/// An operator over `count` elements, on numbers where it is hard.
+struct Example {
+  std::string what;
+  ComputeGraph graph;
+  std::vector<std::vector<double>> inputs;
+};
 
-std::vector<Isa> available() {
-  std::vector<Isa> all;
-  for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
-    if (isa <= host_target().isa) all.push_back(isa);
+/// Casts between all types.
+std::vector<Example> casts() {
+  std::vector<Example> all;
+  for (const ScalarType from : numbers) {
+    for (const ScalarType to : numbers) {
+      if (from == to) continue;
+      std::vector<double> given = values_of(from, 1);
+      // Doubles stand for int64 here, exactly up to 2^53 only.
+      if (to == ScalarType::Int64)
+        std::replace_if(given.begin(), given.end(), [](double v) { return std::fabs(v) > 0x1p53; }, 7.0);
+      ComputeGraph graph;
+      const Tensor x = graph.input("x", {count}, from);
+      graph.compute("y", {{"i", count}}, [&](auto i) { return cast(x(i[0]), to); });
+      all.push_back({std::string(name(from)) + " to " + std::string(name(to)), std::move(graph), {std::move(given)}});
+    }
   }
   return all;
 }
 
-}  // namespace
-
-TEST_CASE("casts between all types, scalar and vectorised, on every instruction set") {
-  for (const Isa isa : available()) {
-    codegen::LlvmCompiler compiler(host_target().with_isa(isa).with_threads(1), {.verify = true});
-    for (const ScalarType from : numbers) {
-      const std::vector<double> values = values_of(from, 1);
-      // All casts of one type at a time: each output is a tensor of its own kernel.
-      for (const ScalarType to : numbers) {
-        if (from == to) continue;
-        std::vector<double> given = values;
-        // Doubles stand for int64 here, exactly up to 2^53 only.
-        if (to == ScalarType::Int64)
-          std::replace_if(given.begin(), given.end(), [](double v) { return std::fabs(v) > 0x1p53; }, 7.0);
-        ComputeGraph graph;
-        const Tensor x = graph.input("x", {count}, from);
-        graph.compute("y", {{"i", count}}, [&](auto i) { return cast(x(i[0]), to); });
-        for (const bool vectorised : {false, true}) {
-          CHECK_MESSAGE(differing(graph, vectorised, {given}, compiler) == 0, name(isa), " ", name(from), " to ",
-                        name(to));
-        }
-      }
-    }
-  }
-}
-
-TEST_CASE("operations of narrow types and integers, scalar and vectorised, on every instruction set") {
+/// Operations of narrow types and integers.
+std::vector<Example> operations() {
   using Body = Expr (*)(const Expr&, const Expr&);
   const std::array<Body, 6> bodies{
       [](const Expr& a, const Expr& b) { return a + b; },
@@ -132,27 +108,100 @@ TEST_CASE("operations of narrow types and integers, scalar and vectorised, on ev
       [](const Expr& a, const Expr& b) { return select(a <= b, min(a, b), a + 1); },
       [](const Expr& a, const Expr& b) { return select(equal(a, b), a, a * a); },
   };
+  std::vector<Example> all;
+  for (const ScalarType type :
+       {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8, ScalarType::Int32}) {
+    std::vector<double> a = values_of(type, 2);
+    std::vector<double> b = values_of(type, 3);
+    std::reverse(b.begin(),
+                 b.begin() + count / 2);  // special numbers meet random ones, and the least meets -1
+    a[0] = lowest(type);
+    b[0] = rounded(-1, type);
+    if (!is_float(type)) std::replace(b.begin(), b.end(), 0.0, 3.0);
+    for (std::size_t body = 0; body < bodies.size(); ++body) {
+      ComputeGraph graph;
+      const Tensor x = graph.input("x", {count}, type);
+      const Tensor y = graph.input("y", {count}, type);
+      graph.compute("z", {{"i", count}}, [&](auto i) { return bodies[body](x(i[0]), y(i[0])); });
+      all.push_back({std::string(name(type)) + " " + std::to_string(body), std::move(graph), {a, b}});
+    }
+  }
+  return all;
+}
+
+loops::LoopNest nest_of(const Example& example, bool vectorised) {
+  const auto output = static_cast<TensorId>(example.graph.size() - 1);
+  schedule::Schedule config{std::make_shared<const ComputeGraph>(example.graph), {}};
+  if (vectorised) config.steps.push_back(schedule::Annotate{output, 0, schedule::LoopKind::Vectorized});
+  return loops::lower(config);
+}
+
+std::vector<std::vector<double>> arguments_of(const Example& example) {
+  std::vector<std::vector<double>> arguments = example.inputs;
+  arguments.emplace_back(static_cast<std::size_t>(count));
+  return arguments;
+}
+
+/// Elements of the output in which what a kernel computed differs from what the interpreter does.
+std::size_t differing(const Example& example, const loops::LoopNest& nest, const std::vector<double>& computed) {
+  const std::vector<double> expected = test::interpreted(nest, arguments_of(example)).back();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    wrong += !(computed[i] == expected[i] || (std::isnan(computed[i]) && std::isnan(expected[i])));
+  return wrong;
+}
+
+std::vector<Isa> available() {
+  std::vector<Isa> all;
+  for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512, Isa::Neon}) {
+    if (contains(host_target().isa, isa)) all.push_back(isa);
+  }
+  return all;
+}
+
+void check_on_host(const std::vector<Example>& examples) {
   for (const Isa isa : available()) {
     codegen::LlvmCompiler compiler(host_target().with_isa(isa).with_threads(1), {.verify = true});
-    for (const ScalarType type :
-         {ScalarType::Float16, ScalarType::BFloat16, ScalarType::Int8, ScalarType::UInt8, ScalarType::Int32}) {
-      std::vector<double> a = values_of(type, 2);
-      std::vector<double> b = values_of(type, 3);
-      std::reverse(b.begin(),
-                   b.begin() + count / 2);  // special numbers meet random ones, and the least meets -1
-      a[0] = lowest(type);
-      b[0] = rounded(-1, type);
-      if (!is_float(type)) std::replace(b.begin(), b.end(), 0.0, 3.0);
-      for (std::size_t body = 0; body < bodies.size(); ++body) {
-        ComputeGraph graph;
-        const Tensor x = graph.input("x", {count}, type);
-        const Tensor y = graph.input("y", {count}, type);
-        graph.compute("z", {{"i", count}}, [&](auto i) { return bodies[body](x(i[0]), y(i[0])); });
-        for (const bool vectorised : {false, true}) {
-          CHECK_MESSAGE(differing(graph, vectorised, {a, b}, compiler) == 0, name(isa), " ", name(type), " ", body);
-        }
+    for (const Example& example : examples) {
+      for (const bool vectorised : {false, true}) {
+        const loops::LoopNest nest = nest_of(example, vectorised);
+        std::vector<std::vector<double>> arguments = arguments_of(example);
+        REQUIRE(test::run_kernel(compiler.compile(nest), arguments));
+        CHECK_MESSAGE(differing(example, nest, arguments.back()) == 0, name(isa), " ", example.what);
       }
     }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("casts between all types, scalar and vectorised, on every instruction set") { check_on_host(casts()); }
+
+TEST_CASE("operations of narrow types and integers, scalar and vectorised, on every instruction set") {
+  check_on_host(operations());
+}
+
+TEST_CASE("casts and operations, scalar and vectorised, on 64-bit ARM") {
+  if (!test::can_emulate_aarch64()) {
+    MESSAGE(test::why_not_emulated);
+    return;
+  }
+  std::vector<Example> examples = casts();
+  for (Example& operation : operations()) examples.push_back(std::move(operation));
+  codegen::LlvmCompiler compiler(Target{.isa = Isa::Neon}, {.verify = true});
+  test::EmulatedProgram program;
+  std::vector<std::pair<const Example*, loops::LoopNest>> origins;
+  for (const Example& example : examples) {
+    for (const bool vectorised : {false, true}) {
+      origins.emplace_back(&example, nest_of(example, vectorised));
+      program.add(compiler.compile(origins.back().second), arguments_of(example));
+    }
+  }
+  std::size_t n = 0;
+  for (const test::EmulatedProgram::Case& ran : program.run(1)) {
+    const auto& [example, nest] = origins[n++];
+    REQUIRE(ran.intact);
+    CHECK_MESSAGE(differing(*example, nest, ran.arguments.back()) == 0, example->what);
   }
 }
 
