@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -24,9 +25,10 @@ struct RecordedTask {
   RecordedReplay replay;
 };
 
-inline RecordedTask recorded_convolution() {
+/// On an A100, or one of the other GPUs of test/data.
+inline RecordedTask recorded_convolution(const std::string& gpu = "A100") {
   RecordedTask result;
-  auto imported = data::read_table(support::data_file("kernel_tuner_convolution_A100.json.gz"));
+  auto imported = data::read_table(support::data_file("kernel_tuner_convolution_" + gpu + ".json.gz"));
   result.space = spaces::RecordedTable(std::make_shared<const data::Table>(std::move(imported.table)));
   result.task = data::task_of(result.space.table());
   result.replay.load(data::records_of(result.space.table(), result.task));
