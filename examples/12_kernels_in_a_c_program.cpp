@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Lesson 10: kernels in a C program.
+// Lesson 12: kernels in a C program.
 //
 // Shows:  what a program that knows nothing of this library needs to run a tuned kernel: an object file, a header
 //         and the C runtime; weights that are packed once; threads of the runtime's own, and the threads of the
 //         program; the same kernel for a board with an ARM processor, from this machine.
-// Run:    build/release/examples/10_kernels_in_a_c_program
+// Run:    build/release/examples/12_kernels_in_a_c_program
 // Expect: the files, what the C program prints, and what it prints on an emulated board where there is an
 //         emulator. The program fails when a kernel computes something else than plain C does.
 
@@ -140,7 +140,7 @@ bool runs(const std::filesystem::path& folder, const std::string& compiler, cons
 }  // namespace
 
 int main() {
-  const std::filesystem::path folder = std::filesystem::current_path() / "10_kernels_in_a_c_program.files";
+  const std::filesystem::path folder = std::filesystem::current_path() / "12_kernels_in_a_c_program.files";
   bool as_expected = true;
   export_layer(folder / "here", host_target());
   if (succeeds("cc --version > /dev/null 2>&1")) {
