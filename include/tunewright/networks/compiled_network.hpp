@@ -35,8 +35,8 @@ class CompiledNetwork {
   /// `random_values`); nothing is kept of it but what kernels read.
   ///
   /// Errors: `std::invalid_argument` for a number of schedules other than that of the tasks, a schedule of another
-  /// task, a missing or mismatched constant, and a target that is no CPU; `codegen::Unsupported` and
-  /// `schedule::ScheduleError` for schedules that cannot be compiled.
+  /// task, a partition of another network, a missing or mismatched constant, and a target that is no CPU;
+  /// `codegen::Unsupported` and `schedule::ScheduleError` for schedules that cannot be compiled.
   /// Cost: 5 to 20 ms a task and thread, and a pass over the weights.
   CompiledNetwork(const Network& network, const Partition& partition, std::span<const schedule::Schedule> schedules,
                   const reference::Tensors& values, const CompiledNetworkOptions& options = {});
@@ -127,15 +127,6 @@ TUNEWRIGHT_INLINE std::vector<codegen::Kernel> compile_all(std::span<const sched
     for (std::size_t s = begin; s < end; ++s) kernels[s] = compiler.compile(loops::lower(schedules[s]));
   });
   return kernels;
-}
-
-TUNEWRIGHT_INLINE void check_array(const Network& network, TensorId id, const reference::Tensors& tensors) {
-  const program::Operator& op = network.graph->op(id);
-  if (tensors.size() == network.graph->size() && tensors[id].type() == op.type && tensors[id].shape() == op.shape())
-    return;
-  throw std::invalid_argument("network '" + network.name + "': no array, or one of another type or shape, was given " +
-                              "for tensor " + std::to_string(id) + " ('" + op.name +
-                              "'); give one array a tensor, as random_values does");
 }
 
 /// The constant as `layout` wants it.
@@ -269,6 +260,10 @@ TUNEWRIGHT_INLINE CompiledNetwork::CompiledNetwork(const Network& network, const
                                 std::to_string(partition.tasks.size()) + " tasks of network '" + network.name +
                                 "'; give one a task, in the order of the partition");
   }
+  if (program::stable_hash(graph_of(network)) != partition.graph_hash) {
+    throw std::invalid_argument("the partition is not one of network '" + network.name +
+                                "'; give what networks::partition makes of it");
+  }
   for (std::size_t t = 0; t < schedules.size(); ++t) {
     const Task& task = partition.tasks[t].task;
     if (schedules[t].graph && program::stable_hash(*schedules[t].graph) == task.workload_hash) continue;
@@ -276,7 +271,7 @@ TUNEWRIGHT_INLINE CompiledNetwork::CompiledNetwork(const Network& network, const
                                 "' is not one of task '" + task.name + "'; give them in the order of the partition");
   }
   for (TensorId id = 0; id < network.graph->size(); ++id)
-    if (network.graph->op(id).role == program::Role::Constant) detail::check_array(network, id, values);
+    if (network.graph->op(id).role == program::Role::Constant) check_array(network, id, values);
   const Target& target = partition.tasks[0].task.target;
   const std::vector<codegen::Kernel> kernels = detail::compile_all(schedules, target, options);
   state_ = std::make_shared<State>(network, partition, target.threads, options.processors);
@@ -293,7 +288,7 @@ TUNEWRIGHT_INLINE std::vector<reference::Array> CompiledNetwork::run(const refer
 TUNEWRIGHT_INLINE void CompiledNetwork::set_inputs(const reference::Tensors& tensors) {
   const Network& n = state_->network;
   for (const TensorId id : inputs(n)) {
-    detail::check_array(n, id, tensors);
+    check_array(n, id, tensors);
     std::memcpy(state_->place(id), tensors[id].data(), tensors[id].size_in_bytes());
   }
   for (const Lookup& lookup : n.lookups) {
@@ -349,7 +344,7 @@ TUNEWRIGHT_INLINE std::vector<reference::Comparison> CompiledNetwork::compare_ca
       if (op.role == program::Role::Computed) continue;
       const TensorId storage = partition.storage[call.tensors[id]];
       const bool constant = op.role == program::Role::Constant;
-      if (constant) detail::check_array(n, storage, values);
+      if (constant) check_array(n, storage, values);
       const reference::Array read = constant ? values[storage] : value(call.tensors[id]);
       tensors[id] = reference::Array(op.type, op.shape());  // a reshaped constant has another shape than its storage
       std::memcpy(tensors[id].data(), read.data(), read.size_in_bytes());

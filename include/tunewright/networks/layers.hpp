@@ -72,7 +72,7 @@ class LayerBuilder {
 
   Tensor activate(const Tensor& x, Activation activation);
 
-  /// The network, whose graph this builder gives away. Outputs in the order of `outputs`.
+  /// The network built so far, with its outputs in the order of `outputs`. The builder begins another one.
   [[nodiscard]] Network finish(std::string name, const std::vector<Tensor>& outputs);
 
  private:
@@ -193,6 +193,7 @@ TUNEWRIGHT_INLINE Tensor LayerBuilder::activate(const Tensor& x, Activation acti
 
 TUNEWRIGHT_INLINE Network LayerBuilder::finish(std::string name, const std::vector<Tensor>& outputs) {
   Network network{std::move(name), std::move(graph_), {}, std::move(lookups_), parameters_};
+  *this = LayerBuilder();
   for (const Tensor& output : outputs) network.outputs.push_back(output.id);
   return network;
 }

@@ -40,9 +40,10 @@ struct MemoryPlan {
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <string>
+
+#include "tunewright/core/order.hpp"
 
 namespace tunewright::networks::detail {
 
@@ -68,10 +69,10 @@ namespace tunewright::networks {
 
 TUNEWRIGHT_INLINE MemoryPlan plan_memory(std::span<const Lifetime> pieces, std::size_t alignment) {
   detail::check_lifetimes(pieces, alignment);
-  std::vector<std::size_t> order(pieces.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return pieces[a].bytes > pieces[b].bytes; });
+  const auto before = [&](std::size_t a, std::size_t b) {
+    return pieces[a].bytes != pieces[b].bytes ? pieces[a].bytes > pieces[b].bytes : a < b;
+  };
+  const std::vector<std::size_t> order = first_in_order(positions(pieces.size()), pieces.size(), before);
   MemoryPlan plan{std::vector<std::size_t>(pieces.size(), 0), 0};
   std::vector<std::size_t> placed;  // by offset
   for (const std::size_t piece : order) {

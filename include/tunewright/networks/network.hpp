@@ -37,7 +37,10 @@ struct Network {
   std::int64_t parameters = 0;
 };
 
-/// Inputs that a user gives: those of the graph that no lookup fills in.
+/// The graph of a network. Throws `std::invalid_argument` where there is none.
+[[nodiscard]] const ComputeGraph& graph_of(const Network& network);
+
+/// Inputs that a user gives: those of the graph that no lookup fills in. Throws as `graph_of`.
 [[nodiscard]] std::vector<TensorId> inputs(const Network& network);
 
 /// Multiply-accumulates of products of two tensors: those of convolutions, matrix products and attention. This is what
@@ -49,15 +52,23 @@ struct Network {
 #if TUNEWRIGHT_DEFINES(whole_networks)
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "tunewright/program/analysis.hpp"
 
 namespace tunewright::networks {
 
+TUNEWRIGHT_INLINE const ComputeGraph& graph_of(const Network& network) {
+  if (network.graph) return *network.graph;
+  throw std::invalid_argument("network '" + network.name +
+                              "' has no graph; build one with a LayerBuilder, or set its member `graph`");
+}
+
 TUNEWRIGHT_INLINE std::vector<TensorId> inputs(const Network& network) {
+  const ComputeGraph& graph = graph_of(network);
   std::vector<TensorId> found;
-  for (TensorId id = 0; id < network.graph->size(); ++id) {
-    if (network.graph->op(id).role != program::Role::Input) continue;
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    if (graph.op(id).role != program::Role::Input) continue;
     const bool filled = std::any_of(network.lookups.begin(), network.lookups.end(),
                                     [id](const Lookup& lookup) { return lookup.rows == id; });
     if (!filled) found.push_back(id);

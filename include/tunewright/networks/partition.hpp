@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct Partition {
   std::vector<TaskCall> calls;      ///< in an order in which each reads what earlier ones computed
   /// By tensor of the network: the tensor whose memory it is, which for a reshaped tensor is what was reshaped.
   std::vector<TensorId> storage;
+  std::uint64_t graph_hash = 0;  ///< `program::stable_hash` of the network's graph
 };
 
 /// Cuts a network into tasks for `target`, each with one output.
@@ -57,7 +59,6 @@ struct Partition {
 #if TUNEWRIGHT_DEFINES(whole_networks)
 
 #include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <map>
@@ -121,7 +122,8 @@ TUNEWRIGHT_INLINE Grouping::Grouping(const Network& network)
     for (const TensorId read : graph_->producers(id)) way[id] = std::max(way[id], way[read] + 1);
     if (is_free(id) && has_reuse(id)) anchors.push_back(id);
   }
-  std::stable_sort(anchors.begin(), anchors.end(), [&](TensorId a, TensorId b) { return way[a] > way[b]; });
+  std::sort(anchors.begin(), anchors.end(),
+            [&](TensorId a, TensorId b) { return way[a] != way[b] ? way[a] > way[b] : a < b; });
   for (const TensorId id : anchors) grow(id);
   for (TensorId id = 0; id < graph_->size(); ++id)
     if (is_free(id) && op(id).has_reduction()) grow(id);
@@ -291,13 +293,13 @@ TUNEWRIGHT_INLINE std::string task_name(const ComputeGraph& graph) {
 }
 
 TUNEWRIGHT_INLINE void check_outputs(const Network& network) {
+  const ComputeGraph& graph = graph_of(network);
   const auto refuse = [&](const std::string& what) {
     throw std::invalid_argument("network '" + network.name + "' " + what);
   };
-  if (!network.graph) refuse("has no graph; build one with a LayerBuilder, or set its member `graph`");
   if (network.outputs.empty()) refuse("has no outputs; list what it computes in its member `outputs`");
   for (const TensorId id : network.outputs) {
-    if (id >= network.graph->size() || network.graph->op(id).role != Role::Computed) {
+    if (id >= graph.size() || graph.op(id).role != Role::Computed) {
       refuse("lists tensor " + std::to_string(id) + " as an output, which its graph does not compute; list others");
     }
   }
@@ -312,6 +314,7 @@ TUNEWRIGHT_INLINE Partition partition(const Network& network, const Target& targ
   const ComputeGraph& graph = *network.graph;
   const detail::Grouping grouping(network);
   Partition result;
+  result.graph_hash = program::stable_hash(graph);
   for (TensorId id = 0; id < graph.size(); ++id)
     result.storage.push_back(grouping.is_view(id) ? result.storage[graph.producers(id)[0]] : id);
   std::map<std::uint64_t, std::size_t> known;

@@ -17,12 +17,16 @@ namespace tunewright::networks {
 /// Determinism: a function of the network and of `rng`, which is not advanced; each tensor has its own stream.
 [[nodiscard]] reference::Tensors random_values(const Network& network, const Rng& rng);
 
+/// Throws `std::invalid_argument` unless `tensors` has one array a tensor of the network, and that of tensor `id` has
+/// its type and shape.
+void check_array(const Network& network, TensorId id, const reference::Tensors& tensors);
+
 /// The rows of `table` that `ids` picks. Throws `std::invalid_argument` for numbers that are no row of it.
 [[nodiscard]] reference::Array looked_up(const Network& network, const Lookup& lookup, const reference::Array& table,
                                          const reference::Array& ids);
 
 /// Fills in what lookups pick: `tensors` holds the inputs of `inputs(network)` and the constants. Throws as
-/// `looked_up`.
+/// `check_array` and `looked_up`.
 void fill_lookups(const Network& network, reference::Tensors& tensors);
 
 /// Every tensor of the network by `reference::evaluate`, lookups included.
@@ -48,7 +52,7 @@ void fill_lookups(const Network& network, reference::Tensors& tensors);
 namespace tunewright::networks {
 
 TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const Rng& rng) {
-  const ComputeGraph& graph = *network.graph;
+  const ComputeGraph& graph = graph_of(network);
   std::vector<double> bound(graph.size(), 1);
   for (TensorId id = 0; id < graph.size(); ++id) {
     const program::Operator& op = graph.op(id);
@@ -79,6 +83,15 @@ TUNEWRIGHT_INLINE reference::Tensors random_values(const Network& network, const
   return tensors;
 }
 
+TUNEWRIGHT_INLINE void check_array(const Network& network, TensorId id, const reference::Tensors& tensors) {
+  const program::Operator& op = graph_of(network).op(id);
+  if (tensors.size() == network.graph->size() && tensors[id].type() == op.type && tensors[id].shape() == op.shape())
+    return;
+  throw std::invalid_argument("network '" + network.name + "': no array, or one of another type or shape, was given " +
+                              "for tensor " + std::to_string(id) + " ('" + op.name +
+                              "'); give one array a tensor, as random_values does");
+}
+
 TUNEWRIGHT_INLINE reference::Array looked_up(const Network& network, const Lookup& lookup,
                                              const reference::Array& table, const reference::Array& ids) {
   const program::Operator& op = network.graph->op(lookup.rows);
@@ -100,8 +113,10 @@ TUNEWRIGHT_INLINE reference::Array looked_up(const Network& network, const Looku
 }
 
 TUNEWRIGHT_INLINE void fill_lookups(const Network& network, reference::Tensors& tensors) {
-  for (const Lookup& lookup : network.lookups)
+  for (const Lookup& lookup : network.lookups) {
+    for (const TensorId id : {lookup.table, lookup.ids}) check_array(network, id, tensors);
     tensors[lookup.rows] = looked_up(network, lookup, tensors[lookup.table], tensors[lookup.ids]);
+  }
 }
 
 TUNEWRIGHT_INLINE reference::Tensors evaluate(const Network& network, reference::Tensors tensors,

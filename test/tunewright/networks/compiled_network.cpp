@@ -159,6 +159,9 @@ TEST_CASE("what does not belong together is refused") {
   Compiled c(networks::resnet18({.image_size = 32, .classes = 10, .width = 0.0625}));
   const auto message = [&] { return test::refusal([&] { (void)c.compile(); }); };
   const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  c.network = networks::vgg16(small);
+  CHECK(contains(message(), "the partition is not one of network 'vgg16'"));
+  c.network = networks::resnet18({.image_size = 32, .classes = 10, .width = 0.0625});
   std::swap(c.schedules[0], c.schedules[1]);
   CHECK(contains(message(), "schedule 0 of network 'resnet18' is not one of task"));
   std::swap(c.schedules[0], c.schedules[1]);

@@ -21,6 +21,9 @@ TEST_CASE("a convolution layer is its products, a bias and an activation") {
   CHECK(test::evaluated(*network.graph, {{1, 3, 2, 1}, {2, -1}, {1}}) == std::vector<float>{0, 4});
   CHECK(network.parameters == 4);  // two weights, scale and shift of the folded normalisation
   CHECK(network.graph->op(1).name == "c.weight");
+  // The builder begins another network.
+  CHECK(layers.graph().size() == 0);
+  CHECK(layers.finish("none", {}).parameters == 0);
 }
 
 TEST_CASE("layers count what training learns") {

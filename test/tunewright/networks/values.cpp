@@ -33,6 +33,18 @@ TEST_CASE("a lookup copies the rows that its numbers pick") {
   CHECK_REFUSES("is -1", (void)networks::evaluate(network, values));
 }
 
+TEST_CASE("arrays that are missing or of another shape are refused") {
+  networks::LayerBuilder layers;
+  const auto words = layers.embedding("words", "ids", 3, 4, 2);
+  const networks::Network network = layers.finish("one", {program::operators::relu(layers.graph(), words.rows)});
+  CHECK_REFUSES("for tensor 1 ('words.weight')", (void)networks::evaluate(network, {}));
+  reference::Tensors values = networks::random_values(network, Rng(1));
+  values[network.lookups[0].ids] = reference::Array(program::ScalarType::Int32, {2});
+  CHECK_REFUSES("for tensor 0 ('ids')", (void)networks::evaluate(network, values));
+  CHECK_REFUSES("network 'none' has no graph", (void)networks::random_values({"none", nullptr, {}, {}, 0}, Rng(1)));
+  CHECK_REFUSES("network 'none' has no graph", (void)networks::inputs({"none", nullptr, {}, {}, 0}));
+}
+
 TEST_CASE("random weights keep the size of activations") {
   networks::LayerBuilder layers;
   networks::Tensor x = layers.graph().input("x", {4, 64});

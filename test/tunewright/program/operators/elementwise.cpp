@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../../support/evaluated.hpp"
+#include "tunewright/program/analysis.hpp"
 #include "tunewright/program/operators/layout.hpp"
 #include "tunewright/program/operators/pad.hpp"
 #include "tunewright/program/print.hpp"
@@ -30,7 +31,18 @@ double mapped(double x, const F& f) {
 }
 }  // namespace
 
+TEST_CASE("dimensions of one element are read like others, so that what follows can be fused") {
+  ComputeGraph g;
+  const Tensor a = g.input("a", {1, 3});
+  const Tensor b = op::add(g, a, g.input("b", {1, 3}));
+  CHECK(reads_elementwise(g.op(b.id), g.op(a.id), a.id));
+  const Tensor c = op::add(g, a, g.input("c", {2, 3}));
+  CHECK_FALSE(reads_elementwise(g.op(c.id), g.op(a.id), a.id));
+}
+
 TEST_CASE("activation functions at known points") {
+  // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) at 1: tanh(0.797885 * 1.044715) = tanh(0.833562) = 0.682384
+  CHECK(mapped(1, [](auto& g, auto t) { op::gelu_tanh(g, t); }) == doctest::Approx(0.841192).epsilon(1e-5));
   CHECK(mapped({-2, 0, 3}, [](auto& g, auto t) { op::relu(g, t); }) == Values{0, 0, 3});
   CHECK(mapped({-2, 5, 9}, [](auto& g, auto t) { op::clip(g, t, 0, 6); }) == Values{0, 5, 6});
   CHECK(mapped({-2, 5}, [](auto& g, auto t) { op::scale(g, t, 0.5); }) == Values{-1, 2.5F});
@@ -134,6 +146,7 @@ TEST_CASE("formulas and numbers with fractions are refused among whole numbers, 
   ComputeGraph g;
   const Tensor x = g.input("x", {2, 3}, ScalarType::Int32);
   CHECK_REFUSES("the input holds int32", op::gelu(g, x));
+  CHECK_REFUSES("the input holds int32", op::gelu_tanh(g, x));
   CHECK_REFUSES("the input holds int32", op::sigmoid(g, x));
   CHECK_REFUSES("the input holds int32", op::silu(g, x));
   CHECK_REFUSES("the input holds int32", op::tanh(g, x));
