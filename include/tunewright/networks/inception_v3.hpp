@@ -10,7 +10,7 @@ namespace tunewright::networks {
 ///
 /// Paper: Szegedy et al., arXiv 1512.00567, as in torchvision. Shapes: image [n, 299, 299, 3]; result [n, 1000].
 /// Errors: as `resnet18`; images are of at least 75 pixels.
-[[nodiscard]] Network inception_v3(const ImageClassifier& options = {.image_size = 299});
+[[nodiscard]] Network inception_v3(const ImageClassifier& options = {});
 
 }  // namespace tunewright::networks
 
@@ -120,7 +120,7 @@ namespace tunewright::networks {
 TUNEWRIGHT_INLINE Network inception_v3(const ImageClassifier& options) {
   options.check("inception_v3", 75);
   LayerBuilder layers;
-  detail::InceptionBlocks stem(layers, options, image_input(layers, options));
+  detail::InceptionBlocks stem(layers, options, image_input(layers, options, 299));
   Tensor x = stem.conv(stem.x(), "Conv2d_1a_3x3", 32, 3, 2);
   x = stem.conv(x, "Conv2d_2a_3x3", 32, 3);
   x = stem.max_pool(stem.conv(x, "Conv2d_2b_3x3", 64, 3, 1, 1));

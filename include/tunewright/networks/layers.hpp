@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -87,7 +88,7 @@ class LayerBuilder {
 /// structure.
 struct ImageClassifier {
   std::int64_t batch = 1;
-  std::int64_t image_size = 224;  ///< height and width of the input [batch, size, size, 3]
+  std::optional<std::int64_t> image_size{};  ///< height and width of the input; nothing: as published
   std::int64_t classes = 1000;
   double width = 1;  ///< factor on numbers of channels, which stay at least 1
 
@@ -96,8 +97,8 @@ struct ImageClassifier {
   void check(const std::string& network, std::int64_t least_image) const;
 };
 
-/// The input "image" [batch, size, size, 3].
-Tensor image_input(LayerBuilder& layers, const ImageClassifier& options);
+/// The input "image" [batch, size, size, 3], where `published_size` is that of the publication.
+Tensor image_input(LayerBuilder& layers, const ImageClassifier& options, std::int64_t published_size = 224);
 
 /// [n, h, w, c] to [n, c] by the mean of each channel, and a dense layer to the classes.
 Tensor pooled_classifier(LayerBuilder& layers, const Tensor& x, const std::string& layer, std::int64_t classes);
@@ -207,14 +208,16 @@ TUNEWRIGHT_INLINE void ImageClassifier::check(const std::string& network, std::i
   if (batch < 1) refuse("batch is " + std::to_string(batch) + "; give at least 1");
   if (classes < 1) refuse("classes is " + std::to_string(classes) + "; give at least 1");
   if (!(width > 0)) refuse("width is " + std::to_string(width) + "; give a positive factor, 1 as published");
-  if (image_size < least_image) {
-    refuse("image_size is " + std::to_string(image_size) + ", which leaves nothing of the image; give at least " +
+  if (image_size && *image_size < least_image) {
+    refuse("image_size is " + std::to_string(*image_size) + ", which leaves nothing of the image; give at least " +
            std::to_string(least_image));
   }
 }
 
-TUNEWRIGHT_INLINE Tensor image_input(LayerBuilder& layers, const ImageClassifier& options) {
-  return layers.graph().input("image", {options.batch, options.image_size, options.image_size, 3});
+TUNEWRIGHT_INLINE Tensor image_input(LayerBuilder& layers, const ImageClassifier& options,
+                                     std::int64_t published_size) {
+  const std::int64_t size = options.image_size.value_or(published_size);
+  return layers.graph().input("image", {options.batch, size, size, 3});
 }
 
 TUNEWRIGHT_INLINE Tensor pooled_classifier(LayerBuilder& layers, const Tensor& x, const std::string& layer,

@@ -65,6 +65,13 @@ TEST_CASE("options that make no classifier are refused") {
   CHECK_REFUSES("image_size is 74", (void)networks::inception_v3({.image_size = 74}));
 }
 
+TEST_CASE("images are as large as published unless asked for") {
+  const networks::Network inception = networks::inception_v3({.batch = 2, .width = 0.1});
+  CHECK(inception.graph->op(0).shape() == std::vector<std::int64_t>{2, 299, 299, 3});
+  CHECK(networks::resnet18({.batch = 2}).graph->op(0).shape() == std::vector<std::int64_t>{2, 224, 224, 3});
+  CHECK(networks::resnet18({.image_size = 64}).graph->op(0).shape() == std::vector<std::int64_t>{1, 64, 64, 3});
+}
+
 TEST_CASE("widths scale channels and leave at least one") {
   const networks::ImageClassifier eighth{.width = 0.125};
   CHECK(eighth.scaled(64) == 8);
