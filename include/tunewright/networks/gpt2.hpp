@@ -60,8 +60,8 @@ TUNEWRIGHT_INLINE Tensor gpt2_attention(LayerBuilder& layers, const Tensor& x, s
   const Tensor qkv = op::reshape(graph, layers.dense(x, layer + ".c_attn", 3 * hidden),
                                  {options.batch, options.tokens, 3 * hidden}, "qkv");
   const auto cache = [&](const std::string& name, std::int64_t begin) {
-    const Tensor present = op::slice(graph, qkv, {.dimension = 2, .begin = begin, .extent = hidden},
-                                     options.past == 0 ? name : "new_" + name);
+    Tensor present = op::slice(graph, qkv, {.dimension = 2, .begin = begin, .extent = hidden},
+                               options.past == 0 ? name : "new_" + name);
     if (options.past == 0) return present;
     const Tensor past = graph.input("past." + std::to_string(l) + "." + name, {options.batch, options.past, hidden});
     return op::concat(graph, {past, present}, 1, name);
