@@ -126,6 +126,8 @@ struct Target {
   }
   /// This target with one unit more, such as to generate code for a machine that is not at hand.
   [[nodiscard]] Target with_tensor_unit(TensorUnit unit) const;
+  /// This target with one unit less; the same target where it has none.
+  [[nodiscard]] Target without_tensor_unit(TensorUnit unit) const;
 
   /// Compute capability times ten, e.g. 90 of "sm_90a"; 0 where the architecture is not of that form.
   [[nodiscard]] unsigned compute_capability() const noexcept { return compute_capability(architecture); }
@@ -184,6 +186,12 @@ TUNEWRIGHT_INLINE Target Target::with_tensor_unit(TensorUnit unit) const {
   Target extended = *this;
   extended.tensor_units |= static_cast<std::uint32_t>(unit);
   return extended;
+}
+
+TUNEWRIGHT_INLINE Target Target::without_tensor_unit(TensorUnit unit) const {
+  Target restricted = *this;
+  restricted.tensor_units &= ~static_cast<std::uint32_t>(unit);
+  return restricted;
 }
 
 TUNEWRIGHT_INLINE unsigned Target::compute_capability(std::string_view architecture) noexcept {
