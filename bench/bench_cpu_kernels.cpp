@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tuned kernels against the best library that has the operator, both in one run.
+// Tuned kernels against the best library that has the operator, both in one run and both held to one instruction set.
 //
-//   bench_cpu_kernels [--journal=FILE] [--trials=N] [Google Benchmark options]
+//   bench_cpu_kernels [--isa=sse4.2|avx2|avx512|amx|native] [--threads=N] [--journal=FILE] [--trials=N]
+//                     [--random_shapes=SEED] [Google Benchmark options]
 //
-// Each kernel is tuned with at most N trials (500), or taken from the journal as far as that goes; what is measured
-// goes to the journal. Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of
-// the fused multiply-add peak of float32 measured in the same run), gflops, tuning_seconds, trials, failed.
+// Each kernel is tuned for the instruction set (native) and the threads (one a core) with at most N trials (500), or
+// taken from the journal as far as that goes; what is measured goes to the journal. Libraries are told the same and are
+// tried first: one that does not keep to it is reported, and not compared with. `--random_shapes` compares kernels that
+// nobody chose instead of the listed ones; suite.hpp and random_shapes.hpp say which there are.
+//
+// Counters: ratio_vs_best_library (library time / ours, above 1 is faster), fraction_of_peak (of the fused multiply-add
+// peak of float32 of the instruction set, measured in the same run), gflops, tuning_seconds, trials, failed; where
+// memory bounds, fraction_of_bandwidth (bytes of inputs and outputs a second / those of copying and triad over as many
+// bytes, measured in the same run). The last benchmark, summary, has their geometric mean, the number below 1, and the
+// weakest five.
 
 #include <benchmark/benchmark.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -19,6 +28,8 @@
 #include <variant>
 #include <vector>
 
+#include "comparison_summary.hpp"
+#include "random_shapes.hpp"
 #include "tune_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
@@ -37,9 +48,9 @@ std::string form_of(const schedule::Schedule& schedule) {
   return "plain loops";
 }
 
-void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case,
-                      const bench::TuningOptions& settings, bench::KernelTuner& tuner) {
-  const Target target = host_target();
+void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_case, const Target& target,
+                      const bench::TuningOptions& settings, bench::KernelTuner& tuner,
+                      bench::ComparisonSummary& summary) {
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
   const Budget budget{.trials = settings.trials};
   bench::KernelRun run;
@@ -57,8 +68,14 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
       result = bench::compare(tuner.parts().measurer, task, kernel_case, best);
       state.SetIterationTime(result.tuned_s);
     }
-    if (result.ratio) state.counters["ratio_vs_best_library"] = *result.ratio;
+    if (result.ratio) {
+      state.counters["ratio_vs_best_library"] = *result.ratio;
+      summary.add(kernel_case.name, *result.ratio);
+    } else {
+      summary.add_failure(kernel_case.name);
+    }
     state.counters["fraction_of_peak"] = task.flops / result.tuned_s / result.peak;
+    if (result.bandwidth) state.counters["fraction_of_bandwidth"] = result.bytes / result.tuned_s / *result.bandwidth;
     state.counters["gflops"] = task.flops / result.tuned_s * 1e-9;
     state.counters["tuning_seconds"] = run.status.elapsed.count();
     state.counters["trials"] = static_cast<double>(run.status.trials);
@@ -68,27 +85,88 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
     if (kernel_case.narrow) label += "; ours by " + form_of(best[result.tuned]);
     state.SetLabel(label);
   } catch (const std::exception& error) {
+    summary.add_failure(kernel_case.name);
     state.SkipWithError(error.what());
+  }
+}
+
+void report(benchmark::State& state, const bench::ComparisonSummary& summary) {
+  for (auto _ : state) state.SetIterationTime(0);
+  state.counters["geometric_mean_ratio"] = summary.geometric_mean();
+  state.counters["compared"] = static_cast<double>(summary.compared());
+  state.counters["below_1.00"] = static_cast<double>(summary.below(1.0));
+  state.counters["not_compared"] = static_cast<double>(summary.failures().size());
+  std::string label;
+  for (const auto& [kernel, ratio] : summary.weakest(5)) {
+    char text[160];
+    std::snprintf(text, sizeof text, "%s%s %.2f", label.empty() ? "weakest: " : ", ", kernel.c_str(), ratio);
+    label += text;
+  }
+  for (const std::string& kernel : summary.failures()) label += (label.empty() ? "" : "; ") + kernel + " not compared";
+  state.SetLabel(label);
+}
+
+/// Which libraries there are, what they say of themselves, and whether they keep to the instruction set.
+void report(const std::vector<bench::RestrictionReport>& reports) {
+  for (const bench::RestrictionReport& library : reports) {
+    char share[40];
+    std::snprintf(share, sizeof share, ", %.2f of the peak", library.share_of_peak);
+    const std::string text = library.version + (library.kernels.empty() ? "" : ", kernels: " + library.kernels) +
+                             (library.share_of_peak > 0 ? share : "") +
+                             (library.fault.empty() ? "" : "; ERROR, left out: it " + library.fault);
+    benchmark::AddCustomContext("library " + library.library, text);
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
+  std::vector<char*> arguments(argv, argv + argc);
+  arguments.push_back(nullptr);
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
-  const std::vector<bench::KernelCase> cases =
-      bench::benchmark_cases();  // before the measurer, see library_kernels.hpp
-  bench::KernelTuner tuner = bench::kernel_tuner(1);
-  for (const bench::KernelCase& kernel_case : cases) {
-    benchmark::RegisterBenchmark(
-        kernel_case.name.c_str(),
-        [&](benchmark::State& state) { tune_and_compare(state, kernel_case, settings, tuner); })
-        ->UseManualTime()
-        ->Iterations(1)
-        ->Unit(benchmark::kMillisecond);
+  const Target host = host_target();
+  Target target = bench::held_to(host, settings.instructions);
+  if (settings.threads) target = target.with_threads(*settings.threads);
+  if (target.threads > host.threads) {
+    throw std::invalid_argument(std::to_string(target.threads) + " threads were asked for and there are " +
+                                std::to_string(host.threads) + " cores: threads that take turns are not timed");
   }
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
+  const std::string vendor = host::cpuinfo_value(system_files()("/proc/cpuinfo").value_or(""), "vendor_id");
+  const std::vector<bench::Variable> environment =
+      bench::library_environment(settings.instructions, target.threads, vendor);
+  bench::restart_with(environment, arguments.data());
+
+  // Before the measurer, see library_kernels.hpp.
+  const bench::Peers peers(target, settings.instructions, environment, vendor);
+  const std::vector<bench::SuiteEntry> listed = bench::suite();
+  std::vector<bench::KernelCase> cases;
+  for (const bench::SuiteEntry& entry :
+       settings.random_shapes ? bench::random_shapes(*settings.random_shapes, listed) : listed)
+    cases.push_back(peers.entry(entry));
+  if (!settings.random_shapes) {
+    for (bench::KernelCase& narrow : bench::narrow_cases(peers)) cases.push_back(std::move(narrow));
+  }
+  bench::KernelTuner tuner = bench::kernel_tuner(1, host.threads);
+  bench::ComparisonSummary summary;
+  const auto register_once = [](const std::string& name, auto run) {
+    benchmark::RegisterBenchmark(name.c_str(), run)->UseManualTime()->Iterations(1)->Unit(benchmark::kMillisecond);
+  };
+  for (const bench::KernelCase& kernel_case : cases) {
+    register_once(kernel_case.name, [&](benchmark::State& state) {
+      tune_and_compare(state, kernel_case, target, settings, tuner, summary);
+    });
+  }
+  register_once("summary", [&](benchmark::State& state) { report(state, summary); });
+
+  std::vector<std::string> texts = bench::with_summary({argv, argv + argc});
+  std::vector<char*> pointers;
+  for (std::string& text : texts) pointers.push_back(text.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 1;
+  benchmark::AddCustomContext("instructions of both sides", std::string(name(settings.instructions)) + ", " +
+                                                                std::to_string(target.threads) + " threads");
+  report(peers.reports());
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();
 } catch (const std::exception& error) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,37 +11,13 @@
 #include <utility>
 #include <vector>
 
+#include "shared_library.hpp"
 #include "tunewright/measurers/nvrtc/device_memory.hpp"
 #include "tunewright/measurers/nvrtc/driver.hpp"
 #include "tunewright/stats/robust.hpp"
 
 /// A GPU as this process uses it, beside the workers of a measurer, and how long work takes there.
 namespace tunewright::bench {
-
-/// A shared library of NVIDIA, opened when it is needed: programs start, and tune, where it is missing.
-class SharedLibrary {
- public:
-  /// Throws `std::runtime_error` with what to do where there is none.
-  explicit SharedLibrary(std::string name) : name_(std::move(name)) {
-    // Never closed: such libraries leave threads and handlers behind.
-    library_ = ::dlopen(name_.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (library_ == nullptr) {
-      const char* reason = ::dlerror();
-      throw std::runtime_error("'" + name_ + "' cannot be loaded (" + (reason != nullptr ? reason : "no reason given") +
-                               "); install it, or name its folder in LD_LIBRARY_PATH");
-    }
-  }
-
-  template <class Pointer>
-  void find(Pointer& function, const char* name) const {
-    function = reinterpret_cast<Pointer>(::dlsym(library_, name));
-    if (function == nullptr) throw std::runtime_error("'" + name_ + "' has no " + std::string(name));
-  }
-
- private:
-  std::string name_;
-  void* library_;
-};
 
 /// Device 0 with a stream. Make it after every measurer: what forks must not have used CUDA. Errors throw.
 class GpuDevice {

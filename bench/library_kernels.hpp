@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <Eigen/Core>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -12,14 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "shapes.hpp"
 #include "tunewright/codegen/kernel.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/graph.hpp"
-
-#ifdef TUNEWRIGHT_BENCH_HAS_OPENBLAS
-#include <cblas.h>
-#endif
 
 /// Libraries as kernels: the same buffers, the same protocol, the same process as what we generate.
 ///
@@ -38,7 +32,7 @@ struct LibraryKernel {
 
 namespace detail {
 
-inline constexpr std::size_t max_library_kernels = 160;
+inline constexpr std::size_t max_library_kernels = 1536;
 
 inline std::vector<LibraryCall>& library_runs() {
   static std::vector<LibraryCall> runs;
@@ -70,52 +64,6 @@ inline LibraryKernel library_kernel(std::string library, const std::shared_ptr<c
   entry.kernel.native = functions[runs.size()];
   runs.push_back(std::move(call));
   return entry;
-}
-
-// ---- matrix products: C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major ------------------------------------
-
-inline LibraryCall eigen_product(Product p) {
-  return [p](void* const* buffers) {
-    using Matrix = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-    const auto* a = static_cast<const float*>(buffers[0]);
-    const auto* b = static_cast<const float*>(buffers[1]);
-    auto* c = static_cast<float*>(buffers[2]);
-    for (std::int64_t i = 0; i < p.batch; ++i) {
-      Eigen::Map<Matrix> result(c + i * p.m * p.n, p.m, p.n);
-      result.noalias() =
-          Eigen::Map<const Matrix>(a + i * p.m * p.k, p.m, p.k) * Eigen::Map<const Matrix>(b + i * p.k * p.n, p.k, p.n);
-    }
-  };
-}
-
-#ifdef TUNEWRIGHT_BENCH_HAS_OPENBLAS
-inline LibraryCall openblas_product(Product p) {
-  return [p](void* const* buffers) {
-    const auto m = static_cast<blasint>(p.m);
-    const auto n = static_cast<blasint>(p.n);
-    const auto k = static_cast<blasint>(p.k);
-    for (std::int64_t i = 0; i < p.batch; ++i) {
-      cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1.0F,
-                  static_cast<const float*>(buffers[0]) + i * p.m * p.k, k,
-                  static_cast<const float*>(buffers[1]) + i * p.k * p.n, n, 0.0F,
-                  static_cast<float*>(buffers[2]) + i * p.m * p.n, n);
-    }
-  };
-}
-#endif
-
-inline LibraryCall eigen_softmax(std::int64_t rows, std::int64_t columns) {
-  return [rows, columns](void* const* buffers) {
-    const auto* x = static_cast<const float*>(buffers[0]);
-    auto* y = static_cast<float*>(buffers[1]);
-#pragma omp parallel for schedule(static)
-    for (std::int64_t i = 0; i < rows; ++i) {
-      const Eigen::Map<const Eigen::ArrayXf> in(x + i * columns, columns);
-      Eigen::Map<Eigen::ArrayXf> out(y + i * columns, columns);
-      out = (in - in.maxCoeff()).exp();
-      out *= 1.0F / out.sum();
-    }
-  };
 }
 
 }  // namespace tunewright::bench

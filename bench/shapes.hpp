@@ -13,18 +13,25 @@
 /// The shapes that are compared, on CPUs and on GPUs, and their programs.
 namespace tunewright::bench {
 
-/// C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major. Both operands are inputs: nothing is packed ahead of time.
+/// C[b, m, n] = A[b, m, k] * B[b, k, n], all row-major; either operand may be stored transposed. Both operands are
+/// inputs: nothing is packed ahead of time.
 struct Product {
   std::int64_t batch = 1;
   std::int64_t m = 1;
   std::int64_t n = 1;
   std::int64_t k = 1;
+  bool transpose_a = false;  ///< A is stored [b, k, m]
+  bool transpose_b = false;  ///< B is stored [b, n, k]
+  bool operator==(const Product&) const = default;
 };
 
 inline std::shared_ptr<const program::ComputeGraph> product_graph(const Product& p) {
   namespace ops = program::operators;
-  return p.batch > 1 ? ops::batch_matmul_graph({.batch = p.batch, .m = p.m, .n = p.n, .k = p.k})
-                     : ops::matmul_graph({.m = p.m, .n = p.n, .k = p.k});
+  if (p.batch > 1) {
+    return ops::batch_matmul_graph(
+        {.batch = p.batch, .m = p.m, .n = p.n, .k = p.k, .transpose_a = p.transpose_a, .transpose_b = p.transpose_b});
+  }
+  return ops::matmul_graph({.m = p.m, .n = p.n, .k = p.k, .transpose_a = p.transpose_a, .transpose_b = p.transpose_b});
 }
 
 /// Element types that tensor units multiply: bytes without sign by bytes with one, summed in int32, or bfloat16, summed
@@ -41,6 +48,7 @@ inline std::shared_ptr<const program::ComputeGraph> narrow_product_graph(const P
 /// NHWC, batch 1; the kernel is a constant, which may be reordered ahead of time.
 struct ConvolutionShape {
   std::int64_t height, width, in_channels, out_channels, kernel, stride, padding;
+  bool operator==(const ConvolutionShape&) const = default;
 };
 
 inline program::operators::Conv2dShape conv2d_shape(const ConvolutionShape& s) {
@@ -63,10 +71,12 @@ inline std::shared_ptr<const program::ComputeGraph> narrow_convolution_graph(con
   return program::operators::conv2d_graph(shape);
 }
 
-inline std::string name_of(const ConvolutionShape& s) {
-  return "conv2d/" + std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in_channels) +
-         "_" + std::to_string(s.out_channels) + "_k" + std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
+/// Extents without an operator, such as "56x56x64_256_k1_s1".
+inline std::string extents_of(const ConvolutionShape& s) {
+  return std::to_string(s.height) + "x" + std::to_string(s.width) + "x" + std::to_string(s.in_channels) + "_" +
+         std::to_string(s.out_channels) + "_k" + std::to_string(s.kernel) + "_s" + std::to_string(s.stride);
 }
+inline std::string name_of(const ConvolutionShape& s) { return "conv2d/" + extents_of(s); }
 
 /// Every distinct convolution of ResNet-50 for one 224 x 224 image: height, width, channels in and out, kernel, stride,
 /// padding.

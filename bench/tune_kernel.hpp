@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -13,6 +15,8 @@
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/peak.hpp"
+#include "tunewright/measurers/stream_bandwidth.hpp"
+#include "tunewright/program/analysis.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
@@ -25,10 +29,10 @@ namespace tunewright::bench {
 using KernelTuner = Tuner<recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::OrcJit>>;
 using KernelRun = Run<schedule::Schedule>;
 
-/// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one.
-inline KernelTuner kernel_tuner(std::uint64_t seed) {
-  return KernelTuner{
-      {.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = host_target().threads}};
+/// Ansor with the pairwise ranking loss, which orders noisy latencies better than the squared one. The search itself
+/// may use `threads` threads, whatever the kernels use.
+inline KernelTuner kernel_tuner(std::uint64_t seed, unsigned threads) {
+  return KernelTuner{{.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = threads}};
 }
 
 /// The tuned kernel beside the fastest library that ran. The speed of a shared machine changes within seconds and
@@ -38,8 +42,10 @@ struct Comparison {
   std::size_t tuned = 0;  ///< which of the schedules
   std::optional<double> library_s;
   std::string library = "none";
-  std::optional<double> ratio;  ///< library time / tuned time, median over the rounds
-  double peak = 0;              ///< FMA operations a second, measured between the rounds
+  std::optional<double> ratio;      ///< library time / tuned time, median over the rounds
+  double peak = 0;                  ///< FMA operations a second of the target, measured between the rounds
+  double bytes = 0;                 ///< read and written at least, each element once
+  std::optional<double> bandwidth;  ///< bytes a second over as many bytes, where the kernel is bound by memory
   std::vector<std::pair<std::string, std::string>> library_faults;  ///< libraries that failed, and how
 };
 
@@ -62,7 +68,8 @@ inline void append(std::vector<double>& seconds, const Outcome& outcome) {
 }  // namespace detail
 
 /// Heats: the best schedules of a run and the libraries in turns; the winners of both sides then meet in `blocks`
-/// blocks of `rounds`, which alone count, so that being chosen as the fastest by luck helps nobody.
+/// blocks of `rounds`, which alone count, so that being chosen as the fastest by luck helps nobody. A library whose
+/// speed the target's instructions do not allow has failed.
 /// Throws `std::runtime_error` when none of the schedules runs.
 inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const KernelCase& kernel_case,
                           const std::vector<schedule::Schedule>& best, unsigned rounds = 11, unsigned blocks = 3) {
@@ -70,7 +77,14 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   for (const schedule::Schedule& schedule : best)
     kernels.push_back(measurer.compile_kernel(task, loops::lower(schedule)));
   for (const LibraryKernel& library : kernel_case.libraries) kernels.push_back(library.kernel);
-  const std::vector<Outcome> heats = measurer.measure_interleaved(task, kernels, rounds);
+  double peak = highest_peak(task.target, 5);
+  std::vector<Outcome> heats = measurer.measure_interleaved(task, kernels, rounds);
+  peak = std::max(peak, highest_peak(task.target, 5));
+  for (std::size_t i = best.size(); i < heats.size() && kernel_case.all_operations; ++i) {
+    if (!heats[i].valid()) continue;
+    const std::string objection = objection_to_speed(task.flops / cost_s(heats[i]) / peak, task.target);
+    if (!objection.empty()) heats[i].result = Failure{Fault::RunError, objection};
+  }
   const auto tuned = detail::fastest(std::span(heats).first(best.size()));
   const auto library = detail::fastest(std::span(heats).subspan(best.size()));
   if (!tuned) throw std::runtime_error("no tuned kernel of '" + task.name + "' runs");
@@ -85,9 +99,13 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
 
   std::vector<codegen::Kernel> finalists{kernels[*tuned]};
   if (library) finalists.push_back(kernels[best.size() + *library]);
-  std::vector<double> tuned_s, library_s, ratios, peaks;
+  std::vector<double> tuned_s, library_s, ratios, peaks, bandwidths;
+  const auto bytes = static_cast<std::uint64_t>(program::bytes(*kernel_case.graph));
   for (unsigned block = 0; block < blocks; ++block) {
     peaks.push_back(measurers::peak_flops_per_second(task.target, {.repeats = 3}));
+    if (kernel_case.memory_bound)
+      bandwidths.push_back(
+          measurers::stream_bytes_per_second(task.target, bytes, {.seconds_per_repeat = 0.005, .repeats = 3}));
     const std::vector<Outcome> outcomes = measurer.measure_interleaved(task, finalists, rounds);
     detail::append(tuned_s, outcomes[0]);
     if (library) detail::append(library_s, outcomes[1]);
@@ -95,6 +113,10 @@ inline Comparison compare(measurers::OrcJit& measurer, const Task& task, const K
   for (std::size_t i = 0; i < library_s.size(); ++i) ratios.push_back(library_s[i] / tuned_s[i]);
   result.tuned_s = stats::median(std::move(tuned_s));
   result.peak = stats::median(std::move(peaks));
+  if (kernel_case.memory_bound) {
+    result.bandwidth = stats::median(std::move(bandwidths));
+    result.bytes = static_cast<double>(bytes);
+  }
   if (library) {
     result.library = kernel_case.libraries[*library].library;
     result.library_s = stats::median(std::move(library_s));

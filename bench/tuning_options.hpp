@@ -3,45 +3,84 @@
 
 #include <charconv>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
+
+#include "instruction_sets.hpp"
 
 /// What benchmarks that tune kernels are told.
 namespace tunewright::bench {
 
 struct TuningOptions {
-  std::optional<std::string> journal;  ///< --journal=FILE
-  std::size_t trials = 500;            ///< --trials=N
+  std::optional<std::string> journal;                    ///< --journal=FILE
+  std::size_t trials = 500;                              ///< --trials=N
+  InstructionSet instructions = InstructionSet::Native;  ///< --isa=NAME
+  std::optional<unsigned> threads;                       ///< --threads=N; without, one a core
+  std::optional<std::uint64_t> random_shapes;            ///< --random_shapes=SEED
 };
+
+/// A whole number from `least` to `most` as somebody wrote it. Throws `std::invalid_argument` for anything else.
+[[nodiscard]] inline std::uint64_t parse_number(std::string_view text, const std::string& what, std::uint64_t least,
+                                                std::uint64_t most) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < least || number > most) {
+    throw std::invalid_argument(
+        "'" + std::string(text) + "' was given for " + what + "; give a whole number, at least " +
+        std::to_string(least) +
+        (most == std::numeric_limits<std::uint64_t>::max() ? std::string() : ", at most " + std::to_string(most)));
+  }
+  return number;
+}
 
 /// A number of trials as somebody wrote it. Throws `std::invalid_argument` for what is none.
 [[nodiscard]] inline std::size_t parse_trials(std::string_view text) {
-  std::size_t trials = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), trials);
-  if (error != std::errc() || end != text.data() + text.size() || trials == 0) {
-    throw std::invalid_argument("'" + std::string(text) + "' was given for trials; give a whole number, at least 1");
-  }
-  return trials;
+  return parse_number(text, "trials", 1, std::numeric_limits<std::uint64_t>::max());
 }
 
-/// Removes and returns our own options; the others stay. Throws as `parse_trials`.
+/// Removes and returns our own options; the others stay. Throws `std::invalid_argument` for a value that is none.
 inline TuningOptions take_tuning_options(int& argc, char** argv) {
   TuningOptions options;
   int kept = 1;
   for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument.rfind("--journal=", 0) == 0)
-      options.journal = argument.substr(10);
-    else if (argument.rfind("--trials=", 0) == 0)
-      options.trials = parse_trials(std::string_view(argument).substr(9));
+    const std::string_view argument = argv[i];
+    const auto [option, value] = std::pair(argument.substr(0, argument.find('=') + 1),  // empty where there is no '='
+                                           argument.substr(argument.find('=') + 1));
+    if (option == "--journal=")
+      options.journal = value;
+    else if (option == "--trials=")
+      options.trials = parse_trials(value);
+    else if (option == "--isa=")
+      options.instructions = parse_instruction_set(value);
+    else if (option == "--threads=")
+      options.threads = static_cast<unsigned>(parse_number(value, "threads", 1, 1024));
+    else if (option == "--random_shapes=")
+      options.random_shapes = parse_number(value, "random_shapes", 0, std::numeric_limits<std::uint64_t>::max());
     else
       argv[kept++] = argv[i];
   }
   argc = kept;
   return options;
+}
+
+/// Arguments with a filter of Google Benchmark, if there is one, that takes the benchmark "summary" too.
+[[nodiscard]] inline std::vector<std::string> with_summary(std::vector<std::string> arguments) {
+  constexpr std::string_view option = "--benchmark_filter=";
+  for (std::string& argument : arguments) {
+    if (!argument.starts_with(option)) continue;
+    const std::string filter = argument.substr(option.size());
+    // A filter that begins so leaves out what it matches; "all" and none are Google Benchmark's words for everything.
+    if (filter.empty() || filter == "all" || filter.starts_with('-')) continue;
+    argument = std::string(option) + "(" + filter + ")|^summary";
+  }
+  return arguments;
 }
 
 }  // namespace tunewright::bench

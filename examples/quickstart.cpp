@@ -101,16 +101,21 @@ std::string faults(const RunStatus& status) {
 }
 
 int run(const Options& options) {
-  const std::vector<bench::KernelCase> cases =
-      bench::quickstart_cases();  // before the measurer, see library_kernels.hpp
-  std::filesystem::create_directories(options.output);
   const Target target = host_target();
-  bench::KernelTuner tuner = bench::kernel_tuner(1);
+  const auto unrestricted = bench::InstructionSet::Native;
+  const bench::Peers peers(target, unrestricted, {}, "");  // before the measurer, see library_kernels.hpp
+  const std::vector<bench::KernelCase> cases = bench::quickstart_cases(peers);
+  std::filesystem::create_directories(options.output);
+  bench::KernelTuner tuner = bench::kernel_tuner(1, target.threads);
   data::Journal journal{{.path = (options.output / "journal.jsonl").string(), .many_tasks = true}};
   Interrupt interrupt;
   std::map<std::string, Curve> curves;
 
   std::printf("%s, %u threads, %s\n\n", target.name.c_str(), target.threads, std::string(name(target.isa)).c_str());
+  for (const bench::RestrictionReport& library : peers.reports()) {
+    std::printf("compared with %s %s%s\n", library.library.c_str(), library.version.c_str(),
+                library.fault.empty() ? "" : (": NOT, it " + library.fault).c_str());
+  }
   std::string table;
   for (const bench::KernelCase& kernel_case : cases) {
     const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);

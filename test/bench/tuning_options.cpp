@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "../../bench/tuning_options.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/refusal.hpp"
+
+using namespace tunewright;
+using test::refusal;
+
+namespace {
+
+struct Taken {
+  bench::TuningOptions options;
+  std::vector<std::string> left;
+};
+Taken take(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), "program");
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  Taken taken{bench::take_tuning_options(count, pointers.data()), {}};
+  for (int i = 1; i < count; ++i) taken.left.emplace_back(pointers[static_cast<std::size_t>(i)]);
+  return taken;
+}
+
+}  // namespace
+
+TEST_CASE("our own options are taken, others are left") {
+  const Taken none = take({"--benchmark_filter=matmul", "file"});
+  CHECK(none.options.trials == 500);
+  CHECK(none.options.instructions == bench::InstructionSet::Native);
+  CHECK_FALSE(none.options.threads);
+  CHECK_FALSE(none.options.random_shapes);
+  CHECK_FALSE(none.options.journal);
+  CHECK(none.left == std::vector<std::string>{"--benchmark_filter=matmul", "file"});
+
+  const Taken all = take({"--trials=7", "--isa=avx2", "--v=1", "--threads=3", "--random_shapes=0", "--journal=a=b"});
+  CHECK(all.options.trials == 7);
+  CHECK(all.options.instructions == bench::InstructionSet::Avx2);
+  CHECK(all.options.threads == 3);
+  CHECK(all.options.random_shapes == 0);
+  CHECK(all.options.journal == "a=b");
+  CHECK(all.left == std::vector<std::string>{"--v=1"});
+}
+
+TEST_CASE("values that are none are refused with their name and a remedy") {
+  CHECK(refusal([] { take({"--trials=0"}); }) == "'0' was given for trials; give a whole number, at least 1");
+  CHECK(refusal([] { take({"--trials="}); }).find("at least 1") != std::string::npos);
+  CHECK(refusal([] { take({"--threads=-1"}); }) ==
+        "'-1' was given for threads; give a whole number, at least 1, at most 1024");
+  CHECK(refusal([] { take({"--threads=1025"}); }).find("'1025'") != std::string::npos);
+  CHECK(refusal([] { take({"--random_shapes=now"}); }).find("'now' was given for random_shapes") == 0);
+  CHECK(refusal([] { take({"--isa=avx3"}); }) ==
+        "'avx3' was given for an instruction set; give sse4.2, avx2, avx512, amx or native");
+}
+
+TEST_CASE("a filter takes the summary too") {
+  const auto filter = [](const std::string& given) {
+    return bench::with_summary({"program", "--benchmark_filter=" + given}).back();
+  };
+  CHECK(filter("^matmul/") == "--benchmark_filter=(^matmul/)|^summary");
+  CHECK(filter("a|b") == "--benchmark_filter=(a|b)|^summary");
+  CHECK(filter("all") == "--benchmark_filter=all");
+  CHECK(filter("-conv") == "--benchmark_filter=-conv");
+  CHECK(bench::with_summary({"program", "--x"}) == std::vector<std::string>{"program", "--x"});
+}
+
+TEST_CASE("instruction sets are read by name and hold a target to them") {
+  using enum bench::InstructionSet;
+  for (const bench::InstructionSet set : {Sse42, Avx2, Avx512, Amx, Native})
+    CHECK(bench::parse_instruction_set(bench::name(set)) == set);
+
+  Target server;
+  server.name = "server";
+  server.isa = Isa::Avx512;
+  server = server.with_tensor_unit(TensorUnit::Avx512Vnni).with_tensor_unit(TensorUnit::AmxBf16);
+  CHECK(bench::held_to(server, Native) == server);
+  CHECK(bench::held_to(server, Amx) == server);
+  CHECK(bench::held_to(server, Avx512).isa == Isa::Avx512);
+  CHECK(bench::held_to(server, Avx512).has(TensorUnit::Avx512Vnni));
+  CHECK_FALSE(bench::held_to(server, Avx512).has(TensorUnit::AmxBf16));
+  CHECK(bench::held_to(server, Avx2).isa == Isa::Avx2);
+  CHECK(bench::held_to(server, Avx2).tensor_units == 0);
+  CHECK(bench::held_to(server, Sse42).isa == Isa::Sse42);
+
+  Target desktop;
+  desktop.name = "desktop";
+  desktop.isa = Isa::Avx2;
+  CHECK(refusal([&] { static_cast<void>(bench::held_to(desktop, Avx512)); }) ==
+        "target 'desktop' has no avx512; ask for at most avx2");
+  CHECK(refusal([&] { static_cast<void>(bench::held_to(desktop, Amx)); }) ==
+        "target 'desktop' has no amx; ask for at most avx2");
+}
+
+TEST_CASE("every library is told, or freed of what somebody else told it") {
+  const auto value = [](const std::vector<bench::Variable>& variables, const std::string& name) {
+    const auto found = std::find_if(variables.begin(), variables.end(),
+                                    [&](const bench::Variable& variable) { return variable.first == name; });
+    return found == variables.end() ? std::string("missing") : found->second;
+  };
+  const auto avx2 = bench::library_environment(bench::InstructionSet::Avx2, 3, "GenuineIntel");
+  CHECK(value(avx2, "ONEDNN_MAX_CPU_ISA") == "AVX2");
+  CHECK(value(avx2, "OPENBLAS_CORETYPE") == "Haswell");
+  CHECK(value(avx2, "MKL_ENABLE_INSTRUCTIONS") == "AVX2");
+  CHECK(value(avx2, "LIBXSMM_TARGET") == "hsw");
+  for (const char* threads : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS"})
+    CHECK(value(avx2, threads) == "3");
+  const auto on_zen = bench::library_environment(bench::InstructionSet::Avx2, 3, "AuthenticAMD");
+  CHECK(value(on_zen, "OPENBLAS_CORETYPE") == "Zen");
+  const auto native = bench::library_environment(bench::InstructionSet::Native, 1, "AuthenticAMD");
+  for (const char* name : {"ONEDNN_MAX_CPU_ISA", "OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "GLIBC_TUNABLES"})
+    CHECK(value(native, name) == "");
+}
