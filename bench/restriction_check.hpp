@@ -34,11 +34,11 @@ struct RestrictionReport {
 /// A speed above the peak by more than what two measurements of one thing differ by on a busy machine.
 inline constexpr double impossible_share_of_peak = 1.15;
 
-/// The highest of several short measurements of the target's peak, since other programs can only lower it.
-[[nodiscard]] inline double highest_peak(const Target& target, unsigned repeats) {
+/// The highest of some short measurements of the target's peak, since other programs can only lower it.
+[[nodiscard]] inline double highest_peak(const Target& target) {
   double highest = 0;
-  for (unsigned repeat = 0; repeat < repeats; ++repeat) {
-    highest = std::max(highest, measurers::peak_flops_per_second(target, {.seconds_per_repeat = 0.01, .repeats = 1}));
+  for (unsigned repeat = 0; repeat < 20; ++repeat) {
+    highest = std::max(highest, measurers::peak_flops_per_second(target, {.seconds_per_repeat = 0.001, .repeats = 1}));
   }
   return highest;
 }
@@ -85,7 +85,7 @@ inline Findings try_library(const Peer& peer, const Target& target) {
   }
   double peak = 0, fastest = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < 10; ++repeat) {
-    peak = std::max(peak, highest_peak(target, 2));
+    peak = std::max(peak, highest_peak(target));
     const auto start = std::chrono::steady_clock::now();
     peer.product(product, buffers);
     fastest = std::min(fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
