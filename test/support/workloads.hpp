@@ -65,7 +65,11 @@ inline std::vector<Workload> workloads() {
                  })});
   all.push_back({"batch_matmul", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t b = dim(rng, 4), m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 24);
-                   epilogue(g, ops::batch_matmul(g, g.input("A", {b, m, k}), g.input("B", {b, k, n})), rng);
+                   const ops::BatchMatmulOptions o{.transpose_a = coin(rng), .transpose_b = coin(rng)};
+                   using Shape = std::vector<std::int64_t>;
+                   const Tensor x = g.input("A", o.transpose_a ? Shape{b, k, m} : Shape{b, m, k});
+                   const Tensor y = g.input("B", o.transpose_b ? Shape{b, n, k} : Shape{b, k, n});
+                   epilogue(g, ops::batch_matmul(g, x, y, o), rng);
                  })});
   all.push_back({"dense", graph([=](ComputeGraph& g, Rng& rng) {
                    const std::int64_t m = dim(rng, 24), n = dim(rng, 40), k = dim(rng, 40);

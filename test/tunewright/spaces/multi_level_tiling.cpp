@@ -97,6 +97,60 @@ TEST_CASE("inputs may be copied to where tiles read them; along the vectors the 
   CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1});  // that of B
 }
 
+TEST_CASE("an operand that is stored transposed may be copied in panels along the vectors, too") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    const auto a = g.input("A", {32, 64});
+    const auto b = g.input("B", {64, 32});
+    ops::relu(g, ops::matmul(g, a, b, {.transpose_a = true, .transpose_b = true}));
+  });
+  const auto& sketches = space.sketches(task);
+  CHECK(counts<schedule::CacheRead>(sketches) == Counts{2, 2});
+  CHECK(counts<schedule::Pack>(sketches) == Counts{1, 1});
+
+  // Where the copy is made, what the product reads of it is one vector, and so is what the copy stores.
+  Rng rng(1);
+  std::size_t copied = 0;
+  for (int draw = 0; draw < 64; ++draw) {
+    const auto config = space.sample(task, rng);
+    REQUIRE(config);
+    const loops::LoopNest nest = space.lower(task, *config);
+    const auto copy = std::find_if(nest.buffers.begin(), nest.buffers.end(), [](const loops::Buffer& buffer) {
+      return buffer.role == loops::BufferRole::Temporary && buffer.name.find("B") == 0;
+    });
+    if (copy == nest.buffers.end()) continue;
+    ++copied;
+    REQUIRE_FALSE(copy->packing.empty());
+    CHECK(copy->packing.back().dimension == 0);  // n, which B has first
+  }
+  CHECK(copied > 8);
+}
+
+TEST_CASE("a sum over rows may read several vectors of each, and copying across rows goes by square tiles") {
+  const MultiLevelTiling space;
+  const auto inner_extents = [&](const Task& task) {
+    Rng rng(1);
+    std::vector<std::int64_t> extents;
+    for (int draw = 0; draw < 32; ++draw) {
+      const auto config = space.sample(task, rng);
+      REQUIRE(config);
+      for (const schedule::Step& step : config->steps) {
+        if (const auto* split = std::get_if<schedule::Split>(&step)) extents.push_back(split->factors.back());
+      }
+    }
+    return extents;
+  };
+  const auto sums = inner_extents(task_of([](auto& g) { ops::sum(g, g.input("x", {64, 96}), {0}); }));
+  const std::int64_t widest = *std::max_element(sums.begin(), sums.end());
+  CHECK(widest >= 16);
+  CHECK(widest <= 64);
+  const auto tiles = inner_extents(task_of([](auto& g) {
+    const auto x = g.input("x", {64, 96});
+    g.compute("y", {{"i", 96}, {"j", 64}}, [&](auto i) { return x(i[1], i[0]); });
+  }));
+  CHECK(tiles == std::vector<std::int64_t>(64, 8));  // two splits a schedule
+}
+
 TEST_CASE("conv2d: as matmul, over four spatial axes") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) {

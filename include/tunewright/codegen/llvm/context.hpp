@@ -29,6 +29,7 @@
 ///   StatementEmitter                 statements under their guards
 ///   RegisterTileEmitter              targets of reductions that live in vector registers
 ///   TensorEmitter                    tensor instructions for one row, and copies in the order they read
+///   TransposedCopyEmitter            square tiles whose operands lie across the vectors of their target
 ///   MatrixProductFinder              products that tile registers of AMX can compute
 ///   TileRegisterEmitter              those products
 ///   LoopEmitter                      loops, branches and storage; owns the parts above

@@ -14,6 +14,7 @@
 #include "tunewright/codegen/llvm/register_tile_emitter.hpp"
 #include "tunewright/codegen/llvm/tensor_emitter.hpp"
 #include "tunewright/codegen/llvm/tile_register_emitter.hpp"
+#include "tunewright/codegen/llvm/transposed_copy_emitter.hpp"
 
 /// Loops, branches and storage of a loop nest in LLVM IR.
 namespace tunewright::codegen::llvm_backend {
@@ -155,7 +156,7 @@ class LoopEmitter {
 
   void emit_iterations(const loops::Loop& loop) {
     if (plan_.has_instruction(loop) && (tile_registers_.emit(loop) || tensors_.emit(loop))) return;
-    if (tensors_.emit_interleaved(loop)) return;
+    if (tensors_.emit_interleaved(loop) || transposed_copies_.emit(loop)) return;
     const std::int64_t extent = plan_.extent(loop.var);
     if (plan_.is_static(loop)) {
       for_each_binding(context_, loop, [&] { emit_body(loop.body); });
@@ -307,6 +308,7 @@ class LoopEmitter {
   StatementEmitter statements_{context_, values_, memory_, expressions_};
   RegisterTileEmitter register_tiles_{context_, values_, memory_, expressions_, statements_};
   TensorEmitter tensors_{context_, values_, memory_, expressions_, statements_};
+  TransposedCopyEmitter transposed_copies_{context_, values_, memory_, expressions_};
   MatrixProductFinder matrix_products_{context_, values_};
   TileRegisterEmitter tile_registers_{context_, values_, memory_};
   llvm::Value* runtime_ = nullptr;

@@ -109,6 +109,10 @@ enum class Answer : std::uint8_t {
 /// it.
 [[nodiscard]] bool vectorizes_well(const program::Operator& op);
 
+/// The spatial axis along which neighbours are neighbours in memory in every read that runs across its rows with the
+/// last spatial axis, as in a transposition; nothing where reads do not agree, or none runs across.
+[[nodiscard]] std::optional<IterId> axis_of_rows_read_across(const program::Operator& op);
+
 }  // namespace tunewright::spaces::tiling
 
 #if TUNEWRIGHT_DEFINES(spaces)
@@ -307,6 +311,21 @@ TUNEWRIGHT_INLINE bool vectorizes_well(const program::Operator& op) {
     }
   }
   return well;
+}
+
+TUNEWRIGHT_INLINE std::optional<IterId> axis_of_rows_read_across(const program::Operator& op) {
+  if (op.rank() < 2) return std::nullopt;
+  const auto last = static_cast<program::Var>(op.rank() - 1);
+  std::optional<program::Var> along;
+  for (const program::Reads& reads : program::reads_of(op)) {
+    for (const auto& access : reads.accesses) {
+      if (std::none_of(access.begin(), access.end(), [&](const auto& index) { return index.uses(last); })) continue;
+      const std::optional<program::Var> row = access.back().as_variable();
+      if (!row || *row >= last || (along && *along != *row)) return std::nullopt;
+      along = row;
+    }
+  }
+  return along ? std::optional(static_cast<IterId>(*along)) : std::nullopt;
 }
 
 }  // namespace tunewright::spaces::tiling

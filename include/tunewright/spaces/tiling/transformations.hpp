@@ -33,8 +33,9 @@ Tiled tile(ScheduleBuilder& s, TensorId id);
 std::vector<IterId> level(const std::vector<std::vector<IterId>>& parts, std::size_t index);
 
 /// Schedules the copy of an operand. One that the vectorized axis of the tile runs along is stored panel by
-/// panel, in the order in which the tiles read it: its last dimension follows the tiling of that axis. Others
-/// keep their rows.
+/// panel, in the order in which the tiles read it: the dimension along that axis follows its tiling. Where that is not
+/// the last dimension, as in an operand that is stored transposed, copying transposes it: what is read with a stride is
+/// read so once, not for each row of register tiles. Others keep their rows.
 void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                            const std::vector<program::IndexExpr>& access, const Target& target);
 
@@ -101,14 +102,34 @@ TUNEWRIGHT_INLINE std::vector<IterId> level(const std::vector<std::vector<IterId
 
 TUNEWRIGHT_INLINE void schedule_operand_copy(ScheduleBuilder& s, TensorId copy, TensorId id, const Tiled& tiled,
                                              const std::vector<program::IndexExpr>& access, const Target& target) {
-  const auto last = static_cast<IterId>(s.state().stages[copy].op->rank() - 1);
+  const auto rank = static_cast<IterId>(s.state().stages[copy].op->rank());
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / 4);
   const auto vectorized_axis = static_cast<program::Var>(s.state().stages[id].op->rank() - 1);
-  if (access.back().as_variable() == std::optional<program::Var>(vectorized_axis)) {
-    s.vectorize(copy, s.follow_split(copy, last, tiled.split_steps[vectorized_axis], spatial_levels - 1).back());
-    s.pack(copy, id);
-  } else {
-    s.vectorize(copy, s.split(copy, last, {static_cast<std::int64_t>(target.vector_bytes() / 4)})[1]);
+  const std::optional<IterId> along = dimension_of(access, vectorized_axis);
+  if (!along) {
+    s.vectorize(copy, s.split(copy, rank - 1, {lanes})[1]);
+    return;
   }
+  const IterId dimension = *along;
+  std::vector<IterId> panels = s.follow_split(copy, dimension, tiled.split_steps[vectorized_axis], spatial_levels - 1);
+  if (dimension + 1 < rank) {
+    // Square tiles of a vector's lanes, which are transposed in registers.
+    const std::vector<IterId> vectors = s.split(copy, panels.back(), {lanes});
+    const std::vector<IterId> row = s.split(copy, rank - 1, {lanes});
+    panels.back() = vectors[0];
+    std::vector<IterId> order;
+    for (IterId axis = 0; axis < rank; ++axis) {
+      if (axis == dimension)
+        order.insert(order.end(), panels.begin(), panels.end());
+      else
+        order.push_back(axis + 1 == rank ? row[0] : axis);
+    }
+    order.insert(order.end(), {row[1], vectors[1]});
+    s.reorder(copy, order);
+    panels.back() = vectors[1];
+  }
+  s.vectorize(copy, panels.back());
+  s.pack(copy, id);
 }
 
 TUNEWRIGHT_INLINE void cache_operands(ScheduleBuilder& s, TensorId id, const Tiled& tiled, const Target& target) {
@@ -154,7 +175,12 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
   for (IterId axis = 0; axis + 1 < rank; ++axis) outer.push_back(axis);
   if (vectorizes_well(op) && op.axes[last].extent > 1) {
     const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
-    const std::vector<IterId> parts = s.split(id, last, {std::min(lanes, op.axes[last].extent)});
+    // What is reduced is read once, so a reduction is as fast as it reads: several vectors in a row for each of its
+    // steps.
+    constexpr std::int64_t most_vectors = 8;
+    const std::vector<IterId> parts = op.has_reduction() && op.axes[last].extent > lanes
+                                          ? s.choose_tile(id, last, 1, most_vectors * lanes, LoopKind::Vectorized)
+                                          : s.split(id, last, {std::min(lanes, op.axes[last].extent)});
     if (op.has_reduction()) {
       std::vector<IterId> order = outer;
       order.push_back(parts[0]);
@@ -164,6 +190,16 @@ TUNEWRIGHT_INLINE void schedule_simply(Derivation& d, TensorId id, const Target&
     }
     s.vectorize(id, parts[1]);
     outer.push_back(parts[0]);
+  } else if (const std::optional<IterId> row = axis_of_rows_read_across(op); row && !op.has_reduction()) {
+    // Square tiles, which are transposed in registers.
+    const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+    const std::vector<IterId> columns = s.split(id, last, {lanes}), rows = s.split(id, *row, {lanes});
+    std::replace(outer.begin(), outer.end(), *row, rows[0]);
+    outer.push_back(columns[0]);
+    std::vector<IterId> order = outer;
+    order.insert(order.end(), {rows[1], columns[1]});
+    s.reorder(id, order);
+    s.vectorize(id, columns[1]);
   } else {
     outer.push_back(last);
   }
