@@ -114,6 +114,7 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
   const Budget budget{.trials = settings.trials};
   bench::KernelRun run;
   tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
+  tuner.parts().model.ensemble = {};
   try {
     if (settings.journal) {
       data::Journal journal{{.path = *settings.journal, .many_tasks = true}};

@@ -69,6 +69,8 @@ struct Gbdt {
 
   gbdt::Ensemble ensemble{};  ///< what was learned; empty before the first fit
 
+  [[nodiscard]] bool trained() const noexcept { return !ensemble.trees.empty(); }
+
   /// Throws `std::invalid_argument` for a wrong size of `score` and a width that is not the trained one.
   void predict(const FeatureBatch& x, std::span<float> score) const;
 

@@ -64,7 +64,9 @@ TEST_CASE("the time left is what runs out first") {
 }
 
 TEST_CASE("of unlimited trials the line has no number") {
-  RunStatus status{.task = {.name = "task"}, .budget = {.trials = Budget::unlimited, .time = Seconds(60)}};
+  RunStatus status;
+  status.task.name = "task";
+  status.budget = {.trials = Budget::unlimited, .batch = 8, .time = Seconds(60)};
   status.trials = 12;
   status.elapsed = Seconds(20);
   const std::string line = Progress::line(status);

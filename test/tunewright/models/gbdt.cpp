@@ -74,7 +74,9 @@ TEST_CASE("one tree of two leaves, by hand") {
   const FeatureBatch x = column({1, 2, 3, 4});
   const std::vector<float> y{0, 0, 1, 1};
   Gbdt model{.rounds = 1, .max_depth = 1, .learning_rate = 1, .gamma = 0.53F, .objective = Objective::Squared};
+  CHECK_FALSE(model.trained());
   model.fit(x, y, {});
+  CHECK(model.trained());
   const auto score = predicted(model, column({1, 2, 2.4F, 2.6F, 3, 100}));  // the threshold is 2.5
   CHECK(score[0] == 0);
   CHECK(score[1] == 0);
