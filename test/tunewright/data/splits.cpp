@@ -6,6 +6,7 @@
 #include <set>
 
 #include "support/small_dataset.hpp"
+#include "tunewright/data/auto_scheduler_log/replay.hpp"  // has a Split too, that of a schedule
 
 using namespace tunewright;
 

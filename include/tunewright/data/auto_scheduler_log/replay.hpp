@@ -20,7 +20,7 @@
 namespace tunewright::data::ansor {
 
 using namespace schedule::ansor;  // the steps
-using schedule::ansor::Split;     // data::Split, of a dataset, lies nearer than what the line above brings
+using schedule::ansor::Split;     // which data::Split, of a dataset, would hide
 
 namespace detail {
 
