@@ -19,6 +19,7 @@
 #include "tunewright/explorers/draft_set.hpp"
 #include "tunewright/explorers/evolutionary.hpp"
 #include "tunewright/explorers/uniform.hpp"
+#include "tunewright/features/factor_products.hpp"
 #include "tunewright/features/hardware.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/knobs.hpp"

@@ -20,6 +20,7 @@
 #include "tunewright/features/curve.hpp"
 #include "tunewright/features/dataflow.hpp"
 #include "tunewright/features/extract_in_parts.hpp"
+#include "tunewright/features/factor_products.hpp"
 #include "tunewright/features/hardware.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/knobs.hpp"
@@ -105,6 +106,9 @@ struct PrimitivesOnGpu : Case<features::Primitives, OnGpu> {
 struct KnobsOfRows : Case<features::Knobs, Rows> {
   KnobsOfRows() { featurizer.knobs = space.knobs(); }
 };
+struct ProductsOfRows : Case<features::FactorProducts, Rows> {
+  ProductsOfRows() { featurizer.axes = features::FactorProducts::axes_of(space.knobs()); }
+};
 using HardwareOfRows = Case<features::Hardware, Rows, false>;
 using TagsOnCpu = Case<features::Tags, OnCpu, false>;
 using NoneOnGpu = Case<features::None, OnGpu, false>;
@@ -128,9 +132,10 @@ bool same(const FeatureBatch& a, const FeatureBatch& b) {
 
 }  // namespace
 
-#define FEATURES                                                                                           \
-  StatementsOnCpu, StatementsOnGpu, DataflowOnCpu, DataflowOnGpu, CurveOnCpu, CurveOnGpu, PrimitivesOnCpu, \
-      PrimitivesOnGpu, KnobsOfRows, HardwareOfRows, TagsOnCpu, NoneOnGpu, PrunersOnGpu, WithDevice, OneRowJoined
+#define FEATURES                                                                                                    \
+  StatementsOnCpu, StatementsOnGpu, DataflowOnCpu, DataflowOnGpu, CurveOnCpu, CurveOnGpu, PrimitivesOnCpu,          \
+      PrimitivesOnGpu, KnobsOfRows, ProductsOfRows, HardwareOfRows, TagsOnCpu, NoneOnGpu, PrunersOnGpu, WithDevice, \
+      OneRowJoined
 
 TEST_CASE_TEMPLATE("one program a configuration, as wide as the schema, of finite numbers", C, FEATURES) {
   using F = decltype(C::featurizer);

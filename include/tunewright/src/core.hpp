@@ -108,6 +108,7 @@
 #if TUNEWRIGHT_DEFINES(features)
 #include "tunewright/features/concept.hpp"
 #include "tunewright/features/dataflow/schema.hpp"
+#include "tunewright/features/factor_products.hpp"
 #include "tunewright/features/hardware.hpp"
 #include "tunewright/features/hardware/device.hpp"
 #include "tunewright/features/knobs.hpp"
