@@ -4,39 +4,68 @@
 //   report OUT study_models.json...
 //
 // Of each JSON it writes to OUT, under the name of the study:
-//   .md   a table a data set: a row a recipe, mean and standard error over the seeds of every counter
+//   .md   a table a data set: a row a recipe, every counter's mean and 95 % interval
 //   .dat  the same numbers, a block a (data set, recipe), for gnuplot
 //   .gp   draws counters of recipes named "name@number" against the number, others as bars; gives an .svg
+//
+// Where OUT/<study>/tasks.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
+// each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
+// worth.
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/rng.hpp"
+#include "tunewright/study/intervals.hpp"
+
 namespace {
 
+using tunewright::study::Interval;
+
+/// Of one counter: a value a seed, and, where they are known, the values a task and seed that it is the mean of.
 struct Samples {
   std::vector<double> values;
-  [[nodiscard]] double mean() const {
+  std::map<std::string, std::vector<double>> tasks;
+
+  [[nodiscard]] Interval interval() const {
+    if (known_) return *known_;
+    std::vector<std::vector<double>> all;
+    for (const auto& [task, of_seeds] : tasks) all.push_back(of_seeds);
+    if (all.empty()) all.push_back(values);
+    const bool finite = std::all_of(all.begin(), all.end(), [](const auto& one) {
+      return std::all_of(one.begin(), one.end(), [](double value) { return std::isfinite(value); });
+    });
+    known_ = finite && (all.size() > 1 || all[0].size() > 2)
+                 ? tunewright::study::mean_over_tasks(all, tunewright::Rng(1))
+                 : without_interval(all);
+    return *known_;
+  }
+
+ private:
+  static Interval without_interval(const std::vector<std::vector<double>>& all) {
     double sum = 0;
-    for (const double value : values) sum += value;
-    return sum / static_cast<double>(values.size());
+    for (const std::vector<double>& of_seeds : all) {
+      double of_task = 0;
+      for (const double value : of_seeds) of_task += value / static_cast<double>(of_seeds.size());
+      sum += of_task / static_cast<double>(all.size());
+    }
+    return {sum, sum, sum};
   }
-  // Of the mean; 0 for one value, which tells nothing about it.
-  [[nodiscard]] double standard_error() const {
-    const auto n = static_cast<double>(values.size());
-    double square = 0;
-    for (const double value : values) square += (value - mean()) * (value - mean());
-    return n < 2 ? 0 : std::sqrt(square / (n - 1) / n);
-  }
+  mutable std::optional<Interval> known_;  // draws take a while, and tables and figures share them
 };
 
 using Counters = std::map<std::string, Samples>;
@@ -48,6 +77,23 @@ struct Study {
   std::vector<std::string> errors;
   std::string options, date;
 };
+
+// Of several lines about one run the last counts; runs that the JSON does not tell of are left out.
+void read_tasks(const std::filesystem::path& file, Study& study) {
+  std::ifstream lines(file);
+  std::map<std::pair<std::pair<std::string, std::string>, std::uint64_t>, nlohmann::json> runs;
+  for (std::string line; std::getline(lines, line);) {
+    const nlohmann::json run = nlohmann::json::parse(line);
+    runs[{{run.at("data"), run.at("subject")}, run.at("seed")}] = run.at("counters");
+  }
+  for (const auto& [run, counters] : runs) {
+    const auto result = study.results.find(run.first);
+    if (result == study.results.end()) continue;
+    for (const auto& [counter, tasks] : counters.items())
+      for (const auto& [task, value] : tasks.items())
+        result->second[counter].tasks[task].push_back(value.get<double>());
+  }
+}
 
 std::string compact(double value) {
   char text[32];
@@ -93,8 +139,14 @@ Study read(const std::string& path) {
   return study;
 }
 
+std::string with_interval(const Samples& samples) {
+  const Interval interval = samples.interval();
+  if (interval.low == interval.high) return compact(interval.value);
+  return compact(interval.value) + " [" + compact(interval.low) + ", " + compact(interval.high) + "]";
+}
+
 void write_tables(const Study& study, const std::string& title, std::ostream& out) {
-  out << "# " << title << "\n\nMean and standard error over seeds; " << study.date;
+  out << "# " << title << "\n\nMean and 95 % interval over tasks and seeds; " << study.date;
   if (!study.options.empty()) out << "; `" << study.options << "`";
   out << ".\n";
   for (const auto& [data, recipes] : study.recipes) {
@@ -115,8 +167,7 @@ void write_tables(const Study& study, const std::string& title, std::ostream& ou
           out << " |";
           continue;
         }
-        out << ' ' << compact(found->second.mean());
-        if (found->second.values.size() > 1) out << " ± " << compact(found->second.standard_error());
+        out << ' ' << with_interval(found->second);
         out << " |";
       }
       out << '\n';
@@ -130,7 +181,7 @@ struct Curve {
   std::size_t block = 0;
 };
 
-// Blocks of rows "x mean error mean error...", in the order of study.counters; curves by (data, recipe).
+// Blocks of rows "x mean low high mean low high...", in the order of study.counters; curves by (data, recipe).
 std::map<std::string, std::vector<Curve>> write_data(const Study& study, std::ostream& out) {
   std::map<std::string, std::vector<Curve>> curves;
   std::size_t block = 0;
@@ -144,16 +195,17 @@ std::map<std::string, std::vector<Curve>> write_data(const Study& study, std::os
     }
     for (const auto& [name, points] : lines) {
       out << "# " << data << ", " << name << "\n# x";
-      for (const std::string& counter : study.counters) out << ' ' << counter << " error";
+      for (const std::string& counter : study.counters) out << ' ' << counter << " low high";
       out << '\n';
       for (const auto& [x, counters] : points) {
         out << compact(x);
         for (const std::string& counter : study.counters) {
           const auto found = counters->find(counter);
           if (found == counters->end())
-            out << " nan nan";
+            out << " nan nan nan";
           else
-            out << ' ' << compact(found->second.mean()) << ' ' << compact(found->second.standard_error());
+            out << ' ' << compact(found->second.interval().value) << ' ' << compact(found->second.interval().low) << ' '
+                << compact(found->second.interval().high);
         }
         out << '\n';
       }
@@ -172,7 +224,7 @@ void write_script(const Study& study, const std::string& name, const std::map<st
   std::size_t column = 2;
   for (const std::string& counter : study.counters) {
     if (counter == wanted) break;
-    column += 2;
+    column += 3;
   }
   out << "# SPDX-License-Identifier: Apache-2.0\n"
       << "set terminal svg size 900," << 320 * std::max<std::size_t>(curves.size(), 1) << "\nset output '" << name
@@ -182,7 +234,7 @@ void write_script(const Study& study, const std::string& name, const std::map<st
     out << "set title '" << data << "'\nplot ";
     for (std::size_t i = 0; i < lines.size(); ++i) {
       out << (i == 0 ? "" : ", \\\n  ") << "'" << name << ".dat' index " << lines[i].block << " using 1:" << column
-          << ":" << column + 1 << " with yerrorlines title '" << lines[i].title << "'";
+          << ":" << column + 1 << ":" << column + 2 << " with yerrorlines title '" << lines[i].title << "'";
     }
     out << '\n';
   }
@@ -200,7 +252,8 @@ int main(int argc, char** argv) {
     const std::filesystem::path out = argv[1];
     for (int i = 2; i < argc; ++i) {
       const std::string name = std::filesystem::path(argv[i]).stem().string();
-      const Study study = read(argv[i]);
+      Study study = read(argv[i]);
+      read_tasks(out / name / "tasks.jsonl", study);
       std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
       write_tables(study, name, tables);
       write_script(study, name, write_data(study, numbers), script);

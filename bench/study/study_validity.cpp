@@ -2,20 +2,29 @@
 //
 // How many measurements that fail a learned filter avoids, and which valid ones it loses.
 //
+//   study_validity --data=DIR [--seeds=N --tasks=N --only=PART]
+//
 //   within  a filter taught with @n random records of a task judges 40 % of the task's records, never taught
 //   pooled  the same, but one filter is taught with @n records of every task of the class
 //   across  a filter taught with all records of three quarters of a class's tasks judges the others, @0
 //
-// Counters, shares of the judged records of all tasks of a class together:
+// Data are named <class>_<half>_<one of these>. Features and thresholds are chosen by the tasks of `choose` and judged
+// by those of `judge`, every other one of a class; of kernel-tuner-hub, which has one task a device, by one device
+// each.
+//
+// Recipes: `knobs...` are told features::Knobs, `products...` Joined<Knobs, FactorProducts>. A name alone rejects at
+// even odds; `_balanced` repeats the rarer class, as LearnedValidity does by default; `_careful` has threshold 0.2;
+// `_lose2` and `_lose1` learn the threshold with most_lost = 0.02 and 0.01.
+//
+// Counters, shares of the judged records of each task:
 //   avoided_<fault>  of those that fail so, avoided_failures of all that fail: rejected
 //   lost_valid       of those with a latency; lost_fast of those within 10 % of their task's best: rejected
 //   failures_before, failures_after   failures in what is measured, without and with the filter
 //   seconds_saved    of the price of measuring all judged records: for failures that were rejected
 //
-// `LearnedValidity` lets 5 % of what it rejects through, here too. Options: --tasks=N of each class (default 6).
+// `LearnedValidity` lets 5 % of what it rejects through, here too. --tasks=N of each half of a class (default 6).
 #include <algorithm>
-#include <bit>
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -26,10 +35,12 @@
 #include <vector>
 
 #include "recorded_files.hpp"
+#include "task_results.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/autotvm_log.hpp"
 #include "tunewright/data/autotvm_table.hpp"
 #include "tunewright/data/read_table.hpp"
+#include "tunewright/features/factor_products.hpp"
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/knobs.hpp"
 #include "tunewright/filters/learned_validity.hpp"
@@ -88,64 +99,7 @@ std::vector<Measured> tasks_of_log(const std::string& path, const std::string& d
   return tasks;
 }
 
-/// log2(1 + number) of the whole numbers in a name, padded with zeros.
-std::vector<float> sizes_of(const std::string& name) {
-  std::vector<float> sizes(16, 0.0F);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < name.size() && next < sizes.size(); ++i) {
-    double number = 0;
-    const std::size_t first = i;
-    for (; i < name.size() && name[i] >= '0' && name[i] <= '9'; ++i) number = 10 * number + (name[i] - '0');
-    if (i > first) sizes[next++] = static_cast<float>(std::log2(1 + number));
-  }
-  return sizes;
-}
-
-/// The sizes of the task and log2 of products of split factors: over all axes by the part, as in "threads of a block",
-/// and over the parts of an axis, its tile, and products of the tiles of two to four axes, as in "elements of a
-/// buffer". A knob of a logarithmic scale that is no part of an axis is an axis of its own. Trees cut one column at a
-/// time and cannot multiply.
-struct Products {
-  static constexpr bool one_row = true;
-  std::vector<std::string> axes{};
-
-  FeatureBatch extract(const spaces::RecordedTable& space, const Task& task,
-                       std::span<const spaces::TableRow> rows) const {
-    const std::vector<Knob> knobs = space.knobs();
-    std::vector<std::size_t> sets;  // of axes, as bits
-    for (std::size_t set = 1; set < std::size_t{1} << std::min<std::size_t>(axes.size(), 8); ++set)
-      if (std::popcount(set) <= 4) sets.push_back(set);
-    const std::vector<float> sizes = sizes_of(task.name);
-    FeatureBatch batch(parts + sets.size() + sizes.size());
-    for (const spaces::TableRow& row : rows) {
-      const std::vector<double> values = space.knob_values(row);
-      const std::span<float> out = batch.append_row();
-      std::vector<float> tile(axes.size(), 0.0F);
-      for (std::size_t k = 0; k < knobs.size(); ++k) {
-        if (!(values[k] >= 1)) continue;
-        const std::size_t dot = knobs[k].name.rfind('.');
-        const auto factor = static_cast<float>(std::log2(values[k]));
-        const std::size_t part =
-            dot == std::string::npos ? parts : static_cast<std::size_t>(knobs[k].name[dot + 1] - '0');
-        if (part < parts) out[part] += factor;
-        const auto axis = std::find(axes.begin(), axes.end(), knobs[k].name.substr(0, dot));
-        if (axis != axes.end()) tile[static_cast<std::size_t>(axis - axes.begin())] += factor;
-      }
-      for (std::size_t s = 0; s < sets.size(); ++s) {
-        for (std::size_t axis = 0; axis < tile.size(); ++axis)
-          if ((sets[s] >> axis & 1U) != 0) out[parts + s] += tile[axis];
-      }
-      std::copy(sizes.begin(), sizes.end(), out.end() - static_cast<std::ptrdiff_t>(sizes.size()));
-      batch.close_program();
-    }
-    return batch;
-  }
-  FeatureSchema schema() const { return {"products", 1, {}}; }
-
- private:
-  static constexpr std::size_t parts = 5;
-};
-using Described = features::Joined<features::Knobs, Products>;
+using Described = features::Joined<features::Knobs, features::FactorProducts>;
 
 /// The knobs of all tasks of a class; scales by the values of all.
 Described described(const std::vector<const Measured*>& tasks) {
@@ -163,12 +117,7 @@ Described described(const std::vector<const Measured*>& tasks) {
       }
     }
   }
-  std::vector<std::string>& axes = std::get<1>(all.parts).axes;
-  for (const Knob& knob : knobs) {
-    const std::string axis = knob.name.substr(0, knob.name.rfind('.'));
-    const bool multiplies = axis != knob.name || knob.scale == KnobScale::Log2;
-    if (multiplies && std::find(axes.begin(), axes.end(), axis) == axes.end()) axes.push_back(axis);
-  }
+  std::get<1>(all.parts).axes = features::FactorProducts::axes_of(knobs);
   return all;
 }
 
@@ -178,15 +127,11 @@ struct Recipe {
   double most_lost;
   double threshold = 0.5;
 };
-const std::vector<Recipe> recipes{{"balanced", false, true, 0},
-                                  {"unbalanced", false, false, 0},
-                                  {"careful", false, false, 0, 0.2},
-                                  {"calibrated", false, false, 0.02},
-                                  {"products_balanced", true, true, 0},
-                                  {"products", true, false, 0},
-                                  {"products_careful", true, false, 0, 0.2},
-                                  {"products_calibrated", true, false, 0.02},
-                                  {"products_calibrated_1", true, false, 0.01}};
+const std::vector<Recipe> recipes{{"knobs_balanced", false, true, 0},        {"knobs", false, false, 0},
+                                  {"knobs_careful", false, false, 0, 0.2},   {"knobs_lose2", false, false, 0.02},
+                                  {"products_balanced", true, true, 0},      {"products", true, false, 0},
+                                  {"products_careful", true, false, 0, 0.2}, {"products_lose2", true, false, 0.02},
+                                  {"products_lose1", true, false, 0.01}};
 
 template <class F>
 filters::LearnedValidity<models::Gbdt, F> filter_of(const Recipe& recipe, F featurizer) {
@@ -198,8 +143,8 @@ filters::LearnedValidity<models::Gbdt, F> filter_of(const Recipe& recipe, F feat
           .most_lost = recipe.most_lost};
 }
 
-/// Counts over all judged records.
-struct Verdicts {
+/// Counts over the judged records of a task.
+struct Verdict {
   std::map<Fault, std::pair<double, double>> failed;  // rejected, all
   double valid = 0, lost = 0, fast = 0, lost_fast = 0, seconds = 0, saved = 0;
 
@@ -227,21 +172,34 @@ struct Verdicts {
       }
     }
   }
-  void report(benchmark::State& state) const {
+  void report(const std::string& task, study::TaskCounters& counters) const {
     double failures = 0, avoided = 0;
     for (const auto& [fault, counts] : failed) {
       failures += counts.second;
       avoided += counts.first;
-      state.counters["avoided_" + std::string(name(fault))] = counts.first / counts.second;
+      counters["avoided_" + std::string(name(fault))][task] = counts.first / counts.second;
     }
-    state.counters["avoided_failures"] = failures > 0 ? avoided / failures : 0;
-    state.counters["lost_valid"] = lost / valid;
-    state.counters["lost_fast"] = fast > 0 ? lost_fast / fast : 0;
-    state.counters["failures_before"] = failures / (failures + valid);
+    if (failures > 0) counters["avoided_failures"][task] = avoided / failures;
+    if (valid > 0) counters["lost_valid"][task] = lost / valid;
+    if (fast > 0) counters["lost_fast"][task] = lost_fast / fast;
+    counters["failures_before"][task] = failures / (failures + valid);
     const double measured = failures - avoided + valid - lost;
-    state.counters["failures_after"] = measured > 0 ? (failures - avoided) / measured : 0;
-    state.counters["seconds_saved"] = saved / seconds;
-    state.counters["judged"] = failures + valid;
+    counters["failures_after"][task] = measured > 0 ? (failures - avoided) / measured : 0;
+    counters["seconds_saved"][task] = saved / seconds;
+  }
+};
+
+/// Verdicts by task.
+struct Verdicts {
+  std::map<std::string, Verdict> tasks;
+
+  void add(const Measured& task, std::span<const spaces::TableRow> pool, const Kept& kept) {
+    tasks[task.task.name].add(task, pool, kept);
+  }
+  [[nodiscard]] study::TaskCounters counters() const {
+    study::TaskCounters counters;
+    for (const auto& [task, verdict] : tasks) verdict.report(task, counters);
+    return counters;
   }
 };
 
@@ -318,7 +276,7 @@ void across(const Class& tasks, const Recipe& recipe, std::uint64_t seed, F feat
   }
 }
 
-/// At most `most` tasks, spread over the class.
+/// Tasks of at most `most` logs, spread over the class.
 Class of_logs(const std::vector<std::filesystem::path>& files, const std::string& device, std::size_t most) {
   Class tasks;
   const std::size_t used = std::min(most, files.size());
@@ -338,67 +296,69 @@ int main(int argc, char** argv) {
     const study::Options& options = study.options();
     const std::size_t most = options.tasks == 0 ? 6 : options.tasks;
     const std::string only = options.text("only", "");
-    std::vector<std::pair<std::string, std::shared_ptr<const Class>>> classes;
-    const auto add = [&](const std::string& name, auto read) {
-      if (name.find(only) == std::string::npos) return;
-      Class tasks = read();
-      if (!tasks.empty()) classes.emplace_back(name, std::make_shared<const Class>(std::move(tasks)));
+    struct Half {
+      std::string name;
+      std::shared_ptr<const Class> tasks;
+      bool factors;  // whether its knobs are split factors
     };
-    add("gtx1650_conv_random", [&] {
-      return of_logs(study::files(options.data, "droplet-autotvm/cuda_gtx1650/resnet-18/random"), "gtx1650", most);
-    });
+    std::vector<Half> halves;
+    const auto add_logs = [&](const std::string& name, const std::string& folder) {
+      if (name.find(only) == std::string::npos) return;
+      Class all = of_logs(study::files(options.data, folder), name, 2 * most);
+      std::array<Class, 2> parts;
+      for (std::size_t t = 0; t < all.size(); ++t) parts[t % 2].push_back(std::move(all[t]));
+      for (std::size_t half = 0; half < 2; ++half) {
+        if (parts[half].empty()) continue;
+        halves.push_back(
+            {name + (half == 0 ? "_choose" : "_judge"), std::make_shared<const Class>(std::move(parts[half])), true});
+      }
+    };
+    add_logs("gtx1650_conv_random", "droplet-autotvm/cuda_gtx1650/resnet-18/random");
     for (const std::string log :
          {"v100/autotvm/conv", "v100/autotvm/depthwise", "v100/autotvm/matmul_nn", "v100/autotvm/matmul_nt",
           "v100/autotvm/tensor_core", "k80/autotvm/conv", "k80/autotvm/depthwise", "k80/autotvm/matmul"}) {
       std::string name = log;
       std::replace(name.begin(), name.end(), '/', '_');
-      add(name, [&] { return of_logs(study::files(options.data, "roller-tvm-logs/" + log), name, most); });
+      add_logs(name, "roller-tvm-logs/" + log);
     }
-    for (const auto& file : study::files(options.data, "kernel-tuner-hub/convolution")) {
-      const std::string device = file.filename().string().substr(0, file.filename().string().find('.'));
-      add("kernel_tuner_convolution_" + device, [&] {
-        Class one;
-        one.push_back(measured(data::read_table(file.string(), {.device = device}).table));
-        return one;
-      });
+    for (const auto& [device, half] : {std::pair("RTX_2080_Ti", "choose"), std::pair("RTX_3090", "judge")}) {
+      const std::string name = std::string("kernel_tuner_convolution_") + half;
+      if (name.find(only) == std::string::npos) continue;
+      const auto file = options.data / "kernel-tuner-hub/convolution" / (std::string(device) + ".json.gz");
+      Class one;
+      one.push_back(measured(data::read_table(file.string(), {.device = device}).table));
+      halves.push_back({name, std::make_shared<const Class>(std::move(one)), false});
     }
 
     const auto plain = [](const std::vector<const Measured*>& tasks) { return std::get<0>(described(tasks).parts); };
-    for (const auto& [name, tasks] : classes) {
+    for (const Half& half : halves) {
+      const auto tasks = half.tasks;
       for (const Recipe& recipe : recipes) {
-        // Products speak of split factors, which these have none of.
-        if (recipe.products && name.starts_with("kernel_tuner")) continue;
-        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
-          for (const std::size_t n : {64U, 128U, 256U, 512U}) {
-            if (n > tasks->front().space.size() * 6 / 10) continue;
-            for (const bool together : {false, true}) {
-              if (together && tasks->size() < 2) continue;
-              study::add(recipe.name + "@" + std::to_string(n), name + (together ? "_pooled" : "_within"), seed,
-                         [=, tasks = tasks](benchmark::State& state) {
-                           Verdicts verdicts;
-                           const auto judge = [&](auto featurizer) {
-                             if (together)
-                               pooled(*tasks, recipe, n, seed, featurizer, verdicts);
-                             else
-                               within(*tasks, recipe, n, seed, featurizer, verdicts);
-                           };
-                           if (recipe.products)
-                             judge(described);
-                           else
-                             judge(plain);
-                           verdicts.report(state);
-                         });
-            }
-          }
-          if (tasks->size() < 4) continue;
-          study::add(recipe.name, name + "_across", seed, [=, tasks = tasks](benchmark::State& state) {
+        if (recipe.products && !half.factors) continue;
+        // `judge(verdicts, featurizer)`
+        const auto add = [&](const std::string& subject, const char* how, std::uint64_t seed, auto judge) {
+          study::add_of_tasks(options, subject, half.name + how, seed, [=](benchmark::State&) {
             Verdicts verdicts;
             if (recipe.products)
-              across(*tasks, recipe, seed, described, verdicts);
+              judge(verdicts, described);
             else
-              across(*tasks, recipe, seed, plain, verdicts);
-            verdicts.report(state);
+              judge(verdicts, plain);
+            return verdicts.counters();
           });
+        };
+        for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
+          for (const std::size_t n :
+               half.factors ? std::array<std::size_t, 2>{64, 256} : std::array<std::size_t, 2>{128, 512}) {
+            const std::string subject = recipe.name + "@" + std::to_string(n);
+            add(subject, "_within", seed,
+                [=](Verdicts& verdicts, auto featurizer) { within(*tasks, recipe, n, seed, featurizer, verdicts); });
+            if (tasks->size() < 2 || n < 256) continue;
+            add(subject, "_pooled", seed,
+                [=](Verdicts& verdicts, auto featurizer) { pooled(*tasks, recipe, n, seed, featurizer, verdicts); });
+          }
+          if (tasks->size() < 4) continue;
+          add(recipe.name + "@0", "_across", seed,
+              [=](Verdicts& verdicts, auto featurizer) { across(*tasks, recipe, seed, featurizer, verdicts); });
         }
       }
     }
