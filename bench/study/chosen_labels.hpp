@@ -130,15 +130,14 @@ struct Known {
 };
 
 struct Quality {
-  double accuracy = 0, clear = 0, top5 = 0, overestimation = 0, found = 0;
+  double accuracy = 0, top5 = 0, overestimation = 0, found = 0;
 };
 
 inline Quality judge(const Model& model, const Known& test) {
   std::vector<float> score(test.y.size());
   model.predict(test.x, score);
   const auto mean = [&](auto metric) { return stats::mean_over_tasks(score, test.y, test.group, metric); };
-  return {.accuracy = stats::pairwise_accuracy(score, test.y, test.group),
-          .clear = clear_pair_accuracy(score, test.y, test.group),
+  return {.accuracy = mean([](auto p, auto y) { return stats::pairwise_accuracy(p, y); }),
           .top5 = mean([](auto p, auto y) { return stats::top_k_score(p, y, 5); }),
           .overestimation = mean([](auto p, auto y) { return stats::overestimation(p, y); })};
 }
@@ -166,43 +165,37 @@ struct Step {
 };
 using Curve = std::vector<Step>;
 
-/// `first` of the pool, of every group alike and 8 at least, at random; the others behind.
-inline std::pair<Indices, Indices> start(const Programs& all, double first, const Rng& rng) {
+/// `first` of the pool, of every group alike and `least` at least, at random; the others behind.
+inline std::pair<Indices, Indices> start(const Programs& all, double first, std::size_t least, const Rng& rng) {
   std::map<std::uint32_t, Indices> groups;
   for (const std::size_t i : all.pool) groups[all.group[i]].push_back(i);
   std::pair<Indices, Indices> parts;
   for (auto& [number, members] : groups) {
     rng.split(number).shuffle(std::span(members));
-    const auto wanted =
-        std::max<std::size_t>(8, static_cast<std::size_t>(std::lround(first * static_cast<double>(members.size()))));
+    const auto wanted = std::max<std::size_t>(
+        least, static_cast<std::size_t>(std::lround(first * static_cast<double>(members.size()))));
     for (std::size_t i = 0; i < members.size(); ++i) (i < wanted ? parts.first : parts.second).push_back(members[i]);
   }
   std::sort(parts.second.begin(), parts.second.end());
   return parts;
 }
 
-/// Labels the pool in steps; judges after each of them, or after the last only, then `last_untrained`.
-template <class S>
-Curve learn(const Programs& all, const Model& untrained, const Model& last_untrained, const S& sampler,
-            const std::vector<double>& shares, bool every_step, std::uint64_t seed) {
+/// Labels the pool in steps, at first `least` of every group; calls `visit(model, labelled)` after each, with the model
+/// taught what is labelled.
+template <class S, class Visit>
+void label(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
+           std::size_t least, std::uint64_t seed, const Visit& visit) {
   Rng rng(seed);
-  auto [labelled, open] = start(all, shares.front(), rng.split(1));
+  auto [labelled, open] = start(all, shares.front(), least, rng.split(1));
   std::vector<std::uint32_t> round(labelled.size(), 0);
   std::vector<float> predicted(labelled.size(), std::numeric_limits<float>::quiet_NaN());
-  const Known test(all, all.test);
-  Curve curve;
   for (std::size_t step = 0;; ++step) {
-    const bool last = step + 1 == shares.size();
-    Model model = last ? last_untrained : untrained;
+    Model model = untrained;
     model.seed = seed * 100 + step;
     const Known known(all, labelled);
     model.fit(known.x, known.y, known.group);
-    if (every_step || last) {
-      Quality quality = judge(model, test);
-      quality.found = found(all, labelled);
-      curve.push_back({static_cast<double>(labelled.size()) / static_cast<double>(all.pool.size()), quality});
-    }
-    if (last) return curve;
+    visit(model, labelled);
+    if (step + 1 == shares.size()) return;
     const auto wanted = static_cast<std::size_t>(std::lround(shares[step + 1] * static_cast<double>(all.pool.size())));
     if (wanted <= labelled.size()) continue;
     const FeatureBatch x = rows_of(all.x, open);
@@ -234,6 +227,21 @@ Curve learn(const Programs& all, const Model& untrained, const Model& last_untra
       if (!taken[i]) left.push_back(open[i]);
     open = std::move(left);
   }
+}
+
+/// `label`, judged after each step by the model that chooses.
+template <class S>
+Curve learn(const Programs& all, const Model& untrained, const S& sampler, const std::vector<double>& shares,
+            std::uint64_t seed) {
+  constexpr std::size_t least = 8;
+  const Known test(all, all.test);
+  Curve curve;
+  label(all, untrained, sampler, shares, least, seed, [&](const Model& model, const Indices& labelled) {
+    Quality quality = judge(model, test);
+    quality.found = found(all, labelled);
+    curve.push_back({static_cast<double>(labelled.size()) / static_cast<double>(all.pool.size()), quality});
+  });
+  return curve;
 }
 
 /// Share at which the curve reaches `wanted`, between its steps by straight lines.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "task_results.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/data/splits.hpp"
@@ -40,19 +42,23 @@ struct RecordedPrograms {
 RecordedPrograms recorded_programs(const std::filesystem::path& root, const std::string& which,
                                    const Selection& selection, std::uint64_t seed);
 
-/// Programs with labels, relative to the best of their task on their target in all that was loaded.
+/// Programs with labels, relative to the best of their task on their target among these programs: who learns from a
+/// part does not know how fast the others are.
 struct Part {
   FeatureBatch x;
   std::vector<float> y;
   std::vector<std::uint32_t> group;
   std::vector<float> latency_s;
+  std::map<std::uint32_t, std::string> task;  // of a group
 
   static Part of(const data::Dataset& all, std::span<const std::size_t> indices) {
-    Part part;
-    part.x = all.subset(indices).x;
-    part.y = data::pick(all.labels(), indices);
-    part.group = data::pick(all.groups(), indices);
-    for (const std::size_t i : indices) part.latency_s.push_back(static_cast<float>(all.cost_s[i]));
+    const data::Dataset known = all.subset(indices);
+    Part part{
+        .x = known.x, .y = known.labels(), .group = data::pick(all.groups(), indices), .latency_s = {}, .task = {}};
+    for (std::size_t i = 0; i < known.size(); ++i) {
+      part.latency_s.push_back(static_cast<float>(known.cost_s[i]));
+      part.task[part.group[i]] = known.tasks[known.task[i]].name;
+    }
     return part;
   }
 };
@@ -66,47 +72,34 @@ inline data::Split split_by(const std::string& name, const data::Dataset& data, 
   return data::by_target(data, {name.substr(std::string("by_target_").size())});
 }
 
-/// Share of the pairs of a task whose latencies differ by more than 2 %, more than the noise of one
-/// measurement, that are in the right order.
-inline double clear_pair_accuracy(std::span<const float> score, std::span<const float> y,
-                                  std::span<const std::uint32_t> group) {
-  double sum = 0, programs = 0;
-  std::map<std::uint32_t, std::vector<std::size_t>> groups;
-  for (std::size_t i = 0; i < group.size(); ++i) groups[group[i]].push_back(i);
-  for (const auto& [number, members] : groups) {
-    double pairs = 0, right = 0;
-    for (const std::size_t i : members) {
-      for (const std::size_t j : members) {
-        if (!(y[i] > 1.02F * y[j])) continue;
-        pairs += 1;
-        right += score[i] > score[j] ? 1 : score[i] == score[j] ? 0.5 : 0;
-      }
+/// Share of the pairs of one task whose latencies differ by more than 2 %, more than the noise of one measurement, that
+/// are in the right order; NaN without such pairs.
+inline double clear_pair_accuracy(std::span<const float> score, std::span<const float> y) {
+  double pairs = 0, right = 0;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    for (std::size_t j = 0; j < y.size(); ++j) {
+      if (!(y[i] > 1.02F * y[j])) continue;
+      pairs += 1;
+      right += score[i] > score[j] ? 1 : score[i] == score[j] ? 0.5 : 0;
     }
-    const auto n = static_cast<double>(members.size());
-    if (pairs > 0) sum += n * right / pairs;
-    if (pairs > 0) programs += n;
   }
-  return programs > 0 ? sum / programs : 0.5;
+  return pairs > 0 ? right / pairs : std::numeric_limits<double>::quiet_NaN();
 }
 
-/// Counters every model gets: pairwise_accuracy (all pairs), pairwise_accuracy_clear (pairs more than 2 %
-/// apart), top1 and top5 (best of the k / best, mean over tasks), network_top1 and network_top5 (all tasks
-/// as one network, each once).
-inline void count_quality(benchmark::State& state, std::span<const float> score, const Part& test) {
-  state.counters["pairwise_accuracy"] = stats::pairwise_accuracy(score, test.y, test.group);
-  state.counters["pairwise_accuracy_clear"] = clear_pair_accuracy(score, test.y, test.group);
-  for (const std::size_t k : {std::size_t{1}, std::size_t{5}}) {
-    state.counters["top" + std::to_string(k)] =
-        stats::mean_over_tasks(score, test.y, test.group, [k](auto p, auto y) { return stats::top_k_score(p, y, k); });
-    std::map<std::uint32_t, std::pair<std::vector<float>, std::vector<float>>> tasks;
-    for (std::size_t i = 0; i < score.size(); ++i) {
-      tasks[test.group[i]].first.push_back(score[i]);
-      tasks[test.group[i]].second.push_back(test.latency_s[i]);
-    }
-    std::vector<stats::RankedTask> ranked;
-    for (const auto& [group, task] : tasks) ranked.push_back({task.first, task.second});
-    state.counters["network_top" + std::to_string(k)] = stats::network_top_k_score(ranked, k);
-  }
+/// Pairwise accuracy of one task; NaN where no two labels differ.
+inline double ranked_pairs(std::span<const float> score, std::span<const float> y) {
+  const bool differ = std::any_of(y.begin(), y.end(), [&](float one) { return one != y.front(); });
+  return differ ? stats::pairwise_accuracy(score, y) : std::numeric_limits<double>::quiet_NaN();
+}
+
+/// What every model is judged by, of each task: pairwise_accuracy (all pairs), pairwise_accuracy_clear (pairs more than
+/// 2 % apart), top1 and top5 (best of the k / best). A task on two devices counts once, as the mean of both.
+inline TaskCounters quality(std::span<const float> score, const Part& test) {
+  const auto of = [&](const auto& metric) { return of_tasks(score, test.y, test.group, test.task, metric); };
+  return {{"pairwise_accuracy", of([](auto p, auto y) { return ranked_pairs(p, y); })},
+          {"pairwise_accuracy_clear", of([](auto p, auto y) { return clear_pair_accuracy(p, y); })},
+          {"top1", of([](auto p, auto y) { return stats::top_k_score(p, y, 1); })},
+          {"top5", of([](auto p, auto y) { return stats::top_k_score(p, y, 5); })}};
 }
 
 /// Training and test programs of one benchmark; the last ones are kept, as recipes of one case run in turn.

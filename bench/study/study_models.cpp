@@ -5,10 +5,11 @@
 //
 // Data sets: <pool>_<records>_<split>. Pools: gpu (V100 and K80), x86, all. Records: `drawn` at random over a log,
 // or `first`, the first 128 of a task, which the search chose before it knew much. A seed draws the records, the
-// split and, in Gbdt, what is random there. Counters: see count_quality, and
+// split and, in Gbdt, what is random there; of `first` records split by target it draws no more than that. Labels are
+// relative to the best of the task among the programs that are learned from. Counters: see study::quality, and
 //   train_s                        wall time of the whole fit, data preparation included
 //   time_ratio_vs_xgboost          train_s / that of XGBoost with the same options in the same run
-//   accuracy_minus_xgboost         difference of the pairwise accuracies, in points (1 / 100)
+//   accuracy_minus_xgboost         difference of the pairwise accuracies, of each task, in points (1 / 100)
 //   programs_train, programs_test, left_out (programs that could not be rebuilt)
 // Networks are in study_models_networks, which is compiled for the machine; this one is compiled as XGBoost was,
 // for any.
@@ -54,12 +55,12 @@ Fitted fit(Model model, const study::Case& data) {
   return fitted;
 }
 
-void count(benchmark::State& state, const Fitted& fitted, const study::Case& data) {
-  study::count_quality(state, fitted.score, data.test);
+study::TaskCounters count(benchmark::State& state, const Fitted& fitted, const study::Case& data) {
   state.counters["train_s"] = fitted.seconds;
   state.counters["programs_train"] = static_cast<double>(data.train.y.size());
   state.counters["programs_test"] = static_cast<double>(data.test.y.size());
   state.counters["left_out"] = static_cast<double>(data.left_out);
+  return study::quality(fitted.score, data.test);
 }
 
 // What XGBoost did last by this key, so that its own row and the comparison tell of the same run.
@@ -68,50 +69,49 @@ std::map<std::string, Fitted>& xgboost_runs() {
   return runs;
 }
 
-void add_pair(const std::string& options, const models::Gbdt& model, const Set& set, std::uint64_t seed,
-              const std::filesystem::path& root) {
+void add_pair(const std::string& name, const models::Gbdt& model, const Set& set, std::uint64_t seed,
+              const study::Options& options) {
+  const std::filesystem::path root = options.data;
   const auto load = [=]() -> const study::Case& {
     return study::recorded_case(root, set.pool, set.selection, set.split, seed);
   };
-  [[maybe_unused]] const std::string key = options + set.name() + std::to_string(seed);
-  study::add("gbdt_" + options, set.name(), seed, [=](benchmark::State& state) {
+  [[maybe_unused]] const std::string key = name + set.name() + std::to_string(seed);
+  study::add_of_tasks(options, "gbdt_" + name, set.name(), seed, [=](benchmark::State& state) {
     const study::Case& data = load();
     const Fitted ours = fit(model, data);
-    count(state, ours, data);
+    study::TaskCounters counters = count(state, ours, data);
 #if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
     Fitted theirs;
     std::optional<bench::XgBoost> xgboost;
     theirs.seconds = study::seconds_of([&] { xgboost.emplace(model, data.train.x, data.train.y); });
     theirs.score = xgboost->predict(data.test.x);
     state.counters["time_ratio_vs_xgboost"] = ours.seconds / theirs.seconds;
-    const auto accuracy = [&data](const Fitted& one) {
-      return stats::pairwise_accuracy(one.score, data.test.y, data.test.group);
-    };
-    state.counters["accuracy_minus_xgboost"] = 100 * (accuracy(ours) - accuracy(theirs));
+    counters["accuracy_minus_xgboost"] = study::difference(
+        counters["pairwise_accuracy"], study::quality(theirs.score, data.test)["pairwise_accuracy"], 100);
     xgboost_runs()[key] = std::move(theirs);
 #endif
+    return counters;
   });
 #if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
-  study::add("xgboost_" + options, set.name(), seed, [=](benchmark::State& state) {
+  study::add_of_tasks(options, "xgboost_" + name, set.name(), seed, [=](benchmark::State& state) {
     const auto run = xgboost_runs().find(key);
-    if (run == xgboost_runs().end()) throw std::runtime_error("run gbdt_" + options + " too");
-    count(state, run->second, load());
+    if (run == xgboost_runs().end()) throw std::runtime_error("run gbdt_" + name + " too");
+    return count(state, run->second, load());
   });
 #endif
 }
 
 template <class Model>
 void add_alone(const std::string& recipe, const Model& model, const Set& set, std::uint64_t seed,
-               const std::filesystem::path& root) {
-  study::add(recipe, set.name(), seed, [=](benchmark::State& state) {
+               const study::Options& options) {
+  study::add_of_tasks(options, recipe, set.name(), seed, [=, root = options.data](benchmark::State& state) {
     const study::Case& data = study::recorded_case(root, set.pool, set.selection, set.split, seed);
-    count(state, fit(model, data), data);
+    return count(state, fit(model, data), data);
   });
 }
 
 void add_all(const Set& set, std::uint64_t seed, const study::Options& options) {
   const auto threads = options.threads_or(2);
-  const auto& root = options.data;
   const models::Gbdt usual{.threads = threads, .seed = seed + 43};
   const models::Gbdt tenset{.rounds = 300,
                             .learning_rate = 0.2F,
@@ -126,9 +126,9 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
                            .gamma = 1e-3F,
                            .threads = threads,
                            .seed = seed + 43};
-  add_pair("tenset", tenset, set, seed, root);
-  add_pair("ansor", ansor, set, seed, root);
-  add_pair("default", usual, set, seed, root);
+  add_pair("tenset", tenset, set, seed, options);
+  add_pair("ansor", ansor, set, seed, options);
+  add_pair("default", usual, set, seed, options);
   for (const auto& [name, objective] :
        std::vector<std::pair<std::string, Objective>>{{"gbdt_squared", Objective::Squared},
                                                       {"gbdt_lambda_rank", Objective::LambdaRank},
@@ -136,9 +136,9 @@ void add_all(const Set& set, std::uint64_t seed, const study::Options& options) 
                                                       {"gbdt_quantile", Objective::Quantile}}) {
     models::Gbdt model = usual;
     model.objective = objective;
-    add_alone(name, model, set, seed, root);
+    add_alone(name, model, set, seed, options);
   }
-  add_alone("linear", models::Linear{}, set, seed, root);
+  add_alone("linear", models::Linear{}, set, seed, options);
 }
 
 }  // namespace

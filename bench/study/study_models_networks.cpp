@@ -53,7 +53,7 @@ void add(const std::string& recipe, Model model, const Set& set, std::uint64_t s
   model.threads = options.threads_or(2);
   model.seed = seed + 43;
   const std::filesystem::path root = options.data;
-  study::add(recipe, set.name(), seed, [=](benchmark::State& state) {
+  study::add_of_tasks(options, recipe, set.name(), seed, [=](benchmark::State& state) {
     const study::Case& data = study::recorded_case(root, set.pool, set.selection, set.split, seed);
     const FeatureBatch* train = &data.train.x;
     const FeatureBatch* test = &data.test.x;
@@ -68,10 +68,10 @@ void add(const std::string& recipe, Model model, const Set& set, std::uint64_t s
     state.counters["train_s"] = study::seconds_of([&] { fitted.fit(*train, data.train.y, data.train.group); });
     std::vector<float> score(data.test.y.size());
     fitted.predict(*test, score);
-    study::count_quality(state, score, data.test);
     state.counters["programs_train"] = static_cast<double>(data.train.y.size());
     state.counters["programs_test"] = static_cast<double>(data.test.y.size());
     state.counters["left_out"] = static_cast<double>(data.left_out);
+    return study::quality(score, data.test);
   });
 }
 

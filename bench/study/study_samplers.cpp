@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many labels a sampler needs before a model ranks as well as one taught the whole pool.
 //
-//   study_samplers --data=DIR [--part=spaces|tasks|pool|all] [--seeds=N --first_seed=N --tasks=N]
-//                  [--models=gbdt,gbdt_pairwise,mlp,mlp_steps] [--pool=N --test=N]
+//   study_samplers --data=DIR [--part=spaces|tasks|all] [--seeds=N --first_seed=N --tasks=N]
+//                  [--models=gbdt,mlp] [--pool=N --test=N]
 //
-// spaces: every exhaustive space one by one. tasks: Ansor and AutoTVM logs one by one, `--tasks` of them. pool: the
-// programs of many Ansor tasks at once, judged on tasks that are not among them.
+// spaces: every exhaustive space one by one. tasks: Ansor and AutoTVM logs one by one, `--tasks` of them. Programs of
+// many tasks at once are another study, study_label_curve.
 //
 // Single spaces: --pool configurations are drawn as the pool and --test others as the test set, which no sampler sees.
 // A hundredth of the pool (8 at least) is labelled at random, the same for all samplers, then as many as make 2, 3, 4,
@@ -19,16 +19,9 @@
 //                         that, between steps by straight lines; 1 where it is not within half the pool
 //   labels_vs_random      labels needed for the accuracy that random labels reach with a tenth of the pool / that
 //                         tenth; 5 (half the pool) where it is not reached
-// Data "mean_of_..." are the means of all counters over the data sets of that name, seed by seed.
+//   found_minus_diverse_top_k   found_10 less that of diverse_top_k
+// Data "mean_of_..." are the means of all counters over the data sets of that name, which are its tasks.
 //
-// The pool: a hundredth is labelled at random (8 of a task on a device at least), then --rounds steps lead to --percent
-// of the pool (5), and the model taught those is judged on --test programs of every task held out, a tenth of the tasks
-// on both devices, drawn by the seed. Models: `gbdt`, the summed objective; `gbdt_pairwise`, pairwise ranking; `mlp`;
-// `mlp_steps`, the same network, but the last one takes as many steps as that of the whole pool. Counters:
-//   pairwise_accuracy, pairwise_accuracy_clear (pairs more than 2 % apart), top5, overestimation, found
-//   accuracy_to_whole, clear_to_whole, top5_to_whole   that less the same of the model taught the whole pool, in
-//                         points, seed by seed
-//   labels_share, programs_pool, programs_test
 // Names: biased_<weight> at deviation 1 of each coordinate of the embedding, biased_<weight>_raw without;
 // biased_high_half_random has a random share of a half instead of a tenth.
 #include <algorithm>
@@ -47,6 +40,7 @@
 #include "chosen_labels.hpp"
 #include "recorded_files.hpp"
 #include "recorded_programs.hpp"
+#include "task_results.hpp"
 #include "tunewright/core/order.hpp"
 #include "tunewright/data/autotvm_table.hpp"
 #include "tunewright/data/read_table.hpp"
@@ -77,7 +71,6 @@ using study::Known;
 using study::Model;
 using study::Programs;
 using study::Quality;
-using study::Step;
 
 const std::vector<double> steps{.01, .02, .03, .04, .05, .075, .1, .15, .2, .3, .5};
 
@@ -86,7 +79,7 @@ using Counters = std::map<std::string, double>;
 std::string percent(double share) { return std::to_string(static_cast<int>(std::lround(100 * share))); }
 
 // What one model and one sampler make of one data set.
-using Learn = std::function<Curve(const Programs&, const std::vector<double>&, bool every_step, std::uint64_t)>;
+using Learn = std::function<Curve(const Programs&, const std::vector<double>&, std::uint64_t)>;
 
 struct Recipe {
   std::string model, sampler;
@@ -100,13 +93,11 @@ struct Source {
   std::function<Programs(std::uint64_t seed)> draw;
 };
 
-void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Model& model, const Model& last,
-                 bool biases_only) {
+void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Model& model) {
   const auto add = [&](const std::string& sampler_name, auto sampler) {
     recipes.push_back(
-        {name, sampler_name,
-         [=](const Programs& all, const std::vector<double>& shares, bool every_step, std::uint64_t seed) {
-           return study::learn(all, model, last, sampler, shares, every_step, seed);
+        {name, sampler_name, [=](const Programs& all, const std::vector<double>& shares, std::uint64_t seed) {
+           return study::learn(all, model, sampler, shares, seed);
          }});
   };
   add("random", samplers::Random{});
@@ -120,7 +111,6 @@ void add_recipes(std::vector<Recipe>& recipes, const std::string& name, const Mo
   // Half of the labels at random.
   add("biased_high_half_random",
       samplers::BiasedDiversity{.bias = Bias::High, .random_share = 0.5, .standardised = false});
-  if (biases_only) return;
   // Diversity alone, without the random share.
   add("brute_force", samplers::BiasedDiversity{.bias = Bias::None, .random_share = 0, .standardised = false});
   add("top_k", samplers::TopK{});
@@ -292,7 +282,8 @@ void report(benchmark::State& state, const Counters& counters) {
 }
 
 // Every recipe on every source, then the means over sources.
-void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& sources, std::uint64_t seed) {
+void add_single(const study::Options& options, const std::vector<Recipe>& recipes, const std::vector<Source>& sources,
+                std::uint64_t seed) {
   struct Shared {  // of one source, for all recipes
     std::string key;
     Programs all;
@@ -300,7 +291,7 @@ void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& s
     std::map<std::string, Curve> random;
   };
   static Shared shared;
-  static std::map<std::string, std::vector<Counters>> of_group;
+  static std::map<std::string, std::map<std::string, Counters>> of_group;  // by recipe, group and seed, then by source
   std::vector<std::string> groups;
   for (const Source& source : sources) {
     if (std::find(groups.begin(), groups.end(), source.group) == groups.end()) groups.push_back(source.group);
@@ -309,124 +300,31 @@ void add_single(const std::vector<Recipe>& recipes, const std::vector<Source>& s
         const std::string key = source.name + std::to_string(seed);
         if (shared.key != key) shared = {key, source.draw(seed), {}, {}};
         if (shared.full.find(recipe.model) == shared.full.end())
-          shared.full[recipe.model] = recipe.learn(shared.all, {1.0}, false, seed).front().quality;
-        const Curve curve = recipe.learn(shared.all, steps, true, seed);
+          shared.full[recipe.model] = recipe.learn(shared.all, {1.0}, seed).front().quality;
+        const Curve curve = recipe.learn(shared.all, steps, seed);
         if (recipe.sampler == "random") shared.random[recipe.model] = curve;
         const auto random = shared.random.find(recipe.model);
         const Counters counters =
             count(curve, shared.full.at(recipe.model), random == shared.random.end() ? curve : random->second);
-        of_group[recipe.name() + source.group + std::to_string(seed)].push_back(counters);
+        of_group[recipe.name() + source.group + std::to_string(seed)][source.name] = counters;
         report(state, counters);
       });
     }
   }
   for (const std::string& group : groups) {
     for (const Recipe& recipe : recipes) {
-      study::add(recipe.name(), "mean_of_" + group, seed, [=](benchmark::State& state) {
-        const auto& all = of_group[recipe.name() + group + std::to_string(seed)];
-        Counters mean;
-        for (const Counters& one : all)
-          for (const auto& [name, value] : one) mean[name] += value / static_cast<double>(all.size());
-        mean["data_sets"] = static_cast<double>(all.size());
-        report(state, mean);
+      study::add_of_tasks(options, recipe.name(), "mean_of_" + group, seed, [=](benchmark::State&) {
+        study::TaskCounters counters;
+        const auto key = [&](const std::string& name) { return name + group + std::to_string(seed); };
+        for (const auto& [source, of_source] : of_group[key(recipe.name())])
+          for (const auto& [name, value] : of_source) counters[name][source] = value;
+        for (const auto& [source, of_source] : of_group[key(recipe.model + "_diverse_top_k")])
+          if (counters["found_10"].contains(source))
+            counters["found_minus_diverse_top_k"][source] = counters["found_10"][source] - of_source.at("found_10");
+        return counters;
       });
     }
   }
-}
-
-// Whole tasks are held out, on both devices; some of their programs judge.
-Programs cross_task(const data::Dataset& records, const study::Options& options, std::uint64_t seed) {
-  const Rng rng = Rng(1 + seed);
-  Programs all;
-  const data::Split split = data::by_task(records, 0.1, rng.split(1));
-  all.x = records.x;
-  all.cost_s = records.cost_s;
-  all.group = records.groups();
-  all.pool = split.train;
-  std::map<std::uint32_t, Indices> held;
-  for (const std::size_t i : split.test) held[all.group[i]].push_back(i);
-  for (auto& [group, members] : held) {
-    rng.split(2).split(group).shuffle(std::span(members));
-    members.resize(std::min<std::size_t>(members.size(), options.number("test", 400)));
-    all.test.insert(all.test.end(), members.begin(), members.end());
-  }
-  return all;
-}
-
-// The pool of the last seed asked for, and what models taught all of it reach.
-struct Pool {
-  std::uint64_t seed = 0;
-  Programs programs;
-  std::map<std::string, Quality> whole;
-};
-
-Pool& pool_of(const study::Options& options, std::uint64_t seed) {
-  static std::unique_ptr<const data::Dataset> records;
-  static std::unique_ptr<Pool> last;
-  if (!records) {
-    const study::Selection selection{.records = options.number("records", 100000), .tasks = options.tasks};
-    records =
-        std::make_unique<const data::Dataset>(study::recorded_programs(options.data, "gpu", selection, 1).records);
-  }
-  if (!last || last->seed != seed) {
-    last.reset();
-    last = std::make_unique<Pool>(Pool{seed, cross_task(*records, options, seed), {}});
-  }
-  return *last;
-}
-
-void add_pool(const std::vector<Recipe>& recipes, const study::Options& options, std::uint64_t seed) {
-  const auto add = [&](const Recipe& recipe, const std::string& name, const std::vector<double>& shares) {
-    study::add(name, "cross_task_pool", seed, [=](benchmark::State& state) {
-      Pool& pool = pool_of(options, seed);
-      if (pool.whole.find(recipe.model) == pool.whole.end())
-        pool.whole[recipe.model] = recipe.learn(pool.programs, {1.0}, false, seed).back().quality;
-      const Quality& whole = pool.whole.at(recipe.model);
-      const Step last = shares.front() == 1 ? Step{1, whole} : recipe.learn(pool.programs, shares, false, seed).back();
-      state.counters["pairwise_accuracy"] = last.quality.accuracy;
-      state.counters["pairwise_accuracy_clear"] = last.quality.clear;
-      state.counters["top5"] = last.quality.top5;
-      state.counters["overestimation"] = last.quality.overestimation;
-      state.counters["found"] = last.quality.found;
-      state.counters["accuracy_to_whole"] = 100 * (last.quality.accuracy - whole.accuracy);
-      state.counters["clear_to_whole"] = 100 * (last.quality.clear - whole.clear);
-      state.counters["top5_to_whole"] = 100 * (last.quality.top5 - whole.top5);
-      state.counters["labels_share"] = last.share;
-      state.counters["programs_pool"] = static_cast<double>(pool.programs.pool.size());
-      state.counters["programs_test"] = static_cast<double>(pool.programs.test.size());
-    });
-  };
-  const std::size_t rounds = options.number("rounds", 4);
-  const double wanted = static_cast<double>(options.number("percent", 5)) / 100;
-  std::vector<double> shares{.01};
-  for (std::size_t r = 1; r <= rounds; ++r)
-    shares.push_back(.01 + (wanted - .01) * static_cast<double>(r) / static_cast<double>(rounds));
-  for (const Recipe& recipe : recipes) {
-    if (recipe.sampler == "random") {
-      add(recipe, recipe.model + "_whole_pool", {1.0});
-      add(recipe, recipe.name(), {wanted});
-    } else {
-      add(recipe, recipe.name(), shares);
-    }
-  }
-}
-
-Model pool_gbdt(models::gbdt::Objective objective, const study::Options& options) {
-  return Model(models::Committee<models::Gbdt, 2>{.member = {.rounds = options.few("trees", 50),
-                                                             .learning_rate = 0.2F,
-                                                             .objective = objective,
-                                                             .embedding_columns = 128},
-                                                  .bootstrap = true});
-}
-Model pool_mlp(unsigned least_steps, const study::Options& options) {
-  nn::Training training;
-  training.epochs = options.few("epochs", 6);
-  training.least_steps = least_steps;
-  training.batch_programs = 256;
-  training.learning_rate = 2e-3F;
-  training.schedule = nn::Schedule::Cosine;
-  training.across_tasks = false;
-  return Model(models::Committee<models::Mlp, 2>{.member = {.hidden = 64, .training = training}});
 }
 
 }  // namespace
@@ -435,36 +333,21 @@ int main(int argc, char** argv) {
   return study::run(argc, argv, {.name = "samplers", .seeds = 1, .folders = {"kernel-tuner-hub", "roller-tvm-logs"}},
                     [](const study::Study& study) {
                       const study::Options& options = study.options();
-                      const std::string part = options.text("part", "all"),
-                                        models = options.text("models", "gbdt,gbdt_pairwise,mlp,mlp_steps");
+                      const std::string part = options.text("part", "all"), models = options.text("models", "gbdt,mlp");
                       const auto wants = [&](const char* one) { return part == one || part == "all"; };
                       const auto models_has = [&](const std::string& one) {
                         return ("," + models + ",").find("," + one + ",") != std::string::npos;
                       };
-                      std::vector<Recipe> single, pool;
-                      const auto add = [](std::vector<Recipe>& to, const char* name, const Model& model,
-                                          bool biases_only) { add_recipes(to, name, model, model, biases_only); };
-                      using Objective = models::gbdt::Objective;
-                      if (models_has("gbdt")) {
-                        add(single, "gbdt", Model(small_gbdt()), false);
-                        add(pool, "gbdt", pool_gbdt(Objective::SummedOverStatements, options), true);
-                      }
-                      if (models_has("gbdt_pairwise"))
-                        add(pool, "gbdt_pairwise", pool_gbdt(Objective::RankPairwise, options), true);
-                      if (models_has("mlp")) {
-                        add(single, "mlp", Model(small_mlp()), false);
-                        add(pool, "mlp", pool_mlp(300, options), true);
-                      }
-                      if (models_has("mlp_steps")) {
-                        // 6 epochs of 114,000 programs in batches of 256.
-                        add_recipes(pool, "mlp_steps", pool_mlp(300, options), pool_mlp(2700, options), true);
-                      }
+                      std::vector<Recipe> single;
+                      if (models_has("gbdt")) add_recipes(single, "gbdt", Model(small_gbdt()));
+                      if (models_has("mlp")) add_recipes(single, "mlp", Model(small_mlp()));
                       const std::uint64_t first = options.first_seed;
                       for (std::uint64_t seed = first; seed < first + options.seeds; ++seed) {
-                        if (wants("spaces")) add_single(single, exhaustive_spaces(options), seed);
-                        if (wants("tasks"))
-                          add_single(single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks), seed);
-                        if (wants("pool")) add_pool(pool, options, seed);
+                        if (wants("spaces")) add_single(options, single, exhaustive_spaces(options), seed);
+                        if (wants("tasks")) {
+                          add_single(options, single, recorded_tasks(options, options.tasks == 0 ? 40 : options.tasks),
+                                     seed);
+                        }
                       }
                     });
 }

@@ -2,171 +2,61 @@
 //
 // What measurements on one device are worth on another.
 //
-// A model learns from --source=N records of the source device (default 8192, drawn by the seed) and meets @n
-// records of the target device, drawn at random; a quarter of the target's records, never learned from, is
-// ranked. `scratch` and `gbdt_scratch` learn from the @n records alone, `none` and `gbdt_none` from the source
-// alone. One adaptation updates once, with all @n records.
+//   study_transfer --data=DIR [--seeds=N --source=N --tasks=N --only=PART]
 //
-// Counters:
-//   pairwise_accuracy, top5    on the records held back, mean over tasks
-//   gain_over_scratch          accuracy minus that of the same kind of model from scratch with as many labels
-//   gain_over_scratch_4x       the same, but scratch has four times the labels: above 0 means that a quarter of
-//                              the labels is enough
+// A model learns from --source=N records of the source device (default 4096) and meets the target device in rounds, as
+// in a tuner: each of 16 rounds brings 8 more labels of every task, drawn at random, and updates the adaptation with
+// all that is known by then. A quarter of every target task, never learned from and not among the source's programs
+// either, is ranked. Labels are relative to the best that was measured by then.
 //
-// Programs are described by their knobs and the sizes of the task, those of auto_scheduler logs by their statements
-// (--records=N of every log, default 60). Labels are relative to the best of the task in the whole log, or of what
-// was drawn of it. Options: --source=N, --tasks=N logs of a device (default 8), --most=N the longest ladder (default
-// 1024), --only=PART of a pair's name.
+// Recipes are called <name>@<labels of a task>: `scratch` and `gbdt_scratch` learn from these alone, `none@0` and
+// `gbdt_none@0` from the source alone. `momentum` is adaptations::Momentum as it comes: m = 0.99, trained in every
+// fourth round. `momentum_m99`, `momentum_m0` and `momentum_m1` are trained in every round; m = 0 goes on from the last
+// network, m = 1 starts at the source every time. `fine_tune` starts at the source every time at a tenth of the
+// learning rate, `fine_tune_on` goes on from the last network.
+//
+// Data are named <source>_to_<target>_<same or new tasks>: a task is a shape by a template. Counters, of each task (in
+// kernel-tuner-hub a kernel on a pair of devices, which has models of its own):
+//   pairwise_accuracy, top5    on the programs held back
+//   gain_over_scratch          accuracy minus that from scratch with as many labels, by the network or the trees,
+//                              whichever ranks this data set better then, seed by seed
+//   gain_over_scratch_4x       the same, but scratch has four times the labels: at least 0 means that a quarter of the
+//                              labels is enough
 #include <algorithm>
-#include <cctype>
-#include <cmath>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
-#include "recorded_files.hpp"
 #include "recorded_programs.hpp"
+#include "task_results.hpp"
 #include "tunewright/adaptations/coral.hpp"
 #include "tunewright/adaptations/feature_map.hpp"
 #include "tunewright/adaptations/fine_tune.hpp"
 #include "tunewright/adaptations/guarded.hpp"
-#include "tunewright/adaptations/labelled_programs.hpp"
 #include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/none.hpp"
 #include "tunewright/adaptations/refit.hpp"
 #include "tunewright/adaptations/shared_trunk.hpp"
 #include "tunewright/adaptations/warm_start.hpp"
-#include "tunewright/core/order.hpp"
-#include "tunewright/core/rng.hpp"
-#include "tunewright/data/autotvm_table.hpp"
-#include "tunewright/data/read_table.hpp"
-#include "tunewright/features/knobs.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/stats/ranking.hpp"
 #include "tunewright/study/study.hpp"
+#include "two_devices.hpp"
 
 using namespace tunewright;
-using adaptations::LabelledPrograms;
+using study::OfTasks;
 
 namespace {
 
-struct Pair {
-  LabelledPrograms source, target;
-};
-
-/// log2(1 + number) of the whole numbers in the text of a task, padded with zeros.
-std::vector<float> sizes_of(const std::string& problem) {
-  constexpr std::size_t columns = 24;
-  std::vector<float> sizes(columns, 0.0F);
-  std::size_t next = 0;
-  for (std::size_t i = 0; i < problem.size() && next < columns;) {
-    if (problem[i] == '"') i = problem.find('"', i + 1);  // types hold digits
-    if (i >= problem.size()) break;
-    if (std::isdigit(static_cast<unsigned char>(problem[i])) == 0) {
-      ++i;
-      continue;
-    }
-    double number = 0;
-    for (; i < problem.size() && std::isdigit(static_cast<unsigned char>(problem[i])) != 0; ++i)
-      number = number * 10 + (problem[i] - '0');
-    sizes[next++] = static_cast<float>(std::log2(1 + number));
-  }
-  return sizes;
-}
-
-/// Knobs and sizes of every row, a group a table.
-LabelledPrograms described(const std::vector<data::Table>& tables, const features::Knobs& featurizer) {
-  LabelledPrograms all;
-  for (std::size_t t = 0; t < tables.size(); ++t) {
-    const data::Table& table = tables[t];
-    std::vector<std::string> names;
-    for (const data::Parameter& parameter : table.parameters) names.push_back(parameter.name);
-    const std::vector<std::size_t> places = featurizer.places(names);
-    const std::vector<float> sizes = sizes_of(table.problem);
-    double best = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < table.size(); ++i) best = std::min(best, table.cost_s(i));
-    for (std::size_t i = 0; i < table.size(); ++i) {
-      FeatureBatch knobs(featurizer.width());
-      featurizer.describe(places, data::knob_values(table, i), knobs);
-      std::vector<float> row(knobs.values().begin(), knobs.values().end());
-      if (row.empty()) continue;
-      row.insert(row.end(), sizes.begin(), sizes.end());
-      if (all.x.columns() == 0) all.x = FeatureBatch(row.size());
-      all.x.append_program(row);
-      all.y.push_back(static_cast<float>(best / table.cost_s(i)));  // 0 for a failure
-      all.group.push_back(static_cast<std::uint32_t>(t));
-    }
-  }
-  return all;
-}
-
-Pair pair_of(const std::vector<data::Table>& source, const std::vector<data::Table>& target) {
-  features::Knobs featurizer;
-  for (const std::vector<data::Table>* tables : {&source, &target}) {
-    for (const data::Table& table : *tables) {
-      for (const Knob& knob : data::knobs_of(table)) {
-        const auto known = std::find_if(featurizer.knobs.begin(), featurizer.knobs.end(),
-                                        [&](const Knob& k) { return k.name == knob.name; });
-        if (known == featurizer.knobs.end())
-          featurizer.knobs.push_back(knob);
-        else if (known->scale != KnobScale::Category && knob.scale == KnobScale::Log2)
-          known->scale = KnobScale::Log2;
-      }
-    }
-  }
-  return {described(source, featurizer), described(target, featurizer)};
-}
-
-std::vector<data::Table> kernel(const study::Options& options, const std::string& name, const std::string& device) {
-  const auto path = options.data / "kernel-tuner-hub" / name / (device + ".json.gz");
-  return {data::read_table(path.string(), {.device = device}).table};
-}
-
-/// At most `most` logs below a folder, spread over them.
-std::vector<data::Table> logs(const study::Options& options, const std::string& folder, std::size_t most) {
-  std::vector<data::Table> tables;
-  const auto files = study::files(options.data, folder);
-  const std::size_t used = std::min(most, files.size());
-  for (std::size_t i = 0; i < used; ++i)
-    tables.push_back(data::read_autotvm_table(files[i * files.size() / used].string(), {.device = folder}).table);
-  return tables;
-}
-
-/// Programs of auto_scheduler logs of two devices.
-Pair ansor_pair(const study::Options& options, const std::string& source, const std::string& target) {
-  const data::Dataset all =
-      study::recorded_programs(options.data, "gpu", {.records = options.number("records", 60)}, 1).records;
-  const std::vector<float> labels = all.labels();
-  const std::vector<std::uint32_t> groups = all.groups();
-  Pair pair;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const std::string& device = all.targets[all.target[i]];
-    if (device != source && device != target) continue;
-    LabelledPrograms& side = device == source ? pair.source : pair.target;
-    if (side.size() == 0) side.x = FeatureBatch(all.x.columns());
-    side.x.append_program(all.x.program(i));
-    side.y.push_back(labels[i]);
-    side.group.push_back(groups[i]);
-  }
-  return pair;
-}
-
-/// What one seed sees of a pair.
-struct Draw {
-  LabelledPrograms source, test, pool;
-  models::Mlp mlp;                                         // trained on the source
-  models::Gbdt gbdt;                                       // also
-  std::map<std::pair<bool, std::size_t>, double> scratch;  // accuracy by (gbdt, labels)
-};
+constexpr std::size_t round_labels = 8, rounds = 16;       // of every task
+constexpr std::array<std::size_t, 3> budgets{8, 32, 128};  // labels of a task that models are judged at
 
 models::Mlp untrained_mlp(std::uint64_t seed) {
   models::Mlp model{.hidden = 64, .threads = 1, .seed = seed};
@@ -180,94 +70,218 @@ models::Gbdt untrained_gbdt(std::uint64_t seed) {
   return {.objective = models::gbdt::Objective::Squared, .threads = 1, .seed = seed};
 }
 
-Draw draw(const Pair& pair, std::size_t source, std::uint64_t seed) {
-  const auto shuffled = [&](std::size_t n, std::uint64_t which) {
-    std::vector<std::size_t> order = positions(n);
-    Rng rng = Rng(seed).split(which);
-    rng.shuffle(std::span(order));
-    return order;
-  };
-  const auto from = shuffled(pair.source.size(), 1), to = shuffled(pair.target.size(), 2);
-  const std::span<const std::size_t> own(to);
-  Draw drawn;
-  drawn.source = pair.source.subset(std::span(from).first(std::min(source, from.size())));
-  drawn.test = pair.target.subset(own.first(to.size() / 4));
-  drawn.pool = pair.target.subset(own.subspan(to.size() / 4));
-  drawn.mlp = untrained_mlp(seed);
-  drawn.mlp.fit(drawn.source.x, drawn.source.y, drawn.source.group);
-  drawn.gbdt = untrained_gbdt(seed);
-  drawn.gbdt.fit(drawn.source.x, drawn.source.y, drawn.source.group);
-  return drawn;
-}
+/// One pair of devices as a seed sees it.
+struct Pair {
+  study::Dealt dealt;
+  models::Mlp mlp;    // trained on the source
+  models::Gbdt gbdt;  // also
+
+  Pair(study::Dealt given, std::uint64_t seed)
+      : dealt(std::move(given)), mlp(untrained_mlp(seed)), gbdt(untrained_gbdt(seed)) {
+    mlp.fit(dealt.source.x, dealt.source.y, dealt.source.group);
+    gbdt.fit(dealt.source.x, dealt.source.y, dealt.source.group);
+  }
+};
 
 struct Quality {
-  double pairwise_accuracy = 0, top5 = 0;
+  OfTasks accuracy, top5;
 };
+using Course = std::map<std::size_t, Quality>;  // by labels of a task
+
 template <CostModel M>
-Quality quality(const M& model, const LabelledPrograms& test) {
-  std::vector<float> score(test.size());
+Quality quality(const M& model, const study::Dealt& dealt) {
+  const study::Known test(dealt.target, dealt.target.test);
+  std::vector<float> score(test.y.size());
   model.predict(test.x, score);
-  return {
-      stats::pairwise_accuracy(score, test.y, test.group),
-      stats::mean_over_tasks(score, test.y, test.group, [](auto p, auto y) { return stats::top_k_score(p, y, 5); })};
+  const auto of = [&](const auto& metric) { return study::of_tasks(score, test.y, test.group, dealt.task, metric); };
+  return {of([](auto p, auto y) { return study::ranked_pairs(p, y); }),
+          of([](auto p, auto y) { return stats::top_k_score(p, y, 5); })};
 }
 
+enum class Updates : std::uint8_t {
+  EveryRound,
+  WhenJudged  // for adaptations whose updates do not depend on those before: the result is the same
+};
+
+/// An adaptation meets the rounds.
 template <CostModel M, AdaptationFor<M> A>
-Quality adapted(M model, A adaptation, const LabelledPrograms& own, const LabelledPrograms& test) {
-  adaptation.update(model, own.x, own.y, own.group);
-  return quality(model, test);
+Course course(M model, A adaptation, const Pair& pair, Updates updates) {
+  Course found;
+  for (std::size_t round = 1; round <= rounds; ++round) {
+    const std::size_t labels = round * round_labels;
+    const bool judged = std::find(budgets.begin(), budgets.end(), labels) != budgets.end();
+    if (!judged && updates == Updates::WhenJudged) continue;
+    const adaptations::LabelledPrograms own = pair.dealt.first(labels);
+    adaptation.update(model, own.x, own.y, own.group);
+    if (judged) found[labels] = quality(model, pair.dealt);
+  }
+  return found;
 }
 
-/// A recipe meets the first n labels of the pool.
+/// From scratch, also with four times the labels of the largest budget.
+template <CostModel M>
+Course scratch(const M& untrained, const Pair& pair) {
+  Course found;
+  for (const std::size_t labels : {budgets[0], budgets[1], budgets[2], 4 * budgets[2]}) {
+    const adaptations::LabelledPrograms own = pair.dealt.first(labels);
+    M model = untrained;
+    model.fit(own.x, own.y, own.group);
+    found[labels] = quality(model, pair.dealt);
+  }
+  return found;
+}
+
 struct Recipe {
   std::string name;
-  bool gbdt;
-  std::function<Quality(const Draw&, const LabelledPrograms& own, std::uint64_t seed)> run;
+  std::function<Course(const Pair&, std::uint64_t seed)> run;
 };
 
 std::vector<Recipe> recipes() {
   using namespace adaptations;
-  const auto mlp = [](const char* name, auto adaptation_of) {
-    return Recipe{name, false, [=](const Draw& d, const LabelledPrograms& own, std::uint64_t) {
-                    return adapted(d.mlp, adaptation_of(d), own, d.test);
-                  }};
+  const auto mlp = [](const char* name, auto adaptation_of, Updates updates) {
+    return Recipe{name, [=](const Pair& p, std::uint64_t) { return course(p.mlp, adaptation_of(p), p, updates); }};
   };
+  const auto always = [](auto adaptation) { return [=](const Pair&) { return adaptation; }; };
+  constexpr Updates every = Updates::EveryRound, judged = Updates::WhenJudged;
   return {
-      {"scratch", false,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
-         return adapted(untrained_mlp(seed), Refit{}, own, d.test);
-       }},
-      mlp("none", [](const Draw&) { return None{}; }),
-      mlp("fine_tune", [](const Draw&) { return FineTune{}; }),
-      mlp("fine_tune_output", [](const Draw&) { return FineTune{.trained = {"output"}}; }),
-      mlp("momentum", [](const Draw&) { return Momentum{}; }),
-      mlp("momentum_source_scale", [](const Draw&) { return Momentum{.refit_input_scale = false}; }),
-      mlp("guarded_momentum",
-          [](const Draw&) { return Guarded<Momentum, models::Mlp>{.transfer = {.refit_input_scale = false}}; }),
-      mlp("coral", [](const Draw& d) { return Coral{.source = d.source}; }),
-      mlp("feature_map", [](const Draw& d) { return FeatureMap{.source = d.source}; }),
-      {"shared_trunk", false,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
+      {"scratch", [](const Pair& p, std::uint64_t seed) { return scratch(untrained_mlp(seed), p); }},
+      {"gbdt_scratch", [](const Pair& p, std::uint64_t seed) { return scratch(untrained_gbdt(seed), p); }},
+      {"none", [](const Pair& p, std::uint64_t) { return Course{{0, quality(p.mlp, p.dealt)}}; }},
+      {"gbdt_none", [](const Pair& p, std::uint64_t) { return Course{{0, quality(p.gbdt, p.dealt)}}; }},
+      mlp("fine_tune", always(FineTune{}), judged),
+      mlp("fine_tune_on", always(FineTune{.from_source = false}), every),
+      mlp("fine_tune_output", always(FineTune{.trained = {"output"}}), judged),
+      mlp("momentum", always(Momentum{}), every),
+      mlp("momentum_m99", always(Momentum{.every = 1}), every),
+      mlp("momentum_m0", always(Momentum{.momentum = 0, .every = 1}), every),
+      mlp("momentum_m1", always(Momentum{.momentum = 1, .every = 1}), judged),
+      mlp("momentum_source_scale", always(Momentum{.every = 1, .refit_input_scale = false}), every),
+      mlp("guarded_momentum", always(Guarded<Momentum, models::Mlp>{.transfer = {.refit_input_scale = false}}), every),
+      mlp(
+          "coral", [](const Pair& p) { return Coral{.source = p.dealt.source}; }, judged),
+      mlp(
+          "feature_map", [](const Pair& p) { return FeatureMap{.source = p.dealt.source}; }, judged),
+      {"shared_trunk",
+       [](const Pair& p, std::uint64_t seed) {
          models::Mlp model = untrained_mlp(seed);
          model.heads = 2;
-         return adapted(std::move(model), SharedTrunk{.sources = {d.source}}, own, d.test);
+         return course(std::move(model), SharedTrunk{.sources = {p.dealt.source}}, p, Updates::WhenJudged);
        }},
-      {"gbdt_scratch", true,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
-         return adapted(untrained_gbdt(seed), Refit{}, own, d.test);
+      {"gbdt_warm_start",
+       [](const Pair& p, std::uint64_t seed) {
+         return course(Transferred<models::Gbdt>{.source = p.gbdt, .own = untrained_gbdt(seed)}, WarmStart{}, p,
+                       Updates::WhenJudged);
        }},
-      {"gbdt_none", true,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t) { return adapted(d.gbdt, None{}, own, d.test); }},
-      {"gbdt_warm_start", true,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
-         return adapted(Transferred<models::Gbdt>{.source = d.gbdt, .own = untrained_gbdt(seed)}, WarmStart{}, own,
-                        d.test);
-       }},
-      {"gbdt_feature_map", true,
-       [](const Draw& d, const LabelledPrograms& own, std::uint64_t seed) {
-         return adapted(untrained_gbdt(seed), FeatureMap{.source = d.source}, own, d.test);
+      {"gbdt_feature_map",
+       [](const Pair& p, std::uint64_t seed) {
+         return course(untrained_gbdt(seed), FeatureMap{.source = p.dealt.source}, p, Updates::WhenJudged);
        }},
   };
+}
+
+/// A data set: pairs of devices, each with models of its own.
+struct Data {
+  std::string name;
+  study::Tasks tasks;
+  std::vector<std::function<study::TwoDevices()>> pairs;
+};
+
+/// What the recipes made of one data set and seed; made when it is first asked for.
+class Courses {
+ public:
+  Courses(const Data& data, std::size_t tasks, std::size_t records, std::uint64_t seed) : seed_(seed) {
+    for (const auto& read : data.pairs)
+      pairs_.emplace_back(study::deal(read(), data.tasks, tasks, records, seed), seed);
+  }
+
+  const Course& of(const std::string& name) {
+    const auto [known, fresh] = courses_.try_emplace(name);
+    if (!fresh) return known->second;
+    for (const Recipe& recipe : recipes()) {
+      if (recipe.name != name) continue;
+      for (const Pair& pair : pairs_) {
+        for (const auto& [labels, found] : recipe.run(pair, seed_)) {
+          Quality& all = known->second[labels];
+          all.accuracy.insert(found.accuracy.begin(), found.accuracy.end());
+          all.top5.insert(found.top5.begin(), found.top5.end());
+        }
+      }
+    }
+    return known->second;
+  }
+
+  /// From scratch by the network or the trees, whichever is better over all tasks.
+  const OfTasks& better_scratch(std::size_t labels) {
+    const OfTasks& network = of("scratch").at(labels).accuracy;
+    const OfTasks& trees = of("gbdt_scratch").at(labels).accuracy;
+    return study::mean(network) > study::mean(trees) ? network : trees;
+  }
+
+ private:
+  std::uint64_t seed_;
+  std::vector<Pair> pairs_;
+  std::map<std::string, Course> courses_;
+};
+
+/// Those of the last data set and seed asked for are kept.
+Courses& courses_of(const Data& data, std::size_t tasks, std::size_t records, std::uint64_t seed) {
+  static std::pair<std::string, std::unique_ptr<Courses>> last;
+  const std::string key = data.name + " " + std::to_string(seed);
+  if (last.first != key) {
+    last.second.reset();
+    last = {key, std::make_unique<Courses>(data, tasks, records, seed)};
+  }
+  return *last.second;
+}
+
+std::vector<Data> all_data(const study::Options& options) {
+  using study::Tasks;
+  std::vector<Data> all;
+  const std::filesystem::path root = options.data;
+  const auto kernels = [&](const char* name, const std::vector<std::array<const char*, 3>>& pairs) {
+    Data& data = all.emplace_back(Data{name, Tasks::Same, {}});
+    for (const auto& [kernel, source, target] : pairs)
+      data.pairs.emplace_back([=, kernel = kernel, source = source, target = target] {
+        return study::kernel_on_two_devices(root, kernel, source, target);
+      });
+  };
+  std::vector<std::array<const char*, 3>> same_vendor, other_vendor;
+  for (const char* kernel : {"convolution_milo", "dedispersion_milo"}) {
+    for (const auto& [a, b] : {std::pair("A4000", "A100"), std::pair("W6600", "MI250X")}) {
+      same_vendor.push_back({kernel, a, b});
+      same_vendor.push_back({kernel, b, a});
+    }
+    for (const char* nvidia : {"A4000", "A100"})
+      for (const char* amd : {"W6600", "MI250X"}) other_vendor.push_back({kernel, nvidia, amd});
+  }
+  for (const char* kernel : {"convolution", "gemm"}) {
+    same_vendor.push_back({kernel, "RTX_2080_Ti", "RTX_3090"});
+    same_vendor.push_back({kernel, "RTX_3090", "RTX_2080_Ti"});
+  }
+  kernels("kernels_of_one_vendor_same_tasks", same_vendor);
+  kernels("kernels_nvidia_to_amd_same_tasks", other_vendor);
+  const auto autotvm = [&](const std::string& name, const std::string& source, const std::string& target) {
+    const auto read = [=] { return study::autotvm_on_two_devices(root, source, target); };
+    all.push_back({name + "_same_tasks", Tasks::Same, {read}});
+    all.push_back({name + "_new_tasks", Tasks::New, {read}});
+  };
+  const std::string x86 = "droplet-autotvm/x86_AMD3700X/resnet-18/random";
+  autotvm("autotvm_3700X_to_i7_conv", x86, "droplet-autotvm/x86_inteli7-3770/resnet-18/random");
+  autotvm("autotvm_3700X_to_A72_conv", x86, "droplet-autotvm/arm_cortex-a72/resnet-18/random");
+  for (const std::string kind : {"conv", "depthwise"})
+    autotvm("autotvm_K80_to_V100_" + kind, "roller-tvm-logs/k80/autotvm/" + kind,
+            "roller-tvm-logs/v100/autotvm/" + kind);
+  const auto programs = std::make_shared<data::Dataset>();
+  for (const auto& [source, target] : {std::pair("K80", "V100"), std::pair("V100", "K80")}) {
+    const auto read = [=, records = options.number("records", 700), source = source, target = target] {
+      if (programs->size() == 0) *programs = study::recorded_programs(root, "gpu", {.records = records}, 1).records;
+      return study::auto_scheduler_on_two_devices(*programs, source, target);
+    };
+    const std::string name = std::string("auto_scheduler_") + source + "_to_" + target;
+    all.push_back({name + "_same_tasks", Tasks::Same, {read}});
+    all.push_back({name + "_new_tasks", Tasks::New, {read}});
+  }
+  return all;
 }
 
 }  // namespace
@@ -277,65 +291,32 @@ int main(int argc, char** argv) {
       .name = "transfer", .seeds = 3, .folders = {"kernel-tuner-hub", "roller-tvm-logs", "droplet-autotvm"}};
   return study::run(argc, argv, plan, [](const study::Study& study) {
     const study::Options& options = study.options();
-    const std::size_t tasks = options.tasks == 0 ? 8 : options.tasks;
-    const std::size_t source = options.number("source", 8192), most = options.number("most", 1024);
+    const std::size_t tasks = options.tasks == 0 ? 12 : options.tasks;
+    const std::size_t records = options.number("source", 4096);
     const std::string only = options.text("only", "");
-    std::map<std::string, std::function<Pair()>> pairs;
-    for (const std::string name : {"convolution_milo", "dedispersion_milo"}) {
-      for (const std::string device : {"A100", "W6600", "MI250X"}) {
-        pairs[name + "_A4000_to_" + device] = [=] {
-          return pair_of(kernel(options, name, "A4000"), kernel(options, name, device));
+    for (const Data& data : all_data(options)) {
+      if (data.name.find(only) == std::string::npos) continue;
+      for (std::uint64_t seed = options.first_seed; seed < options.first_seed + options.seeds; ++seed) {
+        const auto add = [&](const std::string& name, std::size_t labels) {
+          study::add_of_tasks(options, name + "@" + std::to_string(labels), data.name, seed, [=](benchmark::State&) {
+            Courses& courses = courses_of(data, tasks, records, seed);
+            const Quality found = courses.of(name).at(labels);
+            study::TaskCounters counters{{"pairwise_accuracy", found.accuracy}, {"top5", found.top5}};
+            if (labels == 0) return counters;
+            counters["gain_over_scratch"] = study::difference(found.accuracy, courses.better_scratch(labels));
+            if (labels < 4 * budgets.back()) {
+              counters["gain_over_scratch_4x"] = study::difference(found.accuracy, courses.better_scratch(4 * labels));
+            }
+            return counters;
+          });
         };
-      }
-    }
-    for (const std::string device : {"x86_inteli7-3770", "arm_cortex-a72"}) {
-      pairs["autotvm_3700X_to_" + device] = [=] {
-        return pair_of(logs(options, "droplet-autotvm/x86_AMD3700X/resnet-18/random", tasks),
-                       logs(options, "droplet-autotvm/" + device + "/resnet-18/random", tasks));
-      };
-    }
-    for (const std::string kind : {"conv", "depthwise"}) {
-      pairs["autotvm_" + kind + "_K80_to_V100"] = [=] {
-        return pair_of(logs(options, "roller-tvm-logs/k80/autotvm/" + kind, tasks),
-                       logs(options, "roller-tvm-logs/v100/autotvm/" + kind, tasks));
-      };
-    }
-    pairs["ansor_K80_to_V100"] = [=] { return ansor_pair(options, "K80", "V100"); };
-    pairs["ansor_V100_to_K80"] = [=] { return ansor_pair(options, "V100", "K80"); };
-    for (const auto& [name, read] : pairs) {
-      if (name.find(only) == std::string::npos) continue;
-      const auto pair = std::make_shared<const Pair>(read());
-      for (std::uint64_t seed = 0; seed < options.seeds; ++seed) {
-        const auto drawn = std::make_shared<std::unique_ptr<Draw>>();  // made when it is first needed
-        const std::size_t pool = pair->target.size() - pair->target.size() / 4;
         for (const Recipe& recipe : recipes()) {
-          const bool unmoved = recipe.name.ends_with("none");
-          for (std::size_t n = unmoved ? 0 : 16; n <= std::min(most, pool); n *= 4) {
-            study::add(recipe.name + "@" + std::to_string(n), name, seed, [=](benchmark::State& state) {
-              if (!*drawn) *drawn = std::make_unique<Draw>(draw(*pair, source, seed));
-              Draw& d = **drawn;
-              const auto first = [&](std::size_t count) { return d.pool.subset(positions(count)); };
-              const auto scratch = [&](std::size_t labels) {
-                const auto [at, fresh] = d.scratch.try_emplace({recipe.gbdt, labels}, 0.0);
-                if (fresh) {
-                  const LabelledPrograms own = first(labels);
-                  at->second = recipe.gbdt
-                                   ? adapted(untrained_gbdt(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy
-                                   : adapted(untrained_mlp(seed), adaptations::Refit{}, own, d.test).pairwise_accuracy;
-                }
-                return at->second;
-              };
-              const Quality found = recipe.run(d, first(n), seed);
-              state.counters["pairwise_accuracy"] = found.pairwise_accuracy;
-              state.counters["top5"] = found.top5;
-              if (recipe.name.ends_with("scratch")) d.scratch[{recipe.gbdt, n}] = found.pairwise_accuracy;
-              if (n == 0) return;
-              state.counters["gain_over_scratch"] = found.pairwise_accuracy - scratch(n);
-              if (4 * n <= std::min(most, pool))
-                state.counters["gain_over_scratch_4x"] = found.pairwise_accuracy - scratch(4 * n);
-            });
-            if (unmoved) break;
+          if (recipe.name.ends_with("none")) {
+            add(recipe.name, 0);
+            continue;
           }
+          for (const std::size_t labels : budgets) add(recipe.name, labels);
+          if (recipe.name.ends_with("scratch")) add(recipe.name, 4 * budgets.back());
         }
       }
     }
