@@ -2,16 +2,18 @@
 //
 // Whole networks, tuned and run: batch 1, float32, all processors.
 //
-//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--serve] [Google Benchmark options]
+//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--threads=N] [--serve] [Google Benchmark options]
 //
-// Each network is cut into tasks, which are tuned under `schedulers::Gradient` for at most N minutes (15) or N trials
-// a task (no limit unless given), or taken from DIR/<network>.jsonl as far as that goes; what is measured goes there.
-// Counters: latency_ms (median of 30 inferences or as many as fit into ten seconds), sum_of_tasks_ms (what tuning
-// expected), tuning_seconds, trials, failed, tasks, gflops.
+// Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
+// (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
+// --minutes=0 nothing is measured beyond it. Counters: latency_ms (median of 30 inferences or as many as fit into ten
+// seconds), sum_of_tasks_ms (what tuning expected), tuning_seconds (of this run), trials and recalled (of these, from
+// the journal), failed, tasks, gflops.
 //
 // With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, and for every line on
 // standard input the time of one inference in seconds is written as a line to standard output: so other programs
-// measure it in turns with theirs (networks_beside_libraries.py).
+// measure it in turns with theirs (networks_beside_libraries.py). That is the time of `run`: inputs are copied in,
+// words looked up, and outputs copied out, as libraries do.
 
 #include <benchmark/benchmark.h>
 
@@ -57,6 +59,7 @@ struct Options {
   std::string journals;
   double minutes = 15;
   std::size_t trials_per_task = 0;  // 0: no limit
+  unsigned threads = host_target().threads;
   bool serve = false;
 };
 
@@ -76,17 +79,21 @@ std::vector<Model> known_models() {
 
 struct Tuned {
   networks::CompiledNetwork network;
+  reference::Tensors values;
   RunStatus status;
 };
 
 Tuned tune(const networks::Network& network, const Options& options) {
-  const Target target = host_target();
+  const Target target = host_target().with_threads(options.threads);
   const networks::Partition partition = networks::partition(network, target);
   std::cerr << networks::to_string(partition);
   MultiTaskTuner<Recipe, schedulers::Gradient> tuner{{.seed = 1, .threads = target.threads}};
-  const std::size_t trials = options.trials_per_task * partition.tasks.size();
-  const Budget budget{
-      .trials = trials == 0 ? Budget::unlimited : trials, .batch = 16, .time = Seconds(60 * options.minutes)};
+  Budget budget{.trials = Budget::unlimited, .batch = 16};
+  if (options.trials_per_task != 0) budget.trials = options.trials_per_task * partition.tasks.size();
+  if (options.minutes > 0)
+    budget.time = Seconds(60 * options.minutes);
+  else
+    budget.trials = partition.tasks.size();  // what a journal has, or a trial a task
   const auto run = [&] {
     if (options.journals.empty()) return tuner.run(partition.tasks, budget, Progress{});
     data::Journal journal{{.path = options.journals + "/" + network.name + ".jsonl", .many_tasks = true}};
@@ -98,12 +105,13 @@ Tuned tune(const networks::Network& network, const Options& options) {
   const reference::Tensors values = networks::random_values(network, Rng(1));
   networks::CompiledNetwork compiled(network, partition, schedules, values, {.compile_threads = target.threads});
   compiled.set_inputs(values);
-  return {std::move(compiled), run.status};
+  return {std::move(compiled), values, run.status};
 }
 
-double seconds_of_inference(networks::CompiledNetwork& network) {
+template <class F>
+double seconds_of(const F& work) {
   const auto start = std::chrono::steady_clock::now();
-  network.execute();
+  work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -114,9 +122,10 @@ void tune_and_run(benchmark::State& state, const Model& model, const Options& op
     std::vector<double> seconds;
     double total = 0;
     for (auto _ : state) {
-      seconds_of_inference(tuned.network);  // warms caches up
+      const auto inference = [&] { tuned.network.execute(); };
+      inference();  // warms caches up
       while (seconds.size() < 30 && (total < 10 || seconds.size() < 3)) {
-        seconds.push_back(seconds_of_inference(tuned.network));
+        seconds.push_back(seconds_of(inference));
         total += seconds.back();
       }
       state.SetIterationTime(stats::median(seconds));
@@ -126,6 +135,7 @@ void tune_and_run(benchmark::State& state, const Model& model, const Options& op
     state.counters["sum_of_tasks_ms"] = 1e3 * found.latency.count();
     state.counters["gflops"] = found.flops / stats::median(seconds) * 1e-9;
     state.counters["tuning_seconds"] = tuned.status.elapsed.count();
+    state.counters["recalled"] = static_cast<double>(tuned.status.recalled);
     state.counters["trials"] = static_cast<double>(tuned.status.trials);
     state.counters["failed"] = static_cast<double>(tuned.status.failed());
     state.counters["tasks"] = static_cast<double>(found.tasks);
@@ -139,7 +149,8 @@ void serve(const std::string& name, const Options& options) {
     if (model.name != name) continue;
     Tuned tuned = tune(model.build(), options);
     std::cout << "ready" << std::endl;
-    for (std::string line; std::getline(std::cin, line);) std::cout << seconds_of_inference(tuned.network) << std::endl;
+    for (std::string line; std::getline(std::cin, line);)
+      std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
     return;
   }
   throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50; '" + name +
@@ -159,7 +170,9 @@ Options take_options(int& argc, char** argv, std::string& filter) {
     if (const auto folder = value("--journals="))
       options.journals = *folder;
     else if (const auto minutes = value("--minutes="))
-      options.minutes = static_cast<double>(bench::parse_trials(*minutes));
+      options.minutes = *minutes == "0" ? 0 : static_cast<double>(bench::parse_trials(*minutes));
+    else if (const auto threads = value("--threads="))
+      options.threads = static_cast<unsigned>(bench::parse_trials(*threads));
     else if (const auto trials = value("--trials="))
       options.trials_per_task = bench::parse_trials(*trials);
     else if (argument == "--serve")

@@ -13,7 +13,8 @@ A line for each network and library:
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
 Latencies are medians. A ratio above 1 means that ours is faster. Sizes: images of 224x224, 128 tokens for BERT, one
-token after 128 others for GPT-2, with its caches as inputs and outputs on both sides.
+token after 128 others for GPT-2, with its caches as inputs and outputs on both sides. An inference is a whole call, with
+inputs copied in, words looked up and outputs copied out, on both sides.
 
 Needs torch, torchvision, onnx and onnxruntime; openvino where it is to be compared, too.
 """
@@ -153,7 +154,8 @@ def compare(network, options):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, network + ".onnx")
         torch.onnx.export(model.eval(), inputs, path, dynamo=False)
-        command = [options.bench, "--serve", f"--benchmark_filter={network}", f"--minutes={options.minutes}"]
+        command = [options.bench, "--serve", f"--benchmark_filter={network}", f"--minutes={options.minutes}",
+                   f"--threads={options.threads}"]
         if options.journals:
             command.append(f"--journals={options.journals}")
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as ours:

@@ -70,11 +70,11 @@ double best_of_8(const Task& task, const typename Recipe::model& model) {
 
 int main() {
   // Searches of other days, one journal each.
-  std::filesystem::remove_all("journals");
-  std::filesystem::create_directory("journals");
+  std::filesystem::remove_all("lesson_11_journals");
+  std::filesystem::create_directory("lesson_11_journals");
   std::vector<std::string> paths;
   for (const Task& task : {matmul(128, 128, 128), matmul(256, 64, 512), matmul(64, 512, 96), matmul(192, 384, 64)}) {
-    paths.push_back("journals/" + std::to_string(paths.size()) + ".jsonl");
+    paths.push_back("lesson_11_journals/" + std::to_string(paths.size()) + ".jsonl");
     data::Journal journal{{.path = paths.back()}};
     Tuner<Drawn> tuner{{.seed = paths.size()}};
     tuner.run(task, {.trials = 200}, journal);

@@ -131,10 +131,10 @@ bool succeeds(const std::string& command) { return std::system(command.c_str()) 
 
 /// Compiles the program of a folder and runs it.
 bool runs(const std::filesystem::path& folder, const std::string& compiler, const std::string& emulator) {
-  const std::string at = folder.string();
-  return succeeds(compiler + " -std=c11 -O2 -pthread -o " + at + "/main " + at + "/main.c " + at + "/layer.o " + at +
-                  "/tunewright_runtime.c -lm") &&
-         succeeds(emulator + at + "/main");
+  const auto file = [&](const char* name) { return " '" + (folder / name).string() + "'"; };
+  return succeeds(compiler + " -std=c11 -O2 -pthread -o" + file("main") + file("main.c") + file("layer.o") +
+                  file("tunewright_runtime.c") + " -lm") &&
+         succeeds(emulator + file("main"));
 }
 
 }  // namespace

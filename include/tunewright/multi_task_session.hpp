@@ -33,8 +33,10 @@ namespace tunewright {
 ///
 /// Refers to `parts` and `scheduler`, which must outlive it.
 ///
-/// Determinism: (seed, tasks, histories) decide the next batch, whatever the order in which the histories came about;
-/// `ask` without `tell` repeats itself unless the explorer keeps state.
+/// Determinism: (seed, tasks, histories, model) decide the next batch, whatever the order in which the histories came
+/// about. A session that recalls them fits its model once, on all of them; `adaptations::Refit` without `min_growth`
+/// gives the model of a session that was not interrupted, other adaptations may not. `ask` without `tell` repeats
+/// itself unless the explorer keeps state.
 template <class Recipe, class Scheduler>
 class MultiTaskSession {
   static_assert(check_scheduler<Scheduler>());

@@ -109,7 +109,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
       status.recalled = status.trials;
     }
     const auto turn_to = [&](std::size_t t) {
-      status.task = tasks[t].task;
+      status.task = session.tasks()[t].task;
       status.best.reset();
       if (const auto* best = session.session(t).history().best()) status.best = Seconds(best->cost_s());
     };

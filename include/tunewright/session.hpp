@@ -122,7 +122,9 @@ class Session {
   /// known.
   [[nodiscard]] std::vector<Outcome> measure(std::span<const Candidate<Config>> batch, const OutcomeSink& sink = {}) {
     if constexpr (BestAwareMeasurer<typename Recipe::measurer>) {
-      if (const auto* best = history_.best()) parts_.measurer.note_best(task_, Seconds(best->cost_s()));
+      // Also where there is none: the measurer may remember that of another search.
+      const auto* best = history_.best();
+      parts_.measurer.note_best(task_, Seconds(best != nullptr ? best->cost_s() : 0));
     }
     if constexpr (features::NestFeaturizerFor<typename Recipe::featurizer, Space>) {
       auto describer = parts_.featurizer.describer();

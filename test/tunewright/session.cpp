@@ -300,6 +300,30 @@ TEST_CASE("until something valid was measured, candidates come straight from the
   CHECK_THROWS_AS((void)session.ask(5), std::logic_error);
 }
 
+TEST_CASE("a measurer is told the best of the search, and that a new search has none") {
+  struct Told : toy::Measurer {
+    std::vector<double> best{};
+    void note_best(const Task&, Seconds latency) { best.push_back(latency.count()); }
+  };
+  struct Recipe : toy::RandomSearch {
+    using measurer = Told;
+  };
+  Parts<Recipe> parts;
+  for (int search = 0; search < 2; ++search) {
+    Session<Recipe> session(parts, toy::task());
+    for (int round = 0; round < 2; ++round) {
+      const auto batch = session.ask(8);
+      session.tell(batch, session.measure(batch));
+    }
+  }
+  const std::vector<double>& best = parts.measurer.best;
+  REQUIRE(best.size() == 4);
+  CHECK(best[0] == 0);
+  CHECK(best[1] > 0);
+  CHECK(best[2] == 0);
+  CHECK(best[3] > 0);
+}
+
 TEST_CASE("a model that says it has learned is used at once") {
   struct Pretrained : toy::Linear {
     bool trained() const { return !weights.empty(); }

@@ -160,8 +160,11 @@ TUNEWRIGHT_INLINE std::optional<Seconds> Progress::time_left(const RunStatus& st
   const std::size_t measured = status.trials - status.recalled;
   if (measured == 0 || status.trials > status.budget.trials) return std::nullopt;
   const auto pace = status.elapsed / static_cast<double>(measured);
-  const Seconds by_trials = pace * static_cast<double>(status.budget.trials - status.trials);
-  return std::max(Seconds(0), std::min(by_trials, status.budget.time - status.elapsed));
+  Seconds left = status.budget.time - status.elapsed;
+  if (status.budget.trials != Budget::unlimited)
+    left = std::min(left, pace * static_cast<double>(status.budget.trials - status.trials));
+  if (!std::isfinite(left.count())) return std::nullopt;
+  return std::max(Seconds(0), left);
 }
 
 TUNEWRIGHT_INLINE void Progress::show_if_due(const RunStatus& status) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,7 @@ enum class DeviceKind : std::uint8_t { Cpu, Gpu };
 /// Vector instruction sets of CPUs: those of x86-64, each of which contains the ones before it, and Advanced SIMD,
 /// which every 64-bit ARM processor that runs Linux has.
 enum class Isa : std::uint8_t { Sse42, Avx2, Avx512, Neon };
+inline constexpr std::array<Isa, 4> all_isas{Isa::Sse42, Isa::Avx2, Isa::Avx512, Isa::Neon};
 
 [[nodiscard]] constexpr std::string_view name(Isa isa) noexcept {
   switch (isa) {

@@ -34,8 +34,11 @@ inline constexpr int task_schema = 2;
 
 #if TUNEWRIGHT_DEFINES(journal)
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <type_traits>
 
@@ -89,7 +92,7 @@ void read(json::Scanner& in, T& value) {
     value = written == "cpu" ? DeviceKind::Cpu : DeviceKind::Gpu;
   } else if constexpr (std::is_same_v<T, Isa>) {
     const std::string written = in.string();
-    for (const Isa isa : {Isa::Sse42, Isa::Avx2, Isa::Avx512}) {
+    for (const Isa isa : all_isas) {
       if (tunewright::name(isa) != written) continue;
       value = isa;
       return;
@@ -99,7 +102,8 @@ void read(json::Scanner& in, T& value) {
     static_assert(std::is_unsigned_v<T>);
     // Scanner's way for short numbers wants a comma or a bracket behind them.
     const double number = in.number();
-    if (!(number >= 0 && number <= 0x1p53)) in.fail("expected a size");
+    constexpr double most = std::min(0x1p53, static_cast<double>(std::numeric_limits<T>::max()));
+    if (!(number >= 0 && number <= most) || number != std::trunc(number)) in.fail("expected a size");
     value = static_cast<T>(number);
   }
 }
@@ -204,7 +208,8 @@ TUNEWRIGHT_INLINE Task task_from_line(std::string_view line) {
   if (record_json::from_hex(named, "task") != stable_hash(task)) {
     throw std::runtime_error("describes task " + to_hex(stable_hash(task)) + ", but names " + named);
   }
-  if (!(task.weight > 0)) throw std::runtime_error("'weight' is not above 0");
+  if (!(task.weight > 0) || !std::isfinite(task.weight)) throw std::runtime_error("'weight' is not above 0 and finite");
+  if (!(task.flops >= 0) || !std::isfinite(task.flops)) throw std::runtime_error("'flops' is below 0 or not finite");
   return task;
 }
 

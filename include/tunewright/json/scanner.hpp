@@ -286,8 +286,10 @@ TUNEWRIGHT_INLINE void Scanner::skip_string() {
 }
 
 TUNEWRIGHT_INLINE void Scanner::skip_nested() {
-  std::uint64_t curly = 0;  // a bit a level
-  int depth = 0;
+  constexpr std::size_t deepest = 1024;
+  std::uint64_t curly = 0;             // a bit a level, of the innermost 64
+  std::vector<std::uint64_t> outside;  // those of every 64 levels around
+  std::size_t depth = 0;
   do {
     find(structure);
     if (at_ == end_) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
@@ -295,13 +297,19 @@ TUNEWRIGHT_INLINE void Scanner::skip_nested() {
     if (c == '"') {
       skip_string();
     } else if (c == '{' || c == '[') {
-      if (++depth == 65) fail("nested too deeply");
+      if (depth == deepest) fail("nested too deeply");
+      if (depth > 0 && depth % 64 == 0) outside.push_back(curly);
+      ++depth;
       curly = curly << 1 | (c == '{' ? 1 : 0);
       ++at_;
     } else {
       if ((curly & 1) != (c == '}' ? 1 : 0)) fail((curly & 1) != 0 ? "expected '}'" : "expected ']'");
       curly >>= 1;
       --depth;
+      if (depth > 0 && depth % 64 == 0) {
+        curly = outside.back();
+        outside.pop_back();
+      }
       ++at_;
     }
   } while (depth > 0);

@@ -43,8 +43,8 @@ concept IdentifiedMeasurer = requires(const M& measurer) {
   { measurer.identity() } -> std::convertible_to<std::string>;
 };
 
-/// Refinement: is told the best latency so far of the task before each batch, to give up early on far slower
-/// programs.
+/// Refinement: is told the best latency so far of the task before each batch, zero if there is none, to give up early
+/// on far slower programs.
 template <class M>
 concept BestAwareMeasurer = requires(M& measurer, const Task& task, Seconds best) { measurer.note_best(task, best); };
 

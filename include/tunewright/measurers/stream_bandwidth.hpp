@@ -60,6 +60,7 @@ inline void run(Isa isa, Form form, const float* a, const float* b, float* c, st
     case Isa::Sse42: return run_sse(form, a, b, c, count);
     case Isa::Avx2: return run_avx2(form, a, b, c, count);
     case Isa::Avx512: return run_avx512(form, a, b, c, count);
+    case Isa::Neon: break;
   }
 #endif
   throw std::invalid_argument("the bandwidth of instruction set " + std::string(name(isa)) +

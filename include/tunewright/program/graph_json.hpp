@@ -173,6 +173,7 @@ class Reader {
   }
 
  private:
+  static constexpr std::int64_t most_factor = std::int64_t{1} << 31;
   static constexpr int deepest = 400;  ///< levels of an expression; what is read calls itself for each
 
   template <class Enum, std::size_t N>
@@ -247,22 +248,31 @@ class Reader {
     return make_expr(std::move(e));
   }
 
+  /// A number that indices are sums and products of, none of which overflows.
+  std::int64_t factor() {
+    const std::int64_t value = in_.integer();
+    if (value > most_factor || value < -most_factor) in_.fail("expected a number of at most 2^31");
+    return value;
+  }
+
   IndexExpr index(int levels) {
     if (levels == 0) in_.fail("expected an index of fewer levels");
-    if (in_.peek() != '[') return {in_.integer()};
+    if (in_.peek() != '[') return {factor()};
     in_.expect('[');
-    IndexExpr sum(in_.integer());
+    IndexExpr sum(factor());
     while (in_.accept(',')) {
       IndexExpr::Term term;
       in_.expect('[');
-      term.coefficient = in_.integer();
+      term.coefficient = factor();
       in_.expect(',');
       if (in_.peek() == '"') {
-        term.kind = in_.plain_string() == "quotient" ? IndexExpr::Kind::Quotient : IndexExpr::Kind::Remainder;
+        const std::string_view kind = in_.plain_string();
+        if (kind != "quotient" && kind != "remainder") in_.fail("expected a quotient or a remainder");
+        term.kind = kind == "quotient" ? IndexExpr::Kind::Quotient : IndexExpr::Kind::Remainder;
         in_.expect(',');
         term.numerator = std::make_shared<const IndexExpr>(index(levels - 1));
         in_.expect(',');
-        term.divisor = in_.integer();
+        term.divisor = factor();
         if (term.divisor < 1) in_.fail("expected a divisor above 0");
       } else {
         term.var = in_.integer<Var>();

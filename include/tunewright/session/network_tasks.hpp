@@ -52,6 +52,7 @@ TUNEWRIGHT_INLINE std::vector<schedulers::TaskState> network_tasks(std::span<con
                                   "', are the same; give it once, with the sum of the weights");
     }
     states.push_back({.task = task, .weight = weight});
+    states.back().task.weight = weight;  // for who sees the task alone: journals, features
   }
   return states;
 }

@@ -30,7 +30,7 @@ struct Results {
   std::vector<std::string> recipes{}, problems{};  ///< as they were registered; the first recipe is the reference
   std::map<std::string, RandomSearch> spaces{};    ///< of the problems whose every configuration was measured
   std::vector<FinishedSearch> searches{};
-  std::vector<Finalists> finalists{};  ///< of a problem and seed the last one counts
+  std::vector<Finalists> finalists{};  ///< of those that hold all recipes the last one counts
 };
 
 /// Recipes held against each other on the problems and seeds that all of them have searched.
@@ -53,7 +53,8 @@ class Comparison {
       if (searching.contains(recipe)) recipes_.push_back(recipe);
     courses_.resize(recipes_.size());
     std::map<std::string, std::map<std::uint64_t, const Finalists*>> finalists;
-    for (const Finalists& of : results.finalists) finalists[of.problem][of.seed] = &of;
+    for (const Finalists& of : results.finalists)
+      if (has_all_that_found(of, found[of.problem])) finalists[of.problem][of.seed] = &of;
     for (const std::string& problem : results.problems) {
       if (std::vector<std::uint64_t> seeds = common_seeds(found[problem]); !seeds.empty()) {
         add_problem(problem, seeds, found[problem], results.spaces);
@@ -179,6 +180,15 @@ class Comparison {
     return trials > 0 ? counted / trials : 0;
   }
 
+  /// Whether every recipe that found a program with that seed entered.
+  [[nodiscard]] bool has_all_that_found(const Finalists& finalists, const std::map<std::string, BySeed>& found) const {
+    return std::all_of(recipes_.begin(), recipes_.end(), [&](const std::string& recipe) {
+      if (finalists.entrants.contains(recipe)) return true;
+      const auto of_recipe = found.find(recipe);
+      if (of_recipe == found.end() || !of_recipe->second.contains(finalists.seed)) return true;
+      return of_recipe->second.at(finalists.seed)->best_s() == Course::infinity;
+    });
+  }
   /// Seeds that all recipes have searched with.
   [[nodiscard]] std::vector<std::uint64_t> common_seeds(const std::map<std::string, BySeed>& found) const {
     std::vector<std::uint64_t> common;

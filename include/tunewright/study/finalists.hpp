@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/hash.hpp"
 #include "tunewright/core/history.hpp"
 #include "tunewright/core/outcome.hpp"
 #include "tunewright/json/scanner.hpp"
@@ -29,16 +29,12 @@ namespace tunewright::study {
 struct Finalists {
   std::string problem;
   std::uint64_t seed = 0;
-  std::uint64_t conditions = 0;                 ///< as of the searches
-  std::map<std::string, double> latencies_s{};  ///< by recipe; what it ended with
-  std::vector<std::string> failed{};            ///< recipes that ended with a program that fails now
-  std::string twice{};                          ///< the recipe that entered twice; empty if none could
-  double again_s = 0;                           ///< its latency as the second entrant
+  std::uint64_t conditions = 0;                     ///< as of the searches
+  std::map<std::string, std::uint64_t> entrants{};  ///< by recipe: hash of the configuration that it ended with
+  std::map<std::string, double> latencies_s{};      ///< by recipe; without those that fail now
+  std::string twice{};                              ///< the recipe that entered twice; empty if none could
+  double again_s = 0;                               ///< its latency as the second entrant
 
-  /// Whether that recipe entered.
-  [[nodiscard]] bool entered(const std::string& recipe) const {
-    return latencies_s.contains(recipe) || std::find(failed.begin(), failed.end(), recipe) != failed.end();
-  }
   bool operator==(const Finalists&) const = default;
 };
 
@@ -53,15 +49,18 @@ inline std::string to_line(const Finalists& finalists, const std::string& study)
   member("problem", std::string_view(finalists.problem));
   member("seed", finalists.seed);
   member("conditions", finalists.conditions);
-  line += ", \"latencies_s\": {";
-  for (bool first = true; const auto& [recipe, latency_s] : finalists.latencies_s) {
-    if (!std::exchange(first, false)) line += ", ";
-    json::write(line, std::string_view(recipe));
-    line += ": ";
-    json::write(line, latency_s);
-  }
-  line += "}, \"failed\": ";
-  json::write_array(line, finalists.failed, [&](std::string_view recipe) { json::write(line, recipe); });
+  const auto by_recipe = [&](const char* key, const auto& values) {
+    line += std::string(", \"") + key + "\": {";
+    for (bool first = true; const auto& [recipe, value] : values) {
+      if (!std::exchange(first, false)) line += ", ";
+      json::write(line, std::string_view(recipe));
+      line += ": ";
+      json::write(line, value);
+    }
+    line += '}';
+  };
+  by_recipe("entrants", finalists.entrants);
+  by_recipe("latencies_s", finalists.latencies_s);
   if (!finalists.twice.empty()) {
     member("twice", std::string_view(finalists.twice));
     member("again_s", finalists.again_s);
@@ -86,8 +85,9 @@ inline void from_line(const std::string& line, Finalists& finalists, std::string
       finalists.conditions = in.integer<std::uint64_t>();
     else if (key == "latencies_s")
       in.object([&](std::string_view recipe) { finalists.latencies_s[std::string(recipe)] = in.number(); });
-    else if (key == "failed")
-      in.array([&] { finalists.failed.push_back(in.string()); });
+    else if (key == "entrants")
+      in.object(
+          [&](std::string_view recipe) { finalists.entrants[std::string(recipe)] = in.integer<std::uint64_t>(); });
     else {
       --known;
       if (key == "twice")
@@ -100,6 +100,11 @@ inline void from_line(const std::string& line, Finalists& finalists, std::string
   });
   in.expect_end();
   if (known != 6) in.fail("expected finalists with their six members");
+  const auto is_latency = [](double seconds) { return seconds > 0 && std::isfinite(seconds); };
+  for (const auto& [recipe, latency_s] : finalists.latencies_s)
+    if (!is_latency(latency_s) || !finalists.entrants.contains(recipe)) in.fail("expected latencies of entrants");
+  if (!finalists.twice.empty() && (!finalists.latencies_s.contains(finalists.twice) || !is_latency(finalists.again_s)))
+    in.fail("expected two latencies of whoever entered twice");
 }
 
 /// A measurer of the space's programs that takes them in turns, on no clock of its own.
@@ -110,6 +115,7 @@ concept MeasuresInTurns = ConfirmingMeasurerFor<M, program_t<Space>> && !HasOwnC
 struct Entrant {
   std::string recipe, config;
 };
+inline std::uint64_t hash_of(const Entrant& entrant) { return StableHash{}.add(entrant.config).value(); }
 
 /// Measures what recipes ended with on `problem`. The first entrant enters once more, behind all others.
 ///
@@ -136,11 +142,10 @@ Finalists measure_finalists(const Problem<Space, Measurer>& problem, std::uint64
   for (std::size_t i = 0; i < entrants.size(); ++i) {
     const double latency_s = cost_s(outcomes.at(i));
     const bool second = i + 1 == entrants.size();
-    if (!std::isfinite(latency_s)) {
-      if (!second) finalists.failed.push_back(entrants[i].recipe);
-    } else if (!second) {
-      finalists.latencies_s[entrants[i].recipe] = latency_s;
-    } else if (finalists.latencies_s.contains(entrants[i].recipe)) {
+    if (!second) {
+      finalists.entrants[entrants[i].recipe] = hash_of(entrants[i]);
+      if (std::isfinite(latency_s)) finalists.latencies_s[entrants[i].recipe] = latency_s;
+    } else if (std::isfinite(latency_s) && finalists.latencies_s.contains(entrants[i].recipe)) {
       finalists.twice = entrants[i].recipe;
       finalists.again_s = latency_s;
     }

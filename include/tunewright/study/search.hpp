@@ -42,7 +42,9 @@ inline std::uint64_t conditions_of(const Task& task, const Budget& budget) {
 /// are stamped with the seconds since the search began, pauses left out.
 class CourseKeeper {
  public:
-  explicit CourseKeeper(const std::filesystem::path& journal = {}) {
+  /// Of a journal, records of `compiler` count.
+  explicit CourseKeeper(const std::filesystem::path& journal = {}, std::string compiler = {})
+      : compiler_(std::move(compiler)) {
     if (journal.empty()) return;
     std::filesystem::create_directories(journal.parent_path());
     journal_.emplace(data::Journal::Options{.path = journal.string(), .clock = [this] { return now_; }});
@@ -57,6 +59,7 @@ class CourseKeeper {
   std::vector<Record> recall(const Task& task) {
     std::vector<Record> records;
     if (journal_) records = journal_->recall(task);
+    std::erase_if(records, [&](const Record& record) { return record.compiler != compiler_; });
     for (const Record& record : records) count(record, record.timestamp.count());
     before_ = Seconds(course_.elapsed_s);
     return records;
@@ -74,6 +77,7 @@ class CourseKeeper {
     if (const Timing* timing = record.outcome.timing(); timing != nullptr && is_imprecise(*timing)) ++course_.imprecise;
   }
 
+  std::string compiler_;
   Course course_;
   std::string best_config_;
   std::optional<data::Journal> journal_;
@@ -105,7 +109,9 @@ std::optional<Searched> search(const Problem<Space, Measurer>& problem, std::uin
     parts.clock = [virtual_clock = parts.measurer.clock] { return virtual_clock() + processor_time(); };
   }
   prepare(parts);
-  CourseKeeper keeper(HasOwnClock<Measurer> ? std::filesystem::path() : journal);
+  std::string compiler;
+  if constexpr (IdentifiedMeasurer<Measurer>) compiler = parts.measurer.identity();
+  CourseKeeper keeper(HasOwnClock<Measurer> ? std::filesystem::path() : journal, std::move(compiler));
   Tuner<Recipe> tuner{std::move(parts)};
   const auto run = tuner.run(problem.task, budget, keeper, interrupt);
   if (run.stop == Stop::Requested) return std::nullopt;

@@ -231,12 +231,17 @@ class Study {
     std::erase_if(recipes, [&](const std::string& recipe) { return !wanted(options_.recipes, recipe); });
     const auto once = [this, problem, seed, conditions = conditions_of(problem->task, budget),
                        recipes = std::move(recipes)](benchmark::State& state) {
-      const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
-      if (finalists == nullptr) {
-        state.SkipWithError("not all searches are finished");
-        return;
+      try {
+        const Finalists* finalists = find_or_measure_finalists(*problem, seed, conditions, recipes);
+        if (finalists == nullptr) {
+          state.SkipWithError("not all searches are finished");
+          return;
+        }
+        for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
+      } catch (const std::exception&) {
+        ++errors_;
+        throw;
       }
-      for (const auto& [recipe, latency_s] : finalists->latencies_s) state.counters[recipe + "_us"] = 1e6 * latency_s;
     };
     register_once("finalists", problem->name, seed, once);
   }
@@ -251,8 +256,10 @@ class Study {
       if (!search->best_config.empty()) entrants.push_back({recipe, search->best_config});
     }
     for (const Finalists& known : finalists_->all()) {
-      const bool has_all = std::all_of(entrants.begin(), entrants.end(),
-                                       [&](const Entrant& entrant) { return known.entered(entrant.recipe); });
+      const bool has_all = std::all_of(entrants.begin(), entrants.end(), [&](const Entrant& entrant) {
+        const auto entered = known.entrants.find(entrant.recipe);
+        return entered != known.entrants.end() && entered->second == hash_of(entrant);
+      });
       if (known.problem == problem.name && known.seed == seed && known.conditions == conditions && has_all)
         return &known;
     }

@@ -72,6 +72,8 @@ TEST_CASE("of unlimited trials the line has no number") {
   const std::string line = Progress::line(status);
   CHECK(line.find("task | 12 trials | nothing valid yet") == 0);
   CHECK(line.find("40 s left") != std::string::npos);
+  status.budget.time = Budget{}.time;
+  CHECK_FALSE(Progress::time_left(status));
 }
 
 TEST_CASE("a log file gets whole lines, now and then") {

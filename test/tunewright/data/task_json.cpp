@@ -8,6 +8,7 @@
 
 #include "support/refusal.hpp"
 #include "support/toy_space.hpp"
+#include "tunewright/core/arm_targets.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/hash.hpp"
 #include "tunewright/data/record_json.hpp"
@@ -29,7 +30,7 @@ bool contains(const std::string& text, const std::string& part) { return text.fi
 }  // namespace
 
 TEST_CASE("a task is one line from which it comes back, graph and target included") {
-  for (const Target& target : {Target{}, gpu_target("A100"), gpu_target("H100")}) {
+  for (const Target& target : {Target{}, gpu_target("A100"), gpu_target("H100"), arm_target("Raspberry Pi 4")}) {
     const Task task = program::make_task("matmul \"small\"\n8", program::operators::matmul_graph({8, 8, 8}), target, 3);
     const std::string line = data::to_line(task);
     CHECK(line.find('\n') == std::string::npos);

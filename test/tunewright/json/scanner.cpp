@@ -60,8 +60,15 @@ TEST_CASE("a value that is cut short, unbalanced or too deep is refused with its
   CHECK(reason("[\"text") == "column 7: expected the end of a string, but the text ends");
   CHECK(reason("\"text\\") == "column 7: expected the end of a string, but the text ends");
   CHECK(reason("\"text\\\"") == "column 8: expected the end of a string, but the text ends");
-  CHECK(reason(std::string(64, '[') + std::string(64, ']')) == "none");
-  CHECK(reason(std::string(65, '[') + std::string(65, ']')) == "column 65: nested too deeply");
+  for (const std::size_t levels : {64, 65, 128, 129, 1024})
+    CHECK(reason(std::string(levels, '[') + std::string(levels, ']')) == "none");
+  std::string mixed;  // an object around every list
+  for (int i = 0; i < 100; ++i) mixed += R"({"a":[)";
+  for (int i = 0; i < 100; ++i) mixed += "]}";
+  CHECK(reason(mixed) == "none");
+  mixed[mixed.size() - 3] = '}';  // the second list from outside
+  CHECK(reason(mixed).find("expected") != std::string::npos);
+  CHECK(reason(std::string(1025, '[') + std::string(1025, ']')) == "column 1025: nested too deeply");
   CHECK(reason("word") == "column 1: expected a number");
 }
 

@@ -97,6 +97,8 @@ TEST_CASE("text that is no graph is refused with the column and what was expecte
   CHECK(contains(malformed(replaced("[\"d0\",4", "[\"d0\",0")), "extent 0"));
   CHECK(contains(malformed(replaced("[0,[1,0]]", "[0,[1,9]]")), "variable 9"));
   CHECK(contains(malformed(replaced("[1,0]", "[1,\"quotient\",[0,[1,0]],0]")), "a divisor above 0"));
+  CHECK(contains(malformed(replaced("[1,0]", "[1,\"power\",[0,[1,0]],2]")), "a quotient or a remainder"));
+  CHECK(contains(malformed(replaced("[0,[1,0]]", "[9223372036854775807,[1,0]]")), "at most 2^31"));
   std::string deep;
   for (int level = 0; level < 100000; ++level) deep += R"(["negate","float32",)";
   CHECK(contains(malformed(R"([["C","computed","float32",[["i",4,"spatial"]],"none",)" + deep), "fewer levels"));

@@ -80,12 +80,14 @@ TEST_CASE("finalists are compared where those of every problem and seed were mea
       CHECK_FALSE(study::Comparison(some).has_finalists());
       study::Finalists finalists{.problem = problem, .seed = seed};
       finalists.latencies_s = {{"Slow", 4}, {"Fast", 2}};
-      finalists.failed = {"Lost"};
+      finalists.entrants = {{"Slow", 1}, {"Fast", 2}, {"Lost", 3}};
       finalists.twice = "Slow";
       finalists.again_s = 4 * std::exp(seed == 2 ? -0.5 : 0.25);
       some.finalists.push_back(finalists);
     }
   }
+  // Measured without the others later: does not stand for all.
+  some.finalists.push_back({.problem = "p", .seed = 0, .entrants = {{"Lost", 4}}, .latencies_s = {{"Lost", 1}}});
   const study::Comparison comparison(some);
   REQUIRE(comparison.has_finalists());
   CHECK(comparison.finalist_speed(0).value == 0.5);

@@ -47,9 +47,9 @@ TEST_CASE("every recipe's program enters once and the first one's twice") {
   CHECK(finalists.seed == 7);
   CHECK(finalists.conditions == 9);
   CHECK(finalists.latencies_s == std::map<std::string, double>{{"A", 1}, {"C", 3}});
-  CHECK(finalists.failed == std::vector<std::string>{"B"});
-  CHECK(finalists.entered("B"));
-  CHECK_FALSE(finalists.entered("D"));
+  CHECK(finalists.entrants.size() == 3);
+  CHECK(finalists.entrants.at("B") == study::hash_of({"B", config(2)}));
+  CHECK(finalists.entrants.at("B") != finalists.entrants.at("C"));
   CHECK(finalists.twice == "A");
   CHECK(finalists.again_s == 4);
 }
@@ -66,7 +66,7 @@ TEST_CASE("nothing is measured of searches that found nothing, and programs of a
 TEST_CASE("finalists are one line, read back to the bit") {
   study::Finalists finalists{.problem = "p", .seed = 3, .conditions = 0xffffffffffffffff};
   finalists.latencies_s = {{"A", 1e-6 / 3}, {"B", 2}};
-  finalists.failed = {"C"};
+  finalists.entrants = {{"A", 0xffffffffffffffff}, {"B", 2}, {"C", 3}};
   for (const bool twice : {false, true}) {
     if (twice) finalists.twice = "A", finalists.again_s = 1.5e-6 / 3;
     const std::string line = study::to_line(finalists, "study");
@@ -78,6 +78,19 @@ TEST_CASE("finalists are one line, read back to the bit") {
     for (std::size_t length = 0; length + 2 < line.size(); ++length)
       CHECK_THROWS_AS(study::from_line(line.substr(0, length), read, study), FormatError);
   }
+}
+
+TEST_CASE("finalists that cannot have been measured are a bad line") {
+  const auto refused = [](const study::Finalists& finalists) {
+    std::string line = study::to_line(finalists, "study"), study;
+    line.pop_back();
+    study::Finalists read;
+    CHECK_THROWS_AS(study::from_line(line, read, study), FormatError);
+  };
+  refused({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"A", 0}}});
+  refused({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"B", 1}}});
+  refused({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"A", 1}}, .twice = "B", .again_s = 1});
+  refused({.problem = "p", .entrants = {{"A", 1}}, .latencies_s = {{"A", 1}}, .twice = "A", .again_s = -1});
 }
 
 }  // namespace
