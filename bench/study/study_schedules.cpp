@@ -13,25 +13,44 @@
 //   NoDraft        the same without a draft: its network chooses from 512 random schedules
 //   DraftAndTrees  the same with Ansor's trees for a network
 //   NoDataflow     the same with rows of statements alone, for a network of TenSet's form and Pruner's size
+// and, where programs are run, with models that were trained before on 64 random programs of each of six other operators
+// on each of up to three other targets of this machine (a thread less, AVX2), which are measured once, to
+// OUT/pretraining:
+//   TenSet, Tlp, OneShot, HetFeatTransfer, MoaPrunerQuick (`PrunerQuick` with momentum)
 
+#include <algorithm>
+#include <concepts>
 #include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../two_cores.hpp"
 #include "operators.hpp"
+#include "tunewright/adaptations/momentum.hpp"
 #include "tunewright/adaptations/refit.hpp"
 #include "tunewright/core/host_target.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/data/train_on_journals.hpp"
 #include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/mlp.hpp"
+#include "tunewright/models/model_file.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/het_feat_transfer.hpp"
+#include "tunewright/recipes/one_shot.hpp"
 #include "tunewright/recipes/pruner.hpp"
 #include "tunewright/recipes/random.hpp"
+#include "tunewright/recipes/tenset.hpp"
+#include "tunewright/recipes/tlp.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/study/study.hpp"
 
@@ -78,6 +97,84 @@ struct NoDataflow : PrunerQuick<M> {
   }
 };
 
+using recipes::HetFeatTransfer;
+template <class M>
+using TenSet = recipes::TenSet<Space, M>;
+template <class M>
+using Tlp = recipes::Tlp<Space, M>;
+template <class M>
+using OneShot = recipes::OneShot<Space, M>;
+template <class M>
+struct MoaPrunerQuick : PrunerQuick<M> {
+  using adaptation = adaptations::Momentum;
+  static void set_adaptation(adaptations::Momentum&) {}
+};
+
+/// Models by recipe, taught by what was measured of other operators on other targets.
+class Pretrained {
+ public:
+  Pretrained(std::filesystem::path folder, const Target& host) : folder_(std::move(folder)), host_(host) {}
+
+  /// Gives a search the model that was trained for its recipe, if there is one.
+  template <class Recipe>
+  void prepare(Parts<Recipe>& parts) {
+    if constexpr (begins_trained<Recipe>) parts.model = trained(parts);
+  }
+
+ private:
+  using M = measurers::OrcJit;
+  template <class Recipe>
+  static constexpr bool begins_trained =
+      std::same_as<Recipe, TenSet<M>> || std::same_as<Recipe, Tlp<M>> || std::same_as<Recipe, OneShot<M>> ||
+      std::same_as<Recipe, HetFeatTransfer<Space, M>> || std::same_as<Recipe, MoaPrunerQuick<M>>;
+
+  /// The file of a model is read if it is there.
+  template <class Recipe>
+  typename Recipe::model trained(const Parts<Recipe>& parts) {
+    const std::string file = (folder_ / (std::string(study::recipe_name<Recipe>()) + ".safetensors")).string();
+    if (!std::filesystem::exists(file)) {
+      const auto model = data::train_on_journals(parts.model, {measured()}, parts.space, parts.featurizer,
+                                                 {.split = data::by_task, .test_share = 0.17});
+      std::fprintf(stderr, "%s: %s, pairs of another operator in the right order: %.3f\n", file.c_str(),
+                   summary(model.journals.report).c_str(), model.scores.pairwise_accuracy);
+      models::save_model(file, model.model, parts.featurizer);
+    }
+    return models::load_model(file, parts.featurizer, parts.model);
+  }
+
+  /// Other targets of this machine than the one that is searched for.
+  [[nodiscard]] std::vector<Target> targets() const {
+    std::vector<Target> all;
+    for (const Isa isa : {host_.isa, Isa::Avx2}) {
+      if (isa > host_.isa) continue;
+      for (const unsigned threads : {1U, host_.threads}) {
+        Target target = host_.with_isa(isa).with_threads(threads);
+        target.name = std::string(name(isa)) + "_" + std::to_string(threads);
+        if (stable_hash(target) == stable_hash(host_)) continue;
+        if (std::find(all.begin(), all.end(), target) == all.end()) all.push_back(target);
+      }
+    }
+    return all;
+  }
+
+  /// The journal, complete.
+  std::string measured() {
+    std::filesystem::create_directories(folder_);
+    const std::string file = (folder_ / "measured.jsonl").string();
+    for (const Target& target : targets()) {
+      for (const auto& [name, graph] : bench::pretraining_operators()) {
+        data::Journal journal{{.path = file, .many_tasks = true}};
+        Tuner<Random<M>> tuner{{.seed = 1, .threads = target.threads}};
+        tuner.run(program::make_task(name, graph, target), {.trials = 64, .batch = 64}, journal, Progress{});
+      }
+    }
+    return file;
+  }
+
+  std::filesystem::path folder_;
+  Target host_;
+};
+
 template <class M>
 std::vector<study::Problem<Space, M>> problems(const study::Options& options, const Target& target, const M& measurer) {
   const std::string set = options.text("operators", "unseen");
@@ -94,12 +191,7 @@ std::vector<study::Problem<Space, M>> problems(const study::Options& options, co
   return all;
 }
 
-template <class M>
-void compare(study::Study& study, const Target& target, const M& measurer) {
-  study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                NoDataflow<M>>(problems(study.options(), target, measurer),
-                               {.trials = study.options().number("trials", 100), .batch = 10});
-}
+Budget budget(const study::Options& options) { return {.trials = options.number("trials", 100), .batch = 10}; }
 
 }  // namespace
 
@@ -109,9 +201,16 @@ int main(int argc, char** argv) {
     if (machine == "real") {
       Target host = host_target();
       host.name = "host";
-      compare(study, host, measurers::OrcJit{});
+      using M = measurers::OrcJit;
+      const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", host);
+      study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
+                    NoDataflow<M>, TenSet<M>, Tlp<M>, OneShot<M>, HetFeatTransfer<Space, M>, MoaPrunerQuick<M>>(
+          problems(study.options(), host, M{}), budget(study.options()),
+          [pretrained](auto& parts) { pretrained->prepare(parts); });
     } else if (machine == "cores") {
-      compare(study, bench::two_cores(), measurers::Simulated{});
+      using M = measurers::Simulated;
+      study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
+                    NoDataflow<M>>(problems(study.options(), bench::two_cores(), M{}), budget(study.options()));
     } else {
       throw std::invalid_argument("--machine=" + machine + ": give real or cores");
     }
