@@ -13,8 +13,8 @@
 //   NoDraft        the same without a draft: its network chooses from 512 random schedules
 //   DraftAndTrees  the same with Ansor's trees for a network
 //   NoDataflow     the same with rows of statements alone, for a network of TenSet's form and Pruner's size
-// and, where programs are run, with models that were trained before on 64 random programs of each of six other operators
-// on each of up to three other targets of this machine (a thread less, AVX2), which are measured once, to
+// and, where programs are run, with models that were trained before on 64 random programs of each of six other
+// operators on each of up to three other targets of this machine (one thread, AVX2), which are measured once, to
 // OUT/pretraining:
 //   TenSet, Tlp, OneShot, HetFeatTransfer, MoaPrunerQuick (`PrunerQuick` with momentum)
 
