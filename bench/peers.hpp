@@ -205,8 +205,9 @@ inline const char* eigen_module_name(Isa isa) {
     case Isa::Sse42: return "sse42";
     case Isa::Avx2: return "avx2";
     case Isa::Avx512: return "avx512";
+    case Isa::Neon: break;
   }
-  return "sse42";
+  throw std::invalid_argument("there is no module of Eigen's kernels for instruction set " + std::string(name(isa)));
 }
 /// The instruction sets of all modules, for the whole program one: that of its target.
 inline std::string& eigen_path() {
