@@ -152,13 +152,15 @@ void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_ca
 
 int main(int argc, char** argv) try {
   const bench::TuningOptions settings = bench::take_tuning_options(argc, argv);
-  const std::vector<bench::KernelCase> cases =
-      bench::quickstart_cases();  // before the measurer, see library_kernels.hpp
+  const Target host = host_target();
+  const bench::Peers peers(host, bench::InstructionSet::Native, {},
+                           "");  // before the measurer, see library_kernels.hpp
+  const std::vector<bench::KernelCase> cases = bench::quickstart_cases(peers);
   std::string folder = (std::filesystem::temp_directory_path() / "tunewright-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) throw std::runtime_error("no temporary folder at '" + folder + "'");
-  exports() = {folder, host_target().threads, host_processors()};
+  exports() = {folder, host.threads, host_processors()};
   {
-    bench::KernelTuner tuner = bench::kernel_tuner(1);
+    bench::KernelTuner tuner = bench::kernel_tuner(1, host.threads);
     for (std::size_t c = 0; c < cases.size(); ++c) {
       benchmark::RegisterBenchmark(
           cases[c].name.c_str(),

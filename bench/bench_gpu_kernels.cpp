@@ -278,7 +278,6 @@ Json summary_of(const Results& results, const std::vector<Case>& cases) {
 template <class AnyTuner>
 auto tune(AnyTuner& tuner, const Task& task, const Options& options, double seconds) {
   tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
-  tuner.parts().model.ensemble = {};
   const Budget budget{.trials = options.tuning.trials, .time = Seconds(seconds)};
   if (!options.tuning.journal) return tuner.run(task, budget, Progress{});
   data::Journal journal{{.path = *options.tuning.journal, .many_tasks = true}};
