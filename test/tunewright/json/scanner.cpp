@@ -66,7 +66,7 @@ TEST_CASE("a value that is cut short, unbalanced or too deep is refused with its
   for (int i = 0; i < 100; ++i) mixed += R"({"a":[)";
   for (int i = 0; i < 100; ++i) mixed += "]}";
   CHECK(reason(mixed) == "none");
-  mixed[mixed.size() - 3] = '}';  // the second list from outside
+  mixed[mixed.size() - 4] = '}';  // the second list from outside
   CHECK(reason(mixed).find("expected") != std::string::npos);
   CHECK(reason(std::string(1025, '[') + std::string(1025, ']')) == "column 1025: nested too deeply");
   CHECK(reason("word") == "column 1: expected a number");
