@@ -89,7 +89,7 @@ class Peers {
     return c;
   }
 
-  /// Of bytes or bfloat16.
+  /// A convolution of bytes or bfloat16.
   [[nodiscard]] KernelCase narrow_convolution(std::string name, const ConvolutionShape& s, NarrowType type) const {
     KernelCase c{std::move(name), narrow_convolution_graph(s, type), {}};
     c.narrow = true;

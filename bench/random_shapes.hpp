@@ -21,7 +21,7 @@ inline std::int64_t draw_extent(Rng& rng, std::int64_t least, std::int64_t most)
   const double low = std::log(static_cast<double>(least)), high = std::log(static_cast<double>(most) + 1);
   return std::min(most, static_cast<std::int64_t>(std::exp(low + rng.uniform() * (high - low))));
 }
-/// As `draw_extent`; half of the time a multiple of `step`, as extents of networks are.
+/// An extent as `draw_extent` draws it; half of the time a multiple of `step`, as extents of networks are.
 inline std::int64_t draw_width(Rng& rng, std::int64_t least, std::int64_t most, std::int64_t step) {
   const std::int64_t extent = draw_extent(rng, least, most);
   if (rng.below(2) == 0) return extent;

@@ -267,7 +267,7 @@ class Side {
         start_);
   }
 
-  // As nn::Trainer goes through the programs.
+  // The order in which nn::Trainer goes through the programs.
   void write_order(std::uint64_t seed, unsigned epochs) {
     std::vector<std::uint32_t> order(train_.y.size());
     std::iota(order.begin(), order.end(), 0U);

@@ -40,7 +40,7 @@ class NetworkLayers {
                                                 .padding = kernel / 2};
     return add(times, "conv" + text({kernel, size, in, out, stride}), program::operators::conv2d_graph(shape));
   }
-  /// Of 3 x 3, padded by 1.
+  /// A depthwise convolution of 3 x 3, padded by 1.
   NetworkLayers& depthwise(double times, std::int64_t size, std::int64_t channels, std::int64_t stride = 1) {
     const program::operators::DepthwiseConv2dShape shape{
         .height = size, .width = size, .channels = channels, .stride = stride, .padding = 1};

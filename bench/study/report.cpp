@@ -36,7 +36,7 @@ namespace {
 
 using tunewright::study::Interval;
 
-/// Of one counter: a value a seed, and, where they are known, the values a task and seed that it is the mean of.
+/// Values of one counter: one a seed, and, where they are known, those of each task and seed that it is the mean of.
 struct Samples {
   std::vector<double> values;
   std::map<std::string, std::vector<double>> tasks;
@@ -78,7 +78,7 @@ struct Study {
   std::string options, date;
 };
 
-// Of several lines about one run the last counts; runs that the JSON does not tell of are left out.
+// The last of several lines about one run counts; runs that the JSON does not tell of are left out.
 void read_tasks(const std::filesystem::path& file, Study& study) {
   std::ifstream lines(file);
   std::map<std::pair<std::pair<std::string, std::string>, std::uint64_t>, nlohmann::json> runs;

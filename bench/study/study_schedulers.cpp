@@ -46,7 +46,7 @@ using study::NetworkLayers;
 
 using Ansor = recipes::AnsorQuick<spaces::MultiLevelTiling, measurers::Simulated>;
 
-/// As `Gradient`, with tasks of one kind of layer and kernel and about one size taken to be alike.
+/// `Gradient` that takes tasks of one kind of layer and kernel and about one size to be alike.
 struct GradientOfGroups : schedulers::Gradient {
   GradientOfGroups() {
     similarity = [](const Task& task) {

@@ -223,7 +223,7 @@ class Courses {
   std::map<std::string, Course> courses_;
 };
 
-/// Those of the last data set and seed asked for are kept.
+/// The courses of a data set and seed. The last that were asked for are kept.
 Courses& courses_of(const Data& data, std::size_t tasks, std::size_t records, std::uint64_t seed) {
   static std::pair<std::string, std::unique_ptr<Courses>> last;
   const std::string key = data.name + " " + std::to_string(seed);

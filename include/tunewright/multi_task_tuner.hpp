@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -98,12 +97,7 @@ struct MultiTaskTuner : CheckedParts<Recipe>::type {
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 
     if constexpr ((observers::Recalls<std::remove_reference_t<Observers>> || ...)) {
-      std::vector<Record> records;
-      const auto collect = [&](std::vector<Record> more) {
-        std::move(more.begin(), more.end(), std::back_inserter(records));
-      };
-      (collect(observers::recall(observers, tasks)), ...);
-      status.unusable = session.recall(records);
+      status.unusable = session.recall(observers::recall_all(tasks, observers...));
       for (std::size_t t = 0; t < tasks.size(); ++t)
         for (const Trial<Config>& trial : session.session(t).history().trials()) status.count(trial.outcome);
       status.recalled = status.trials;

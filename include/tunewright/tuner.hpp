@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <concepts>
 #include <cstddef>
-#include <iterator>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -73,12 +72,7 @@ struct Tuner : CheckedParts<Recipe>::type {
     const auto read_clock = [&] { status.elapsed = parts().clock() - start; };
 
     if constexpr ((observers::Recalls<std::remove_reference_t<Observers>> || ...)) {
-      std::vector<Record> records;
-      const auto collect = [&](std::vector<Record> more) {
-        std::move(more.begin(), more.end(), std::back_inserter(records));
-      };
-      (collect(observers::recall(observers, task)), ...);
-      status.unusable = session.recall(records);
+      status.unusable = session.recall(observers::recall_all(task, observers...));
       for (const Trial<Config>& trial : history.trials()) status.count(trial.outcome);
       status.recalled = history.size();
     }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <utility>
@@ -126,6 +128,16 @@ std::vector<Record> recall(O& observer, std::span<const WeightedTask> tasks) {
       for (Record& record : recall(observer, one.task)) records.push_back(std::move(record));
     return records;
   }
+}
+/// What all observers recall of a task, or of the tasks of a network, in their order.
+template <class Tasks, class... Os>
+std::vector<Record> recall_all(const Tasks& tasks, Os&... observers) {
+  std::vector<Record> records;
+  const auto collect = [&](std::vector<Record> more) {
+    std::move(more.begin(), more.end(), std::back_inserter(records));
+  };
+  (collect(recall(observers, tasks)), ...);
+  return records;
 }
 template <class O>
 void start(O& observer, const RunStatus& status) {

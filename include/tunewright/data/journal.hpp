@@ -101,10 +101,10 @@ class Journal {
   // Observer hooks.
 
   /// The records of `task`. Throws `std::runtime_error` when there are records, but of other tasks only.
-  [[nodiscard]] std::vector<Record> recall(const Task& task) const;
+  [[nodiscard]] std::vector<Record> recall(const Task& task);
 
   /// The records of a network's tasks, in file order. Throws as above where none is of one of them.
-  [[nodiscard]] std::vector<Record> recall(std::span<const WeightedTask> tasks) const;
+  [[nodiscard]] std::vector<Record> recall(std::span<const WeightedTask> tasks);
 
   void on_record(const Record& record, const RunStatus& status) {
     describe(status.task);
@@ -114,10 +114,15 @@ class Journal {
  private:
   void write_all(const std::string& text);
 
+  void note_described(const JournalContents& contents) {
+    if (!described_) described_.emplace();
+    for (const Task& task : contents.tasks) described_->insert(stable_hash(task));
+  }
+
   void warn(const JournalContents& contents) const;
 
   Options options_;
-  std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes; read when first asked for
+  std::optional<std::set<std::uint64_t>> described_;  // tasks that the file describes, as last read
   int fd_ = -1;
 };
 
@@ -207,20 +212,18 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 }
 
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
-  if (!described_) {
-    described_.emplace();
-    for (const Task& known : read_journal(options_.path).tasks) described_->insert(stable_hash(known));
-  }
+  if (!described_) note_described(read_journal(options_.path));
   if (described_->insert(stable_hash(task)).second) write_all(to_line(task) + '\n');
 }
 
-TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) const {
+TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) {
   const WeightedTask only{task};
   return recall(std::span(&only, 1));
 }
 
-TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTask> tasks) const {
+TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTask> tasks) {
   JournalContents contents = read_journal(options_.path);
+  note_described(contents);
   if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
   std::set<std::uint64_t> wanted;
   for (const WeightedTask& one : tasks) wanted.insert(stable_hash(one.task));

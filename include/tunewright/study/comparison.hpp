@@ -269,23 +269,13 @@ class Comparison {
     return sum / static_cast<double>(drawn.size());
   }
   [[nodiscard]] double mean_finalist_speed(std::size_t r, std::span<const DrawnTask> drawn) const {
-    double sum = 0;
-    for (const DrawnTask& one : drawn) {
-      double of_problem = 0;
-      for (const std::size_t seed : one.seeds) of_problem += finalist_speeds_[one.task][seed][r];
-      sum += of_problem / static_cast<double>(one.seeds.size());
-    }
-    return sum / static_cast<double>(drawn.size());
+    return intervals_detail::mean_of(
+        drawn, [&](std::size_t problem, std::size_t seed) { return finalist_speeds_[problem][seed][r]; });
   }
   [[nodiscard]] double mean_speed(std::size_t r, std::size_t trials, std::span<const DrawnTask> drawn) const {
-    double sum = 0;
-    for (const DrawnTask& one : drawn) {
-      double of_problem = 0;
-      for (const std::size_t seed : one.seeds)
-        of_problem += best_known_s_[one.task] / courses_[r][one.task][seed].best_after(trials);
-      sum += of_problem / static_cast<double>(one.seeds.size());
-    }
-    return sum / static_cast<double>(drawn.size());
+    return intervals_detail::mean_of(drawn, [&](std::size_t problem, std::size_t seed) {
+      return best_known_s_[problem] / courses_[r][problem][seed].best_after(trials);
+    });
   }
 
   std::vector<std::string> recipes_, problems_;

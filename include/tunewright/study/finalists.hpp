@@ -19,6 +19,7 @@
 #include "tunewright/json/writer.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/study/problem.hpp"
+#include "tunewright/study/shared_lines.hpp"
 
 namespace tunewright::study {
 
@@ -40,17 +41,13 @@ struct Finalists {
 
 /// One line of JSON.
 inline std::string to_line(const Finalists& finalists, const std::string& study) {
-  std::string line = "{\"study\": ";
-  json::write(line, study);
-  const auto member = [&](const char* key, const auto& value) {
-    line += std::string(", \"") + key + "\": ";
-    json::write(line, value);
-  };
-  member("problem", std::string_view(finalists.problem));
-  member("seed", finalists.seed);
-  member("conditions", finalists.conditions);
+  LineWriter writer(study);
+  writer.add("problem", finalists.problem);
+  writer.add("seed", finalists.seed);
+  writer.add("conditions", finalists.conditions);
   const auto by_recipe = [&](const char* key, const auto& values) {
-    line += std::string(", \"") + key + "\": {";
+    std::string& line = writer.begin(key);
+    line += '{';
     for (bool first = true; const auto& [recipe, value] : values) {
       if (!std::exchange(first, false)) line += ", ";
       json::write(line, std::string_view(recipe));
@@ -62,10 +59,10 @@ inline std::string to_line(const Finalists& finalists, const std::string& study)
   by_recipe("entrants", finalists.entrants);
   by_recipe("latencies_s", finalists.latencies_s);
   if (!finalists.twice.empty()) {
-    member("twice", std::string_view(finalists.twice));
-    member("again_s", finalists.again_s);
+    writer.add("twice", finalists.twice);
+    writer.add("again_s", finalists.again_s);
   }
-  return line + "}\n";
+  return std::move(writer).finish();
 }
 
 /// Reads finalists from their line, and the name of the study that they belong to. Throws `FormatError` for a line that

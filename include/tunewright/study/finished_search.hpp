@@ -28,25 +28,16 @@ struct FinishedSearch {
 
 /// One line of JSON.
 inline std::string to_line(const FinishedSearch& search, const std::string& study) {
-  std::string line = "{\"study\": ";
-  json::write(line, study);
-  const auto text = [&](const char* key, const std::string& value) {
-    line += std::string(", \"") + key + "\": ";
-    json::write(line, value);
-  };
-  const auto number = [&](const char* key, auto value) {
-    line += std::string(", \"") + key + "\": ";
-    json::write(line, value);
-  };
-  text("recipe", search.recipe);
-  text("problem", search.problem);
-  number("seed", search.seed);
-  number("conditions", search.conditions);
-  number("trials", search.course.trials);
-  number("failed", search.course.failed);
-  number("imprecise", search.course.imprecise);
-  number("elapsed_s", search.course.elapsed_s);
-  line += ", \"improvements\": ";
+  LineWriter writer(study);
+  writer.add("recipe", search.recipe);
+  writer.add("problem", search.problem);
+  writer.add("seed", search.seed);
+  writer.add("conditions", search.conditions);
+  writer.add("trials", search.course.trials);
+  writer.add("failed", search.course.failed);
+  writer.add("imprecise", search.course.imprecise);
+  writer.add("elapsed_s", search.course.elapsed_s);
+  std::string& line = writer.begin("improvements");
   json::write_array(line, search.course.improvements, [&](const Improvement& one) {
     line += '[';
     json::write(line, one.trial);
@@ -56,8 +47,8 @@ inline std::string to_line(const FinishedSearch& search, const std::string& stud
     json::write(line, one.best_s);
     line += ']';
   });
-  if (!search.best_config.empty()) text("best_config", search.best_config);
-  return line + "}\n";
+  if (!search.best_config.empty()) writer.add("best_config", search.best_config);
+  return std::move(writer).finish();
 }
 
 /// Reads a search from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is

@@ -133,6 +133,18 @@ template <TaskStatistic Statistic>
 
 namespace intervals_detail {
 
+/// Mean over the drawn tasks of the mean over their drawn seeds of `of(task, seed)`.
+template <class Of>
+double mean_of(std::span<const DrawnTask> drawn, const Of& of) {
+  double sum = 0;
+  for (const DrawnTask& one : drawn) {
+    double of_task = 0;
+    for (const std::size_t seed : one.seeds) of_task += of(one.task, seed);
+    sum += of_task / static_cast<double>(one.seeds.size());
+  }
+  return sum / static_cast<double>(drawn.size());
+}
+
 /// Mean over tasks of mean over seeds of `of(task, seed)`, and its interval.
 template <class Of>
 Interval mean(std::span<const std::vector<double>> shape, Of&& of, Rng rng, Resampling how) {
@@ -147,16 +159,7 @@ Interval mean(std::span<const std::vector<double>> shape, Of&& of, Rng rng, Resa
       }
     }
   }
-  const auto statistic = [&](std::span<const DrawnTask> drawn) {
-    double sum = 0;
-    for (const DrawnTask& one : drawn) {
-      double of_task = 0;
-      for (const std::size_t seed : one.seeds) of_task += of(one.task, seed);
-      sum += of_task / static_cast<double>(one.seeds.size());
-    }
-    return sum / static_cast<double>(drawn.size());
-  };
-  return bootstrap(seeds, statistic, rng, how);
+  return bootstrap(seeds, [&](std::span<const DrawnTask> drawn) { return mean_of(drawn, of); }, rng, how);
 }
 
 }  // namespace intervals_detail

@@ -7,13 +7,38 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "tunewright/data/bad_line.hpp"
 #include "tunewright/json/scanner.hpp"
+#include "tunewright/json/writer.hpp"
 
 namespace tunewright::study {
+
+/// Writes a line of JSON: the name of the study, and the members that are added.
+class LineWriter {
+ public:
+  explicit LineWriter(const std::string& study) : line_("{\"study\": ") { json::write(line_, std::string_view(study)); }
+
+  /// Adds a number or text.
+  template <class Value>
+  void add(const char* key, const Value& value) {
+    if constexpr (std::is_convertible_v<Value, std::string_view>)
+      json::write(begin(key), std::string_view(value));
+    else
+      json::write(begin(key), value);
+  }
+  /// The text, to which the value of `key` is to be appended.
+  std::string& begin(const char* key) { return line_ += std::string(", \"") + key + "\": "; }
+  /// The line with its end.
+  [[nodiscard]] std::string finish() && { return std::move(line_) + "}\n"; }
+
+ private:
+  std::string line_;
+};
 
 /// Results of one kind that processes which share a folder have written so far.
 ///
