@@ -32,8 +32,6 @@
 #include "random_shapes.hpp"
 #include "tune_kernel.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/core/progress.hpp"
-#include "tunewright/data/journal.hpp"
 #include "tuning_options.hpp"
 
 namespace {
@@ -52,17 +50,8 @@ void tune_and_compare(benchmark::State& state, const bench::KernelCase& kernel_c
                       const bench::TuningOptions& settings, bench::KernelTuner& tuner,
                       bench::ComparisonSummary& summary) {
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, target);
-  const Budget budget{.trials = settings.trials};
-  bench::KernelRun run;
-  tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
-  tuner.parts().model.ensemble = {};
   try {
-    if (settings.journal) {
-      data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
-      run = tuner.run(task, budget, journal, Progress{});
-    } else {
-      run = tuner.run(task, budget, Progress{});
-    }
+    const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
     const std::vector<schedule::Schedule> best = run.history.fastest(4);
     bench::Comparison result;
     for (auto _ : state) {

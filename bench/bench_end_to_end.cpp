@@ -27,31 +27,23 @@
 #include <utility>
 #include <vector>
 
-#include "tunewright/adaptations/refit.hpp"
+#include "drafted.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/graph.hpp"
-#include "tunewright/models/gbdt.hpp"
 #include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/orc.hpp"
-#include "tunewright/recipes/pruner.hpp"
 #include "tunewright/schedulers/gradient.hpp"
-#include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tuning_options.hpp"
 
 namespace {
 
 using namespace tunewright;
-/// Drafts, ranked by trees, which learn thousands of programs in a fraction of a second.
-struct Recipe : recipes::PrunerQuick<spaces::MultiLevelTiling, measurers::OrcJit> {
-  using featurizer = features::PerStatement;
-  using model = models::Gbdt;
-  using adaptation = adaptations::Refit;
-  static void set_model(models::Gbdt&) {}
+struct Recipe : bench::DraftAndTrees<measurers::OrcJit> {
   static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.1; }
 };
 
@@ -170,9 +162,9 @@ Options take_options(int& argc, char** argv, std::string& filter) {
     if (const auto folder = value("--journals="))
       options.journals = *folder;
     else if (const auto minutes = value("--minutes="))
-      options.minutes = *minutes == "0" ? 0 : static_cast<double>(bench::parse_trials(*minutes));
+      options.minutes = static_cast<double>(bench::parse_number(*minutes, "minutes", 0, 10000));
     else if (const auto threads = value("--threads="))
-      options.threads = static_cast<unsigned>(bench::parse_trials(*threads));
+      options.threads = static_cast<unsigned>(bench::parse_number(*threads, "threads", 1, 1024));
     else if (const auto trials = value("--trials="))
       options.trials_per_task = bench::parse_trials(*trials);
     else if (argument == "--serve")

@@ -29,8 +29,6 @@
 #include "tune_kernel.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/core/progress.hpp"
-#include "tunewright/data/journal.hpp"
 #include "tuning_options.hpp"
 
 namespace {
@@ -111,17 +109,8 @@ double median_ratio(const std::vector<double>& over, const std::vector<double>& 
 void tune_and_export(benchmark::State& state, const bench::KernelCase& kernel_case, std::size_t slot,
                      const bench::TuningOptions& settings, bench::KernelTuner& tuner) {
   const Task task = program::make_task(kernel_case.name, kernel_case.graph, host_target());
-  const Budget budget{.trials = settings.trials};
-  bench::KernelRun run;
-  tuner.parts().training = {};  // each kernel is tuned on its own, whatever ran before it
-  tuner.parts().model.ensemble = {};
   try {
-    if (settings.journal) {
-      data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
-      run = tuner.run(task, budget, journal, Progress{});
-    } else {
-      run = tuner.run(task, budget, Progress{});
-    }
+    const bench::KernelRun run = bench::tune_alone(tuner, task, settings);
     if (run.best() == nullptr) throw std::runtime_error("no program of '" + task.name + "' ran");
     measurers::OrcJit& measurer = tuner.parts().measurer;
     const codegen::Kernel tuned = measurer.compile_kernel(task, loops::lower(run.best()->candidate.config));

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "kernel_cases.hpp"
+#include "tunewright/core/progress.hpp"
+#include "tunewright/data/journal.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/peak.hpp"
@@ -22,6 +24,7 @@
 #include "tunewright/spaces/multi_level_tiling.hpp"
 #include "tunewright/stats/robust.hpp"
 #include "tunewright/tuner.hpp"
+#include "tuning_options.hpp"
 
 /// Tuning one kernel and comparing it with the libraries: what the quick start and the kernel benchmark share.
 namespace tunewright::bench {
@@ -33,6 +36,16 @@ using KernelRun = Run<schedule::Schedule>;
 /// may use `threads` threads, whatever the kernels use.
 inline KernelTuner kernel_tuner(std::uint64_t seed, unsigned threads) {
   return KernelTuner{{.model = {.objective = models::gbdt::Objective::RankPairwise}, .seed = seed, .threads = threads}};
+}
+
+/// Tunes a kernel on its own, whatever the tuner learned before; it goes on from the journal if there is one.
+inline KernelRun tune_alone(KernelTuner& tuner, const Task& task, const TuningOptions& settings) {
+  tuner.parts().training = {};
+  tuner.parts().model.ensemble = {};
+  const Budget budget{.trials = settings.trials};
+  if (!settings.journal) return tuner.run(task, budget, Progress{});
+  data::Journal journal{{.path = *settings.journal, .many_tasks = true}};
+  return tuner.run(task, budget, journal, Progress{});
 }
 
 /// The tuned kernel beside the fastest library that ran. The speed of a shared machine changes within seconds and

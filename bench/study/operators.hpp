@@ -13,6 +13,8 @@
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/transposed_conv2d.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/study/problem.hpp"
 
 /// Operators that studies search schedules of, in three sets without a member in common.
 namespace tunewright::bench {
@@ -82,6 +84,17 @@ inline Operators pretraining_operators() {
            ops::depthwise_conv2d_graph({.height = 28, .width = 28, .channels = 192, .kernel = 3, .padding = 1})},
           {"batch_matmul_8x128x128x96", ops::batch_matmul_graph({.batch = 8, .m = 128, .n = 128, .k = 96})},
           {"conv3x3_112_stride2", square_conv(112, 32, 64, 3, 2)}};
+}
+
+/// A task to search schedules of; every search has a measurer like `measurer`, whose own clock, if any, starts anew.
+template <class Measurer>
+study::Problem<spaces::MultiLevelTiling, Measurer> problem(std::string name, const Task& task,
+                                                           const Measurer& measurer) {
+  return {.name = std::move(name), .task = task, .measurer = [measurer] {
+            Measurer fresh = measurer;
+            if constexpr (study::HasOwnClock<Measurer>) fresh.clock = {};
+            return fresh;
+          }};
 }
 
 }  // namespace tunewright::bench

@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
+#include "../drafted.hpp"
 #include "../two_cores.hpp"
 #include "operators.hpp"
 #include "tunewright/core/gpu_targets.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/thread_team.hpp"
-#include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
 #include "tunewright/program/task.hpp"
@@ -44,11 +44,7 @@ struct Ansor : recipes::AnsorQuick<Space, Measurer> {
 template <class Measurer>
 using PrunerQuick = recipes::PrunerQuick<Space, Measurer>;
 template <class Measurer>
-struct RandomDraft : PrunerQuick<Measurer> {
-  using draft = drafts::None;
-  using explorer = explorers::Uniform;
-  static void set_explorer(explorers::Uniform& draws) { draws.pool = 512; }
-};
+struct RandomDraft : bench::NoDraft<Measurer> {};
 struct Released : PrunerQuick<measurers::Simulated> {
   static void set_draft(drafts::SymbolAnalyzer& draft) { draft.form = Form::Released; }
 };
@@ -65,12 +61,7 @@ std::vector<study::Problem<Space, Measurer>> problems(const study::Options& opti
     std::size_t left = options.tasks == 0 ? operators.size() : options.tasks;
     for (const auto& [name, graph] : operators) {
       if (left-- == 0) break;
-      all.push_back(
-          {.name = name + "_" + target.name, .task = program::make_task(name, graph, target), .measurer = [measurer] {
-             Measurer fresh = measurer;
-             if constexpr (study::HasOwnClock<Measurer>) fresh.clock = {};
-             return fresh;
-           }});
+      all.push_back(bench::problem(name + "_" + target.name, program::make_task(name, graph, target), measurer));
     }
   }
   return all;

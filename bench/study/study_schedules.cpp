@@ -29,18 +29,16 @@
 #include <utility>
 #include <vector>
 
+#include "../drafted.hpp"
 #include "../two_cores.hpp"
 #include "operators.hpp"
 #include "tunewright/adaptations/momentum.hpp"
-#include "tunewright/adaptations/refit.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
 #include "tunewright/data/train_on_journals.hpp"
-#include "tunewright/explorers/uniform.hpp"
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/measurers/simulated.hpp"
-#include "tunewright/models/gbdt.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/model_file.hpp"
 #include "tunewright/program/task.hpp"
@@ -70,20 +68,8 @@ using Pruner = recipes::Pruner<Space, M>;
 template <class M>
 using PrunerQuick = recipes::PrunerQuick<Space, M>;
 
-template <class M>
-struct NoDraft : PrunerQuick<M> {
-  using draft = drafts::None;
-  using explorer = explorers::Uniform;
-  static void set_explorer(explorers::Uniform& draws) { draws.pool = 512; }
-};
-template <class M>
-struct DraftAndTrees : PrunerQuick<M> {
-  using featurizer = features::PerStatement;
-  using model = models::Gbdt;
-  using adaptation = adaptations::Refit;
-  static void set_model(models::Gbdt&) {}
-  static void set_adaptation(adaptations::Refit&) {}
-};
+using bench::DraftAndTrees;
+using bench::NoDraft;
 
 template <class M>
 struct NoDataflow : PrunerQuick<M> {
@@ -182,11 +168,7 @@ std::vector<study::Problem<Space, M>> problems(const study::Options& options, co
   std::vector<study::Problem<Space, M>> all;
   for (const auto& [name, graph] : set == "unseen" ? bench::unseen_operators() : bench::known_operators()) {
     if (options.tasks != 0 && all.size() == options.tasks) break;
-    all.push_back({.name = name, .task = program::make_task(name, graph, target), .measurer = [measurer] {
-                     M fresh = measurer;
-                     if constexpr (study::HasOwnClock<M>) fresh.clock = {};
-                     return fresh;
-                   }});
+    all.push_back(bench::problem(name, program::make_task(name, graph, target), measurer));
   }
   return all;
 }
