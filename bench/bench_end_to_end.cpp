@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "drafted.hpp"
+#include "known_networks.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
@@ -54,20 +55,6 @@ struct Options {
   unsigned threads = host_target().threads;
   bool serve = false;
 };
-
-struct Model {
-  const char* name;
-  std::function<networks::Network()> build;
-};
-std::vector<Model> known_models() {
-  return {{"resnet50", [] { return networks::resnet50(); }},
-          {"mobilenet_v2", [] { return networks::mobilenet_v2(); }},
-          {"bert_base", [] { return networks::bert_base(); }},
-          {"gpt2_decode", [] { return networks::gpt2_decode(); }},
-          {"resnet18", [] { return networks::resnet18(); }},
-          {"squeezenet1_1", [] { return networks::squeezenet1_1(); }},
-          {"vision_transformer", [] { return networks::vision_transformer(); }}};
-}
 
 struct Tuned {
   networks::CompiledNetwork network;
@@ -107,7 +94,7 @@ double seconds_of(const F& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void tune_and_run(benchmark::State& state, const Model& model, const Options& options) {
+void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, const Options& options) {
   try {
     const networks::Network network = model.build();
     Tuned tuned = tune(network, options);
@@ -137,16 +124,11 @@ void tune_and_run(benchmark::State& state, const Model& model, const Options& op
 }
 
 void serve(const std::string& name, const Options& options) {
-  for (const Model& model : known_models()) {
-    if (model.name != name) continue;
-    Tuned tuned = tune(model.build(), options);
-    std::cout << "ready" << std::endl;
-    for (std::string line; std::getline(std::cin, line);)
-      std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
-    return;
-  }
-  throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50; '" + name +
-                              "' was given");
+  if (name.empty()) throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50");
+  Tuned tuned = tune(bench::known_network(name), options);
+  std::cout << "ready" << std::endl;
+  for (std::string line; std::getline(std::cin, line);)
+    std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;
 }
 
 Options take_options(int& argc, char** argv, std::string& filter) {
@@ -185,7 +167,7 @@ int main(int argc, char** argv) try {
     serve(filter, options);
     return 0;
   }
-  for (const Model& model : known_models()) {
+  for (const bench::KnownNetwork& model : bench::known_networks()) {
     benchmark::RegisterBenchmark(model.name,
                                  [model, options](benchmark::State& state) { tune_and_run(state, model, options); })
         ->UseManualTime()
