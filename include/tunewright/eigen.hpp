@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The component eigen, which needs Eigen: the cost models that are networks. The recipes that take them need graph too:
-// tunewright/recipes.hpp.
+// The component eigen, which needs Eigen: the cost models that are networks, and what else learns by one. The recipes
+// that take them need graph too: tunewright/recipes.hpp.
 
 #include "tunewright/adaptations/coral.hpp"
+#include "tunewright/explorers/adaptive_exploration.hpp"
 #include "tunewright/models/bilstm_attention.hpp"
 #include "tunewright/models/mlp.hpp"
 #include "tunewright/models/pattern_aware.hpp"
 #include "tunewright/models/primitive_attention.hpp"
+#include "tunewright/recipes/chameleon.hpp"
 #include "tunewright/tunewright.hpp"

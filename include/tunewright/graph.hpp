@@ -45,6 +45,7 @@
 #include "tunewright/program/operators/window.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/meta_schedule.hpp"
 #include "tunewright/schedule/json.hpp"
 #include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"

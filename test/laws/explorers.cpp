@@ -2,7 +2,9 @@
 // What every explorer owes, whatever it is: see explorers/concept.hpp.
 #include <doctest/doctest.h>
 
+#include "support/toy_knob_space.hpp"
 #include "support/toy_recipes.hpp"
+#include "tunewright/explorers/adaptive_exploration.hpp"
 #include "tunewright/explorers/draft_set.hpp"
 
 using namespace tunewright;
@@ -18,10 +20,12 @@ const auto by_cost_refusing_deep = [](std::span<const toy::Tiles> configs, std::
 
 }  // namespace
 
-#define EXPLORERS explorers::Uniform, explorers::Evolutionary, explorers::Annealing, explorers::DraftSet<>
+#define EXPLORERS                                                                                    \
+  explorers::Uniform, explorers::Evolutionary, explorers::Annealing, explorers::AdaptiveExploration, \
+      explorers::DraftSet<>
 
 TEST_CASE_TEMPLATE("pools are distinct, unmeasured, and at least as large as wanted", Explorer, EXPLORERS) {
-  const toy::Space space;
+  const toy::KnobbedSpace space;
   KeySet measured;
   std::vector<toy::Tiles> seeds;
   for (int i = 0; i < 8; ++i) {
@@ -56,7 +60,7 @@ TEST_CASE_TEMPLATE("the same generator gives the same pool at any number of thre
     const KeySet measured;
     const Guidance<toy::Tiles> guidance{
         .rank = by_cost_refusing_deep, .seeds = {}, .measured = measured, .wanted = 16, .threads = threads};
-    return explorer.explore(toy::Space{}, toy::task(), guidance, rng);
+    return explorer.explore(toy::KnobbedSpace{}, toy::task(), guidance, rng);
   };
   const auto one = pool(1, 5);
   CHECK(one == pool(2, 5));
@@ -64,7 +68,7 @@ TEST_CASE_TEMPLATE("the same generator gives the same pool at any number of thre
 }
 
 TEST_CASE_TEMPLATE("a used-up space gives an empty pool", Explorer, EXPLORERS) {
-  const toy::Space space;
+  const toy::KnobbedSpace space;
   KeySet measured;
   for (const auto& tiles : spaces::draw(space, toy::task(), 5000, {}, 1, Rng(1))) measured.insert(space.key(tiles));
   REQUIRE(measured.size() == 4096);

@@ -15,7 +15,9 @@
 #include "tunewright/recipes/ansor.hpp"
 #include "tunewright/recipes/auto_tvm.hpp"
 #include "tunewright/recipes/balto.hpp"
+#include "tunewright/recipes/chameleon.hpp"
 #include "tunewright/recipes/het_feat_transfer.hpp"
+#include "tunewright/recipes/meta_schedule.hpp"
 #include "tunewright/recipes/moa_pruner.hpp"
 #include "tunewright/recipes/one_shot.hpp"
 #include "tunewright/recipes/pruner.hpp"
@@ -77,6 +79,41 @@ TEST_CASE("AutoTVM and ALT know the knobs of their space") {
   CHECK(learned.log_odds);
   // Failures are half of what ALT learns from: the objective must give them weight.
   CHECK(alt.model.objective == models::gbdt::Objective::Squared);
+}
+
+TEST_CASE("Chameleon has AutoTVM's trees, 128 episodes of 500 moves, and clusters in steps of 8") {
+  const auto source = test::recorded_convolution();
+  const Parts<recipes::Chameleon<spaces::RecordedTable, test::RecordedReplay>> parts{.space = source.space};
+  CHECK(same_names(parts.featurizer.knobs, source.space.knobs()));
+  CHECK(parts.model.max_depth == 3);
+  CHECK(parts.model.objective == models::gbdt::Objective::Squared);
+  CHECK(parts.explorer.episodes == 128);
+  CHECK(parts.explorer.steps == 500);
+  CHECK(parts.explorer.settled_share == 0.75);
+  CHECK(parts.explorer.temperature == 0.1);
+  CHECK(parts.explorer.discount == 0.9);
+  CHECK(parts.explorer.lambda == 0.99);
+  CHECK(parts.explorer.updates == 3);
+  CHECK(parts.explorer.batch == 32);
+  CHECK(parts.explorer.learning_rate == 1e-3);
+  CHECK(parts.explorer.loss.clip == 0.2);
+  CHECK(parts.explorer.loss.entropy == 0.3);
+  CHECK(parts.sampler.step == 8);
+  CHECK(parts.sampler.knee == 2.5);
+  CHECK(parts.sampler.widest == 2);
+}
+
+TEST_CASE("MetaSchedule breeds 512 candidates and trains when the data have grown by a fifth") {
+  const Parts<recipes::MetaSchedule<MultiLevelTiling, Machine>> parts;
+  CHECK(parts.explorer.population == 512);
+  CHECK(parts.explorer.generations == 4);
+  CHECK(parts.explorer.mutation_probability == 0.85);
+  CHECK(parts.explorer.measured_share == 0.2);
+  CHECK(parts.explorer.max_tries == 11);
+  CHECK(parts.sampler.epsilon == 0.05);
+  CHECK(parts.adaptation.min_growth == 0.2);
+  CHECK(parts.model.rounds == 10000);
+  CHECK(parts.model.max_depth == 10);
 }
 
 TEST_CASE("BALTO chooses from a pool, not from a batch") {

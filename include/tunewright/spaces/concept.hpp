@@ -130,4 +130,13 @@ concept KnobSpace = SearchSpace<S> && requires(const S& space, const config_t<S>
   { space.knob_values(config) } -> std::convertible_to<std::vector<double>>;
 };
 
+/// A space that finds the configuration of given numbers.
+///
+/// - `at_knobs(task, values)`: the configuration whose `knob_values` these are, or nothing where there is none.
+template <class S>
+concept SettableKnobSpace =
+    KnobSpace<S> && requires(const S& space, const Task& task, const std::vector<double>& values) {
+      { space.at_knobs(task, values) } -> std::same_as<std::optional<config_t<S>>>;
+    };
+
 }  // namespace tunewright

@@ -51,7 +51,7 @@ struct TableRow {
 /// `encode` gives the values separated by commas ("16,1,1,1,0"), which another table of the same kernel
 /// decodes to its own row.
 ///
-/// Models:      KnobSpace, with program_type = config_type = TableRow.
+/// Models:      SettableKnobSpace, with program_type = config_type = TableRow.
 /// Cost:        `sample` O(1); `mutate` O(K log N) for each neighbour.
 /// Determinism: bit-identical everywhere.
 /// Errors:      `std::invalid_argument` without a table, for one without rows, and for two rows of one configuration.
@@ -88,6 +88,8 @@ class RecordedTable {
 
   [[nodiscard]] std::vector<Knob> knobs() const;
   [[nodiscard]] std::vector<double> knob_values(const TableRow& config) const;
+  /// The row of these numbers; nothing for ones that no row has, or for another count of them than there are knobs.
+  [[nodiscard]] std::optional<TableRow> at_knobs(const Task&, std::span<const double> values) const;
 
   /// Rows one change away, in the order of their values.
   [[nodiscard]] std::vector<std::uint32_t> neighbours(const TableRow& of) const;
@@ -167,6 +169,25 @@ TUNEWRIGHT_INLINE std::vector<Knob> RecordedTable::knobs() const {
 TUNEWRIGHT_INLINE std::vector<double> RecordedTable::knob_values(const TableRow& config) const {
   const auto values = index_->values.begin() + static_cast<std::ptrdiff_t>(config.row * table().parameters.size());
   return {values, values + static_cast<std::ptrdiff_t>(table().parameters.size())};
+}
+
+TUNEWRIGHT_INLINE std::optional<TableRow> RecordedTable::at_knobs(const Task&, std::span<const double> values) const {
+  const std::size_t count = table().parameters.size();
+  if (values.size() != count) return std::nullopt;
+  std::span<const std::uint32_t> rows(index_->sorted);
+  for (std::size_t k = 0; k < count && !rows.empty(); ++k) {
+    const auto number_of = [&](std::uint32_t row) { return index_->values[row * count + k]; };
+    std::span<const std::uint32_t> chosen;
+    for (const std::uint16_t choice : index_->occurring[k]) {
+      const auto part = with(rows, k, choice);
+      if (part.empty() || number_of(part[0]) != values[k]) continue;
+      chosen = part;
+      break;
+    }
+    rows = chosen;
+  }
+  if (rows.empty()) return std::nullopt;
+  return at(rows[0]);
 }
 
 TUNEWRIGHT_INLINE std::vector<std::uint32_t> RecordedTable::neighbours(const TableRow& of) const {

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/explorers/adaptive_exploration.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/recipes/auto_tvm.hpp"
+#include "tunewright/samplers/cluster_centres.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+namespace tunewright::recipes {
+
+/// AutoTVM's trees, with an agent that learns where to look, and one measurement for each cluster of what it found.
+///
+///   Tuner<recipes::Chameleon<Space, Measurer>> tuner{{.space = space}};
+///
+/// Paper:    Ahn et al., Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation,
+///           ICLR 2020.
+/// Deviates: as its parts: clusters are represented by candidates, not by configurations made for their centres
+///           (`samplers::ClusterCentres`), and the space may have holes (`explorers::AdaptiveExploration`). In the
+///           released code exploration and sampling do not run together; here they do, as the paper says.
+template <SettableKnobSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct Chameleon : AutoTvm<Space, Measurer> {
+  using explorer = explorers::AdaptiveExploration;
+  using sampler = samplers::ClusterCentres;
+};
+
+}  // namespace tunewright::recipes

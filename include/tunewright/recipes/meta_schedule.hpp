@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/adaptations/refit.hpp"
+#include "tunewright/explorers/evolutionary.hpp"
+#include "tunewright/recipes/ansor.hpp"
+
+namespace tunewright::recipes {
+
+/// Ansor's search as MetaSchedule runs it: a population of a quarter, and trees that are trained anew only when the
+/// data have grown by a fifth.
+///
+///   Tuner<recipes::MetaSchedule<Space, Measurer>> tuner{{.seed = 7}};
+///
+/// Paper:    Shao et al., Tensor Program Optimization with Probabilistic Programs, NeurIPS 2022; settings of its
+///           released code.
+/// Deviates: the space is what it is given, `spaces::MultiLevelTiling` has rules of its own in place of modules that
+///           users write; trees guide from the second batch on, there from 100 measurements; as the parts do.
+template <SearchSpace Space, MeasurerFor<program_t<Space>> Measurer>
+struct MetaSchedule : Ansor<Space, Measurer> {
+  /// A parent that cannot be mutated is replaced ten times.
+  static void set_explorer(explorers::Evolutionary& evolution) { evolution.max_tries = 11; }
+  static void set_adaptation(adaptations::Refit& refit) { refit.min_growth = 0.2; }
+};
+
+}  // namespace tunewright::recipes
