@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -188,6 +189,7 @@ class Session {
     record.outcome = outcome;
     record.round = candidate.round;
     record.slot = candidate.slot;
+    if (std::isfinite(candidate.predicted)) record.predicted = candidate.predicted;
     return record;
   }
 

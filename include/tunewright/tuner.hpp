@@ -79,24 +79,34 @@ struct Tuner : CheckedParts<Recipe>::type {
     (observers::start(observers, std::as_const(status)), ...);
 
     std::optional<Stop> stop;
+    Seconds learning{0};  // from the last batch
     while (!(stop = reason_to_stop(budget, history, status.elapsed, observers...))) {
+      read_clock();
+      const Seconds asked = status.elapsed;
       const auto batch = session.ask(std::min(budget.batch, budget.trials - history.size()));
       if (batch.empty()) {
         stop = Stop::Exhausted;
         break;
       }
+      read_clock();
+      [[maybe_unused]] Seconds searching = status.elapsed - asked;
       const auto outcomes = session.measure(batch, [&](std::size_t slot, const Outcome& outcome) {
         status.count(outcome);
         read_clock();
         if constexpr ((observers::SeesRecords<std::remove_reference_t<Observers>> || ...)) {
-          const Record record = session.record(batch[slot], outcome);
-          (observers::record(observers, record, std::as_const(status)), ...);
+          Record record = session.record(batch[slot], outcome);
+          record.search_time = std::exchange(searching, Seconds(0));
+          record.learn_time = std::exchange(learning, Seconds(0));
+          (observers::record(observers, std::as_const(record), std::as_const(status)), ...);
         }
       });
+      read_clock();
+      const Seconds measured = status.elapsed;
       session.tell(batch, outcomes);
       ++status.rounds;
       status.rejected = session.rejected();
       read_clock();
+      learning = status.elapsed - measured;
       (observers::round(observers, std::as_const(status), history), ...);
     }
     status.as_fast = as_fast_as_best(history.trials());

@@ -19,6 +19,27 @@ std::vector<std::pair<std::uint64_t, double>> history_of(std::uint64_t seed, uns
   return trials;
 }
 
+/// Takes 3 s to explore.
+struct SlowExplorer : explorers::Evolutionary {
+  VirtualClock clock{};
+  template <SearchSpace S>
+  [[nodiscard]] std::vector<config_t<S>> explore(const S& space, const Task& task,
+                                                 const Guidance<config_t<S>>& guidance, Rng& rng) const {
+    clock.advance(Seconds(3));
+    return Evolutionary::explore(space, task, guidance, rng);
+  }
+};
+
+/// Takes 2 s to learn.
+struct SlowRefit : adaptations::Refit {
+  VirtualClock clock{};
+  template <class Model>
+  void update(Model& model, const FeatureBatch& x, std::span<const float> y, std::span<const std::uint32_t> group) {
+    clock.advance(Seconds(2));
+    Refit::update(model, x, y, group);
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a guided search finds the optimum of the table in two rounds, random search does not in eight") {
@@ -131,6 +152,29 @@ TEST_CASE("observers see start, every measurement, every round, and the end; a l
   CHECK(log.events == "start 1 2 3 all trials used");
   CHECK(log.records == 10);
   CHECK(seen == 10);
+}
+
+TEST_CASE("records say what the model expected, and what choosing and learning took beside measuring") {
+  struct Log {
+    std::vector<Record> records;
+    void on_record(const Record& record, const RunStatus&) { records.push_back(record); }
+  } log;
+  struct Recipe : toy::Evolution {
+    using explorer = SlowExplorer;
+    using adaptation = SlowRefit;
+  };
+  Tuner<Recipe> tuner;
+  const VirtualClock clock;
+  tuner.parts().clock = clock;
+  tuner.parts().explorer.clock = tuner.parts().adaptation.clock = clock;
+  (void)tuner.run(toy::task(), {.trials = 12, .batch = 4}, log);
+  REQUIRE(log.records.size() == 12);
+  for (std::size_t i = 0; i < 12; ++i) {
+    CAPTURE(i);
+    CHECK(log.records[i].predicted.has_value() == (i >= 4));  // the first round is drawn
+    CHECK(log.records[i].search_time == Seconds(i == 4 || i == 8 ? 3 : 0));
+    CHECK(log.records[i].learn_time == Seconds(i == 4 || i == 8 ? 2 : 0));
+  }
 }
 
 TEST_CASE("a run's status says whether the model learns from it") {

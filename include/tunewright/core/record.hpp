@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "tunewright/core/outcome.hpp"
@@ -21,8 +22,13 @@ struct Record {
   Outcome outcome;
   std::uint64_t seed = 0;  ///< of the run
   unsigned round = 0;
-  unsigned slot = 0;     ///< position in the batch of the round
-  Seconds timestamp{0};  ///< since 1970; zero until a journal stamps it
+  unsigned slot = 0;                 ///< position in the batch of the round
+  Seconds timestamp{0};              ///< since 1970; zero until a journal stamps it
+  std::optional<float> predicted{};  ///< what the model said before it was measured; larger is better
+  /// What the run spent beside measuring since its record before this one: choosing this batch, and learning from the
+  /// one before. Zero but for the first record of a round.
+  Seconds search_time{0};
+  Seconds learn_time{0};
   bool operator==(const Record&) const = default;
 };
 

@@ -28,8 +28,10 @@ inline constexpr int record_schema = 1;
 ///    "compile_s":0.013,"run_s":0.2,
 ///    "median_s":1e-3,"mad_s":1e-6,"calls":10,"stopped":"precise","repeats_s":[...]}
 ///
-/// A failure has "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON
-/// readers of other languages round integers beyond 2^53.
+/// Where they are known, "predicted":0.93 (the model's score), "search_s":0.04 and "learn_s":0.1 (what the run spent
+/// beside measuring since the record before) stand behind "run_s". A failure has
+/// "fault":"run_error","detail":"..." in place of the last line. Hashes are text because JSON readers of other
+/// languages round integers beyond 2^53.
 [[nodiscard]] std::string to_line(const Record& record);
 
 namespace record_json {
@@ -45,6 +47,9 @@ inline bool is_duration(Seconds time) noexcept { return time >= Seconds(0) && st
 
 Seconds seconds(const nlohmann::json& json, const char* field);
 inline Seconds seconds_at(const nlohmann::json& json, const char* field) { return seconds(json.at(field), field); }
+
+/// A model's score; throws where it is no number that fits.
+float score_at(const nlohmann::json& json, const char* field);
 
 /// What no reader takes of the numbers of a record, and what to give instead; empty for one that they take.
 [[nodiscard]] std::string refused_number(const Record& record);
@@ -92,6 +97,9 @@ TUNEWRIGHT_INLINE std::string to_line(const Record& record) {
                               {"time", record.timestamp.count()},
                               {"compile_s", record.outcome.compile_time.count()},
                               {"run_s", record.outcome.run_time.count()}};
+  if (record.predicted) json["predicted"] = *record.predicted;
+  if (record.search_time != Seconds(0)) json["search_s"] = record.search_time.count();
+  if (record.learn_time != Seconds(0)) json["learn_s"] = record.learn_time.count();
   if (const Failure* failure = record.outcome.failure()) {
     json["fault"] = name(failure->fault);
     json["detail"] = failure->detail;
@@ -131,6 +139,12 @@ TUNEWRIGHT_INLINE Seconds seconds(const nlohmann::json& json, const char* field)
   return time;
 }
 
+TUNEWRIGHT_INLINE float score_at(const nlohmann::json& json, const char* field) {
+  const auto score = json.at(field).get<float>();
+  if (!std::isfinite(score)) throw std::runtime_error(std::string("'") + field + "' is not finite");
+  return score;
+}
+
 TUNEWRIGHT_INLINE std::string refused_number(const Record& record) {
   std::string found;
   const auto check = [&](const std::string& field, Seconds time, bool taken, const char* instead) {
@@ -139,12 +153,15 @@ TUNEWRIGHT_INLINE std::string refused_number(const Record& record) {
     json::write(found, time.count());
     found += std::string("; give ") + instead;
   };
+  if (record.predicted && !std::isfinite(*record.predicted)) found = "'predicted' that is not finite; leave it out";
   const auto check_duration = [&](const std::string& field, Seconds time) {
     check(field, time, is_duration(time), "a finite number of seconds, 0 or more");
   };
   check_duration("time", record.timestamp);
   check_duration("compile_s", record.outcome.compile_time);
   check_duration("run_s", record.outcome.run_time);
+  check_duration("search_s", record.search_time);
+  check_duration("learn_s", record.learn_time);
   if (const Timing* timing = record.outcome.timing()) {
     check("median_s", timing->median, is_duration(timing->median) && timing->median > Seconds(0),
           "a latency that is finite and above 0, or a Failure");
@@ -192,6 +209,9 @@ TUNEWRIGHT_INLINE Record from_line(std::string_view line) {
   record.timestamp = record_json::seconds_at(json, "time");
   record.outcome.compile_time = record_json::seconds_at(json, "compile_s");
   record.outcome.run_time = record_json::seconds_at(json, "run_s");
+  if (json.contains("predicted")) record.predicted = record_json::score_at(json, "predicted");
+  if (json.contains("search_s")) record.search_time = record_json::seconds_at(json, "search_s");
+  if (json.contains("learn_s")) record.learn_time = record_json::seconds_at(json, "learn_s");
   if (json.contains("fault")) {
     record.outcome.result =
         Failure{record_json::fault(json.at("fault").get<std::string>()), json.at("detail").get<std::string>()};

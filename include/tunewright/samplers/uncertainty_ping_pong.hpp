@@ -45,7 +45,8 @@ namespace tunewright::samplers {
 ///              candidates where here the explorer's pool, which is ranked by score, is all there is: let the
 ///              explorer return several times the batch (`elite_factor`). The pool is taken as one task, that of
 ///              its first candidate. Labels rescaled by a new best stay beside predictions made before it.
-///              Predictions are not kept in journals, so a resumed search learns Q from its new rounds only.
+///              What a journal says was predicted is not taken over, so a resumed search learns Q from its new
+///              rounds only.
 template <CostModel Q>
 struct UncertaintyPingPong {
   template <class Featurizer>

@@ -56,6 +56,11 @@ TEST_CASE("a record survives the way through text, bit for bit") {
     std::get<Timing>(record.outcome.result).stopped = reason;
     CHECK(data::from_line(data::to_line(record)) == record);
   }
+  Record guided = timed();
+  guided.predicted = -1.0F / 3;
+  guided.search_time = Seconds(0.04);
+  guided.learn_time = Seconds(1e-3);
+  CHECK(data::from_line(data::to_line(guided)) == guided);
 }
 
 TEST_CASE("text that is not UTF-8 is repaired instead of losing the measurement") {
@@ -84,6 +89,8 @@ TEST_CASE("a line that is not a whole valid record is refused with a reason") {
   refused(with(line, "\"median_s\":0.1", "\"median_s\":0.0,\"was\":0.1"), "a latency is above 0");
   refused(with(line, "\"far_slower\"", "\"bored\""), "bored");
   refused(with(line, "\"config\"", "\"confi\""), "config");
+  refused(with(line, "\"run_s\"", "\"learn_s\":-1,\"run_s\""), "'learn_s' is negative");
+  refused(with(line, "\"run_s\"", "\"predicted\":1e39,\"run_s\""), "'predicted' is not finite");
   Record failed = timed();
   failed.outcome.result = Failure{Fault::RunError, ""};
   refused(with(data::to_line(failed), "run_error", "bad_mood"), "bad_mood");
@@ -112,6 +119,7 @@ TEST_CASE("a number that no reader takes is not written, nor anything with it") 
   refused("'repeats_s[0]' = -2", [](Record&, Timing& t) { t.repeats = {Seconds(-2), Seconds(1)}; });
   refused("'time' = -Infinity", [=](Record& r, Timing&) { r.timestamp = Seconds(-infinity); });
   refused("'compile_s' = -0.5", [](Record& r, Timing&) { r.outcome.compile_time = Seconds(-0.5); });
+  refused("'search_s' = -1", [](Record& r, Timing&) { r.search_time = Seconds(-1); });
   refused("'run_s' = NaN", [=](Record& r, Timing&) { r.outcome.run_time = Seconds(nan); });
 }
 
