@@ -8,7 +8,8 @@
 #define TUNEWRIGHT_COMPILES                                                                                            \
   (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
    TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
-   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs | TUNEWRIGHT_UNIT_whole_networks)
+   TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs | TUNEWRIGHT_UNIT_whole_networks |  \
+   TUNEWRIGHT_UNIT_plots)
 #endif
 
 #include "tunewright/detail/config.hpp"
@@ -176,4 +177,10 @@
 #include "tunewright/networks/values.hpp"
 #include "tunewright/networks/vgg.hpp"
 #include "tunewright/networks/vision_transformer.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(plots)
+#include "tunewright/study/journal_plots.hpp"
+#include "tunewright/study/plots/described_candidates.hpp"
+#include "tunewright/study/plots/figure.hpp"
+#include "tunewright/study/plots/principal_components.hpp"
 #endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+
+namespace tunewright::study {
+
+/// A picture as a script of gnuplot that carries its own data, so that one file is all there is to keep or change.
+class Figure {
+ public:
+  /// Draws `<name>.svg`, `width` by `height` pixels.
+  explicit Figure(std::string name, unsigned width = 900, unsigned height = 540);
+
+  /// A block of data, a row for each of `rows`; returns its name for `command`. Numbers that are not finite are gaps.
+  std::string add_data(std::span<const std::vector<double>> rows);
+
+  /// Appends a line to the script, behind all data.
+  void command(const std::string& line) { commands_ += line + '\n'; }
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// Writes `<name>.gp` to the folder, which must exist, and returns its path. Throws `std::runtime_error` where it
+  /// cannot be written.
+  std::filesystem::path write(const std::filesystem::path& folder) const;
+
+  /// `text` as gnuplot quotes it.
+  [[nodiscard]] static std::string quoted(std::string_view text);
+
+ private:
+  std::string name_, header_, data_, commands_;
+  std::size_t blocks_ = 0;
+};
+
+/// Has gnuplot draw scripts that `Figure::write` wrote, next to them. Returns the pictures; none where gnuplot is
+/// missing or fails, which leaves its message on stderr.
+[[nodiscard]] std::vector<std::filesystem::path> draw(std::span<const std::filesystem::path> scripts);
+
+/// `name` with all but letters, digits, '-' and '.' as '_', to be part of a file's name.
+[[nodiscard]] std::string file_name(std::string_view name);
+
+}  // namespace tunewright::study
+
+#if TUNEWRIGHT_DEFINES(plots)
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <utility>
+
+namespace tunewright::study {
+
+TUNEWRIGHT_INLINE Figure::Figure(std::string name, unsigned width, unsigned height)
+    : name_(std::move(name)),
+      header_("set terminal svg size " + std::to_string(width) + ',' + std::to_string(height) +
+              " background 'white'\nset output " + quoted(name_ + ".svg") + '\n') {}
+
+TUNEWRIGHT_INLINE std::string Figure::add_data(std::span<const std::vector<double>> rows) {
+  const std::string block = "$data" + std::to_string(blocks_++);
+  data_ += block + " << EOD\n";
+  for (const std::vector<double>& row : rows) {
+    const char* separator = "";
+    for (const double value : row) {
+      char text[32];
+      std::snprintf(text, sizeof text, "%.6g", value);
+      data_ += std::string(separator) + (std::isfinite(value) ? text : "NaN");
+      separator = " ";
+    }
+    data_ += '\n';
+  }
+  data_ += "EOD\n";
+  return block;
+}
+
+TUNEWRIGHT_INLINE std::filesystem::path Figure::write(const std::filesystem::path& folder) const {
+  const std::filesystem::path path = folder / (name_ + ".gp");
+  std::ofstream out(path, std::ios::binary);
+  out << header_ << data_ << commands_;
+  if (!out.flush()) throw std::runtime_error("cannot write '" + path.string() + "'; name another folder");
+  return path;
+}
+
+TUNEWRIGHT_INLINE std::string Figure::quoted(std::string_view text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'') result += '\'';  // a doubled quote is one
+    result += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
+  }
+  return result + '\'';
+}
+
+TUNEWRIGHT_INLINE std::vector<std::filesystem::path> draw(std::span<const std::filesystem::path> scripts) {
+  const auto in_shell = [](const std::string& text) {
+    std::string result = "'";
+    for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + '\'';
+  };
+  std::vector<std::filesystem::path> pictures;
+  for (const std::filesystem::path& script : scripts) {
+    const std::filesystem::path folder = script.has_parent_path() ? script.parent_path() : ".";
+    const std::string call =
+        "cd " + in_shell(folder.string()) + " && gnuplot ./" + in_shell(script.filename().string());
+    if (std::system(call.c_str()) != 0) return {};
+    std::filesystem::path picture = script;
+    pictures.push_back(picture.replace_extension(".svg"));
+  }
+  return pictures;
+}
+
+TUNEWRIGHT_INLINE std::string file_name(std::string_view name) {
+  std::string result(name);
+  for (char& c : result)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '.') c = '_';
+  return result;
+}
+
+}  // namespace tunewright::study
+
+#endif
