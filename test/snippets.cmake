@@ -6,7 +6,7 @@
 #   <!-- snippet: examples/01_first_tuner.cpp tune -->
 #
 # must equal what stands between `// [snippet-begin tune]` and `// [snippet-end tune]` in that file, less the indentation of
-# its first line. C++ blocks of more than three lines must be such quotations. Links to files must lead somewhere.
+# its first line. C++ blocks of more than three lines must be such quotations.
 
 get_filename_component(ROOT "${ROOT}" ABSOLUTE)  # file(GLOB RELATIVE) finds nothing below "."
 set(faults "")
@@ -94,15 +94,6 @@ foreach(page IN LISTS pages ITEMS README.md CHANGELOG.md)
     elseif(line MATCHES "^<!-- snippet: ([^ ]+) ([^ ]+) -->$")
       set(source "${CMAKE_MATCH_1}")
       set(name "${CMAKE_MATCH_2}")
-    else()
-      while(line MATCHES "\\]\\(([^)#: ]+)(#[^)]*)?\\)(.*)$")
-        set(target "${CMAKE_MATCH_1}")
-        set(line "${CMAKE_MATCH_3}")
-        get_filename_component(folder "${ROOT}/${page}" DIRECTORY)
-        if(NOT EXISTS "${folder}/${target}")
-          string(APPEND faults "  ${page}:${number}: a link to ${target}, which does not exist\n")
-        endif()
-      endwhile()
     endif()
   endwhile()
   if(in_block)

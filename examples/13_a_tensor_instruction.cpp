@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Lesson 13: what a tensor instruction is to a schedule, and what it takes to add one.
+//
+// Shows:  a descriptor, which says what an instruction computes and on which types; loops that are shaped like it and
+//         given to it; what becomes of others; machine code with and without it; a descriptor of one's own.
+// Run:    build/release/examples/13_a_tensor_instruction
+// Expect: the loop nest with its instruction, how often machine code has it, and what a new descriptor multiplies.
+//         Nothing is run on a processor, so any machine will do. The program fails when the instruction changes what
+//         is computed, or is not used.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/loops/explain.hpp"
+#include "tunewright/loops/interpret.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/schedule/intrinsics.hpp"
+#include "tunewright/schedule/schedule.hpp"
+
+using namespace tunewright;
+using schedule::Schedule;
+using schedule::ScheduleBuilder;
+
+namespace {
+
+using program::ScalarType;
+
+// [snippet-begin descriptor]
+/// An instruction of one's own: 8 sums, each of 4 products of bytes. Loops of m, n and k iterations are given to it.
+constexpr schedule::TensorIntrinsic dot8{
+    .name = "dot8",
+    .n = 8,
+    .k = 4,
+    .unit = TensorUnit::Avx512Vnni,  // what a processor must have for it
+    .types = {{{ScalarType::UInt8, ScalarType::Int8, ScalarType::Int32}}},
+};
+// [snippet-end descriptor]
+
+// [snippet-begin schedule]
+/// Four rows of a product of bytes, by an instruction of 16 sums of 4 products.
+Schedule with_instruction(std::shared_ptr<const program::ComputeGraph> graph) {
+  ScheduleBuilder s(std::move(graph));
+  const auto c = s.stage("matmul");
+  const auto i = s.split(c, 0, {4});
+  const auto j = s.split(c, 1, {16});                  // n of the instruction
+  const auto k = s.split(c, 2, {4});                   // its k
+  s.reorder(c, {i[0], j[0], k[0], i[1], j[1], k[1]});  // what it takes is innermost: n, then k
+  s.unroll(c, i[1]);
+  s.tensorize(c, j[1], "avx512_vnni");
+  return s.schedule();
+}
+// [snippet-end schedule]
+
+/// What a schedule computes, of small integers.
+std::vector<double> result_of(const Schedule& schedule) {
+  const loops::LoopNest nest = loops::lower(schedule);
+  std::vector<std::vector<double>> arguments;
+  for (program::TensorId id = 0; id < schedule.graph->size(); ++id) {
+    std::size_t size = 1;
+    for (const std::int64_t extent : schedule.graph->op(id).shape()) size *= static_cast<std::size_t>(extent);
+    std::vector<double>& values = arguments.emplace_back(size);
+    for (std::size_t i = 0; i < size; ++i) values[i] = static_cast<double>((7 * i + id) % 5);
+  }
+  loops::interpret(nest, arguments);
+  return arguments.back();
+}
+
+std::size_t count(std::string_view text, std::string_view word) {
+  std::size_t n = 0;
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+int main() {
+  const auto graph = program::operators::matmul_graph(
+      {.m = 8, .n = 32, .k = 64, .type = ScalarType::UInt8, .type_b = ScalarType::Int8});
+  const auto floats = program::operators::matmul_graph({.m = 8, .n = 32, .k = 64});
+  const Schedule schedule = with_instruction(graph);
+  std::printf("%s\n", explain(schedule).c_str());
+
+  // The loops are still there and mean the same, so whoever does not know the instruction runs them.
+  const bool same = result_of(schedule) == result_of({graph, {}});
+  std::printf("computes what plain loops compute: %s\n", same ? "yes" : "no");
+
+  // An operator that it cannot compute is refused at the call.
+  std::string refused;
+  try {
+    ScheduleBuilder s(floats);
+    s.tensorize(s.stage("matmul"), 1, "avx512_vnni");
+  } catch (const schedule::ScheduleError& error) {
+    refused = error.what();
+  }
+  std::printf("given floats: %s\n", refused.c_str());
+
+  // [snippet-begin compile]
+  // Code for a processor that has it and for one that has not; neither need be at hand.
+  const Target without{.name = "an AVX-512 server", .isa = Isa::Avx512};
+  const Target with = without.with_tensor_unit(TensorUnit::Avx512Vnni);
+  const auto uses = [&](const Target& target, const Schedule& of) {
+    return count(codegen::LlvmCompiler(target).to_assembly(loops::lower(of)), "vpdpbusd");
+  };
+  const bool used = uses(with, schedule) > 0, used_without = uses(without, schedule) > 0;
+
+  // Loops of another shape, here 32 columns in one, run as the loops they are.
+  ScheduleBuilder misfit(graph);
+  misfit.tensorize(misfit.stage("matmul"), 1, "avx512_vnni");
+  const bool used_for_misfit = uses(with, misfit.schedule()) > 0;
+  // [snippet-end compile]
+  const auto said = [](bool yes) { return yes ? "yes" : "no"; };
+  std::printf("vpdpbusd on a processor that has it: %s, on one that has not: %s, for loops of another shape: %s\n",
+              said(used), said(used_without), said(used_for_misfit));
+
+  // [snippet-begin own]
+  // A descriptor is data: whether an operator's sums are of its kind is asked before any schedule is made.
+  const auto fits = [&](const schedule::TensorIntrinsic& one, const program::ComputeGraph& of) {
+    return schedule::multiplies(one, of.op(of.outputs().front()));
+  };
+  const bool bytes_fit = fits(dot8, *graph), floats_fit = fits(dot8, *floats);
+  // [snippet-end own]
+  std::printf("%s multiplies bytes: %s, floats: %s\n", std::string(dot8.name).c_str(), said(bytes_fit),
+              said(floats_fit));
+  return same && !refused.empty() && used && !used_without && !used_for_misfit && bytes_fit && !floats_fit ? 0 : 1;
+}
