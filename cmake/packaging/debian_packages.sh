@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What Debian and Ubuntu call the things we build with; sourced by test/run.sh and examples/quickstart.sh.
+# What Debian 12 and 13 and Ubuntu 24.04 call the things we build with; sourced by test/run.sh and examples/quickstart.sh.
+# Ubuntu 24.04 has the packages of LLVM 19 among its updates (noble-updates).
 
 tunewright_required_packages=(
   g++ cmake ninja-build
