@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <stdexcept>
@@ -24,6 +23,7 @@
 #include "tunewright/core/interrupt.hpp"
 #include "tunewright/core/progress.hpp"
 #include "tunewright/data/journal.hpp"
+#include "tunewright/study/plots/figure.hpp"
 
 namespace {
 
@@ -57,30 +57,31 @@ Options parse(int argc, char** argv) {
 /// Observer that keeps how the best latency fell, for the plot.
 struct Curve {
   std::vector<std::pair<double, double>> points = {};  ///< seconds, best latency so far
+  double final_ratio = 0;  ///< speed of the last one over the best library's, measured in turns; 0: there is none
   void on_record(const Record&, const RunStatus& status) {
     if (status.best) points.emplace_back(status.elapsed.count(), status.best->count());
   }
 };
 
+/// Speed of the best so far over that of the best library, which is a line to cross: the ratio measured in turns at the
+/// end, and before it as much less as the search's own latencies say.
 void write_plot(const std::filesystem::path& folder, const std::map<std::string, Curve>& curves) {
-  std::ofstream script(folder / "best_so_far.gnuplot");
-  script << "set terminal svg size 900,540\nset output 'best_so_far.svg'\nset xlabel 'seconds'\n"
-            "set ylabel 'speed of the best so far, share of the final one'\nset yrange [0:1.05]\nset key "
-            "bottom right\nplot ";
-  bool first = true;
+  study::Figure figure("best_so_far");
+  std::string plot = "plot ";
   for (const auto& [name, curve] : curves) {
-    if (curve.points.empty()) continue;
-    std::ofstream data(folder / (name + ".curve"));
+    if (curve.points.empty() || curve.final_ratio <= 0) continue;
+    std::vector<std::vector<double>> rows;
     for (const auto& [seconds, best] : curve.points)
-      data << seconds << ' ' << curve.points.back().second / best << '\n';
-    script << (first ? "" : ", ") << "'" << name << ".curve' with steps linewidth 2 title '" << name << "' noenhanced";
-    first = false;
+      rows.push_back({seconds, curve.final_ratio * curve.points.back().second / best});
+    plot += figure.add_data(rows) + " with steps linewidth 2 title " + study::Figure::quoted(name) + " noenhanced, ";
   }
-  script << '\n';
-  script.close();
-  if (first) return;
-  const std::string command = "cd '" + folder.string() + "' && gnuplot best_so_far.gnuplot";
-  if (std::system(command.c_str()) != 0)
+  if (plot == "plot ") return;
+  figure.command(
+      "set xlabel 'seconds'\nset ylabel 'speed of the best so far, times the best library'\nset yrange [0:*]\n"
+      "set offsets 0,0,graph 0.05,0\nset key outside\n" +
+      plot + "1 with lines linewidth 2 linecolor 'black' title 'best library'");
+  const std::vector<std::filesystem::path> scripts{figure.write(folder)};
+  if (study::draw(scripts).empty())
     std::cerr << "no plot: gnuplot is missing or failed; its script is in " << folder << '\n';
 }
 
@@ -128,6 +129,7 @@ int run(const Options& options) {
     if (best.empty())
       throw std::runtime_error("no program of '" + task.name + "' ran; faults: " + faults(found.status));
     const bench::Comparison result = bench::compare(measurer, task, kernel_case, best);
+    curve.final_ratio = result.ratio.value_or(0);
     codegen::export_kernel(measurer.compile_kernel(task, loops::lower(best[0])), kernel_case.name,
                            options.output / "kernels");
 
