@@ -77,8 +77,8 @@ void write_plot(const std::filesystem::path& folder, const std::map<std::string,
   }
   if (plot == "plot ") return;
   figure.command(
-      "set xlabel 'seconds'\nset ylabel 'speed of the best so far, times the best library'\nset yrange [0:*]\n"
-      "set offsets 0,0,graph 0.05,0\nset key outside\n" +
+      "set xlabel 'seconds'\nset ylabel 'speed of the best so far, times the best library'\nset logscale y 2\n"
+      "set key outside\n" +
       plot + "1 with lines linewidth 2 linecolor 'black' title 'best library'");
   const std::vector<std::filesystem::path> scripts{figure.write(folder)};
   if (study::draw(scripts).empty())
