@@ -17,9 +17,9 @@ set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "g++ (>= 4:12) | clang-19")
 # Each is the library of a component: what is not installed leaves that component out.
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS
-  "cmake (>= 3.24), nlohmann-json3-dev (>= 3.10), libboost-graph-dev (>= 1.74), libeigen3-dev (>= 3.4)")
+  "cmake (>= 3.24), ninja-build, nlohmann-json3-dev (>= 3.10), libboost-graph-dev (>= 1.74), libeigen3-dev (>= 3.4)")
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS
-  "llvm-19-dev, libisal-dev, libxtensor-dev, libbenchmark-dev (>= 1.6), gnuplot-nox, ninja-build")
+  "llvm-19-dev, libisal-dev, libxtensor-dev, libbenchmark-dev (>= 1.6), gnuplot-nox")
 
 # Documents stand under the name of the package; other ways to install have places of their own for them.
 set(documents "${PROJECT_BINARY_DIR}/package_documents")
