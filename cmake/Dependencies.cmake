@@ -68,6 +68,22 @@ macro(tunewright_find_library component)
   elseif("${component}" STREQUAL "study")
     find_package(benchmark 1.6 CONFIG QUIET)
     set(tunewright_${component}_library ${benchmark_FOUND})
+  elseif("${component}" STREQUAL "onnx")
+    # Its package file differs from distribution to distribution; its classes need the Protobuf they were made with.
+    find_package(Protobuf 3.12 QUIET)
+    find_path(TUNEWRIGHT_ONNX_INCLUDE_DIR onnx/onnx_pb.h)
+    find_library(TUNEWRIGHT_ONNX_LIBRARY onnx_proto)
+    mark_as_advanced(TUNEWRIGHT_ONNX_INCLUDE_DIR TUNEWRIGHT_ONNX_LIBRARY)
+    if(Protobuf_FOUND AND TUNEWRIGHT_ONNX_INCLUDE_DIR AND TUNEWRIGHT_ONNX_LIBRARY)
+      set(tunewright_${component}_library TRUE)
+      if(NOT TARGET tunewright::onnx_messages)
+        add_library(tunewright::onnx_messages INTERFACE IMPORTED GLOBAL)
+        set_target_properties(tunewright::onnx_messages PROPERTIES
+          INTERFACE_INCLUDE_DIRECTORIES "${TUNEWRIGHT_ONNX_INCLUDE_DIR}"
+          INTERFACE_COMPILE_DEFINITIONS "ONNX_ML=1;ONNX_NAMESPACE=onnx"
+          INTERFACE_LINK_LIBRARIES "${TUNEWRIGHT_ONNX_LIBRARY};protobuf::libprotobuf")
+      endif()
+    endif()
   elseif("${component}" STREQUAL "nvrtc")
     # A toolkit may come without its run-time compiler.
     find_package(CUDAToolkit 12 QUIET)

@@ -15,6 +15,7 @@ set(walls
   "xtensor/|^reference/"
   "(unsupported/)?Eigen/|^(nn|models|adaptations|samplers)/"
   "benchmark/|^study/"
+  "(onnx|google/protobuf)/|^networks/onnx/"
   "llvm(-c)?/|^(codegen/llvm[/._]|measurers/orc)"
   "(cuda|nvrtc)[a-z_]*\\.h|^(codegen/cuda|measurers/nvrtc)")
 
@@ -30,7 +31,7 @@ set(below_reference core program)
 set(below_codegen core program schedule loops)
 set(below_networks core program schedule loops reference codegen spaces drafts)
 
-set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|nvrtc|study|recipes)")  # see umbrellas.cmake
+set(umbrellas "(tunewright|policies|data|gzip|graph|reference|eigen|orc|onnx|nvrtc|study|recipes)")  # see umbrellas.cmake
 
 file(GLOB_RECURSE headers RELATIVE "${ROOT}/include/tunewright" "${ROOT}/include/tunewright/*.hpp")
 foreach(header IN LISTS headers)

@@ -40,6 +40,8 @@
 #define TUNEWRIGHT_UNIT_nvrtc 0x100000
 #define TUNEWRIGHT_UNIT_whole_networks 0x200000
 #define TUNEWRIGHT_UNIT_plots 0x400000
+#define TUNEWRIGHT_UNIT_onnx_operators 0x800000
+#define TUNEWRIGHT_UNIT_onnx 0x1000000
 
 #if !defined(TUNEWRIGHT_SEPARATE_COMPILATION)
 #define TUNEWRIGHT_DEFINES(unit) 1

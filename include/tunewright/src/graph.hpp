@@ -9,7 +9,7 @@
   (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
    TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
    TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs | TUNEWRIGHT_UNIT_whole_networks |  \
-   TUNEWRIGHT_UNIT_plots)
+   TUNEWRIGHT_UNIT_plots | TUNEWRIGHT_UNIT_onnx_operators)
 #endif
 
 #include "tunewright/detail/config.hpp"
@@ -183,4 +183,14 @@
 #include "tunewright/study/plots/described_candidates.hpp"
 #include "tunewright/study/plots/figure.hpp"
 #include "tunewright/study/plots/principal_components.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(onnx_operators)
+#include "tunewright/networks/onnx/call.hpp"
+#include "tunewright/networks/onnx/convert.hpp"
+#include "tunewright/networks/onnx/fold_batch_norms.hpp"
+#include "tunewright/networks/onnx/operators/elementwise.hpp"
+#include "tunewright/networks/onnx/operators/images.hpp"
+#include "tunewright/networks/onnx/operators/matrices.hpp"
+#include "tunewright/networks/onnx/operators/movement.hpp"
+#include "tunewright/networks/onnx/value.hpp"
 #endif

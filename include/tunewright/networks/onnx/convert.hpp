@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/network.hpp"
+#include "tunewright/networks/onnx/call.hpp"
+#include "tunewright/networks/onnx/model.hpp"
+#include "tunewright/reference/evaluate.hpp"
+
+namespace tunewright::networks {
+
+struct OnnxOptions {
+  std::map<std::string, std::vector<std::int64_t>> shapes{};  ///< of inputs, by name; needed where the file has none
+  std::map<std::string, std::int64_t> dimensions{};           ///< extents by the name that the file has for them
+  std::string name{};                                         ///< of the network; by default that of the file's graph
+
+  // Limits, so that no file takes time or memory beyond what networks need.
+  double most_file_bytes = 0x1p31;         ///< of the file, and of each file that weights are in
+  double most_tensor_bytes = 0x1p33;       ///< of any tensor of the network
+  double most_folded_operations = 0x1p32;  ///< of all that depends on no input and is computed while importing
+  std::size_t most_nodes = 200'000;
+};
+
+/// A network from elsewhere, with its weights.
+struct ImportedNetwork {
+  Network network;
+  reference::Tensors values;         ///< by tensor: constants as in the file, inputs zero; what `CompiledNetwork` takes
+  std::vector<std::string> outputs;  ///< names of `network.outputs`
+};
+
+/// Nodes that no operator here computes: all of them, with what to do about each.
+struct UnsupportedModel : std::invalid_argument {
+  UnsupportedModel(const std::string& message, std::vector<onnx::Unsupported> found)
+      : std::invalid_argument(message), nodes(std::move(found)) {}
+  std::vector<onnx::Unsupported> nodes;
+};
+
+namespace onnx {
+
+/// All operators, by name.
+[[nodiscard]] const Operators& supported_operators();
+
+/// The compute graph of a model. What depends on no input is computed now, batch normalisations become part of the
+/// convolutions in front of them, images are stored channels last, and nodes that no output needs are left out.
+///
+/// Errors: `UnsupportedModel`; `std::invalid_argument` for inputs of unknown shape, for shapes that do not fit
+/// together, for nodes that read what no earlier one computes, and for what is beyond the limits.
+/// Determinism: a function of the arguments.
+[[nodiscard]] ImportedNetwork convert(Model model, const OnnxOptions& options = {});
+
+}  // namespace onnx
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(onnx_operators)
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "tunewright/networks/onnx/fold_batch_norms.hpp"
+#include "tunewright/networks/onnx/operators/elementwise.hpp"
+#include "tunewright/networks/onnx/operators/images.hpp"
+#include "tunewright/networks/onnx/operators/matrices.hpp"
+#include "tunewright/networks/onnx/operators/movement.hpp"
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::networks::onnx::detail {
+
+/// Converts one model, node by node.
+class Converter {
+ public:
+  Converter(Model& model, const OnnxOptions& options)
+      : model_(model), options_(options), graph_(std::make_shared<ComputeGraph>()), emitter_(graph_) {}
+
+  ImportedNetwork run();
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw std::invalid_argument("model '" + model_.name + "': " + what);
+  }
+  /// Nodes that outputs depend on.
+  [[nodiscard]] std::vector<bool> needed() const;
+  void take_constant_nodes();
+  void add_inputs();
+  void convert(const Node& node);
+  [[nodiscard]] std::vector<Value> compute(const Operator& op, const Call& call);
+  /// Values of a graph without inputs.
+  void evaluate(Emitter& emitter, std::vector<Value>& values);
+  void check_new_tensors(const ComputeGraph& graph, TensorId first, const std::string& who) const;
+  void report_unsupported() const;
+  [[nodiscard]] TensorId output(const std::string& name);
+  [[nodiscard]] ImportedNetwork finish();
+
+  Model& model_;
+  const OnnxOptions& options_;
+  std::shared_ptr<ComputeGraph> graph_;
+  Emitter emitter_;
+  std::map<std::string, std::optional<Value>> values_;  // nothing behind a node that is not supported
+  std::vector<Unsupported> unsupported_;
+  std::vector<TensorId> inputs_;
+  double folded_operations_ = 0;
+};
+
+TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
+  std::set<std::string> wanted(model_.outputs.begin(), model_.outputs.end());
+  std::vector<bool> needed(model_.nodes.size(), false);
+  for (std::size_t n = model_.nodes.size(); n-- > 0;) {
+    const Node& node = model_.nodes[n];
+    needed[n] = std::any_of(node.outputs.begin(), node.outputs.end(),
+                            [&](const std::string& name) { return !name.empty() && wanted.contains(name); });
+    if (needed[n]) wanted.insert(node.inputs.begin(), node.inputs.end());
+  }
+  return needed;
+}
+
+TUNEWRIGHT_INLINE void Converter::take_constant_nodes() {
+  for (const Node& node : model_.nodes) {
+    if (node.op != "Constant" || !node.domain.empty() || node.outputs.size() != 1) continue;
+    const std::string& name = node.outputs[0];
+    for (const auto& [kind, value] : node.attributes) {
+      const auto add = [&](ScalarType type, const auto& numbers, bool scalar) {
+        reference::Array array(type, scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
+        for (std::size_t i = 0; i < numbers.size(); ++i) array.set(i, static_cast<double>(numbers[i]));
+        model_.constants[name] = std::make_shared<const NamedArray>(NamedArray{name, std::move(array)});
+      };
+      if (const auto* array = std::get_if<SharedArray>(&value)) model_.constants[name] = *array;
+      if (const auto* whole = std::get_if<std::int64_t>(&value))
+        add(ScalarType::Int64, std::vector<std::int64_t>{*whole}, true);
+      if (const auto* number = std::get_if<double>(&value))
+        add(ScalarType::Float32, std::vector<double>{*number}, true);
+      if (const auto* whole = std::get_if<std::vector<std::int64_t>>(&value)) add(ScalarType::Int64, *whole, false);
+      if (const auto* numbers = std::get_if<std::vector<double>>(&value)) add(ScalarType::Float32, *numbers, false);
+    }
+  }
+  std::erase_if(model_.nodes, [&](const Node& node) {
+    return node.op == "Constant" && node.domain.empty() && node.outputs.size() == 1 &&
+           model_.constants.contains(node.outputs[0]);
+  });
+}
+
+TUNEWRIGHT_INLINE void Converter::add_inputs() {
+  for (const auto& [name, shape] : options_.shapes) {
+    const bool found = std::any_of(model_.inputs.begin(), model_.inputs.end(),
+                                   [&](const ModelInput& input) { return input.name == name; });
+    if (!found) refuse("options.shapes names '" + name + "', which is no input of the file");
+  }
+  std::string unknown;
+  for (const ModelInput& input : model_.inputs) {
+    Shape shape;
+    const auto given = options_.shapes.find(input.name);
+    for (std::size_t d = 0; d < input.shape.size(); ++d) {
+      const Dimension& dimension = input.shape[d];
+      const auto extent = options_.dimensions.find(dimension.symbol);
+      if (dimension.extent) {
+        shape.push_back(*dimension.extent);
+      } else if (given == options_.shapes.end() && extent == options_.dimensions.end()) {
+        unknown += "\n  input '" + input.name + "', dimension " + std::to_string(d) +
+                   (dimension.symbol.empty() ? "" : " ('" + dimension.symbol + "')");
+        shape.push_back(1);
+      } else {
+        shape.push_back(extent == options_.dimensions.end() ? 0 : extent->second);
+      }
+    }
+    if (given != options_.shapes.end()) {
+      bool fits = given->second.size() == shape.size() || input.shape.empty();
+      for (std::size_t d = 0; fits && d < input.shape.size(); ++d)
+        fits = !input.shape[d].extent || *input.shape[d].extent == given->second[d];
+      if (!fits) {
+        refuse("options.shapes has " + program::operators::detail::shape_text(given->second) + " for input '" +
+               input.name +
+               "', which does not fit the shape that the file has for it; change only extents that the "
+               "file leaves open");
+      }
+      shape = given->second;
+    }
+    const ScalarType type = input.type == ScalarType::Int64 ? ScalarType::Int32 : input.type;
+    const Tensor tensor = graph_->input(input.name, shape, type);
+    inputs_.push_back(tensor.id);
+    check_new_tensors(*graph_, tensor.id, "input '" + input.name + "'");
+    values_[input.name] = Value{shape, type, natural_order(shape.size()), nullptr, tensor};
+  }
+  if (!unknown.empty()) {
+    refuse("extents are left open:" + unknown +
+           "\ngive them in options.shapes by input, or in options.dimensions by the name of the extent");
+  }
+}
+
+TUNEWRIGHT_INLINE void Converter::check_new_tensors(const ComputeGraph& graph, TensorId first,
+                                                    const std::string& who) const {
+  for (TensorId id = first; id < graph.size(); ++id) {
+    const double bytes = program::bytes(graph.op(id));
+    if (bytes > options_.most_tensor_bytes) {
+      refuse(who + ": a tensor of " + std::to_string(bytes) + " bytes is beyond options.most_tensor_bytes, " +
+             std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE void Converter::evaluate(Emitter& emitter, std::vector<Value>& values) {
+  const ComputeGraph& graph = emitter.graph();
+  reference::Tensors tensors(graph.size());
+  for (TensorId id = 0; id < graph.size(); ++id) {
+    const program::Operator& op = graph.op(id);
+    folded_operations_ +=
+        op.role == program::Role::Computed ? program::spatial_points(op) * program::reduction_points(op) : 0;
+    if (op.role == program::Role::Constant) tensors[id] = emitter.constants().at(id)->array;
+  }
+  if (folded_operations_ > options_.most_folded_operations) {
+    refuse("what depends on no input takes more than options.most_folded_operations, " +
+           std::to_string(options_.most_folded_operations) + "; raise it if this is meant");
+  }
+  tensors = reference::evaluate(graph, std::move(tensors));
+  for (Value& value : values) {
+    if (value.known) continue;
+    value.known = std::make_shared<const NamedArray>(
+        NamedArray{graph.op(value.tensor.id).name, std::move(tensors[value.tensor.id])});
+    value.tensor = {};
+  }
+}
+
+TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, const Call& call) {
+  const bool all_known = std::all_of(call.inputs.begin(), call.inputs.end(),
+                                     [](const Value* input) { return input == nullptr || input->known; });
+  if (!all_known) {
+    const auto first = static_cast<TensorId>(graph_->size());
+    std::vector<Value> outputs = op(emitter_, call);
+    check_new_tensors(*graph_, first, "node '" + call.node.name + "' (" + call.node.op + ")");
+    return outputs;
+  }
+  Emitter scratch(std::make_shared<ComputeGraph>());
+  std::vector<Value> outputs = op(scratch, call);
+  check_new_tensors(scratch.graph(), 0, "node '" + call.node.name + "' (" + call.node.op + ")");
+  const bool open = std::any_of(outputs.begin(), outputs.end(), [](const Value& v) { return !v.known; });
+  if (open) evaluate(scratch, outputs);
+  return outputs;
+}
+
+TUNEWRIGHT_INLINE void Converter::convert(const Node& node) {
+  const std::string who = "node '" + node.name + "' (" + node.op + ")";
+  for (const std::string& output : node.outputs) {
+    if (!output.empty() && values_.contains(output)) refuse(who + " computes '" + output + "', which is there already");
+  }
+  std::vector<const Value*> read;
+  bool behind_unsupported = false;
+  for (const std::string& name : node.inputs) {
+    if (name.empty()) {
+      read.push_back(nullptr);
+      continue;
+    }
+    const auto constant = model_.constants.find(name);
+    if (constant != model_.constants.end() && !values_.contains(name)) values_[name] = known_value(constant->second);
+    const auto place = values_.find(name);
+    if (place == values_.end()) {
+      refuse(who + " reads '" + name +
+             "', which nothing before it computes: the graph has a cycle, its nodes are out " +
+             "of order, or the file is damaged; check it with onnx.checker");
+    }
+    behind_unsupported = behind_unsupported || !place->second;
+    read.push_back(place->second ? &*place->second : nullptr);
+  }
+  for (const std::string& output : node.outputs)
+    if (!output.empty()) values_[output] = std::nullopt;
+  const auto op = node.domain.empty() ? supported_operators().find(node.op) : supported_operators().end();
+  if (op == supported_operators().end()) {
+    const bool flow = node.op == "If" || node.op == "Loop" || node.op == "Scan";
+    unsupported_.push_back(
+        {node.name, node.op, "",
+         node.domain.empty() ? "there is no operator of this name here" : "it is of the domain '" + node.domain + "'",
+         flow ? "export with fixed shapes and without control flow that depends on data"
+              : "replace it by supported operators in the model, or add it to networks/onnx/operators/"});
+    return;
+  }
+  if (behind_unsupported) return;
+  std::vector<Value> outputs;
+  try {
+    outputs = compute(op->second, {node, model_.opset, read});
+  } catch (const UnsupportedError& error) {
+    unsupported_.push_back(error.what_is);
+    return;
+  } catch (const std::invalid_argument& error) {
+    const std::string text = error.what();
+    if (text.starts_with("model '")) throw;
+    refuse(text.starts_with("node '") ? text : who + ": " + text);
+  }
+  for (std::size_t o = 0; o < std::min(outputs.size(), node.outputs.size()); ++o)
+    if (!node.outputs[o].empty()) values_[node.outputs[o]] = std::move(outputs[o]);
+}
+
+TUNEWRIGHT_INLINE void Converter::report_unsupported() const {
+  if (unsupported_.empty()) return;
+  std::string text = "model '" + model_.name + "' has " + std::to_string(unsupported_.size()) +
+                     (unsupported_.size() == 1 ? " node" : " nodes") + " that cannot be imported:";
+  for (const Unsupported& found : unsupported_) {
+    text += "\n  node '" + found.node + "' (" + found.op + ")" +
+            (found.attribute.empty() ? "" : ", '" + found.attribute + "'") + ": " + found.reason + "; " + found.remedy;
+  }
+  throw UnsupportedModel(text, unsupported_);
+}
+
+TUNEWRIGHT_INLINE TensorId Converter::output(const std::string& name) {
+  const auto place = values_.find(name);
+  if (place == values_.end()) refuse("nothing computes the output '" + name + "'");
+  const Value& value = *place->second;
+  if (value.known) refuse("the output '" + name + "' does not depend on any input; leave it out of the model");
+  const Tensor tensor = emitter_.natural(value);
+  if (graph_->op(tensor.id).role == program::Role::Computed) return tensor.id;
+  return graph_
+      ->compute("copy", program::operators::detail::axes_over(tensor.shape),
+                [&](auto i) { return tensor.at({i.begin(), i.end()}); })
+      .id;
+}
+
+TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
+  std::vector<TensorId> outputs;
+  for (const std::string& name : model_.outputs) outputs.push_back(output(name));
+  check_new_tensors(*graph_, 0, "an output");
+  // What nothing needs is left out: weights before they were transposed or folded, and views of views.
+  std::vector<bool> wanted(graph_->size(), false);
+  for (const TensorId id : inputs_) wanted[id] = true;
+  for (const TensorId id : outputs) wanted[id] = true;
+  for (TensorId id = static_cast<TensorId>(graph_->size()); id-- > 0;) {
+    for (const Lookup& lookup : emitter_.lookups())
+      if (lookup.rows == id && wanted[id]) wanted[lookup.table] = true;
+    if (wanted[id])
+      for (const TensorId read : graph_->producers(id)) wanted[read] = true;
+  }
+  auto graph = std::make_shared<ComputeGraph>();
+  ImportedNetwork result;
+  std::vector<TensorId> number(graph_->size(), 0);
+  for (TensorId id = 0; id < graph_->size(); ++id) {
+    if (!wanted[id]) continue;
+    program::Operator op = graph_->op(id);
+    if (op.body) {
+      op.body = program::rewrite(op.body, [&](const Expr& node) -> Expr {
+        if (node->op != program::Op::Load) return {};
+        return program::load(number[node->tensor], node->type, node->indices);
+      });
+    }
+    number[id] = graph->add(std::move(op)).id;
+    result.values.emplace_back();
+    const program::Operator& added = graph->op(number[id]);
+    if (added.role == program::Role::Input) result.values.back() = reference::Array(added.type, added.shape());
+    if (added.role == program::Role::Constant) {
+      result.values.back() = emitter_.constants().at(id)->array;
+      if (is_float(added.type)) result.network.parameters += added.elements();
+    }
+  }
+  for (const Lookup& lookup : emitter_.lookups()) {
+    if (wanted[lookup.rows])
+      result.network.lookups.push_back({number[lookup.rows], number[lookup.table], number[lookup.ids]});
+  }
+  for (const TensorId id : outputs) result.network.outputs.push_back(number[id]);
+  result.network.name = options_.name.empty() ? model_.name : options_.name;
+  result.network.graph = std::move(graph);
+  result.outputs = model_.outputs;
+  return result;
+}
+
+TUNEWRIGHT_INLINE ImportedNetwork Converter::run() {
+  if (model_.nodes.size() > options_.most_nodes) {
+    refuse("it has " + std::to_string(model_.nodes.size()) + " nodes, more than options.most_nodes, " +
+           std::to_string(options_.most_nodes) + "; raise it if this is meant");
+  }
+  if (model_.outputs.empty()) refuse("it has no outputs");
+  take_constant_nodes();
+  fold_batch_norms(model_);
+  add_inputs();
+  const std::vector<bool> wanted = needed();
+  for (std::size_t n = 0; n < model_.nodes.size(); ++n)
+    if (wanted[n]) convert(model_.nodes[n]);
+  report_unsupported();
+  return finish();
+}
+
+}  // namespace tunewright::networks::onnx::detail
+
+namespace tunewright::networks::onnx {
+
+TUNEWRIGHT_INLINE const Operators& supported_operators() {
+  static const Operators all = [] {
+    Operators operators;
+    add_elementwise(operators);
+    add_images(operators);
+    add_matrices(operators);
+    add_movement(operators);
+    return operators;
+  }();
+  return all;
+}
+
+TUNEWRIGHT_INLINE ImportedNetwork convert(Model model, const OnnxOptions& options) {
+  return detail::Converter(model, options).run();
+}
+
+}  // namespace tunewright::networks::onnx
+
+#endif

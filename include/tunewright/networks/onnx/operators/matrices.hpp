@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/onnx/call.hpp"
+
+namespace tunewright::networks::onnx {
+
+/// Operators that sum over dimensions: MatMul, Gemm, Softmax, LayerNormalization, ReduceMean, ..
+void add_matrices(Operators& operators);
+
+}  // namespace tunewright::networks::onnx
+
+#if TUNEWRIGHT_DEFINES(onnx_operators)
+
+#include <algorithm>
+
+#include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/softmax.hpp"
+
+namespace tunewright::networks::onnx::detail {
+
+/// The value with its dimensions permuted, without moving anything.
+TUNEWRIGHT_INLINE Value permuted(const Value& value, const std::vector<std::size_t>& source) {
+  Value result = value;
+  std::vector<int> place(source.size());
+  for (std::size_t d = 0; d < source.size(); ++d) {
+    result.shape[d] = value.shape[source[d]];
+    place[source[d]] = static_cast<int>(d);
+  }
+  for (int& d : result.order) d = d == Value::none ? d : place[static_cast<std::size_t>(d)];
+  return result;
+}
+
+TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Value b) {
+  const bool row = a.shape.size() == 1;
+  const bool column = b.shape.size() == 1;
+  if (a.shape.empty() || b.shape.empty()) call.refuse("a factor is a single number; use Mul");
+  Value rows = a;
+  Value columns = b;
+  if (row) rows = emitter.reshape(a, {1, a.shape[0]});
+  if (column) columns = emitter.reshape(b, {b.shape[0], 1});
+  const std::int64_t k = rows.shape.back();
+  if (columns.shape[columns.shape.size() - 2] != k) {
+    call.refuse("shapes " + program::operators::detail::shape_text(a.shape) + " and " +
+                program::operators::detail::shape_text(b.shape) + " do not multiply: the second has " +
+                std::to_string(columns.shape[columns.shape.size() - 2]) + " rows where the first has " +
+                std::to_string(k) + " columns; is it the weight of another layer?");
+  }
+  Value batch_a = rows;
+  Value batch_b = columns;
+  batch_a.shape.resize(batch_a.shape.size() - 2);
+  batch_b.shape.resize(batch_b.shape.size() - 2);
+  Shape shape = Emitter::broadcast_shape("matmul", {batch_a, batch_b});
+  shape.push_back(rows.shape[rows.shape.size() - 2]);
+  shape.push_back(columns.shape.back());
+  const std::size_t rank = shape.size();
+  std::vector<int> order;
+  for (std::size_t d = 0; d < rank; ++d)
+    if (shape[d] != 1 || d + 2 >= rank) order.push_back(static_cast<int>(d));
+  const std::string name = order.size() > 2 ? "batch_matmul" : "matmul";
+  const auto read = [&](const Value& factor, std::span<const IndexExpr> i, const IndexExpr& m, const IndexExpr& n) {
+    Indices indices(i.begin(), i.end());
+    indices[rank - 2] = m;
+    indices[rank - 1] = n;
+    return emitter.element(factor, indices);
+  };
+  Value result = emitter.reduce(name, shape, order, {k}, program::Combiner::Sum, [&](auto i, auto r) {
+    return read(rows, i, i[rank - 2], r[0]) * read(columns, i, r[0], i[rank - 1]);
+  });
+  Shape wanted = shape;
+  if (column) wanted.pop_back();
+  if (row) wanted.erase(wanted.end() - (column ? 1 : 2));
+  return emitter.reshape(result, wanted);
+}
+
+TUNEWRIGHT_INLINE std::vector<Value> matmul(Emitter& emitter, const Call& call) {
+  return {product(emitter, call, call.input(0), call.input(1))};
+}
+
+TUNEWRIGHT_INLINE std::vector<Value> gemm(Emitter& emitter, const Call& call) {
+  Value a = call.input(0);
+  Value b = call.input(1);
+  if (a.shape.size() != 2 || b.shape.size() != 2) call.refuse("A and B are not both matrices; use MatMul");
+  if (call.whole("transA", 0) != 0) a = permuted(a, {1, 0});
+  if (call.whole("transB", 0) != 0) b = permuted(b, {1, 0});
+  const double alpha = call.attribute<double>("alpha", 1);
+  const double beta = call.attribute<double>("beta", 1);
+  Value result = product(emitter, call, a, b);
+  const auto scaled = [&](const Value& x, double factor) {
+    if (factor == 1) return x;
+    return emitter.elementwise("scale", {x}, [&](auto e) { return e[0] * Expr(factor); });
+  };
+  result = scaled(result, alpha);
+  if (call.has(2) && beta != 0) {
+    result = emitter.elementwise("bias_add", {result, scaled(call.input(2), beta)}, [](auto e) { return e[0] + e[1]; });
+  }
+  return {result};
+}
+
+/// Place of dimension `d` in what is stored of `value` when all its dimensions of extent above 1, and `d`, are.
+TUNEWRIGHT_INLINE std::pair<std::vector<int>, std::size_t> order_with(const Value& value, std::size_t d) {
+  std::vector<int> order = Emitter::order_of(value.shape, {value});
+  const auto found = std::find(order.begin(), order.end(), static_cast<int>(d));
+  if (found == order.end()) order = natural_order(value.shape.size());
+  const auto place = std::find(order.begin(), order.end(), static_cast<int>(d));
+  return {order, static_cast<std::size_t>(place - order.begin())};
+}
+
+TUNEWRIGHT_INLINE std::vector<Value> softmax(Emitter& emitter, const Call& call) {
+  const Value& given = call.input(0);
+  const std::size_t axis = call.dimension(call.whole("axis", call.opset < 13 ? 1 : -1), given.shape.size());
+  Value x = given;
+  std::size_t along = axis;
+  if (call.opset < 13) {  // old versions normalise over all dimensions from the axis on
+    Shape flat(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+    flat.push_back(1);
+    for (std::size_t d = axis; d < given.shape.size(); ++d) flat.back() *= given.shape[d];
+    x = emitter.reshape(given, flat);
+  }
+  const auto [order, place] = order_with(x, along);
+  const Tensor tensor =
+      program::operators::softmax(emitter.graph(), emitter.stored(x, order), {.axis = static_cast<int>(place)});
+  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
+}
+
+TUNEWRIGHT_INLINE std::vector<Value> layer_normalization(Emitter& emitter, const Call& call) {
+  const Value& given = call.input(0);
+  const std::size_t axis = call.dimension(call.whole("axis", -1), given.shape.size());
+  for (std::size_t o = 1; o < call.node.outputs.size(); ++o) {
+    if (!call.node.outputs[o].empty())
+      call.unsupported("outputs", "mean and deviation are outputs, too", "compute them with ReduceMean");
+  }
+  Shape rows(given.shape.begin(), given.shape.begin() + static_cast<std::ptrdiff_t>(axis));
+  std::int64_t columns = 1;
+  for (std::size_t d = axis; d < given.shape.size(); ++d) columns *= given.shape[d];
+  rows.push_back(columns);
+  const Value x = emitter.reshape(given, rows);
+  const auto parameter = [&](std::size_t i, double otherwise) {
+    if (!call.has(i)) {
+      reference::Array array(given.type, {columns});
+      for (std::size_t c = 0; c < array.size(); ++c) array.set(c, otherwise);
+      return emitter.natural(known_value(call.node.name + ".bias", std::move(array)));
+    }
+    if (call.input(i).elements() != columns) {
+      call.refuse("scale or bias has " + std::to_string(call.input(i).elements()) + " elements where " +
+                  std::to_string(columns) + " are normalised");
+    }
+    return emitter.natural(emitter.reshape(call.input(i), {columns}));
+  };
+  // The operator normalises along what is stored last.
+  std::vector<int> order;
+  for (const int d : Emitter::order_of(x.shape, {x}))
+    if (d != static_cast<int>(axis)) order.push_back(d);
+  order.push_back(static_cast<int>(axis));
+  const Tensor tensor =
+      program::operators::layer_norm(emitter.graph(), emitter.stored(x, order), parameter(1, 1), parameter(2, 0),
+                                     {.epsilon = call.attribute<double>("epsilon", 1e-5)});
+  return {emitter.reshape(Value{x.shape, tensor.type, order, nullptr, tensor}, given.shape)};
+}
+
+/// Combines elements over dimensions; `mean` divides by their number.
+TUNEWRIGHT_INLINE Operator reduction(const std::string& name, program::Combiner combiner, bool mean = false) {
+  return [=](Emitter& emitter, const Call& call) -> std::vector<Value> {
+    const Value& x = call.input(0);
+    std::vector<bool> reduced(x.shape.size(), false);
+    const auto axes = call.integers("axes", 1);
+    if (!axes || axes->empty()) {
+      if (call.whole("noop_with_empty_axes", 0) != 0) return {x};
+      reduced.assign(reduced.size(), true);
+    } else {
+      for (const std::int64_t axis : *axes) reduced[call.dimension(axis, reduced.size())] = true;
+    }
+    Shape kept = x.shape;
+    Shape shorter;
+    Shape over;
+    std::vector<int> order;
+    for (std::size_t d = 0; d < reduced.size(); ++d) {
+      if (reduced[d]) over.push_back(x.shape[d]);
+      if (reduced[d]) kept[d] = 1;
+      if (!reduced[d]) shorter.push_back(x.shape[d]);
+    }
+    for (const int d : Emitter::order_of(x.shape, {x}))
+      if (!reduced[static_cast<std::size_t>(d)]) order.push_back(d);
+    if (over.empty()) return {x};
+    Value result = emitter.reduce(mean ? name + "_sum" : name, kept, order, over, combiner, [&](auto i, auto r) {
+      Indices indices(i.begin(), i.end());
+      std::size_t next = 0;
+      for (std::size_t d = 0; d < reduced.size(); ++d)
+        if (reduced[d]) indices[d] = r[next++];
+      return emitter.element(x, indices);
+    });
+    if (mean) {
+      const double share = static_cast<double>(result.elements()) / static_cast<double>(x.elements());
+      result = emitter.elementwise(name, {result}, [&](auto e) { return e[0] * Expr(share); });
+    }
+    if (call.whole("keepdims", 1) == 0) result = emitter.reshape(result, shorter);
+    return {result};
+  };
+}
+
+}  // namespace tunewright::networks::onnx::detail
+
+namespace tunewright::networks::onnx {
+
+TUNEWRIGHT_INLINE void add_matrices(Operators& operators) {
+  operators["MatMul"] = detail::matmul;
+  operators["Gemm"] = detail::gemm;
+  operators["Softmax"] = detail::softmax;
+  operators["LayerNormalization"] = detail::layer_normalization;
+  operators["ReduceMean"] = detail::reduction("mean", program::Combiner::Sum, true);
+  operators["ReduceSum"] = detail::reduction("sum", program::Combiner::Sum);
+  operators["ReduceMax"] = detail::reduction("max", program::Combiner::Max);
+  operators["ReduceMin"] = detail::reduction("min", program::Combiner::Min);
+  operators["ReduceProd"] = detail::reduction("product", program::Combiner::Product);
+}
+
+}  // namespace tunewright::networks::onnx
+
+#endif

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/onnx/model.hpp"
+
+namespace tunewright::networks::onnx {
+
+/// What an ONNX file holds: nodes, weights (also those in files beside it), inputs and outputs of its main graph.
+///
+/// No part of the file is trusted. Errors: `std::invalid_argument` that names file and tensor, for a file that cannot
+/// be read, is truncated, nested deeper than protobuf allows (100 levels), larger than `most_bytes`, or takes many
+/// times its size of memory; for weights whose bytes do not fit their shape, that are not numbers (NaN), or that lie
+/// outside of the folder of the file; and for types of elements that tensor programs do not have.
+/// Cost: reading the file, and twice its size of memory while doing so.
+[[nodiscard]] Model read_model(const std::filesystem::path& path, double most_bytes = 0x1p31);
+
+}  // namespace tunewright::networks::onnx
+
+#if TUNEWRIGHT_DEFINES(onnx)
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl.h>
+
+// The package of ONNX has the classes of its dialect with machine learning; the macros say so to the header.
+#ifndef ONNX_ML
+#define ONNX_ML 1
+#endif
+#ifndef ONNX_NAMESPACE
+#define ONNX_NAMESPACE onnx
+#endif
+#include <onnx/onnx_pb.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::networks::onnx::detail {
+
+/// What messages may still take of memory on this thread; blocks of protobuf's arenas are taken from it.
+TUNEWRIGHT_INLINE std::size_t& message_budget() {
+  static thread_local std::size_t bytes = 0;
+  return bytes;
+}
+
+TUNEWRIGHT_INLINE void* message_block(std::size_t bytes) {
+  if (bytes > message_budget()) throw std::bad_alloc();
+  message_budget() -= bytes;
+  return ::operator new(bytes);
+}
+
+TUNEWRIGHT_INLINE void release_message_block(void* block, std::size_t) { ::operator delete(block); }
+
+/// Reads one file into plain data.
+class ModelReader {
+ public:
+  ModelReader(std::filesystem::path path, double most_bytes) : path_(std::move(path)), most_bytes_(most_bytes) {}
+
+  Model read();
+
+ private:
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw std::invalid_argument("'" + path_.string() + "': " + what);
+  }
+  [[nodiscard]] std::uintmax_t checked_size(const std::filesystem::path& file) const;
+  [[nodiscard]] std::optional<ScalarType> scalar_type(std::int32_t type) const;
+  [[nodiscard]] SharedArray array(const ::onnx::TensorProto& tensor, const std::string& name) const;
+  /// Bytes of a tensor that are in a file beside this one.
+  void read_external(const ::onnx::TensorProto& tensor, const std::string& name, reference::Array& into) const;
+  template <class Numbers>
+  void take(const Numbers& numbers, const std::string& name, reference::Array& into) const;
+  [[nodiscard]] AttributeValue attribute(const ::onnx::AttributeProto& proto, const std::string& node) const;
+  [[nodiscard]] Node node(const ::onnx::NodeProto& proto, int number) const;
+  [[nodiscard]] ModelInput input(const ::onnx::ValueInfoProto& proto) const;
+
+  std::filesystem::path path_;
+  double most_bytes_;
+};
+
+TUNEWRIGHT_INLINE std::uintmax_t ModelReader::checked_size(const std::filesystem::path& file) const {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    refuse((file == path_ ? "it" : "'" + file.string() + "', which its weights are in,") +
+           " is no file that can be read; give the path of one");
+  }
+  const std::uintmax_t bytes = std::filesystem::file_size(file, error);
+  if (error || static_cast<double>(bytes) > most_bytes_) {
+    refuse("'" + file.string() + "' has " + std::to_string(bytes) + " bytes, more than options.most_file_bytes, " +
+           std::to_string(most_bytes_) + "; raise it if this is meant");
+  }
+  return bytes;
+}
+
+TUNEWRIGHT_INLINE std::optional<ScalarType> ModelReader::scalar_type(std::int32_t type) const {
+  switch (type) {
+    case ::onnx::TensorProto::FLOAT: return ScalarType::Float32;
+    case ::onnx::TensorProto::DOUBLE: return ScalarType::Float64;
+    case ::onnx::TensorProto::FLOAT16: return ScalarType::Float16;
+    case ::onnx::TensorProto::BFLOAT16: return ScalarType::BFloat16;
+    case ::onnx::TensorProto::INT32: return ScalarType::Int32;
+    case ::onnx::TensorProto::INT64: return ScalarType::Int64;
+    case ::onnx::TensorProto::INT8: return ScalarType::Int8;
+    case ::onnx::TensorProto::UINT8: return ScalarType::UInt8;
+    case ::onnx::TensorProto::BOOL: return ScalarType::Bool;
+    default: return std::nullopt;
+  }
+}
+
+TUNEWRIGHT_INLINE void ModelReader::read_external(const ::onnx::TensorProto& tensor, const std::string& name,
+                                                  reference::Array& into) const {
+  const std::string who = "tensor '" + name + "' lies in another file: ";
+  std::string location;
+  std::uintmax_t offset = 0;
+  std::uintmax_t length = into.size_in_bytes();
+  for (const auto& entry : tensor.external_data()) {
+    const auto number = [&] {
+      const std::string& text = entry.value();
+      const bool digits = !text.empty() && text.size() < 16 &&
+                          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+      if (!digits) refuse(who + entry.key() + " is '" + text + "', which is no number of bytes");
+      return static_cast<std::uintmax_t>(std::stoull(text));
+    };
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() == "offset") offset = number();
+    if (entry.key() == "length") length = number();
+  }
+  const std::filesystem::path relative(location);
+  const std::filesystem::path folder =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path_).parent_path());
+  const std::filesystem::path file = std::filesystem::weakly_canonical(folder / relative);
+  const bool inside = std::mismatch(folder.begin(), folder.end(), file.begin(), file.end()).first == folder.end();
+  if (location.empty() || relative.is_absolute() || !inside) {
+    refuse(who + "'" + location +
+           "' leads out of the folder of the model, which is not followed; keep the files of a "
+           "model in one folder");
+  }
+  if (length != into.size_in_bytes()) {
+    refuse(who + std::to_string(length) + " bytes are given where its shape takes " +
+           std::to_string(into.size_in_bytes()));
+  }
+  if (const std::uintmax_t size = checked_size(file); offset > size || length > size - offset) {
+    refuse(who + "'" + location + "' has " + std::to_string(size) + " bytes, and those from " + std::to_string(offset) +
+           " to " + std::to_string(offset + length) +
+           " are asked for; is it the file that was written with the model?");
+  }
+  std::ifstream stream(file, std::ios::binary);
+  stream.seekg(static_cast<std::streamoff>(offset));
+  stream.read(static_cast<char*>(into.data()), static_cast<std::streamsize>(length));
+  if (!stream) refuse(who + "'" + location + "' cannot be read");
+}
+
+template <class Numbers>
+void ModelReader::take(const Numbers& numbers, const std::string& name, reference::Array& into) const {
+  const bool bits = is_narrow_float(into.type());  // 16-bit numbers are kept as their bits
+  const bool fits = static_cast<std::size_t>(numbers.size()) == into.size();
+  if (!fits) {
+    refuse("tensor '" + name + "' has " + std::to_string(numbers.size()) + " elements where its shape has " +
+           std::to_string(into.size()) + "; the file is damaged");
+  }
+  for (int i = 0; i < numbers.size(); ++i) {
+    const auto place = static_cast<std::size_t>(i);
+    if (bits) {
+      const auto element = static_cast<std::uint16_t>(numbers[i]);
+      std::memcpy(static_cast<std::byte*>(into.data()) + 2 * place, &element, sizeof element);
+    } else {
+      into.visit([&](const auto& elements) {
+        using T = typename std::decay_t<decltype(elements)>::value_type;
+        if constexpr (std::is_arithmetic_v<T>) elements[place] = static_cast<T>(numbers[i]);
+      });
+    }
+  }
+}
+
+TUNEWRIGHT_INLINE SharedArray ModelReader::array(const ::onnx::TensorProto& tensor, const std::string& name) const {
+  const std::optional<ScalarType> type = scalar_type(tensor.data_type());
+  if (!type) {
+    refuse(
+        "tensor '" + name + "' has elements of type number " + std::to_string(tensor.data_type()) +
+        ", which tensor programs do not have; use float, double, float16, bfloat16, int8, uint8, int32, int64 or bool");
+  }
+  std::vector<std::int64_t> shape(tensor.dims().begin(), tensor.dims().end());
+  double bytes = static_cast<double>(program::size_in_bytes(*type));
+  bool empty = false;
+  for (const std::int64_t extent : shape) {
+    if (extent < 0) refuse("tensor '" + name + "' has an extent of " + std::to_string(extent));
+    empty = empty || extent == 0;
+    bytes *= static_cast<double>(extent);
+  }
+  const bool external = tensor.data_location() == ::onnx::TensorProto::EXTERNAL;
+  // Memory is taken for what the file can hold alone: every element takes at least one byte of it.
+  const double held = external ? most_bytes_
+                               : static_cast<double>(tensor.raw_data().size()) +
+                                     8.0 * (tensor.float_data_size() + tensor.int32_data_size() +
+                                            tensor.int64_data_size() + tensor.double_data_size());
+  if (bytes > held) {
+    refuse("tensor '" + name + "' of shape " + program::operators::detail::shape_text(shape) + " takes " +
+           std::to_string(bytes) + " bytes and the file has no more than " + std::to_string(held) +
+           " for it; it is damaged, or the weights are those of another model");
+  }
+  NamedArray result{name, reference::Array(*type, shape)};
+  reference::Array& elements = result.array;
+  if (external) {
+    read_external(tensor, name, elements);
+  } else if (tensor.has_raw_data()) {
+    if (tensor.raw_data().size() != elements.size_in_bytes()) {
+      refuse("tensor '" + name + "' of shape " + program::operators::detail::shape_text(shape) + " takes " +
+             std::to_string(elements.size_in_bytes()) + " bytes and has " + std::to_string(tensor.raw_data().size()) +
+             "; the file is damaged, or the weights are those of another model");
+    }
+    if (!empty) std::memcpy(elements.data(), tensor.raw_data().data(), elements.size_in_bytes());
+  } else if (*type == ScalarType::Float32) {
+    take(tensor.float_data(), name, elements);
+  } else if (*type == ScalarType::Float64) {
+    take(tensor.double_data(), name, elements);
+  } else if (*type == ScalarType::Int64) {
+    take(tensor.int64_data(), name, elements);
+  } else {
+    take(tensor.int32_data(), name, elements);
+  }
+  for (std::size_t i = 0; is_float(*type) && i < elements.size(); ++i) {
+    if (std::isnan(elements.get(i))) {
+      refuse("element " + std::to_string(i) + " of tensor '" + name +
+             "' is not a number (NaN); train or write it anew");
+    }
+  }
+  if (*type == ScalarType::Int64) {
+    // Numbers at the ends of the type stand for "as far as it goes"; what is computed with them is computed in doubles.
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    for (std::int64_t& element : elements.elements<std::int64_t>()) element = std::clamp(element, -most, most);
+  }
+  return std::make_shared<const NamedArray>(std::move(result));
+}
+
+TUNEWRIGHT_INLINE AttributeValue ModelReader::attribute(const ::onnx::AttributeProto& proto,
+                                                        const std::string& node) const {
+  switch (proto.type()) {
+    case ::onnx::AttributeProto::INT: return std::int64_t{proto.i()};
+    case ::onnx::AttributeProto::FLOAT: return static_cast<double>(proto.f());
+    case ::onnx::AttributeProto::STRING: return std::string(proto.s());
+    case ::onnx::AttributeProto::INTS: return std::vector<std::int64_t>(proto.ints().begin(), proto.ints().end());
+    case ::onnx::AttributeProto::FLOATS: return std::vector<double>(proto.floats().begin(), proto.floats().end());
+    case ::onnx::AttributeProto::TENSOR: return array(proto.t(), node + "." + proto.name());
+    default: return UnsupportedAttribute{::onnx::AttributeProto::AttributeType_Name(proto.type())};
+  }
+}
+
+TUNEWRIGHT_INLINE Node ModelReader::node(const ::onnx::NodeProto& proto, int number) const {
+  Node node;
+  node.op = proto.op_type();
+  node.name = proto.name().empty() ? "#" + std::to_string(number) : proto.name();
+  node.domain = proto.domain() == "ai.onnx" ? "" : proto.domain();
+  node.inputs.assign(proto.input().begin(), proto.input().end());
+  node.outputs.assign(proto.output().begin(), proto.output().end());
+  for (const auto& attribute : proto.attribute())
+    node.attributes[attribute.name()] = this->attribute(attribute, node.name);
+  return node;
+}
+
+TUNEWRIGHT_INLINE ModelInput ModelReader::input(const ::onnx::ValueInfoProto& proto) const {
+  ModelInput input;
+  input.name = proto.name();
+  const auto& type = proto.type().tensor_type();
+  const std::optional<ScalarType> element = scalar_type(type.elem_type());
+  if (!proto.type().has_tensor_type() || !element) {
+    refuse("input '" + proto.name() +
+           "' is no tensor of numbers; use float, double, float16, bfloat16, int8, uint8, "
+           "int32, int64 or bool");
+  }
+  input.type = *element;
+  for (const auto& dimension : type.shape().dim()) {
+    if (dimension.has_dim_value() && dimension.dim_value() < 1) {
+      refuse("input '" + proto.name() + "' has an extent of " + std::to_string(dimension.dim_value()) +
+             "; give at least 1, or a name and the extent while importing");
+    }
+    input.shape.push_back(
+        {dimension.has_dim_value() ? std::optional(std::int64_t{dimension.dim_value()}) : std::nullopt,
+         dimension.dim_param()});
+  }
+  return input;
+}
+
+TUNEWRIGHT_INLINE Model ModelReader::read() {
+  const std::uintmax_t bytes = checked_size(path_);
+  std::ifstream stream(path_, std::ios::binary);
+  if (!stream) refuse("it cannot be opened");
+  // Messages are larger than the bytes they are read from; only a file made to exhaust memory is this much larger.
+  message_budget() = static_cast<std::size_t>(4 * bytes) + (std::size_t{64} << 20U);
+  google::protobuf::ArenaOptions options;
+  options.block_alloc = message_block;
+  options.block_dealloc = release_message_block;
+  google::protobuf::Arena arena(options);
+  auto* const proto = google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
+  try {
+    google::protobuf::io::IstreamInputStream input(&stream);
+    google::protobuf::io::CodedInputStream coded(&input);
+    if (!proto->ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
+      refuse("it is no ONNX file, is truncated, or is nested too deeply; write it anew with onnx.save or torch.onnx");
+    }
+  } catch (const std::bad_alloc&) {
+    refuse("reading it takes many times its size of memory, as no network does; write it anew with onnx.save");
+  }
+  if (!proto->has_graph()) refuse("it holds no graph; is it an ONNX file?");
+  const ::onnx::GraphProto& graph = proto->graph();
+  Model model;
+  model.name = graph.name().empty() ? path_.stem().string() : graph.name();
+  for (const auto& set : proto->opset_import())
+    if (set.domain().empty() || set.domain() == "ai.onnx") model.opset = set.version();
+  if (model.opset < 7) {
+    refuse("it is of opset " + std::to_string(model.opset) +
+           "; versions from 7 on are read, so convert it with "
+           "onnx.version_converter");
+  }
+  if (graph.sparse_initializer_size() > 0) refuse("it has sparse weights; make them dense");
+  for (const auto& tensor : graph.initializer()) model.constants[tensor.name()] = array(tensor, tensor.name());
+  for (int n = 0; n < graph.node_size(); ++n) model.nodes.push_back(node(graph.node(n), n));
+  for (const auto& value : graph.input())
+    if (!model.constants.contains(value.name())) model.inputs.push_back(input(value));
+  for (const auto& value : graph.output()) model.outputs.push_back(value.name());
+  return model;
+}
+
+}  // namespace tunewright::networks::onnx::detail
+
+namespace tunewright::networks::onnx {
+
+TUNEWRIGHT_INLINE Model read_model(const std::filesystem::path& path, double most_bytes) {
+  return detail::ModelReader(path, most_bytes).read();
+}
+
+}  // namespace tunewright::networks::onnx
+
+#endif

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/network.hpp"
+#include "tunewright/networks/onnx/model.hpp"
+#include "tunewright/program/graph.hpp"
+#include "tunewright/program/index_expr.hpp"
+#include "tunewright/program/operators/checks.hpp"
+
+namespace tunewright::networks::onnx {
+
+using program::ComputeGraph;
+using program::Expr;
+using program::IndexExpr;
+using program::Tensor;
+
+using Shape = std::vector<std::int64_t>;
+using Indices = std::vector<IndexExpr>;
+
+/// A tensor of the model: its shape is that of the file, while what is stored may have its dimensions in another order,
+/// so that images are channels last and transpositions cost nothing where the reader can index accordingly.
+struct Value {
+  static constexpr int none = -1;
+
+  Shape shape;
+  ScalarType type = ScalarType::Float32;
+  /// By dimension of what is stored: the dimension of `shape` that it is, or `none` for one of extent 1 that has no
+  /// counterpart. Elements are the same for all indices of dimensions of `shape` that do not occur.
+  std::vector<int> order;
+  SharedArray known;  ///< elements, where they do not depend on inputs
+  Tensor tensor;      ///< otherwise
+
+  [[nodiscard]] Shape stored_shape() const { return known ? known->array.shape() : tensor.shape; }
+  [[nodiscard]] std::int64_t elements() const;
+};
+
+/// 0, 1, .., rank - 1.
+[[nodiscard]] std::vector<int> natural_order(std::size_t rank);
+
+/// A value whose elements are known, stored as its shape says.
+[[nodiscard]] Value known_value(SharedArray array);
+[[nodiscard]] Value known_value(std::string name, reference::Array array);
+/// Whole numbers as a value of rank 1, or of rank 0 for a `scalar`.
+[[nodiscard]] Value known_ints(std::string name, const std::vector<std::int64_t>& numbers, bool scalar = false);
+
+/// The elements of a known value in row-major order of its shape. Throws `std::invalid_argument` for more than `most`.
+[[nodiscard]] std::vector<double> known_elements(const Value& value, std::int64_t most = 1 << 20);
+/// The same elements stored in row-major order.
+[[nodiscard]] reference::Array in_natural_order(const Value& value);
+
+/// Builds a compute graph out of values.
+class Emitter {
+ public:
+  explicit Emitter(std::shared_ptr<ComputeGraph> graph) : graph_(std::move(graph)) {}
+
+  [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }
+
+  /// Element of a value at `indices` of a shape that it broadcasts to.
+  [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices);
+
+  /// A tensor of the graph whose dimensions are exactly those of `order`: the one that is there, one that shares its
+  /// memory, or a copy, made once for all who ask.
+  [[nodiscard]] Tensor stored(const Value& value, const std::vector<int>& order);
+  [[nodiscard]] Tensor natural(const Value& value) { return stored(value, natural_order(value.shape.size())); }
+
+  /// A value that the graph computes: `body(i, r)` gets the indices of `shape` and of the reduction axes. It is stored
+  /// in `order`; dimensions that do not occur there have extent 1.
+  template <class Body>
+  Value reduce(const std::string& name, const Shape& shape, const std::vector<int>& order, const Shape& reduction,
+               program::Combiner combiner, const Body& body) {
+    std::vector<program::Axis> axes;
+    for (std::size_t p = 0; p < order.size(); ++p)
+      axes.push_back({"i" + std::to_string(p), shape[static_cast<std::size_t>(order[p])]});
+    const Tensor tensor = graph_->reduce(name, std::move(axes), program::operators::detail::axes_over(reduction, "r"),
+                                         combiner, [&](auto i, auto r) {
+                                           Indices indices(shape.size(), IndexExpr(0));
+                                           for (std::size_t p = 0; p < order.size(); ++p)
+                                             indices[static_cast<std::size_t>(order[p])] = i[p];
+                                           return body(std::span<const IndexExpr>(indices), r);
+                                         });
+    return {shape, tensor.type, order, nullptr, tensor};
+  }
+  template <class Body>
+  Value compute(const std::string& name, const Shape& shape, const std::vector<int>& order, const Body& body) {
+    return reduce(name, shape, order, {}, program::Combiner::None, [&](auto i, auto) { return body(i); });
+  }
+
+  /// f of elements of all operands, which are broadcast to one shape; stored as the first operand that has all of it.
+  template <class F>
+  Value elementwise(const std::string& name, const std::vector<Value>& operands, const F& f) {
+    const Shape shape = broadcast_shape(name, operands);
+    return compute(name, shape, order_of(shape, operands), [&](auto i) {
+      std::vector<Expr> elements;
+      for (const Value& operand : operands) elements.push_back(element(operand, i));
+      return f(std::span<const Expr>(elements));
+    });
+  }
+
+  /// The value under another shape of as many elements: without a copy where what is stored allows it.
+  [[nodiscard]] Value reshape(const Value& value, const Shape& shape);
+
+  /// Rows of a table of known values picked by an input of the network; see `Lookup`.
+  Value lookup(const Value& table, TensorId ids, const Shape& ids_shape);
+
+  /// The graph's tensor for an array, the same one each time.
+  [[nodiscard]] Tensor constant(const SharedArray& array);
+  [[nodiscard]] const std::map<TensorId, SharedArray>& constants() const noexcept { return constants_; }
+  [[nodiscard]] const std::vector<Lookup>& lookups() const noexcept { return lookups_; }
+
+  [[nodiscard]] static Shape broadcast_shape(const std::string& name, const std::vector<Value>& operands);
+  /// Dimensions in the order of the first operand that is stored with all of them, else as they are.
+  [[nodiscard]] static std::vector<int> order_of(const Shape& shape, const std::vector<Value>& operands);
+
+ private:
+  std::shared_ptr<ComputeGraph> graph_;
+  std::map<TensorId, SharedArray> constants_;
+  std::map<const NamedArray*, TensorId> constant_of_;
+  std::map<std::pair<TensorId, std::vector<int>>, Tensor> stored_;
+  std::vector<Lookup> lookups_;
+};
+
+}  // namespace tunewright::networks::onnx
+
+#if TUNEWRIGHT_DEFINES(onnx_operators)
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "tunewright/program/operators/layout.hpp"
+
+namespace tunewright::networks::onnx::detail {
+
+TUNEWRIGHT_INLINE std::int64_t product(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+/// Row-major place in what is stored, of the element at row-major place `flat` of the shape.
+TUNEWRIGHT_INLINE std::size_t stored_place(const Value& value, const Shape& stored, std::int64_t flat) {
+  Shape index(value.shape.size());
+  for (std::size_t d = index.size(); d-- > 0;) {
+    index[d] = flat % value.shape[d];
+    flat /= value.shape[d];
+  }
+  std::int64_t place = 0;
+  for (std::size_t p = 0; p < stored.size(); ++p) {
+    place = place * stored[p] + (value.order[p] == Value::none ? 0 : index[static_cast<std::size_t>(value.order[p])]);
+  }
+  return static_cast<std::size_t>(place);
+}
+
+/// Dimensions of extent above 1, in the order in which they are stored; empty optional stands for a value that repeats
+/// elements.
+TUNEWRIGHT_INLINE std::vector<int> long_dimensions(const Shape& shape, const std::vector<int>& order) {
+  std::vector<int> found;
+  for (const int d : order)
+    if (d != Value::none && shape[static_cast<std::size_t>(d)] != 1) found.push_back(d);
+  return found;
+}
+
+/// Stretches of dimensions of two shapes that hold the same elements: ends of each, exclusive.
+TUNEWRIGHT_INLINE std::vector<std::pair<std::size_t, std::size_t>> common_stretches(const Shape& a, const Shape& b) {
+  std::vector<std::pair<std::size_t, std::size_t>> ends;
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.size() && j < b.size()) {
+    std::int64_t left = a[i++];
+    std::int64_t right = b[j++];
+    while (left != right) {
+      if (left < right && i < a.size()) {
+        left *= a[i++];
+      } else if (right < left && j < b.size()) {
+        right *= b[j++];
+      } else {
+        break;
+      }
+    }
+    ends.emplace_back(i, j);
+  }
+  return ends;
+}
+
+}  // namespace tunewright::networks::onnx::detail
+
+namespace tunewright::networks::onnx {
+
+TUNEWRIGHT_INLINE std::int64_t Value::elements() const { return detail::product(shape); }
+
+TUNEWRIGHT_INLINE std::vector<int> natural_order(std::size_t rank) {
+  std::vector<int> order(rank);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+TUNEWRIGHT_INLINE Value known_value(SharedArray array) {
+  const reference::Array& elements = array->array;
+  return {elements.shape(), elements.type(), natural_order(elements.shape().size()), std::move(array), {}};
+}
+
+TUNEWRIGHT_INLINE Value known_value(std::string name, reference::Array array) {
+  return known_value(std::make_shared<const NamedArray>(NamedArray{std::move(name), std::move(array)}));
+}
+
+TUNEWRIGHT_INLINE Value known_ints(std::string name, const std::vector<std::int64_t>& numbers, bool scalar) {
+  reference::Array array(ScalarType::Int64, scalar ? Shape{} : Shape{static_cast<std::int64_t>(numbers.size())});
+  std::copy(numbers.begin(), numbers.end(), array.elements<std::int64_t>().begin());
+  return known_value(std::move(name), std::move(array));
+}
+
+TUNEWRIGHT_INLINE std::vector<double> known_elements(const Value& value, std::int64_t most) {
+  const std::int64_t count = value.elements();
+  if (count > most) {
+    throw std::invalid_argument("'" + value.known->name + "' has " + std::to_string(count) +
+                                " elements where at most " + std::to_string(most) + " make sense");
+  }
+  const Shape stored = value.stored_shape();
+  std::vector<double> elements;
+  for (std::int64_t flat = 0; flat < count; ++flat)
+    elements.push_back(value.known->array.get(detail::stored_place(value, stored, flat)));
+  return elements;
+}
+
+TUNEWRIGHT_INLINE reference::Array in_natural_order(const Value& value) {
+  const reference::Array& from = value.known->array;
+  if (from.shape() == value.shape && value.order == natural_order(value.shape.size())) return from;
+  reference::Array result(value.type, value.shape);
+  const Shape stored = from.shape();
+  from.visit([&](const auto& elements) {
+    using T = typename std::decay_t<decltype(elements)>::value_type;
+    const auto to = result.elements<std::remove_const_t<T>>();
+    for (std::size_t flat = 0; flat < to.size(); ++flat)
+      to[flat] = elements[detail::stored_place(value, stored, static_cast<std::int64_t>(flat))];
+  });
+  return result;
+}
+
+TUNEWRIGHT_INLINE Shape Emitter::broadcast_shape(const std::string& name, const std::vector<Value>& operands) {
+  Shape shape;
+  for (const Value& operand : operands) {
+    if (operand.shape.size() > shape.size()) shape.insert(shape.begin(), operand.shape.size() - shape.size(), 1);
+    const std::size_t missing = shape.size() - operand.shape.size();
+    for (std::size_t d = 0; d < operand.shape.size(); ++d) {
+      std::int64_t& extent = shape[d + missing];
+      if (extent == 1) extent = operand.shape[d];
+      if (operand.shape[d] != 1 && operand.shape[d] != extent) {
+        program::operators::detail::refuse(name, "shape " + program::operators::detail::shape_text(operand.shape) +
+                                                     " does not broadcast with the others; dimensions, counted from "
+                                                     "the last, must be equal or 1");
+      }
+    }
+  }
+  return shape;
+}
+
+TUNEWRIGHT_INLINE std::vector<int> Emitter::order_of(const Shape& shape, const std::vector<Value>& operands) {
+  const std::size_t needed = detail::long_dimensions(shape, natural_order(shape.size())).size();
+  for (const Value& operand : operands) {
+    if (operand.known && operands.size() > 1) continue;
+    const int missing = static_cast<int>(shape.size() - operand.shape.size());
+    std::vector<int> order;
+    for (const int d : operand.order)
+      if (d != Value::none) order.push_back(d + missing);
+    bool same_extents = true;
+    for (const int d : order) {
+      same_extents =
+          same_extents && operand.shape[static_cast<std::size_t>(d - missing)] == shape[static_cast<std::size_t>(d)];
+    }
+    if (same_extents && detail::long_dimensions(shape, order).size() == needed) return order;
+  }
+  return natural_order(shape.size());
+}
+
+TUNEWRIGHT_INLINE Tensor Emitter::constant(const SharedArray& array) {
+  const auto [place, is_new] = constant_of_.try_emplace(array.get(), 0);
+  if (is_new) {
+    place->second = graph_->constant(array->name, array->array.shape(), array->array.type()).id;
+    constants_[place->second] = array;
+  }
+  return graph_->tensor(place->second);
+}
+
+TUNEWRIGHT_INLINE Expr Emitter::element(const Value& value, std::span<const IndexExpr> indices) {
+  if (value.known && value.known->array.size() == 1) return program::constant(value.known->array.get(0), value.type);
+  const Tensor tensor = value.known ? constant(value.known) : value.tensor;
+  const std::size_t missing = indices.size() - value.shape.size();
+  Indices places;
+  for (const int d : value.order) {
+    const bool repeats = d == Value::none || value.shape[static_cast<std::size_t>(d)] == 1;
+    places.push_back(repeats ? IndexExpr(0) : indices[static_cast<std::size_t>(d) + missing]);
+  }
+  return tensor.at(std::move(places));
+}
+
+TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<int>& order) {
+  if (value.known) {
+    if (value.order == order) return constant(value.known);
+    Value wanted = value;
+    wanted.shape.clear();
+    std::vector<int> place(value.shape.size(), Value::none);
+    for (std::size_t p = 0; p < order.size(); ++p) {
+      wanted.shape.push_back(value.shape[static_cast<std::size_t>(order[p])]);
+      place[static_cast<std::size_t>(order[p])] = static_cast<int>(p);
+    }
+    for (int& d : wanted.order) d = d == Value::none ? d : place[static_cast<std::size_t>(d)];
+    return constant(std::make_shared<const NamedArray>(NamedArray{value.known->name, in_natural_order(wanted)}));
+  }
+  if (value.order == order) return value.tensor;
+  Shape shape;
+  for (const int d : order) shape.push_back(value.shape[static_cast<std::size_t>(d)]);
+  std::vector<int> key = order;  // two values may share a tensor and differ in what its dimensions mean
+  key.push_back(Value::none);
+  key.insert(key.end(), value.order.begin(), value.order.end());
+  for (const std::int64_t extent : shape) key.push_back(static_cast<int>(extent));
+  const auto found = stored_.find({value.tensor.id, key});
+  if (found != stored_.end()) return found->second;
+  const std::vector<int> needed = detail::long_dimensions(value.shape, order);
+  Tensor tensor;
+  if (needed == detail::long_dimensions(value.shape, value.order)) {
+    tensor = program::operators::reshape(*graph_, value.tensor, shape);
+  } else {
+    tensor = graph_->compute("transpose", program::operators::detail::axes_over(shape), [&](auto i) {
+      Indices indices(value.shape.size(), IndexExpr(0));
+      for (std::size_t p = 0; p < order.size(); ++p) indices[static_cast<std::size_t>(order[p])] = i[p];
+      return element(value, indices);
+    });
+  }
+  stored_[{value.tensor.id, key}] = tensor;
+  return tensor;
+}
+
+TUNEWRIGHT_INLINE Value Emitter::reshape(const Value& value, const Shape& shape) {
+  if (value.shape == shape) return value;
+  if (detail::product(shape) != value.elements()) {
+    program::operators::detail::refuse("reshape", program::operators::detail::shape_text(value.shape) + " and " +
+                                                      program::operators::detail::shape_text(shape) +
+                                                      " differ in their number of elements");
+  }
+  // Dimensions of extent 1 come and go; the others keep their place where each new one is made of neighbours.
+  const std::vector<int> before = detail::long_dimensions(value.shape, natural_order(value.shape.size()));
+  const std::vector<int> after = detail::long_dimensions(shape, natural_order(shape.size()));
+  Shape old_extents;
+  Shape new_extents;
+  for (const int d : before) old_extents.push_back(value.shape[static_cast<std::size_t>(d)]);
+  for (const int d : after) new_extents.push_back(shape[static_cast<std::size_t>(d)]);
+  if (old_extents == new_extents) {
+    Value relabelled = value;
+    relabelled.shape = shape;
+    for (int& d : relabelled.order) {
+      const auto place = std::find(before.begin(), before.end(), d);
+      d = place == before.end() ? Value::none : after[static_cast<std::size_t>(place - before.begin())];
+    }
+    return relabelled;
+  }
+  const std::vector<int> stored_order = detail::long_dimensions(value.shape, value.order);
+  std::vector<int> moved;  // dimensions of `shape`, as they will be stored
+  bool in_place = stored_order.size() == before.size() && !value.known;
+  std::vector<std::pair<std::size_t, std::vector<int>>> stretches;  // where each begins in what is stored
+  std::size_t i = 0;
+  std::size_t j = 0;
+  for (const auto& [old_end, new_end] : detail::common_stretches(old_extents, new_extents)) {
+    const auto first = std::find(stored_order.begin(), stored_order.end(), before[i]);
+    in_place = in_place && static_cast<std::size_t>(stored_order.end() - first) >= old_end - i &&
+               std::equal(before.begin() + static_cast<std::ptrdiff_t>(i),
+                          before.begin() + static_cast<std::ptrdiff_t>(old_end), first);
+    stretches.emplace_back(static_cast<std::size_t>(first - stored_order.begin()),
+                           std::vector<int>(after.begin() + static_cast<std::ptrdiff_t>(j),
+                                            after.begin() + static_cast<std::ptrdiff_t>(new_end)));
+    i = old_end;
+    j = new_end;
+  }
+  in_place = in_place && i == before.size() && j == after.size();
+  if (!in_place) {
+    if (value.known) {
+      reference::Array elements = in_natural_order(value);
+      reference::Array result(value.type, shape);
+      std::copy_n(static_cast<const std::byte*>(elements.data()), elements.size_in_bytes(),
+                  static_cast<std::byte*>(result.data()));
+      return known_value(value.known->name, std::move(result));
+    }
+    const Tensor tensor = program::operators::reshape(*graph_, natural(value), shape);
+    return {shape, value.type, natural_order(shape.size()), nullptr, tensor};
+  }
+  std::sort(stretches.begin(), stretches.end());
+  for (const auto& stretch : stretches) moved.insert(moved.end(), stretch.second.begin(), stretch.second.end());
+  Shape stored_shape;
+  for (const int d : moved) stored_shape.push_back(shape[static_cast<std::size_t>(d)]);
+  return {shape, value.type, moved, nullptr, program::operators::reshape(*graph_, value.tensor, stored_shape)};
+}
+
+TUNEWRIGHT_INLINE Value Emitter::lookup(const Value& table, TensorId ids, const Shape& ids_shape) {
+  Shape shape = ids_shape;
+  shape.push_back(table.shape[1]);
+  std::vector<int> order;
+  Shape stored_shape;
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] == 1 && d + 2 < shape.size()) continue;  // one sequence: tokens are the rows of a matrix
+    order.push_back(static_cast<int>(d));
+    stored_shape.push_back(shape[d]);
+  }
+  const Tensor entries = natural(table);
+  const Tensor rows = graph_->input(table.known->name + ".rows", stored_shape, table.type);
+  lookups_.push_back({rows.id, entries.id, ids});
+  return {shape, table.type, order, nullptr, rows};
+}
+
+}  // namespace tunewright::networks::onnx
+
+#endif
