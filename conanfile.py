@@ -17,6 +17,7 @@ COMPONENTS = {
     "graph": ("boost/1.86.0", ["boost::headers"], ["data"]),
     "reference": ("xtensor/0.24.7", ["xtensor::xtensor"], ["graph"]),
     "orc": ("llvm-core/19.1.7", ["llvm-core::llvm-core"], ["graph"]),
+    "onnx": ("onnx/1.17.0", ["onnx::onnx"], ["graph"]),
     "study": ("benchmark/1.9.1", ["benchmark::benchmark"], ["data"]),
 }
 

@@ -15,7 +15,7 @@ if ! command -v conan >/dev/null; then
   exit 1
 fi
 
-libraries=(nlohmann_json isa-l eigen boost xtensor llvm-core benchmark)
+libraries=(nlohmann_json isa-l eigen boost xtensor llvm-core onnx benchmark)
 mkdir -p "$CONAN_HOME/profiles"
 profile="$CONAN_HOME/profiles/tunewright"
 conan profile detect --force --name=tunewright >/dev/null 2>&1
@@ -34,7 +34,7 @@ mv "$profile.new" "$profile"
 for library in "${libraries[@]}"; do
   conan export "$here/system" --name="$library" --version=system >/dev/null
 done
-options=(--profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" --options="tunewright/*:with_study=True" "$@")
+options=(--profile:all="$profile" --build=missing --no-remote --options="tunewright/*:with_orc=True" --options="tunewright/*:with_onnx=True" --options="tunewright/*:with_study=True" "$@")
 conan create "$root" "${options[@]}"
 
 package=tunewright/$(sed -n 's/^ *VERSION \([0-9.]*\)$/\1/p' "$root/CMakeLists.txt")

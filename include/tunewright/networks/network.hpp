@@ -21,9 +21,9 @@ using program::TensorId;
 /// Index expressions are quasi-affine in the axes, so no operator can read at an address that another tensor holds.
 /// A lookup is therefore a copy that happens before the graph runs: `rows` is an input of the graph.
 struct Lookup {
-  TensorId rows = 0;   ///< input [count, columns]
+  TensorId rows = 0;   ///< input [.., columns]: one row a number
   TensorId table = 0;  ///< constant [entries, columns]
-  TensorId ids = 0;    ///< input [count] of int32, from 0 to entries - 1
+  TensorId ids = 0;    ///< input of int32, from 0 to entries - 1
 };
 
 /// A model at inference: one compute graph whose weights are its constants.

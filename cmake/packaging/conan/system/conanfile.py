@@ -20,6 +20,7 @@ LIBRARIES = {
     "boost": ("boost/graph/adjacency_list.hpp", "libboost-graph-dev"),
     "xtensor": ("xtensor/xarray.hpp", "libxtensor-dev"),
     "llvm-core": ("llvm-c/Core.h", "llvm-19-dev"),
+    "onnx": ("onnx/onnx_pb.h", "libonnx-dev"),
     "benchmark": ("benchmark/benchmark.h", "libbenchmark-dev"),
 }
 SYSTEM_INCLUDE = "/usr/include"
@@ -53,6 +54,8 @@ class SystemLibrary(ConanFile):
         info.includedirs = [] if include == SYSTEM_INCLUDE else [include]
         if self.name in ("isa-l", "benchmark"):
             info.system_libs = [{"isa-l": "isal"}.get(self.name, self.name)]
+        if self.name == "onnx":
+            info.system_libs = ["onnx_proto", "protobuf"]
         if self.name == "llvm-core":
             info.libdirs = [llvm_config("--libdir")]
             info.system_libs = ["LLVM-19"]

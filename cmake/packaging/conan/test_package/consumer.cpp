@@ -32,6 +32,11 @@
 #include "tunewright/measurers/orc.hpp"
 #include "tunewright/program/task.hpp"
 #endif
+#ifdef CONSUMER_HAS_ONNX
+#include <stdexcept>
+
+#include "tunewright/networks/import_onnx.hpp"
+#endif
 #ifdef CONSUMER_HAS_STUDY
 #include "tunewright/study/study.hpp"
 #endif
@@ -103,6 +108,15 @@ int main() {
   const Task task = program::make_task("matmul", graph, host_target().with_threads(1));
   const std::vector<loops::LoopNest> programs{loops::lower(schedule::Schedule{graph, {}})};
   works &= check("orc", measurer.measure(task, programs).front().valid());
+#endif
+#ifdef CONSUMER_HAS_ONNX
+  bool refused = false;
+  try {
+    (void)networks::import_onnx("/dev/null");
+  } catch (const std::invalid_argument&) {
+    refused = true;
+  }
+  works &= check("onnx", refused);
 #endif
 #ifdef CONSUMER_HAS_STUDY
   study::add("nothing", "nowhere", 0, [](benchmark::State& state) { state.counters["found"] = 0; });

@@ -302,7 +302,11 @@ TUNEWRIGHT_INLINE Model ModelReader::read() {
   options.block_alloc = message_block;
   options.block_dealloc = release_message_block;
   google::protobuf::Arena arena(options);
+#if GOOGLE_PROTOBUF_VERSION < 5026000
   auto* const proto = google::protobuf::Arena::CreateMessage<::onnx::ModelProto>(&arena);
+#else
+  auto* const proto = google::protobuf::Arena::Create<::onnx::ModelProto>(&arena);
+#endif
   try {
     google::protobuf::io::IstreamInputStream input(&stream);
     google::protobuf::io::CodedInputStream coded(&input);

@@ -65,8 +65,11 @@ class Emitter {
 
   [[nodiscard]] ComputeGraph& graph() noexcept { return *graph_; }
 
-  /// Element of a value at `indices` of a shape that it broadcasts to.
-  [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices);
+  /// Element of a value at `indices` of its own shape, or of a `wider` one that it broadcasts to.
+  [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices) {
+    return element(value, indices, value.shape);
+  }
+  [[nodiscard]] Expr element(const Value& value, std::span<const IndexExpr> indices, const Shape& wider);
 
   /// A tensor of the graph whose dimensions are exactly those of `order`: the one that is there, one that shares its
   /// memory, or a copy, made once for all who ask.
@@ -101,7 +104,7 @@ class Emitter {
     const Shape shape = broadcast_shape(name, operands);
     return compute(name, shape, order_of(shape, operands), [&](auto i) {
       std::vector<Expr> elements;
-      for (const Value& operand : operands) elements.push_back(element(operand, i));
+      for (const Value& operand : operands) elements.push_back(element(operand, i, shape));
       return f(std::span<const Expr>(elements));
     });
   }
@@ -289,14 +292,15 @@ TUNEWRIGHT_INLINE Tensor Emitter::constant(const SharedArray& array) {
   return graph_->tensor(place->second);
 }
 
-TUNEWRIGHT_INLINE Expr Emitter::element(const Value& value, std::span<const IndexExpr> indices) {
+TUNEWRIGHT_INLINE Expr Emitter::element(const Value& value, std::span<const IndexExpr> indices, const Shape& wider) {
   if (value.known && value.known->array.size() == 1) return program::constant(value.known->array.get(0), value.type);
   const Tensor tensor = value.known ? constant(value.known) : value.tensor;
   const std::size_t missing = indices.size() - value.shape.size();
   Indices places;
   for (const int d : value.order) {
-    const bool repeats = d == Value::none || value.shape[static_cast<std::size_t>(d)] == 1;
-    places.push_back(repeats ? IndexExpr(0) : indices[static_cast<std::size_t>(d) + missing]);
+    const auto at = static_cast<std::size_t>(std::max(d, 0));
+    const bool repeats = d == Value::none || value.shape[at] != wider[at + missing];
+    places.push_back(repeats ? IndexExpr(0) : indices[at + missing]);
   }
   return tensor.at(std::move(places));
 }

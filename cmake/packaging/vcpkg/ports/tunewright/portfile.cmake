@@ -9,6 +9,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS feature_options FEATURES
   eigen     TUNEWRIGHT_WITH_EIGEN
   graph     TUNEWRIGHT_WITH_GRAPH
   gzip      TUNEWRIGHT_WITH_GZIP
+  onnx      TUNEWRIGHT_WITH_ONNX
   reference TUNEWRIGHT_WITH_REFERENCE
   study     TUNEWRIGHT_WITH_STUDY)
 

@@ -110,6 +110,19 @@ TUNEWRIGHT_INLINE std::vector<Value> cast(Emitter& emitter, const Call& call) {
   return {emitter.elementwise("cast", {x}, [&](Elements e) { return program::cast(e[0], type); })};
 }
 
+/// The remainder of integers, which has the sign of the divisor, or with `fmod` that of the dividend.
+TUNEWRIGHT_INLINE std::vector<Value> remainder(Emitter& emitter, const Call& call) {
+  if (is_float(call.input(0).type)) call.unsupported("A", "it holds fractions", "take remainders of integers");
+  const bool follows_dividend = call.whole("fmod", 0) != 0;
+  return {emitter.elementwise("remainder", {call.input(0), call.input(1)}, [&](Elements e) {
+    const Expr rest = e[0] - e[0] / e[1] * e[1];
+    if (follows_dividend) return rest;
+    const Expr zero = program::constant(0, rest->type);
+    const Expr other_sign = (rest < zero && zero < e[1]) || (zero < rest && e[1] < zero);
+    return select(other_sign, rest + e[1], rest);
+  })};
+}
+
 /// Identity, and Dropout, which at inference is one.
 TUNEWRIGHT_INLINE std::vector<Value> same(Emitter&, const Call& call) {
   if (call.node.op == "Dropout") {
@@ -173,6 +186,7 @@ TUNEWRIGHT_INLINE void add_elementwise(Operators& operators) {
   operators["Min"] = detail::variadic("minimum", [](const Expr& x, const Expr& y) { return min(x, y); });
   operators["Sum"] = detail::variadic("add", [](const Expr& x, const Expr& y) { return x + y; });
   operators["Pow"] = detail::power;
+  operators["Mod"] = detail::remainder;
   operators["Clip"] = detail::clip;
   operators["Gelu"] = detail::gelu;
   operators["Cast"] = detail::cast;

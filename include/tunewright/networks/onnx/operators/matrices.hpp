@@ -63,7 +63,9 @@ TUNEWRIGHT_INLINE Value product(Emitter& emitter, const Call& call, Value a, Val
     Indices indices(i.begin(), i.end());
     indices[rank - 2] = m;
     indices[rank - 1] = n;
-    return emitter.element(factor, indices);
+    Shape wider = shape;
+    std::copy(factor.shape.end() - 2, factor.shape.end(), wider.end() - 2);
+    return emitter.element(factor, indices, wider);
   };
   Value result = emitter.reduce(name, shape, order, {k}, program::Combiner::Sum, [&](auto i, auto r) {
     return read(rows, i, i[rank - 2], r[0]) * read(columns, i, r[0], i[rank - 1]);

@@ -63,8 +63,8 @@ TUNEWRIGHT_INLINE std::vector<Value> transpose(Emitter&, const Call& call) {
   std::vector<std::size_t> source;
   for (const std::int64_t d : call.attribute<std::vector<std::int64_t>>("perm", {}))
     source.push_back(call.dimension(d, rank));
-  for (std::size_t d = 0; source.empty() && d < rank; ++d) source.insert(source.begin(), d);
-  if (rank > 0 && source.size() == 1 && rank > 1) call.refuse("attribute 'perm' is no permutation of all dimensions");
+  if (source.empty())
+    for (std::size_t d = rank; d-- > 0;) source.push_back(d);
   std::vector<std::size_t> sorted = source;
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t d = 0; d < rank; ++d) {
@@ -129,7 +129,8 @@ TUNEWRIGHT_INLINE std::vector<Value> expand(Emitter&, const Call& call) {
 }
 
 TUNEWRIGHT_INLINE std::vector<Value> concat(Emitter& emitter, const Call& call) {
-  const std::vector<Value> parts = call.all_inputs();
+  std::vector<Value> parts = call.all_inputs();
+  std::erase_if(parts, [](const Value& part) { return part.elements() == 0; });
   constexpr std::size_t most = 512;  // an element is found by as many comparisons
   if (parts.size() > most) {
     call.unsupported("inputs", "there are " + std::to_string(parts.size()),
@@ -220,11 +221,17 @@ TUNEWRIGHT_INLINE std::vector<Value> slice(Emitter& emitter, const Call& call) {
     const std::int64_t begin = step > 0 ? place(starts[a], 0, extent) : place(starts[a], 0, extent - 1);
     const std::int64_t end = step > 0 ? place(ends[a], 0, extent) : place(ends[a], -1, extent - 1);
     const std::int64_t count = step > 0 ? (end - begin + step - 1) / step : (begin - end - step - 1) / -step;
-    if (count < 1) {
+    if (count < 1 && !x.known) {
       call.unsupported("starts", "nothing is left of dimension " + std::to_string(d),
                        "tensors have at least one element here; leave the node out");
     }
-    parts[d] = {begin, count, step};
+    parts[d] = {begin, std::max<std::int64_t>(count, 0), step};
+  }
+  if (std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.extent == 0; })) {
+    // Lists of extents may be empty; Concat passes over them.
+    Shape shape;
+    for (const Part& part : parts) shape.push_back(part.extent);
+    return {known_value(call.node.name, reference::Array(x.type, shape))};
   }
   return {part_of(emitter, x, parts)};
 }
@@ -322,6 +329,40 @@ TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::si
   return known_value(x.known->name, std::move(result));
 }
 
+/// One element of known values for each index: y[.., i, ..] = x[.., indices[.., i, ..], ..].
+TUNEWRIGHT_INLINE std::vector<Value> gather_elements(Emitter&, const Call& call) {
+  const Value& x = call.input(0);
+  const Value& picked = call.input(1);
+  if (!x.known || !picked.known) {
+    call.unsupported("indices", "they, or the data, depend on what the network is given",
+                     "only what is known while importing can be picked element by element");
+  }
+  if (x.shape.size() != picked.shape.size()) call.refuse("data and indices differ in rank");
+  const std::size_t axis = call.dimension(call.whole("axis", 0), x.shape.size());
+  const reference::Array from = in_natural_order(x);
+  const std::vector<double> places = known_elements(picked);
+  reference::Array result(x.type, picked.shape);
+  for (std::size_t flat = 0; flat < places.size(); ++flat) {
+    auto rest = static_cast<std::int64_t>(flat);
+    std::int64_t place = 0;
+    std::int64_t stride = 1;
+    for (std::size_t d = x.shape.size(); d-- > 0;) {
+      std::int64_t index = rest % picked.shape[d];
+      rest /= picked.shape[d];
+      if (d == axis) index = static_cast<std::int64_t>(places[flat]);
+      if (index < 0) index += x.shape[d];
+      if (index < 0 || index >= x.shape[d]) {
+        call.refuse("index " + std::to_string(index) + " is beyond the " + std::to_string(x.shape[d]) +
+                    " elements of dimension " + std::to_string(d));
+      }
+      place += index * stride;
+      stride *= x.shape[d];
+    }
+    result.set(flat, from.get(static_cast<std::size_t>(place)));
+  }
+  return {known_value(x.known->name, std::move(result))};
+}
+
 TUNEWRIGHT_INLINE std::vector<Value> gather(Emitter& emitter, const Call& call) {
   const Value& x = call.input(0);
   const Value& picked = call.input(1);
@@ -409,6 +450,7 @@ TUNEWRIGHT_INLINE void add_movement(Operators& operators) {
   operators["Slice"] = detail::slice;
   operators["Split"] = detail::split;
   operators["Gather"] = detail::gather;
+  operators["GatherElements"] = detail::gather_elements;
   operators["Shape"] = detail::shape_of;
   operators["Size"] = detail::size_of;
   operators["ConstantOfShape"] = detail::filled;

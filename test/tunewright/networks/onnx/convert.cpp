@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/networks/onnx/convert.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/onnx_models.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/networks/partition.hpp"
+
+using namespace tunewright;
+using networks::onnx::convert;
+using networks::onnx::Model;
+using test::onnx_floats;
+using test::onnx_ints;
+using test::onnx_model;
+using test::onnx_node;
+using test::onnx_result;
+
+namespace {
+
+using Ints = std::vector<std::int64_t>;
+
+std::string refusal(const Model& model, const networks::OnnxOptions& options = {}) {
+  return test::refusal([&] { (void)convert(model, options); });
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("a normalisation behind a convolution becomes its weight and bias") {
+  // One pixel, one channel: 3 x + 1, then (. - 2) / sqrt(3 + 1) * 4 + 5 = 6 x + 3.
+  Model model = onnx_model({1, 1, 1, 1}, {onnx_node("Conv", {"x", "w", "b"}, "c"),
+                                          onnx_node("BatchNormalization", {"c", "gamma", "beta", "mean", "variance"},
+                                                    "y", {{"epsilon", 1.0}})});
+  model.constants = {{"w", onnx_floats("w", {1, 1, 1, 1}, {3})}, {"b", onnx_floats("b", {1}, {1})},
+                     {"gamma", onnx_floats("gamma", {1}, {4})},  {"beta", onnx_floats("beta", {1}, {5})},
+                     {"mean", onnx_floats("mean", {1}, {2})},    {"variance", onnx_floats("variance", {1}, {3})}};
+  CHECK(onnx_result(model, {10}) == std::vector<float>{63});
+  const auto scales = [](const networks::ImportedNetwork& imported) {
+    const program::ComputeGraph& graph = *imported.network.graph;
+    int found = 0;
+    for (program::TensorId id = 0; id < graph.size(); ++id) found += graph.op(id).name == "scale" ? 1 : 0;
+    return found;
+  };
+  CHECK(scales(convert(model)) == 0);
+  // Somebody else reads what the convolution computes, so it stays as it is.
+  model.nodes.push_back(onnx_node("Add", {"y", "c"}, "z"));
+  model.outputs = {"z"};
+  CHECK(onnx_result(model, {10}) == std::vector<float>{63 + 31});
+  CHECK(scales(convert(model)) == 1);
+}
+
+TEST_CASE("what follows a convolution or a product joins its task") {
+  Model model = onnx_model({1, 2, 4, 4}, {onnx_node("Conv", {"x", "w", "b"}, "c"), onnx_node("Relu", {"c"}, "r"),
+                                          onnx_node("Flatten", {"r"}, "f"), onnx_node("Gemm", {"f", "m", "n"}, "g"),
+                                          onnx_node("Sigmoid", {"g"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {3, 2, 3, 3}, {})},
+                     {"b", onnx_floats("b", {3}, {})},
+                     {"m", onnx_floats("m", {12, 5}, {})},
+                     {"n", onnx_floats("n", {5}, {})}};
+  const networks::Partition partition = networks::partition(convert(model).network, Target{});
+  const auto has = [&](const std::string& operators) {
+    return std::any_of(partition.tasks.begin(), partition.tasks.end(),
+                       [&](const WeightedTask& task) { return task.task.name.starts_with(operators + " "); });
+  };
+  CHECK(has("conv2d+bias_add+relu"));
+  CHECK(has("matmul+bias_add+sigmoid"));
+}
+
+TEST_CASE("what depends on no input is computed while importing") {
+  // y = x reshaped to [shape(x)[1] * 1, -1], and a sum with 2 * 3.
+  Model model = onnx_model({2, 3}, {onnx_node("Shape", {"x"}, "s"), onnx_node("Gather", {"s", "second"}, "e"),
+                                    onnx_node("Slice", {"open", "zero", "zero"}, "none"),
+                                    onnx_node("Concat", {"none", "e", "open"}, "t", {{"axis", std::int64_t{0}}}),
+                                    onnx_node("Reshape", {"x", "t"}, "r"), onnx_node("Mul", {"two", "three"}, "six"),
+                                    onnx_node("Add", {"r", "six"}, "y"), onnx_node("Nobody", {"x"}, "knows")});
+  model.constants = {{"second", onnx_ints("second", {1})},
+                     {"open", onnx_ints("open", {-1})},
+                     {"zero", onnx_ints("zero", {0})},
+                     {"two", onnx_floats("two", {1}, {2})},
+                     {"three", onnx_floats("three", {1}, {3})}};
+  CHECK(onnx_result(model, {0, 1, 2, 3, 4, 5}) == std::vector<float>{6, 7, 8, 9, 10, 11});
+  const networks::ImportedNetwork imported = convert(model);
+  CHECK(imported.network.graph->op(imported.network.outputs[0]).shape() == Ints{3, 2});
+  CHECK(imported.network.graph->size() == 3);  // x, its view, and the sum
+}
+
+TEST_CASE("transpositions are how others read") {
+  // x is 2x3 and y = transpose(x) times x, a 3x3 matrix; there is no copy of x.
+  const Model model = onnx_model(
+      {2, 3}, {onnx_node("Transpose", {"x"}, "t", {{"perm", Ints{1, 0}}}), onnx_node("MatMul", {"t", "x"}, "y")});
+  CHECK(onnx_result(model, {1, 2, 3, 4, 5, 6}) == std::vector<float>{17, 22, 27, 22, 29, 36, 27, 36, 45});
+  CHECK(convert(model).network.graph->size() == 2);
+  // An output has the shape of the file, so that one is a copy.
+  Model copied = onnx_model({2, 3}, {onnx_node("Transpose", {"x"}, "y")});
+  CHECK(onnx_result(copied, {1, 2, 3, 4, 5, 6}) == std::vector<float>{1, 4, 2, 5, 3, 6});
+}
+
+TEST_CASE("all that is not supported is told at once") {
+  Model model = onnx_model({1, 1, 4, 4}, {onnx_node("Conv", {"x", "w"}, "a", {{"auto_pad", std::string("ODD")}}),
+                                          onnx_node("Relu", {"a"}, "b"), onnx_node("NonMaxSuppression", {"b"}, "c"),
+                                          onnx_node("If", {"c"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {1, 1, 3, 3}, {})}};
+  model.nodes[3].domain = "ai.custom";
+  try {
+    (void)convert(model);
+    FAIL("nothing was thrown");
+  } catch (const networks::UnsupportedModel& error) {
+    REQUIRE(error.nodes.size() == 3);
+    CHECK(error.nodes[0].attribute == "auto_pad");
+    CHECK(error.nodes[1].op == "NonMaxSuppression");
+    const std::string text = error.what();
+    CHECK(contains(text, "model 'small' has 3 nodes that cannot be imported:\n"));
+    CHECK(contains(text, "node 'the Conv' (Conv), 'auto_pad': 'ODD' is no way of padding; use NOTSET with pads"));
+    CHECK(contains(text, "node 'the If' (If): it is of the domain 'ai.custom'; export with fixed shapes"));
+  }
+}
+
+TEST_CASE("indices and exponents that depend on inputs name the node and what to do") {
+  Model model = onnx_model({3}, {onnx_node("Pow", {"x", "x"}, "y")});
+  CHECK(contains(refusal(model), "'Y': depends on what the network is given; make it a constant in the model"));
+  model = onnx_model({3}, {onnx_node("Gather", {"x", "x"}, "y")});
+  CHECK(contains(refusal(model), "only rows of a constant table can be picked, by an input itself"));
+  model = onnx_model({3}, {onnx_node("Gather", {"x", "i"}, "y")});
+  model.constants = {{"i", onnx_ints("i", {0, 2, 1})}};
+  CHECK(contains(refusal(model), "they are not evenly spaced and ascending; use Slice or Split"));
+}
+
+TEST_CASE("weights of another shape are told with the node that reads them") {
+  Model model = onnx_model({1, 3, 8, 8}, {onnx_node("Conv", {"x", "w"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {4, 2, 3, 3}, {})}};
+  CHECK(refusal(model) ==
+        "model 'small': node 'the Conv' (Conv): a weight of shape [4, 2, 3, 3] with group 1 does not fit an image of 3 "
+        "channels; is it the weight of another layer?");
+  model = onnx_model({2, 3}, {onnx_node("MatMul", {"x", "w"}, "y")});
+  model.constants = {{"w", onnx_floats("w", {4, 2}, {})}};
+  CHECK(contains(refusal(model), "do not multiply: the second has 4 rows where the first has 3 columns"));
+  model = onnx_model({2, 3}, {onnx_node("Add", {"x", "w"}, "y")});
+  CHECK(contains(refusal(model), "node 'the Add' (Add): add: shape [4, 2] does not broadcast") == false);
+  model.constants = {{"w", onnx_floats("w", {4, 2}, {})}};
+  CHECK(contains(refusal(model), "node 'the Add' (Add): add: shape [4, 2] does not broadcast"));
+}
+
+TEST_CASE("graphs with cycles, missing tensors or two of one name are refused") {
+  Model model = onnx_model(
+      {3}, {onnx_node("Add", {"x", "b"}, "a"), onnx_node("Relu", {"a"}, "b"), onnx_node("Relu", {"b"}, "y")});
+  CHECK(contains(refusal(model),
+                 "node 'the Add' (Add) reads 'b', which nothing before it computes: the graph has a cycle"));
+  model = onnx_model({3}, {onnx_node("Relu", {"x"}, "y"), onnx_node("Abs", {"x"}, "y")});
+  CHECK(contains(refusal(model), "node 'the Abs' (Abs) computes 'y', which is there already"));
+  model = onnx_model({3}, {onnx_node("Relu", {"x"}, "z")});
+  CHECK(refusal(model) == "model 'small': nothing computes the output 'y'");
+  model.outputs.clear();
+  CHECK(refusal(model) == "model 'small': it has no outputs");
+}
+
+TEST_CASE("models that would take memory or time without end are refused") {
+  Model model = onnx_model({1, 1}, {onnx_node("Expand", {"x", "s"}, "e"), onnx_node("Relu", {"e"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {1 << 20, 1 << 20})}};
+  CHECK(contains(refusal(model), "is beyond options.most_tensor_bytes"));
+  model.constants = {{"s", onnx_ints("s", {std::int64_t{1} << 40, std::int64_t{1} << 40})}};
+  CHECK(contains(refusal(model), "the shape has more than 2^53 elements"));
+  model = onnx_model({1 << 20, 1 << 20, 1 << 20}, {onnx_node("Relu", {"x"}, "y")});
+  CHECK(contains(refusal(model), "2^53"));
+  // Known values alone: 2^15 x 2^15 x 2^15 operations to fold.
+  model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("MatMul", {"a", "a"}, "b"),
+                           onnx_node("Add", {"b", "x"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {1 << 15, 1 << 15})}};
+  CHECK(contains(refusal(model), "more than options.most_folded_operations"));
+  CHECK(contains(refusal(model, {.most_nodes = 2}), "3 nodes, more than options.most_nodes, 2"));
+  model = onnx_model({3}, {onnx_node("Range", {"a", "b", "c"}, "r"), onnx_node("Add", {"r", "x"}, "y")});
+  for (const auto& [name, number] :
+       {std::pair{"a", std::int64_t{0}}, {"b", std::int64_t{1} << 40}, {"c", std::int64_t{1}}})
+    model.constants[name] = onnx_ints(name, {number});
+  CHECK(contains(refusal(model), "from 1 to 2^24 are possible"));
+}
+
+TEST_CASE("a chain of many nodes is converted without nesting") {
+  std::vector<networks::onnx::Node> nodes;
+  for (int n = 0; n < 3000; ++n)
+    nodes.push_back(onnx_node("Neg", {n == 0 ? "x" : std::to_string(n - 1)}, n == 2999 ? "y" : std::to_string(n)));
+  CHECK(onnx_result(onnx_model({2}, nodes), {1, -2}) == std::vector<float>{1, -2});
+}
