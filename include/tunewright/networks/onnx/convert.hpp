@@ -21,9 +21,9 @@ struct OnnxOptions {
   std::string name{};                                         ///< of the network; by default that of the file's graph
 
   // Limits, so that no file takes time or memory beyond what networks need.
-  double most_file_bytes = 0x1p31;         ///< of the file, and of each file that weights are in
-  double most_tensor_bytes = 0x1p33;       ///< of any tensor of the network
-  double most_folded_operations = 0x1p32;  ///< of all that depends on no input and is computed while importing
+  double most_file_bytes = 0x1p31;    ///< of the file, and of each file that weights are in
+  double most_tensor_bytes = 0x1p33;  ///< of any tensor of the network, and of all that is computed while importing
+  double most_folded_operations = 0x1p30;  ///< of all that depends on no input and is computed while importing
   std::size_t most_nodes = 200'000;
 };
 
@@ -107,6 +107,7 @@ class Converter {
   std::vector<Unsupported> unsupported_;
   std::vector<TensorId> inputs_;
   double folded_operations_ = 0;
+  double folded_bytes_ = 0;
 };
 
 TUNEWRIGHT_INLINE std::vector<bool> Converter::needed() const {
@@ -240,6 +241,16 @@ TUNEWRIGHT_INLINE std::vector<Value> Converter::compute(const Operator& op, cons
   check_new_tensors(scratch.graph(), 0, "node '" + call.node.name + "' (" + call.node.op + ")");
   const bool open = std::any_of(outputs.begin(), outputs.end(), [](const Value& v) { return !v.known; });
   if (open) evaluate(scratch, outputs);
+  for (const Value& output : outputs) {
+    const bool passed_on = std::any_of(call.inputs.begin(), call.inputs.end(), [&](const Value* input) {
+      return input != nullptr && input->known == output.known;
+    });
+    if (!passed_on) folded_bytes_ += static_cast<double>(output.known->array.size_in_bytes());
+  }
+  if (folded_bytes_ > options_.most_tensor_bytes) {
+    refuse("what depends on no input takes more than options.most_tensor_bytes, " +
+           std::to_string(options_.most_tensor_bytes) + "; raise it if this is meant");
+  }
   return outputs;
 }
 
@@ -326,9 +337,10 @@ TUNEWRIGHT_INLINE ImportedNetwork Converter::finish() {
   std::vector<bool> wanted(graph_->size(), false);
   for (const TensorId id : inputs_) wanted[id] = true;
   for (const TensorId id : outputs) wanted[id] = true;
+  std::map<TensorId, TensorId> table_of;
+  for (const Lookup& lookup : emitter_.lookups()) table_of[lookup.rows] = lookup.table;
   for (TensorId id = static_cast<TensorId>(graph_->size()); id-- > 0;) {
-    for (const Lookup& lookup : emitter_.lookups())
-      if (lookup.rows == id && wanted[id]) wanted[lookup.table] = true;
+    if (wanted[id] && table_of.contains(id)) wanted[table_of[id]] = true;
     if (wanted[id])
       for (const TensorId read : graph_->producers(id)) wanted[read] = true;
   }

@@ -7,7 +7,7 @@
 namespace tunewright::networks::onnx {
 
 /// Makes batch normalisations part of the weight and bias of the convolution in front of them, where nobody else reads
-/// what it computes and all parameters are constants:
+/// what it computes, nobody shares its weight, and all parameters are constants:
 ///
 ///   factor = gamma / sqrt(variance + epsilon);  weight'[co, ..] = weight[co, ..] * factor[co]
 ///   bias'[co] = (bias[co] - mean[co]) * factor[co] + beta[co]
@@ -94,6 +94,7 @@ TUNEWRIGHT_INLINE void fold_batch_norms(Model& model) {
     const bool trains = mode != nullptr && *mode != 0;
     const auto place = convolution.find(norm.inputs[0]);
     if (trains || place == convolution.end() || place->second > n || readers[norm.inputs[0]] != 1) continue;
+    if (readers[model.nodes[place->second].inputs[1]] != 1) continue;  // each would have a copy of its own
     if (detail::fold_into(model, model.nodes[place->second], norm)) folded.insert(n);
   }
   std::vector<Node> kept;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,7 +56,7 @@ struct Value {
 
 /// The elements of a known value in row-major order of its shape. Throws `std::invalid_argument` for more than `most`.
 [[nodiscard]] std::vector<double> known_elements(const Value& value, std::int64_t most = 1 << 20);
-/// The same elements stored in row-major order.
+/// The same elements stored in row-major order. Throws `std::invalid_argument` where repeats make more than 4 GiB.
 [[nodiscard]] reference::Array in_natural_order(const Value& value);
 
 /// Builds a compute graph out of values.
@@ -129,6 +130,10 @@ class Emitter {
   std::map<TensorId, SharedArray> constants_;
   std::map<const NamedArray*, TensorId> constant_of_;
   std::map<std::pair<TensorId, std::vector<int>>, Tensor> stored_;
+  /// By array, shape, and orders before and after: the array, which the address needs to stay, and its copy.
+  std::map<std::tuple<const NamedArray*, Shape, std::vector<int>, std::vector<int>>,
+           std::pair<SharedArray, SharedArray>>
+      stored_known_;
   std::vector<Lookup> lookups_;
 };
 
@@ -236,6 +241,12 @@ TUNEWRIGHT_INLINE std::vector<double> known_elements(const Value& value, std::in
 TUNEWRIGHT_INLINE reference::Array in_natural_order(const Value& value) {
   const reference::Array& from = value.known->array;
   if (from.shape() == value.shape && value.order == natural_order(value.shape.size())) return from;
+  const double bytes = static_cast<double>(value.elements()) * static_cast<double>(program::size_in_bytes(value.type));
+  if (bytes > 0x1p32) {
+    throw std::invalid_argument("'" + value.known->name + "' of shape " +
+                                program::operators::detail::shape_text(value.shape) +
+                                " repeats elements until they take more than 4 GiB; export a smaller one");
+  }
   reference::Array result(value.type, value.shape);
   const Shape stored = from.shape();
   from.visit([&](const auto& elements) {
@@ -308,6 +319,9 @@ TUNEWRIGHT_INLINE Expr Emitter::element(const Value& value, std::span<const Inde
 TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<int>& order) {
   if (value.known) {
     if (value.order == order) return constant(value.known);
+    const auto key = std::tuple(value.known.get(), value.shape, value.order, order);
+    const auto found = stored_known_.find(key);
+    if (found != stored_known_.end()) return constant(found->second.second);
     Value wanted = value;
     wanted.shape.clear();
     std::vector<int> place(value.shape.size(), Value::none);
@@ -316,7 +330,9 @@ TUNEWRIGHT_INLINE Tensor Emitter::stored(const Value& value, const std::vector<i
       place[static_cast<std::size_t>(order[p])] = static_cast<int>(p);
     }
     for (int& d : wanted.order) d = d == Value::none ? d : place[static_cast<std::size_t>(d)];
-    return constant(std::make_shared<const NamedArray>(NamedArray{value.known->name, in_natural_order(wanted)}));
+    auto array = std::make_shared<const NamedArray>(NamedArray{value.known->name, in_natural_order(wanted)});
+    stored_known_[key] = {value.known, array};
+    return constant(array);
   }
   if (value.order == order) return value.tensor;
   Shape shape;

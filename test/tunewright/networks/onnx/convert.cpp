@@ -167,6 +167,11 @@ TEST_CASE("models that would take memory or time without end are refused") {
   CHECK(contains(refusal(model), "the shape has more than 2^53 elements"));
   model = onnx_model({1 << 20, 1 << 20, 1 << 20}, {onnx_node("Relu", {"x"}, "y")});
   CHECK(contains(refusal(model), "2^53"));
+  // Repeats of one number cost nothing until somebody wants them one after the other.
+  model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("Reshape", {"a", "t"}, "b"),
+                           onnx_node("Add", {"b", "x"}, "y")});
+  model.constants = {{"s", onnx_ints("s", {1 << 20, 1 << 20})}, {"t", onnx_ints("t", {-1, 4})}};
+  CHECK(contains(refusal(model), "repeats elements until they take more than 4 GiB"));
   // Known values alone: 2^15 x 2^15 x 2^15 operations to fold.
   model = onnx_model({1}, {onnx_node("ConstantOfShape", {"s"}, "a"), onnx_node("MatMul", {"a", "a"}, "b"),
                            onnx_node("Add", {"b", "x"}, "y")});

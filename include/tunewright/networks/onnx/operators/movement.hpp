@@ -312,6 +312,8 @@ TUNEWRIGHT_INLINE Value gathered_known(const Call& call, const Value& x, std::si
   const Shape behind(x.shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, x.shape.end());
   shape.insert(shape.end(), behind.begin(), behind.end());
   const std::int64_t inner = product(behind);
+  const double elements = static_cast<double>(outer) * static_cast<double>(places.size()) * static_cast<double>(inner);
+  if (elements > 0x1p30) call.refuse("it picks " + std::to_string(elements) + " elements; 2^30 are possible");
   reference::Array result(x.type, shape);
   std::size_t next = 0;
   for (std::int64_t o = 0; o < outer; ++o) {
