@@ -17,6 +17,8 @@
 #include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/densenet.hpp"
+#include "tunewright/networks/execution_plan.hpp"
+#include "tunewright/networks/export.hpp"
 #include "tunewright/networks/gpt2.hpp"
 #include "tunewright/networks/inception_v3.hpp"
 #include "tunewright/networks/memory_plan.hpp"

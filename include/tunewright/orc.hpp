@@ -6,5 +6,6 @@
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/networks/compile_kernels.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/tunewright.hpp"

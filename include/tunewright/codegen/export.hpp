@@ -39,6 +39,11 @@ namespace detail {
 
 [[nodiscard]] std::string c_identifier(std::string_view name);
 
+/// The names as C identifiers, numbered from 2 on where several share one or one is in `taken`; the same holds of names
+/// between `prefix` and `suffix`.
+[[nodiscard]] std::vector<std::string> c_names(std::span<const std::string> names, std::set<std::string> taken,
+                                               std::string_view prefix, std::string_view suffix);
+
 /// What generated headers call buffers behind the symbol of their kernel: their names as C identifiers, numbered from 2
 /// on where several share one, or where the header means something else by it.
 [[nodiscard]] std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers);
@@ -61,8 +66,8 @@ namespace detail {
 /// A C function that asks Linux for the tile registers, as `host::permit_tile_registers` does.
 [[nodiscard]] std::string c_permission();
 
-/// Lines that refuse to compile for a processor which the object file is not for; nothing for an unknown one.
-[[nodiscard]] std::string c_family_check(CpuFamily family, const std::string& symbol);
+/// Lines that refuse to compile for a processor that the machine code in `file` is not for; none for an unknown one.
+[[nodiscard]] std::string c_family_check(CpuFamily family, const std::string& file);
 
 [[nodiscard]] std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark);
 
@@ -101,18 +106,26 @@ TUNEWRIGHT_INLINE std::string c_identifier(std::string_view name) {
   return result;
 }
 
-TUNEWRIGHT_INLINE std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers) {
-  std::set<std::string> taken{"buffer_count", "buffer_bytes", "threads", "load", "launch", "run", "unload", "error"};
-  std::vector<std::string> names;
-  for (const KernelBuffer& buffer : buffers) {
-    const std::string plain = c_identifier(buffer.layout.name);
+TUNEWRIGHT_INLINE std::vector<std::string> c_names(std::span<const std::string> names, std::set<std::string> taken,
+                                                   std::string_view prefix, std::string_view suffix) {
+  const auto derived = [&](const std::string& name) { return std::string(prefix) + name + std::string(suffix); };
+  std::vector<std::string> chosen;
+  for (const std::string& plain_name : names) {
+    const std::string plain = c_identifier(plain_name);
     std::string name = plain;
-    for (int number = 2; taken.contains(name) || taken.contains("pack_" + name); ++number)
+    for (int number = 2; taken.contains(name) || taken.contains(derived(name)); ++number)
       name = plain + "_" + std::to_string(number);
-    taken.insert({name, "pack_" + name});
-    names.push_back(std::move(name));
+    taken.insert({name, derived(name)});
+    chosen.push_back(std::move(name));
   }
-  return names;
+  return chosen;
+}
+
+TUNEWRIGHT_INLINE std::vector<std::string> c_buffer_names(std::span<const KernelBuffer> buffers) {
+  std::vector<std::string> names;
+  for (const KernelBuffer& buffer : buffers) names.push_back(buffer.layout.name);
+  return c_names(names, {"buffer_count", "buffer_bytes", "threads", "load", "launch", "run", "unload", "error"},
+                 "pack_", "");
 }
 
 TUNEWRIGHT_INLINE std::string c_comment(std::string_view text) {
@@ -180,11 +193,11 @@ TUNEWRIGHT_INLINE std::string c_permission() {
          "}\n#endif\n\n";
 }
 
-TUNEWRIGHT_INLINE std::string c_family_check(CpuFamily family, const std::string& symbol) {
+TUNEWRIGHT_INLINE std::string c_family_check(CpuFamily family, const std::string& file) {
   if (family == CpuFamily::Other) return {};
   return std::string("#if !defined(") + (family == CpuFamily::Aarch64 ? "__aarch64__" : "__x86_64__") + ")\n#error \"" +
-         symbol + ".o is machine code for " + std::string(name(family)) +
-         ": compile for that processor, or export the kernel for this one\"\n#endif\n\n";
+         file + " is machine code for " + std::string(name(family)) +
+         ": compile for that processor, or export for this one\"\n#endif\n\n";
 }
 
 TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& symbol, std::string_view remark) {
@@ -230,7 +243,7 @@ TUNEWRIGHT_INLINE std::string c_header(const Kernel& kernel, const std::string& 
         " * once before it runs.\n";
   }
   text += " */\n#ifndef " + guard + "\n#define " + guard + "\n\n#include <stddef.h>\n#include <stdint.h>\n\n";
-  text += c_family_check(family_of_object(*kernel.object), symbol);
+  text += c_family_check(family_of_object(*kernel.object), symbol + ".o");
   text += "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n";
   text += runtime_declaration_text;
   if (kernel.uses_tile_registers) text += c_permission();

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tunewright/codegen/kernel.hpp"
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/networks/memory_plan.hpp"
@@ -68,6 +69,8 @@ class CompiledNetwork {
 
   [[nodiscard]] const Network& network() const;
   [[nodiscard]] const Partition& partition() const;
+  /// One a task, in the order of the partition; `export_network` takes them.
+  [[nodiscard]] const std::vector<codegen::Kernel>& kernels() const;
   /// Pieces of the shared block: tensors, then the workspaces of calls.
   [[nodiscard]] const std::vector<Lifetime>& lifetimes() const;
   [[nodiscard]] const MemoryPlan& memory() const;
@@ -93,50 +96,27 @@ class CompiledNetwork {
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/core/host_target.hpp"
-#include "tunewright/core/parallel.hpp"
-#include "tunewright/loops/lower.hpp"
+#include "tunewright/networks/compile_kernels.hpp"
+#include "tunewright/networks/execution_plan.hpp"
 #include "tunewright/networks/values.hpp"
-#include "tunewright/program/analysis.hpp"
 
 namespace tunewright::networks::detail {
 
 /// Bytes aligned as kernels want them.
 class KernelMemory {
  public:
-  static constexpr std::size_t alignment = 64;
-
   KernelMemory() = default;
   explicit KernelMemory(std::size_t bytes)
-      : bytes_(static_cast<std::byte*>(::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{alignment}))) {}
+      : bytes_(static_cast<std::byte*>(
+            ::operator new(std::max<std::size_t>(bytes, 1), std::align_val_t{kernel_alignment}))) {}
   [[nodiscard]] std::byte* data() const noexcept { return bytes_.get(); }
 
  private:
   struct Release {
-    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{alignment}); }
+    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kernel_alignment}); }
   };
   std::unique_ptr<std::byte, Release> bytes_;
 };
-
-/// One kernel a schedule.
-TUNEWRIGHT_INLINE std::vector<codegen::Kernel> compile_all(std::span<const schedule::Schedule> schedules,
-                                                           const Target& target,
-                                                           const CompiledNetworkOptions& options) {
-  std::vector<codegen::Kernel> kernels(schedules.size());
-  parallel_parts(options.compile_threads, schedules.size(), [&](std::size_t begin, std::size_t end) {
-    codegen::LlvmCompiler compiler(target, options.compile);
-    for (std::size_t s = begin; s < end; ++s) kernels[s] = compiler.compile(loops::lower(schedules[s]));
-  });
-  return kernels;
-}
-
-/// The constant as `layout` wants it.
-TUNEWRIGHT_INLINE void pack_constant(const loops::Buffer& layout, const reference::Array& values, std::byte* packed) {
-  values.visit([&](const auto& elements) {
-    using T = typename std::decay_t<decltype(elements)>::value_type;
-    codegen::pack(layout, layout.shape, reinterpret_cast<const T*>(elements.data()),  // NOLINT: as T is
-                  reinterpret_cast<T*>(packed));                                      // NOLINT
-  });
-}
 
 }  // namespace tunewright::networks::detail
 
@@ -150,65 +130,30 @@ struct CompiledNetwork::State {
 
   Network network;
   Partition partition;
+  std::vector<codegen::Kernel> kernels;
+  ExecutionPlan plan;
   codegen::PinnedTeam team;
   std::vector<detail::KernelMemory> constants;
-  std::vector<Lifetime> lifetimes;
-  MemoryPlan plan;
   detail::KernelMemory block;
-  std::map<TensorId, std::size_t> piece_of;     // by storage: number in `lifetimes`
-  std::map<TensorId, std::byte*> constant_of;   // those in row-major order
   std::map<TensorId, reference::Array> tables;  // of lookups
   std::vector<Call> calls;
 
-  State(const Network& n, const Partition& p, unsigned threads, std::span<const int> processors)
-      : network(n), partition(p), team(threads, processors) {}
+  State(const Network& n, const Partition& p, std::vector<codegen::Kernel> k, std::span<const int> processors)
+      : network(n),
+        partition(p),
+        kernels(std::move(k)),
+        plan(plan_execution(n, p, kernels)),
+        team(p.tasks[0].task.target.threads, processors) {}
 
-  void plan_tensors(std::span<const codegen::Kernel> kernels);
-  void bind(std::span<const codegen::Kernel> kernels, const reference::Tensors& values);
+  void bind(const reference::Tensors& values);
   [[nodiscard]] std::byte* place(TensorId tensor) const {
-    return block.data() + plan.offsets[piece_of.at(partition.storage[tensor])];
+    return block.data() + plan.memory.offsets[plan.piece_of.at(partition.storage[tensor])];
   }
   /// Nothing is read before it is written; what would be, shows.
-  void poison() const { std::memset(block.data(), 0xff, plan.bytes); }
-  [[nodiscard]] std::size_t bytes(TensorId tensor) const {
-    return static_cast<std::size_t>(program::bytes(network.graph->op(tensor)));
-  }
+  void poison() const { std::memset(block.data(), 0xff, plan.memory.bytes); }
 };
 
-TUNEWRIGHT_INLINE void CompiledNetwork::State::plan_tensors(std::span<const codegen::Kernel> kernels) {
-  const ComputeGraph& graph = *network.graph;
-  const std::size_t end = partition.calls.size();
-  const auto live = [&](TensorId tensor, std::size_t step) {
-    const TensorId storage = partition.storage[tensor];
-    if (graph.op(storage).role == program::Role::Constant) return;
-    const auto [place, is_new] = piece_of.try_emplace(storage, lifetimes.size());
-    if (is_new) lifetimes.push_back({bytes(storage), step, step});
-    lifetimes[place->second].last = std::max(lifetimes[place->second].last, step);
-  };
-  // Inputs live throughout, so that an inference can be repeated.
-  for (TensorId id = 0; id < graph.size(); ++id) {
-    if (graph.op(id).role != program::Role::Input) continue;
-    live(id, 0);
-    live(id, end);
-  }
-  for (std::size_t c = 0; c < end; ++c) {
-    for (const TensorId tensor : partition.calls[c].tensors) {
-      const TensorId storage = partition.storage[tensor];
-      if (tensor == partition.calls[c].output || piece_of.contains(storage)) live(tensor, c);
-    }
-  }
-  for (const TensorId output : network.outputs) live(output, end);
-  for (std::size_t c = 0; c < end; ++c) {
-    for (const codegen::KernelBuffer& buffer : kernels[partition.calls[c].task].buffers)
-      if (buffer.layout.role == loops::BufferRole::Temporary) lifetimes.push_back({buffer.bytes(), c, c});
-  }
-  plan = plan_memory(lifetimes, detail::KernelMemory::alignment);
-  block = detail::KernelMemory(plan.bytes);
-  poison();
-}
-
-TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(std::span<const codegen::Kernel> kernels,
-                                                    const reference::Tensors& values) {
+TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(const reference::Tensors& values) {
   codegen::KernelLoader loader;
   std::vector<codegen::LoadedKernel> loaded;
   for (const codegen::Kernel& kernel : kernels) {
@@ -218,34 +163,18 @@ TUNEWRIGHT_INLINE void CompiledNetwork::State::bind(std::span<const codegen::Ker
           "tasks for host_target()");
     loaded.push_back(loader.load(kernel));
   }
-  const auto constant = [&](const loops::Buffer& layout, TensorId storage) {
-    if (layout.packing.empty()) {  // one copy for all kernels
-      const auto found = constant_of.find(storage);
-      if (found != constant_of.end()) return found->second;
-    }
-    constants.emplace_back(static_cast<std::size_t>(layout.bytes()));
-    std::byte* const data = constants.back().data();
-    if (layout.packing.empty()) {
-      std::memcpy(data, values[storage].data(), values[storage].size_in_bytes());
-      constant_of[storage] = data;
-    } else {
-      detail::pack_constant(layout, values[storage], data);
-    }
-    return data;
-  };
+  for (const PackedConstant& constant : plan.constants) {
+    constants.emplace_back(constant.bytes());
+    pack_constant(constant.layout, values[constant.tensor], constants.back().data());
+  }
   for (const Lookup& lookup : network.lookups) tables[lookup.table] = values[lookup.table];
-  std::size_t workspace = piece_of.size();
-  for (const TaskCall& call : partition.calls) {
-    Call bound{loaded[call.task], {}};
-    for (const codegen::KernelBuffer& buffer : kernels[call.task].buffers) {
-      const loops::Buffer& layout = buffer.layout;
-      if (layout.role == loops::BufferRole::Temporary) {
-        bound.buffers.push_back(block.data() + plan.offsets[workspace++]);
-      } else if (layout.role == loops::BufferRole::Constant) {
-        bound.buffers.push_back(constant(layout, partition.storage[call.tensors[layout.tensor]]));
-      } else {
-        bound.buffers.push_back(place(call.tensors[layout.tensor]));
-      }
+  block = detail::KernelMemory(plan.memory.bytes);
+  poison();
+  for (std::size_t c = 0; c < partition.calls.size(); ++c) {
+    Call bound{loaded[partition.calls[c].task], {}};
+    for (const BufferPlace& place : plan.buffers[c]) {
+      bound.buffers.push_back(place.constant ? constants[place.number].data()
+                                             : block.data() + plan.memory.offsets[place.number]);
     }
     calls.push_back(std::move(bound));
   }
@@ -255,28 +184,12 @@ TUNEWRIGHT_INLINE CompiledNetwork::CompiledNetwork(const Network& network, const
                                                    std::span<const schedule::Schedule> schedules,
                                                    const reference::Tensors& values,
                                                    const CompiledNetworkOptions& options) {
-  if (schedules.size() != partition.tasks.size() || partition.tasks.empty()) {
-    throw std::invalid_argument(std::to_string(schedules.size()) + " schedules were given for the " +
-                                std::to_string(partition.tasks.size()) + " tasks of network '" + network.name +
-                                "'; give one a task, in the order of the partition");
-  }
-  if (program::stable_hash(graph_of(network)) != partition.graph_hash) {
-    throw std::invalid_argument("the partition is not one of network '" + network.name +
-                                "'; give what networks::partition makes of it");
-  }
-  for (std::size_t t = 0; t < schedules.size(); ++t) {
-    const Task& task = partition.tasks[t].task;
-    if (schedules[t].graph && program::stable_hash(*schedules[t].graph) == task.workload_hash) continue;
-    throw std::invalid_argument("schedule " + std::to_string(t) + " of network '" + network.name +
-                                "' is not one of task '" + task.name + "'; give them in the order of the partition");
-  }
+  std::vector<codegen::Kernel> kernels =
+      compile_kernels(network, partition, schedules, options.compile, options.compile_threads);
   for (TensorId id = 0; id < network.graph->size(); ++id)
     if (network.graph->op(id).role == program::Role::Constant) check_array(network, id, values);
-  const Target& target = partition.tasks[0].task.target;
-  const std::vector<codegen::Kernel> kernels = detail::compile_all(schedules, target, options);
-  state_ = std::make_shared<State>(network, partition, target.threads, options.processors);
-  state_->plan_tensors(kernels);
-  state_->bind(kernels, values);
+  state_ = std::make_shared<State>(network, partition, std::move(kernels), options.processors);
+  state_->bind(values);
 }
 
 TUNEWRIGHT_INLINE std::vector<reference::Array> CompiledNetwork::run(const reference::Tensors& tensors) {
@@ -318,7 +231,7 @@ TUNEWRIGHT_INLINE std::vector<reference::Array> CompiledNetwork::outputs() const
 
 TUNEWRIGHT_INLINE reference::Array CompiledNetwork::value(TensorId tensor) const {
   const Network& n = state_->network;
-  if (tensor >= n.graph->size() || !state_->piece_of.contains(state_->partition.storage[tensor])) {
+  if (tensor >= n.graph->size() || !state_->plan.piece_of.contains(state_->partition.storage[tensor])) {
     throw std::invalid_argument("network '" + n.name + "' does not keep tensor " + std::to_string(tensor) +
                                 "; ask for an input, an output, or what a call computes");
   }
@@ -362,8 +275,9 @@ TUNEWRIGHT_INLINE std::vector<reference::Comparison> CompiledNetwork::compare_ca
 
 TUNEWRIGHT_INLINE const Network& CompiledNetwork::network() const { return state_->network; }
 TUNEWRIGHT_INLINE const Partition& CompiledNetwork::partition() const { return state_->partition; }
-TUNEWRIGHT_INLINE const std::vector<Lifetime>& CompiledNetwork::lifetimes() const { return state_->lifetimes; }
-TUNEWRIGHT_INLINE const MemoryPlan& CompiledNetwork::memory() const { return state_->plan; }
+TUNEWRIGHT_INLINE const std::vector<codegen::Kernel>& CompiledNetwork::kernels() const { return state_->kernels; }
+TUNEWRIGHT_INLINE const std::vector<Lifetime>& CompiledNetwork::lifetimes() const { return state_->plan.lifetimes; }
+TUNEWRIGHT_INLINE const MemoryPlan& CompiledNetwork::memory() const { return state_->plan.memory; }
 
 }  // namespace tunewright::networks
 

@@ -142,6 +142,7 @@
 #include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/codegen/static_library.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(sandbox)
 #include "tunewright/measurers/nvrtc/code_wire.hpp"
@@ -164,6 +165,8 @@
 #include "tunewright/networks/bert.hpp"
 #include "tunewright/networks/default_schedules.hpp"
 #include "tunewright/networks/densenet.hpp"
+#include "tunewright/networks/execution_plan.hpp"
+#include "tunewright/networks/export.hpp"
 #include "tunewright/networks/gpt2.hpp"
 #include "tunewright/networks/inception_v3.hpp"
 #include "tunewright/networks/layers.hpp"
@@ -177,6 +180,7 @@
 #include "tunewright/networks/values.hpp"
 #include "tunewright/networks/vgg.hpp"
 #include "tunewright/networks/vision_transformer.hpp"
+#include "tunewright/networks/weights_file.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(plots)
 #include "tunewright/study/journal_plots.hpp"

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/networks/execution_plan.hpp"
+#include "tunewright/networks/memory_plan.hpp"
+#include "tunewright/reference/evaluate.hpp"
+
+/// The file that an exported network loads its constants from.
+///
+///   bytes 0-7    "TWWEIGHT"
+///   bytes 8-15   version of the format: 1
+///   bytes 16-23  identity of what the file is for: network, constants, and the order that kernels read them in
+///   bytes 24-31  bytes behind the header
+///   bytes 32-39  check sum of the bytes behind the header
+///   bytes 40-63  zeros
+///   from 64 on   the constants, each filled up with zeros to a multiple of 64 bytes
+///
+/// Numbers are unsigned, of 64 bits, little-endian. The check sum goes over numbers of 64 bits: from the first value
+/// on, s becomes t ^ (t >> 32) with t = (s ^ number) * 0x9e3779b97f4a7c15 modulo 2^64. Each step is one to one in s and
+/// in the number, so that a change of a single number never goes unnoticed.
+namespace tunewright::networks {
+
+inline constexpr std::size_t weights_header_bytes = 64;
+inline constexpr std::uint64_t weights_file_version = 1;
+inline constexpr std::uint64_t weights_check_sum_start = 0xcbf29ce484222325;
+inline constexpr std::uint64_t weights_check_sum_factor = 0x9e3779b97f4a7c15;
+
+/// Where in the file each constant lies, behind the header.
+struct WeightsLayout {
+  std::vector<std::size_t> offsets;
+  std::size_t bytes = 0;  ///< of all
+};
+[[nodiscard]] WeightsLayout weights_layout(std::span<const PackedConstant> constants);
+
+/// Of files whose constants one exported network can use in place of another's: those of the same graph and layouts.
+[[nodiscard]] std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants);
+
+/// Writes the file, one constant after the other; the header comes last, so that a file that is not finished is none.
+/// `values` holds the constants, by tensor of the network. Throws `std::runtime_error` for an unwritable path.
+/// Cost: a pass over the constants; memory for the largest one.
+void write_weights(const std::filesystem::path& path, std::uint64_t identity, std::span<const PackedConstant> constants,
+                   const reference::Tensors& values);
+
+}  // namespace tunewright::networks
+
+#if TUNEWRIGHT_DEFINES(whole_networks)
+
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "tunewright/core/hash.hpp"
+
+namespace tunewright::networks::detail {
+
+TUNEWRIGHT_INLINE std::uint64_t little_endian_at(const std::byte* bytes) {
+  std::uint64_t number = 0;
+  for (std::size_t i = 8; i-- > 0;) number = number << 8 | std::to_integer<std::uint64_t>(bytes[i]);
+  return number;
+}
+
+TUNEWRIGHT_INLINE void append_little_endian(std::string& text, std::uint64_t number) {
+  for (int shift = 0; shift < 64; shift += 8) text += static_cast<char>(number >> shift);
+}
+
+}  // namespace tunewright::networks::detail
+
+namespace tunewright::networks {
+
+TUNEWRIGHT_INLINE WeightsLayout weights_layout(std::span<const PackedConstant> constants) {
+  WeightsLayout layout;
+  for (const PackedConstant& constant : constants) {
+    layout.offsets.push_back(layout.bytes);
+    layout.bytes += detail::rounded_up(constant.bytes(), kernel_alignment);
+  }
+  return layout;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t weights_identity(std::uint64_t graph_hash, std::span<const PackedConstant> constants) {
+  StableHash hash;
+  hash.add(graph_hash).add(static_cast<std::uint64_t>(constants.size()));
+  for (const PackedConstant& constant : constants) {
+    hash.add(static_cast<std::uint64_t>(constant.tensor)).add(static_cast<std::uint64_t>(constant.bytes()));
+    for (const loops::PackedDimension& piece : constant.layout.packing)
+      hash.add(static_cast<std::uint64_t>(piece.dimension)).add(piece.divisor).add(piece.extent);
+  }
+  return hash.value();
+}
+
+TUNEWRIGHT_INLINE void write_weights(const std::filesystem::path& path, std::uint64_t identity,
+                                     std::span<const PackedConstant> constants, const reference::Tensors& values) {
+  std::ofstream file(path, std::ios::binary);
+  file << std::string(weights_header_bytes, '\0');
+  std::uint64_t sum = weights_check_sum_start;
+  std::uint64_t bytes = 0;
+  std::vector<std::byte> packed;
+  for (const PackedConstant& constant : constants) {
+    packed.assign(detail::rounded_up(constant.bytes(), kernel_alignment), std::byte{0});
+    pack_constant(constant.layout, values[constant.tensor], packed.data());
+    for (std::size_t at = 0; at < packed.size(); at += 8) {
+      sum = (sum ^ detail::little_endian_at(&packed[at])) * weights_check_sum_factor;
+      sum ^= sum >> 32;
+    }
+    bytes += packed.size();
+    file.write(reinterpret_cast<const char*>(packed.data()), static_cast<std::streamsize>(packed.size()));  // NOLINT
+  }
+  std::string header = "TWWEIGHT";
+  for (const std::uint64_t number : {weights_file_version, identity, bytes, sum})
+    detail::append_little_endian(header, number);
+  file.seekp(0);
+  file << header;
+  file.close();
+  if (!file)
+    throw std::runtime_error("cannot write '" + path.string() + "'; check that the folder exists and has room");
+}
+
+}  // namespace tunewright::networks
+
+#endif

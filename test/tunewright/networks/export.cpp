@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/networks/export.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/c_program.hpp"
+#include "support/emulated_program.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/core/arm_targets.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/networks/bert.hpp"
+#include "tunewright/networks/compile_kernels.hpp"
+#include "tunewright/networks/compiled_network.hpp"
+#include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/networks/layers.hpp"
+#include "tunewright/networks/mobilenet_v2.hpp"
+#include "tunewright/networks/partition.hpp"
+#include "tunewright/networks/values.hpp"
+#include "tunewright/program/operators/elementwise.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+/// A network with random values and schedules that nobody measured.
+struct Example {
+  networks::Network network;
+  networks::Partition partition;
+  std::vector<schedule::Schedule> schedules;
+  reference::Tensors values;
+
+  explicit Example(networks::Network of, const Target& target = host_target().with_threads(2))
+      : network(std::move(of)),
+        partition(networks::partition(network, target)),
+        schedules(networks::default_schedules(partition.tasks, {.candidates = 2})),
+        values(networks::random_values(network, Rng(1))) {}
+
+  networks::ExportedNetwork export_to(const std::string& folder, const std::string& name = "net") const {
+    return networks::export_network(network, partition, networks::compile_kernels(network, partition, schedules),
+                                    values, name, folder);
+  }
+};
+
+networks::Network image_network() { return networks::mobilenet_v2({.image_size = 32, .classes = 10, .width = 0.125}); }
+networks::Network text_network() {
+  return networks::bert({.batch = 2,
+                         .tokens = 5,
+                         .shape = {.layers = 1, .hidden = 16, .heads = 2, .feed_forward = 24},
+                         .vocabulary = 30,
+                         .positions = 8});
+}
+
+void write_array(const std::string& path, const reference::Array& array) {
+  std::ofstream(path, std::ios::binary)
+      .write(static_cast<const char*>(array.data()), static_cast<std::streamsize>(array.size_in_bytes()));
+}
+bool holds_array(const std::string& path, const reference::Array& array) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return text.size() == array.size_in_bytes() && std::memcmp(text.data(), array.data(), text.size()) == 0;
+}
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Loads weights from net.weights, reads the inputs from the file inputs, and writes what three inferences compute to
+/// the file outputs: by the calling thread, by a team, and by a second network with the same weights.
+std::string program_for(const std::string& input, const std::string& output) {
+  std::string text = R"(
+#include <stdio.h>
+#include "net.h"
+#include "tunewright_runtime.h"
+
+int main(int argc, char** argv) {
+  struct net_weights* weights;
+  struct net *network, *second;
+  FILE* in = fopen("inputs", "rb");
+  FILE* out = fopen("outputs", "wb");
+  int error = net_load(argc > 1 ? argv[1] : "net.weights", &weights);
+  if (error != net_ok) {
+    fprintf(stderr, "%s\n", net_error_text(error));
+    return 10 + error;
+  }
+  if (in == NULL || out == NULL || net_create(weights, &network) != 0 || net_create(weights, &second) != 0) return 1;
+  if (fread(net_input_INPUT(network), sizeof *net_input_INPUT(network), net_input_INPUT_elements, in) !=
+      net_input_INPUT_elements)
+    return 2;
+  for (int i = 0; i < net_input_INPUT_elements; ++i) net_input_INPUT(second)[i] = net_input_INPUT(network)[i];
+  struct tunewright_team* team = tunewright_team_create(net_threads, NULL, 0);
+  if (team == NULL) return 3;
+  for (int i = 0; i < 3; ++i) {
+    struct net* used = i < 2 ? network : second;
+    error = net_run(used, i == 0 ? NULL : tunewright_team_runtime(team));
+    if (error != net_ok) return 10 + error;
+    fwrite(net_output_OUTPUT(used), sizeof(float), net_output_OUTPUT_elements, out);
+  }
+  tunewright_team_destroy(team);
+  net_destroy(network);
+  net_destroy(second);
+  net_unload(weights);
+  fclose(in);
+  return fclose(out) == 0 ? 0 : 4;
+}
+)";
+  for (const auto& [word, name] : {std::pair{std::string("INPUT"), input}, {std::string("OUTPUT"), output}}) {
+    for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos;) text.replace(at, word.size(), name);
+  }
+  return text;
+}
+
+reference::Array three_times(const reference::Array& array) {
+  reference::Array all(array.type(), {3, static_cast<std::int64_t>(array.size())});
+  for (std::size_t i = 0; i < 3 * array.size(); ++i) all.set(i, array.get(i % array.size()));
+  return all;
+}
+
+/// Compiles main.c with what was exported beside it.
+bool compiles(const test::CProgram& folder, const std::string& compiler = "cc") {
+  const std::string compile =
+      "cd " + folder.path() + " && " + compiler + " -Wall -Wextra -Wpedantic -Werror -O1 -pthread ";
+  return std::system((compile + "-std=c11 -c tunewright_runtime.c").c_str()) == 0 &&
+         std::system((compile + "-std=c99 -o program main.c net.c tunewright_runtime.o libnet.a -lm").c_str()) == 0;
+}
+int result_of(const test::CProgram& folder, const std::string& arguments = "", const std::string& emulator = "") {
+  const int status =
+      std::system(("cd " + folder.path() + " && " + emulator + "./program " + arguments + " 2> said").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+}  // namespace
+
+TEST_CASE("an exported network computes in a C program what it computes here, bit by bit") {
+  if (!test::has_c_compiler()) return;
+  const Example e(image_network());
+  const test::CProgram folder;
+  const networks::ExportedNetwork files = e.export_to(folder.path());
+  CHECK(files.symbol == "net");
+  CHECK(files.weights.filename() == "net.weights");
+  write_array(folder.file("inputs"), e.values[networks::inputs(e.network)[0]]);
+  folder.write_main(program_for("image", "bias_add"));
+  REQUIRE(compiles(folder));
+  REQUIRE(result_of(folder) == 0);
+  networks::CompiledNetwork here(e.network, e.partition, e.schedules, e.values);
+  CHECK(holds_array(folder.file("outputs"), three_times(here.run(e.values)[0])));
+
+  SUBCASE("weights that are not this network's are refused, and so are damaged ones") {
+    const std::string good = content_of(files.weights);
+    REQUIRE(good.size() > 1000);
+    const auto refused = [&](const std::string& content) {
+      std::ofstream(folder.file("bad"), std::ios::binary) << content;
+      const int result = result_of(folder, "bad") - 10;
+      CHECK(folder.said().size() > 10);
+      return result;
+    };
+    enum { cannot_read = 1, no_weights, other_network, truncated, damaged };
+    CHECK(result_of(folder, "missing") - 10 == cannot_read);
+    CHECK(result_of(folder, ".") - 10 == cannot_read);  // a folder
+    CHECK(refused("") == no_weights);
+    CHECK(refused("#include <stdio.h>\n") == no_weights);
+    CHECK(refused(std::string(1000, '\0')) == no_weights);
+    std::string changed = good;
+    changed[8] = 2;  // the version
+    CHECK(refused(changed) == no_weights);
+    CHECK(refused(good.substr(0, 40)) == truncated);
+    CHECK(refused(good.substr(0, 64)) == truncated);
+    CHECK(refused(good.substr(0, good.size() - 1)) == truncated);
+    for (const std::size_t at : {std::size_t{33}, std::size_t{64}, good.size() / 2, good.size() - 1}) {
+      changed = good;
+      changed[at] = static_cast<char>(changed[at] ^ 0x10);
+      CHECK(refused(changed) == damaged);
+    }
+    CHECK(refused(good + "x") == damaged);
+    const test::CProgram other;
+    CHECK(refused(content_of(Example(text_network()).export_to(other.path()).weights)) == other_network);
+  }
+
+  SUBCASE("other weights of the same network are taken") {
+    Example trained = e;
+    trained.values = networks::random_values(e.network, Rng(2));
+    const test::CProgram other;
+    const std::filesystem::path weights = trained.export_to(other.path(), "other").weights;
+    REQUIRE(result_of(folder, weights.string()) == 0);
+    trained.values[networks::inputs(e.network)[0]] = e.values[networks::inputs(e.network)[0]];
+    networks::CompiledNetwork compiled(e.network, e.partition, e.schedules, trained.values);
+    CHECK(holds_array(folder.file("outputs"), three_times(compiled.run(trained.values)[0])));
+  }
+}
+
+TEST_CASE("exported lookups pick rows and refuse those that there are not") {
+  if (!test::has_c_compiler()) return;
+  const networks::Network words = [] {
+    networks::LayerBuilder layers;
+    const auto rows = layers.embedding("words", "ids", 4, 5, 32);
+    return layers.finish("words", {layers.dense(rows.rows, "dense", 7, networks::Activation::Relu)});
+  }();
+  Example e(words);
+  const test::CProgram folder;
+  e.export_to(folder.path());
+  reference::Array& ids = e.values[networks::inputs(words)[0]];
+  for (std::size_t i = 0; i < 4; ++i) ids.set(i, static_cast<double>(4 - i));
+  write_array(folder.file("inputs"), ids);
+  folder.write_main(program_for("ids", "relu"));
+  REQUIRE(compiles(folder));
+  REQUIRE(result_of(folder) == 0);
+  networks::CompiledNetwork here(words, e.partition, e.schedules, e.values);
+  CHECK(holds_array(folder.file("outputs"), three_times(here.run(e.values)[0])));
+  for (const double row : {5.0, -1.0}) {
+    ids.set(2, row);
+    write_array(folder.file("inputs"), ids);
+    CHECK(result_of(folder) == 10 + 8);
+  }
+}
+
+TEST_CASE("a transformer's C compiles without a warning as C and as C++, and has its inputs and outputs") {
+  if (!test::has_c_compiler()) return;
+  const test::CProgram folder;
+  const networks::ExportedNetwork files = Example(text_network()).export_to(folder.path(), "bert tiny");
+  CHECK(files.header.filename() == "bert_tiny.h");
+  folder.write_main(R"(
+#include "bert_tiny.h"
+int main(void) {
+  struct bert_tiny_weights* weights;
+  struct bert_tiny* network;
+  if (bert_tiny_load("bert_tiny.weights", &weights) != 0 || bert_tiny_create(weights, &network) != 0) return 1;
+  for (int i = 0; i < bert_tiny_input_input_ids_elements; ++i) bert_tiny_input_input_ids(network)[i] = i;
+  for (int i = 0; i < bert_tiny_input_token_type_ids_elements; ++i) bert_tiny_input_token_type_ids(network)[i] = 0;
+  if (bert_tiny_run(network, &tunewright_serial_runtime) != bert_tiny_ok) return 2;
+  float sum = 0;
+  for (int i = 0; i < bert_tiny_output_layer_norm_elements; ++i)
+    sum += bert_tiny_output_layer_norm(network)[i] * bert_tiny_output_layer_norm(network)[i];
+  for (int i = 0; i < bert_tiny_output_tanh_elements; ++i)
+    if (!(bert_tiny_output_tanh(network)[i] >= -1 && bert_tiny_output_tanh(network)[i] <= 1)) return 3;
+  bert_tiny_destroy(network);
+  bert_tiny_unload(weights);
+  return sum > 0 ? 0 : 4;
+}
+)");
+  for (const char* language : {"-std=c99", "-x c++"}) {
+    CHECK_MESSAGE(folder.compiles("bert_tiny.c -x none libbert_tiny.a -lm", language), folder.said());
+    CHECK_MESSAGE(result_of(folder) == 0, folder.said());
+  }
+}
+
+TEST_CASE("a network for 64-bit ARM computes the same under an emulator") {
+  if (!test::can_emulate_aarch64()) {
+    MESSAGE(test::why_not_emulated);
+    return;
+  }
+  const Example e(image_network(), arm_target("Raspberry Pi 4"));
+  const test::CProgram folder;
+  e.export_to(folder.path());
+  write_array(folder.file("inputs"), e.values[networks::inputs(e.network)[0]]);
+  folder.write_main(program_for("image", "bias_add"));
+  REQUIRE(compiles(folder, "aarch64-linux-gnu-gcc -static"));
+  REQUIRE(result_of(folder, "", "qemu-aarch64 ") == 0);
+  const std::string bytes = content_of(folder.file("outputs"));
+  const reference::Array expected = networks::evaluate(e.network, e.values)[e.network.outputs[0]];
+  REQUIRE(bytes.size() == 3 * expected.size_in_bytes());
+  reference::Array last(expected.type(), expected.shape());
+  std::memcpy(last.data(), bytes.data() + 2 * expected.size_in_bytes(), expected.size_in_bytes());
+  CHECK_MESSAGE(reference::compare(last, expected, {1e-4, 0}).passed,
+                reference::compare(last, expected, {1e-4, 0}).text());
+}
+
+TEST_CASE("tensors that share a name are numbered, and names that C does not take are changed") {
+  if (!test::has_c_compiler()) return;
+  networks::LayerBuilder layers;
+  const auto a = layers.graph().input("my image", {2, 4});
+  const auto b = layers.graph().input("my image_elements", {2, 4});
+  const auto c = layers.graph().input("my/image", {2, 4});
+  const auto sum = program::operators::add(layers.graph(), program::operators::add(layers.graph(), a, b), c);
+  const Example e(layers.finish("three */ inputs", {sum, program::operators::relu(layers.graph(), sum)}));
+  const test::CProgram folder;
+  e.export_to(folder.path());
+  folder.write_main(R"(
+#include "net.h"
+int main(void) {
+  struct net_weights* weights;
+  struct net* network;
+  if (net_load("net.weights", &weights) != 0 || net_create(weights, &network) != 0) return 1;
+  for (int i = 0; i < 8; ++i) {
+    net_input_my_image(network)[i] = (float)-i;
+    net_input_my_image_elements_2(network)[i] = 2;
+    net_input_my_image_2(network)[i] = 1;
+  }
+  if (net_run(network, NULL) != 0) return 2;
+  for (int i = 0; i < 8; ++i)
+    if (net_output_add(network)[i] != 3 - i || net_output_relu(network)[i] != (i < 3 ? 3 - i : 0)) return 3;
+  net_destroy(network);
+  net_unload(weights);
+  return 0;
+}
+)");
+  REQUIRE_MESSAGE(folder.compiles("net.c libnet.a -lm", "-std=c99"), folder.said());
+  CHECK(result_of(folder) == 0);
+}
+
+TEST_CASE("what cannot be exported is named") {
+  Example e(image_network());
+  const test::CProgram folder;
+  std::vector<codegen::Kernel> kernels = networks::compile_kernels(e.network, e.partition, e.schedules);
+  const auto refused = [&] {
+    return test::refusal(
+        [&] { networks::export_network(e.network, e.partition, kernels, e.values, "net", folder.path()); });
+  };
+  const auto contains = [](const std::string& text, const std::string& part) {
+    INFO(text);
+    return text.find(part) != std::string::npos;
+  };
+  const reference::Tensors values = e.values;
+  e.values[1] = reference::Array();
+  CHECK(contains(refused(), "no array, or one of another type or shape, was given for tensor 1"));
+  e.values = values;
+  const codegen::Kernel first = kernels[0];
+  kernels[0] = kernels[1];
+  CHECK(contains(refused(), "kernel 0 of network 'mobilenet_v2' is not one of task"));
+  kernels[0] = first;
+  kernels[0].object = nullptr;
+  CHECK(contains(refused(), "has no object file; give what networks::compile_kernels returns"));
+  kernels[0] = first;
+  kernels.pop_back();
+  CHECK(contains(refused(), "kernels were given for the"));
+  kernels.clear();
+  CHECK(contains(refused(), "0 kernels were given for the"));
+  kernels = networks::compile_kernels(e.network, e.partition, e.schedules);
+  e.network = text_network();
+  CHECK(contains(refused(), "the partition is not one of network 'bert_base'"));
+  std::ofstream(folder.file("file")) << "not a folder";
+  const Example whole(image_network());
+  CHECK_THROWS_AS(whole.export_to(folder.file("file")), std::runtime_error);
+}
