@@ -2,13 +2,16 @@
 //
 // Whole networks, tuned and run: batch 1, float32, all processors.
 //
-//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--threads=N] [--serve] [Google Benchmark options]
+//   bench_end_to_end [--journals=DIR] [--minutes=N] [--trials=N] [--threads=N] [--serve] [--export=DIR]
+//                    [Google Benchmark options]
 //
 // Each network is cut into tasks, which are tuned under `schedulers::Gradient` for N minutes (15) or N trials a task
 // (no limit unless given). What is measured goes to DIR/<network>.jsonl, and a search goes on from there: with
 // --minutes=0 nothing is measured beyond it. Counters: latency_ms (median of 30 inferences or as many as fit into ten
 // seconds), sum_of_tasks_ms (what tuning expected), tuning_seconds (of this run), trials and recalled (of these, from
-// the journal), failed, tasks, gflops.
+// the journal), failed, tasks, gflops. With --export=DIR each network is exported to DIR/<network>, compiled by cc with
+// the C runtime, and measured in turns with the tuned one: exported_ms, ratio_exported_vs_tuned (tuned time / exported
+// time, median over turns: above 1 is faster) and ratio_of_copy (the same for the tuned network and itself).
 //
 // With --serve nothing is benchmarked but the network that --benchmark_filter names is tuned, and for every line on
 // standard input the time of one inference in seconds is written as a line to standard output: so other programs
@@ -28,6 +31,7 @@
 #include <vector>
 
 #include "drafted.hpp"
+#include "exported_network.hpp"
 #include "known_networks.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
@@ -54,6 +58,7 @@ struct Options {
   std::size_t trials_per_task = 0;  // 0: no limit
   unsigned threads = host_target().threads;
   bool serve = false;
+  std::string export_folder;
 };
 
 struct Tuned {
@@ -94,6 +99,25 @@ double seconds_of(const F& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// The exported network in turns with the tuned one.
+void add_exported(benchmark::State& state, Tuned& tuned, const std::string& folder) {
+  const bench::ExportedNetworkLibrary exported(tuned.network, tuned.values, folder);
+  // The first call wakes the threads of a team.
+  const auto tuned_s = [&] { return tuned.network.execute(), seconds_of([&] { tuned.network.execute(); }); };
+  const auto exported_s = [&] { return exported.run(), seconds_of([&] { exported.run(); }); };
+  std::vector<double> seconds, ratios, of_copy;
+  for (int turn = 0; turn < 21; ++turn) {
+    const double before = tuned_s();
+    seconds.push_back(exported_s());
+    const double after = tuned_s();
+    ratios.push_back((before + after) / 2 / seconds.back());
+    of_copy.push_back(before / after);
+  }
+  state.counters["exported_ms"] = 1e3 * stats::median(seconds);
+  state.counters["ratio_exported_vs_tuned"] = stats::median(ratios);
+  state.counters["ratio_of_copy"] = stats::median(of_copy);
+}
+
 void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, const Options& options) {
   try {
     const networks::Network network = model.build();
@@ -118,6 +142,7 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
     state.counters["trials"] = static_cast<double>(tuned.status.trials);
     state.counters["failed"] = static_cast<double>(tuned.status.failed());
     state.counters["tasks"] = static_cast<double>(found.tasks);
+    if (!options.export_folder.empty()) add_exported(state, tuned, options.export_folder + "/" + network.name);
   } catch (const std::exception& error) {
     state.SkipWithError(error.what());
   }
@@ -149,6 +174,8 @@ Options take_options(int& argc, char** argv, std::string& filter) {
       options.threads = static_cast<unsigned>(bench::parse_number(*threads, "threads", 1, 1024));
     else if (const auto trials = value("--trials="))
       options.trials_per_task = bench::parse_trials(*trials);
+    else if (const auto exported = value("--export="))
+      options.export_folder = *exported;
     else if (argument == "--serve")
       options.serve = true;
     else

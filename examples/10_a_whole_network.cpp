@@ -4,16 +4,22 @@
 //
 // Shows:  a network cut into tasks; one tuner for all of them, whose scheduler gives the next round to the task that
 //         promises most; the tuned network run, compared with the reference, and timed beside schedules that nobody
-//         measured: random ones, and those that a draft ranks first.
+//         measured: random ones, and those that a draft ranks first; the tuned network exported to a C program that
+//         knows nothing of this library.
 // Run:    build/release/examples/10_a_whole_network
 // Expect: some 600 trials within half a minute, and three latencies. Drafts are good at such layers, so that tuning
-//         adds little to them. The program fails when a layer computes something else than the reference, or when the
-//         tuned network is not faster than the random one.
+//         adds little to them. The program fails when a layer computes something else than the reference, when the
+//         tuned network is not faster than the random one, or when the C program, which is built where there is a C
+//         compiler, does not compute what the network computes here.
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "tunewright/core/host_target.hpp"
@@ -22,6 +28,7 @@
 #include "tunewright/multi_task_tuner.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/networks/default_schedules.hpp"
+#include "tunewright/networks/export.hpp"
 #include "tunewright/networks/partition.hpp"
 #include "tunewright/networks/squeezenet.hpp"
 #include "tunewright/networks/values.hpp"
@@ -43,6 +50,77 @@ double milliseconds_of(networks::CompiledNetwork& network) {
     least = std::min(least, 1e3 * taken.count());
   }
   return least;
+}
+
+constexpr const char* c_program = R"(
+// [snippet-begin program]
+#include <stdio.h>
+#include <time.h>
+
+#include "squeezenet.h"
+#include "tunewright_runtime.h"
+
+/* The C library's clock of processor time would count all threads. */
+static double milliseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+int main(void) {
+  struct squeezenet_weights* weights;
+  struct squeezenet* network;
+  int error = squeezenet_load("squeezenet.weights", &weights);
+  if (error == squeezenet_ok) error = squeezenet_create(weights, &network);
+  if (error != squeezenet_ok) {
+    fprintf(stderr, "%s\n", squeezenet_error_text(error));
+    return 1;
+  }
+  float* image = squeezenet_input_image(network);
+  if (fread(image, sizeof *image, squeezenet_input_image_elements, stdin) != squeezenet_input_image_elements) return 2;
+
+  struct tunewright_team* team = tunewright_team_create(squeezenet_threads, NULL, 0);
+  if (team == NULL) return 3;
+  double least = 1e9;
+  for (int i = 0; i < 10; ++i) {
+    const double start = milliseconds();
+    if (squeezenet_run(network, tunewright_team_runtime(team)) != squeezenet_ok) return 4;
+    const double taken = milliseconds() - start;
+    if (taken < least) least = taken;
+  }
+  tunewright_team_destroy(team);
+  fprintf(stderr, "the C program      %7.3f ms\n", least);
+
+  const float* output = squeezenet_output_global_avg_pool2d(network);
+  fwrite(output, sizeof *output, squeezenet_output_global_avg_pool2d_elements, stdout);
+  squeezenet_destroy(network);
+  squeezenet_unload(weights);
+  return fflush(stdout) == 0 ? 0 : 5;
+}
+// [snippet-end program]
+)";
+
+bool succeeds(const std::string& command) { return std::system(command.c_str()) == 0; }
+
+/// Whether the C program of a folder, built and run there, computes `expected` of `image`.
+bool program_agrees(const std::filesystem::path& folder, const reference::Array& image,
+                    const reference::Array& expected) {
+  std::ofstream(folder / "main.c") << c_program;
+  std::ofstream(folder / "image", std::ios::binary)
+      .write(static_cast<const char*>(image.data()), static_cast<std::streamsize>(image.size_in_bytes()));
+  std::fflush(stdout);
+  if (!succeeds("cd '" + folder.string() +
+                "' && cc -std=gnu11 -O2 -pthread -o main main.c squeezenet.c tunewright_runtime.c "
+                "libsqueezenet.a -lm && ./main < image > scores 2> said")) {
+    return false;
+  }
+  std::string said;
+  std::getline(std::ifstream(folder / "said"), said);
+  std::printf("%s\n", said.c_str());
+  reference::Array scores(expected.type(), expected.shape());
+  std::ifstream(folder / "scores", std::ios::binary)
+      .read(static_cast<char*>(scores.data()), static_cast<std::streamsize>(scores.size_in_bytes()));
+  return scores == expected;
 }
 
 }  // namespace
@@ -91,5 +169,20 @@ int main() {
   std::printf("drafted schedules  %7.3f ms\n", milliseconds_of(by_draft));
   std::printf("tuned schedules    %7.3f ms\n", tuned_ms);
   std::printf("faster than random ones: %s\n", tuned_ms < random_ms ? "yes" : "no");
-  return wrong == 0 && differing == 0 && tuned_ms < random_ms ? 0 : 1;
+
+  // [snippet-begin export]
+  const std::filesystem::path folder = std::filesystem::current_path() / "10_a_whole_network.files";
+  const networks::ExportedNetwork files =
+      networks::export_network(network, partition, by_search.kernels(), values, "squeezenet", folder, "lesson 10");
+  // [snippet-end export]
+  std::printf("exported: %s, %s, %s, %s\n", files.header.filename().c_str(), files.source.filename().c_str(),
+              files.library.filename().c_str(), files.weights.filename().c_str());
+  bool agrees = true;
+  if (succeeds("cc --version > /dev/null 2>&1")) {
+    agrees = program_agrees(folder, values[networks::inputs(network)[0]], by_search.run(values)[0]);
+    std::printf("computes the same: %s\n", agrees ? "yes" : "no");
+  } else {
+    std::printf("not run: there is no C compiler\n");
+  }
+  return wrong == 0 && differing == 0 && tuned_ms < random_ms && agrees ? 0 : 1;
 }
