@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 
 #include "tunewright/adaptations/concept.hpp"
@@ -53,6 +54,9 @@ struct Parts {
   unsigned threads = 1;            ///< for exploring, filtering and featurizing; does not change the result
   Clock clock = steady_seconds();  ///< read for budgets and reports only
   TrainingSet training{};          ///< what the model may learn from; grows with every session over these parts
+  /// Configurations of a task to measure before any other, as a store of schedules gives them (`data::ScheduleStore`).
+  /// What is measured already or refused by the filter is left out. The search goes on from the fastest.
+  std::function<std::vector<config_t<typename Recipe::space>>(const typename Recipe::space&, const Task&)> starts{};
 };
 
 /// Names the slot, the contract, what is missing and the page of every part of a recipe that does not fit. A class that

@@ -44,7 +44,7 @@ namespace tunewright {
 ///
 /// Until the model has learned from a valid measurement, batches are drawn directly from the space, unless a
 /// draft can rank. A model with a member `trained() -> bool` says itself whether it has learned, so a
-/// pretrained one is used at once.
+/// pretrained one is used at once. `Parts::starts` come before all that.
 ///
 /// A candidate that is measured here is lowered once, by `measure`, if the space summarizes it (`SummarizingSpace`),
 /// and described once: rows that `ask` made for the model, or `measure` while it had the program, are those that `tell`
@@ -69,6 +69,7 @@ class Session {
       : parts_(parts), task_(std::move(task)), task_hash_(stable_hash(task_)), explorer_(parts.explorer) {
     if constexpr (IdentifiedMeasurer<typename Recipe::measurer>) compiler_ = parts_.measurer.identity();
     parts_.training.forget(task_hash_);
+    if (parts_.starts) starts_ = keep(parts_.starts(parts_.space, task_));
   }
 
   [[nodiscard]] const Task& task() const noexcept { return task_; }
@@ -85,12 +86,17 @@ class Session {
     const Rng rng = Rng(parts_.seed).split(task_hash_).split(round_);
     ranked_.clear();
     asked_.clear();
+    Batch batch = unmeasured_starts(n);
+    if (batch.size() == n) return batch;
+    KeySet excluded = history_.keys();
+    for (const Candidate<Config>& start : batch) excluded.insert(start.key);
+    n -= batch.size();
     // A model without data would only dress up random choice.
     const bool guided = has_draft || model_has_learned();
     std::vector<Config> pool;  // [P]
-    if (guided) pool = explore(n, rng.split(explore_stream));
-    if (pool.size() < n) draw_into(pool, n, rng.split(draw_stream));
-    if (pool.empty() && history_.size() == 0) {
+    if (guided) pool = explore(n, excluded, rng.split(explore_stream));
+    if (pool.size() < n) draw_into(pool, n, excluded, rng.split(draw_stream));
+    if (pool.empty() && batch.empty() && history_.size() == 0) {
       throw std::invalid_argument("the search space gave no feasible configuration for task '" + task_.name +
                                   "'; check its shapes against the space, or loosen the limits of the target");
     }
@@ -107,7 +113,6 @@ class Session {
       chosen = select(x, score, n, rng.split(select_stream));
       samplers::check_selection(chosen, pool.size(), n);
     }
-    Batch batch;
     std::vector<std::uint64_t> chosen_keys;  // [B]
     for (const std::size_t index : chosen) {
       chosen_keys.push_back(keys[index]);
@@ -207,19 +212,29 @@ class Session {
       return history_.valid() > 0;
   }
 
+  /// At most `n` of the configurations that the search was given to start with.
+  [[nodiscard]] Batch unmeasured_starts(std::size_t n) {
+    Batch batch;
+    KeySet known = history_.keys();
+    for (const Config& config : starts_) {
+      if (batch.size() == n) break;
+      const std::uint64_t key = parts_.space.key(config);
+      if (known.insert(key).second) batch.push_back({config, key, round_, static_cast<unsigned>(batch.size())});
+    }
+    return batch;
+  }
+
   // What the explorer finds and the filter keeps.
-  [[nodiscard]] std::vector<Config> explore(std::size_t n, Rng rng) {
+  [[nodiscard]] std::vector<Config> explore(std::size_t n, const KeySet& excluded, Rng rng) {
     const auto rank_for_explorer = [this](std::span<const Config> configs, std::span<float> score) {
       rank(configs, score);
     };
     const std::vector<Config> seeds = history_.fastest(max_seeds);
-    return keep(explorer_.explore(parts_.space, task_,
-                                  Guidance<Config>{.rank = rank_for_explorer,
-                                                   .seeds = seeds,
-                                                   .measured = history_.keys(),
-                                                   .wanted = n,
-                                                   .threads = parts_.threads},
-                                  rng));
+    return keep(explorer_.explore(
+        parts_.space, task_,
+        Guidance<Config>{
+            .rank = rank_for_explorer, .seeds = seeds, .measured = excluded, .wanted = n, .threads = parts_.threads},
+        rng));
   }
 
   // Scores `configs` by the draft, or else the model, and counts what the filter rejects.
@@ -283,9 +298,9 @@ class Session {
   }
 
   // Fills `pool` up to `n` with random configurations that are new and pass the filter.
-  void draw_into(std::vector<Config>& pool, std::size_t n, const Rng& rng) {
+  void draw_into(std::vector<Config>& pool, std::size_t n, const KeySet& excluded, const Rng& rng) {
     constexpr std::uint64_t max_passes = 8;
-    KeySet known = history_.keys();
+    KeySet known = excluded;
     for (const Config& config : pool) known.insert(parts_.space.key(config));
     for (std::uint64_t pass = 0; pass < max_passes && pool.size() < n; ++pass) {
       auto drawn = spaces::draw(parts_.space, task_, n - pool.size(), known, parts_.threads, rng.split(pass));
@@ -317,6 +332,7 @@ class Session {
   DescribedRows ranked_;  // of what was ranked in the course of an `ask`
   DescribedRows asked_;   // of what was asked or measured and not told yet
   History<Config> history_;
+  std::vector<Config> starts_;
   ReasonCounts rejected_;
   unsigned round_ = 0;
 };

@@ -614,3 +614,32 @@ TEST_CASE("asking for nothing is refused") {
   Session<toy::RandomSearch> session(parts, toy::task());
   CHECK_THROWS_WITH_AS((void)session.ask(0), doctest::Contains("ask for at least 1"), std::invalid_argument);
 }
+
+TEST_CASE("configurations to start with are measured first, once, and without those that the filter refuses") {
+  struct Limited : toy::Evolution {
+    using filter = filters::StaticLimits;
+  };
+  Parts<Limited> parts{.seed = 5};
+  parts.starts = [](const toy::Space&, const Task&) {
+    return std::vector<toy::Tiles>{{3, 4, 5, 1}, {7, 7, 0, 0}, {1, 1, 1, 1}, {3, 4, 5, 1}, {2, 2, 2, 2}};
+  };
+  Task task;
+  task.name = "toy";
+  Session<Limited> session(parts, task);
+  auto batch = session.ask(2);
+  REQUIRE(batch.size() == 2);
+  CHECK(batch[0].config == toy::Tiles{3, 4, 5, 1});
+  CHECK(batch[1].config == toy::Tiles{1, 1, 1, 1});
+  CHECK(keys(session.ask(2)) == keys(batch));
+  session.tell(batch, measured(batch));
+  batch = session.ask(6);
+  REQUIRE(batch.size() == 6);
+  CHECK(batch[0].config == toy::Tiles{2, 2, 2, 2});
+  for (std::size_t i = 0; i < 6; ++i) {
+    CHECK(batch[i].slot == i);
+    CHECK(batch[i].round == 1);
+    for (std::size_t j = 0; j < i; ++j) CHECK(batch[i].key != batch[j].key);
+  }
+  session.tell(batch, measured(batch));
+  for (const auto& candidate : session.ask(6)) CHECK(session.history().keys().count(candidate.key) == 0);
+}

@@ -36,6 +36,7 @@
 #include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/operators/transposed_conv2d.hpp"
 #include "tunewright/program/operators/window.hpp"
+#include "tunewright/program/structure.hpp"
 #include "tunewright/program/task.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(schedule)
@@ -91,6 +92,7 @@
 #include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/spaces/refit.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
 #include "tunewright/spaces/tiling/gpu_transformations.hpp"
 #include "tunewright/spaces/tiling/instruction_tile.hpp"
@@ -160,6 +162,7 @@
 #include "tunewright/data/auto_scheduler_programs.hpp"
 #include "tunewright/data/measured_tasks.hpp"
 #include "tunewright/data/read_journals.hpp"
+#include "tunewright/data/schedule_store.hpp"
 #endif
 #if TUNEWRIGHT_DEFINES(whole_networks)
 #include "tunewright/networks/bert.hpp"

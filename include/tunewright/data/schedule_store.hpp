@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/history.hpp"
+#include "tunewright/core/reason_counts.hpp"
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/journal_report.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/schedule/json.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/refit.hpp"
+
+namespace tunewright::data {
+
+/// The fastest records of one task on one target.
+struct StoredTask {
+  Task task{};                    ///< with its graph
+  std::uint64_t structure = 0;    ///< `program::structure_hash`
+  std::vector<Record> records{};  ///< valid ones of distinct candidates, fastest first
+};
+
+/// Schedules of other shapes made to fit a task.
+struct StoredCandidates {
+  struct Source {
+    std::string task;      ///< whose schedule it was
+    double distance = 0;   ///< `program::shape_distance` to it; 0 for the task itself
+    double latency_s = 0;  ///< measured there
+  };
+  std::vector<schedule::Schedule> schedules;  ///< the nearest shape's first
+  std::vector<Source> sources;                ///< [schedules]
+  ReasonCounts unfitted;                      ///< of those looked at before there were enough
+};
+
+/// What searches found, for later searches: the fastest schedules of each task on each target, filled from journals,
+/// kept in a file that is a journal itself, and shared as files are.
+///
+///   data::ScheduleStore store;
+///   store.add({"resnet50.jsonl"});   // journals of searches, or stores
+///   store.save("store.jsonl");
+///
+///   Tuner<Recipe> tuner{{.seed = 7, .starts = store.starts<Recipe::space>()}};
+///
+/// A task is looked up by its structure (`program::structure_hash`: operators and what they read, without extents) on
+/// its own target: the task itself first, then other shapes by `program::shape_distance`. Their schedules are refitted
+/// (`spaces::refitted`) to the extents of the task, so a search begins with what was good next to it.
+///
+/// Records of several compilers stand side by side: a store gives starting points, which are measured again.
+///
+/// Errors: `std::invalid_argument` for a task on a target that the store has nothing of, though it has others, naming
+/// them all; what journals are refused for (`measured_tasks`). Lines that are no record are skipped and counted by
+/// `report`.
+/// Cost: a lookup replays and lowers each schedule that it tries, some hundred microseconds each.
+/// Determinism: a function of the files in their order.
+class ScheduleStore {
+ public:
+  /// Keeps so many records of a task. Throws `std::invalid_argument` for 0.
+  explicit ScheduleStore(std::size_t per_task = 8);
+
+  /// Takes in the fastest records of journals.
+  void add(const std::vector<std::string>& journals);
+  /// Writes a journal of what is kept, in place of the file if there is one, which is never half written.
+  void save(const std::string& path) const;
+
+  [[nodiscard]] std::span<const StoredTask> tasks() const noexcept { return tasks_; }
+  [[nodiscard]] const JournalReport& report() const noexcept { return report_; }
+
+  /// At most `count` configurations of `space` for `task`, at most `per_shape` of one shape: the nearest shape's first.
+  /// None where the store has nothing of this structure.
+  template <SearchSpace S>
+  [[nodiscard]] StoredCandidates candidates(const S& space, const Task& task, std::size_t count = 8,
+                                            std::size_t per_shape = 2) const {
+    StoredCandidates found;
+    KeySet keys;
+    for (const auto& [stored, distance] : nearest(task)) {
+      for (std::size_t r = 0; r < stored->records.size() && r < per_shape; ++r) {
+        if (found.schedules.size() == count) return found;
+        std::string_view why = "no list of steps";
+        std::optional<schedule::Schedule> fitted;
+        try {
+          fitted = spaces::refitted(space, task, schedule::steps_from_json(stored->records[r].config), &why);
+        } catch (const schedule::ScheduleError&) {  // of another kind of space
+        }
+        if (fitted && !keys.insert(space.key(*fitted)).second)
+          why = "the same as another";
+        else if (fitted) {
+          found.schedules.push_back(*std::move(fitted));
+          found.sources.push_back({stored->task.name, distance, stored->records[r].outcome.timing()->median.count()});
+          continue;
+        }
+        ++found.unfitted[std::string(why)];
+      }
+    }
+    return found;
+  }
+
+  /// What `Parts::starts` takes: the candidates of each task. The store must outlive it.
+  template <SearchSpace S>
+  [[nodiscard]] auto starts(std::size_t count = 8, std::size_t per_shape = 2) const {
+    return [this, count, per_shape](const S& space, const Task& task) {
+      return candidates(space, task, count, per_shape).schedules;
+    };
+  }
+
+ private:
+  struct Neighbour {
+    const StoredTask* stored = nullptr;
+    double distance = 0;
+  };
+  /// Tasks of the same structure on the same target, the nearest first. Throws for a target that is not there.
+  [[nodiscard]] std::vector<Neighbour> nearest(const Task& task) const;
+
+  std::size_t per_task_;
+  std::vector<StoredTask> tasks_;  // in the order in which they were met
+  JournalReport report_;
+};
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(tuning_logs)
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/latency.hpp"
+#include "tunewright/data/measured_tasks.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/program/structure.hpp"
+
+namespace tunewright::data::schedule_store_detail {
+
+/// Targets may share a name and differ in threads or caches.
+inline std::string described(const Target& target) {
+  return "'" + target.name + "' (" + std::to_string(target.threads) + " threads, " + to_hex(stable_hash(target)) + ")";
+}
+
+inline double latency_of(const Record& record) { return record.outcome.timing()->median.count(); }
+
+}  // namespace tunewright::data::schedule_store_detail
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE ScheduleStore::ScheduleStore(std::size_t per_task) : per_task_(per_task) {
+  if (per_task == 0) throw std::invalid_argument("ScheduleStore: per_task is 0; keep at least 1 record of a task");
+}
+
+TUNEWRIGHT_INLINE void ScheduleStore::add(const std::vector<std::string>& journals) {
+  using schedule_store_detail::latency_of;
+  for (MeasuredTask& measured : measured_tasks(journals, {}, report_)) {
+    const std::uint64_t hash = stable_hash(measured.task);
+    auto place = std::find_if(tasks_.begin(), tasks_.end(),
+                              [&](const StoredTask& stored) { return stable_hash(stored.task) == hash; });
+    std::vector<Record> records;
+    if (place != tasks_.end()) records = std::move(place->records);
+    for (Record& record : measured.records) {
+      ++report_.records;
+      if (!record.outcome.valid() || impossible_latency(record.outcome)) {
+        ++report_.failed;
+        continue;
+      }
+      records.push_back(std::move(record));
+    }
+    std::stable_sort(records.begin(), records.end(),
+                     [](const Record& a, const Record& b) { return latency_of(a) < latency_of(b); });
+    std::set<std::uint64_t> keys;
+    std::erase_if(records, [&](const Record& record) { return !keys.insert(record.key).second; });
+    if (records.size() > per_task_) records.resize(per_task_);
+    if (place != tasks_.end())
+      place->records = std::move(records);
+    else if (!records.empty())
+      tasks_.push_back({measured.task, program::structure_hash(*measured.task.graph), std::move(records)});
+  }
+}
+
+TUNEWRIGHT_INLINE void ScheduleStore::save(const std::string& path) const {
+  const std::string unfinished = path + ".unfinished";
+  std::ofstream file(unfinished, std::ios::binary);
+  for (const StoredTask& stored : tasks_) write_journal(file, stored.records, {&stored.task, 1});
+  file.close();
+  std::error_code failed;
+  if (file) std::filesystem::rename(unfinished, path, failed);
+  if (!file || failed)
+    throw std::runtime_error("cannot write '" + path + "'; check that the folder exists and has room");
+}
+
+TUNEWRIGHT_INLINE std::vector<ScheduleStore::Neighbour> ScheduleStore::nearest(const Task& task) const {
+  using schedule_store_detail::described;
+  if (!task.graph)
+    throw std::invalid_argument("task '" + task.name + "' has no program to look up; make it with program::make_task");
+  const std::uint64_t target = stable_hash(task.target);
+  const std::uint64_t structure = program::structure_hash(*task.graph);
+  std::vector<Neighbour> found;
+  std::set<std::string> others;
+  for (const StoredTask& stored : tasks_) {
+    if (stable_hash(stored.task.target) != target)
+      others.insert(described(stored.task.target));
+    else if (stored.structure == structure)
+      found.push_back({&stored, program::shape_distance(*task.graph, *stored.task.graph)});
+  }
+  const bool has_target = std::any_of(tasks_.begin(), tasks_.end(), [&](const StoredTask& stored) {
+    return stable_hash(stored.task.target) == target;
+  });
+  if (!has_target && !others.empty()) {
+    std::string names;
+    for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
+    throw std::invalid_argument("the store has schedules for " + names + ", and task '" + task.name + "' is for " +
+                                described(task.target) + "; add journals of that target, or tune for the store's");
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Neighbour& a, const Neighbour& b) { return a.distance < b.distance; });
+  return found;
+}
+
+}  // namespace tunewright::data
+
+#endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/schedule/schedule.hpp"
+#include "tunewright/spaces/concept.hpp"
+
+/// Schedules of one shape for another.
+namespace tunewright::spaces {
+
+/// The decisions of `steps` in `sketch`, whose splits are over other extents; nothing unless both are the same steps
+/// but for decisions and extents.
+///
+/// Fused loops, compute locations, unroll limits, layouts and pipelines are taken as they are. Of a split the innermost
+/// part comes first: it stays where at most an eighth of the last tile would be idle, or else becomes the size nearest
+/// to it by ratio among those that the space draws, whole vectors where it was whole vectors. Each part around it
+/// becomes the nearest that divides, or nearly divides, what is left. So register tiles stay, and the outermost loop
+/// takes what a larger shape has more.
+///
+/// Determinism: a function of the arguments. Cost: microseconds.
+[[nodiscard]] std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
+                                                           std::span<const schedule::Step> steps, const Target& target);
+
+/// A configuration of `space` for `task` that decides as `steps`, which schedule another shape of the same structure:
+/// that of the first sketch which takes them. Nothing where none does or where the configuration is not feasible;
+/// `why`, if given, then says it.
+template <SearchSpace S>
+  requires requires(const S& space, const Task& task) { space.sketches(task); }
+[[nodiscard]] std::optional<schedule::Schedule> refitted(const S& space, const Task& task,
+                                                         std::span<const schedule::Step> steps,
+                                                         std::string_view* why = nullptr) {
+  std::string_view reason = "no sketch of the space has these steps";
+  for (const schedule::Schedule& sketch : space.sketches(task)) {
+    const std::optional<schedule::Schedule> decided = decided_as(sketch, steps, task.target);
+    if (!decided) continue;
+    reason = space.why_infeasible(task, *decided);
+    if (reason.empty()) return decided;
+  }
+  if (why != nullptr) *why = reason;
+  return std::nullopt;
+}
+
+}  // namespace tunewright::spaces
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "tunewright/spaces/decisions/register_tile.hpp"
+#include "tunewright/spaces/decisions/tile_sizes.hpp"
+
+namespace tunewright::spaces::refit_detail {
+
+using schedule::Split;
+using schedule::Step;
+
+/// The step without what a search decides and without what follows from extents.
+TUNEWRIGHT_INLINE Step undecided(Step step) {
+  if (auto* split = std::get_if<Split>(&step)) {
+    if (decisions::is_open_split(*split)) {
+      std::fill(split->factors.begin(), split->factors.end(), 1);
+      split->max_innermost = 0;
+    }
+    split->extent = 0;
+  }
+  if (auto* fuse = std::get_if<schedule::Fuse>(&step); fuse != nullptr && fuse->open) fuse->count = 0;
+  if (auto* location = std::get_if<schedule::ComputeLocation>(&step)) location->selected = 0;
+  if (auto* limit = std::get_if<schedule::UnrollLimit>(&step)) limit->selected = 0;
+  if (auto* layout = std::get_if<schedule::TransformLayout>(&step)) layout->order = layout->padding = 0;
+  if (auto* pipeline = std::get_if<schedule::Pipeline>(&step)) pipeline->selected = 0;
+  return step;
+}
+
+/// The size nearest to `wanted` by ratio; of two that are as near, the larger.
+TUNEWRIGHT_INLINE std::int64_t nearest(std::span<const std::int64_t> sizes, std::int64_t wanted) {
+  const auto octaves = [&](std::int64_t size) {
+    return std::abs(std::log2(static_cast<double>(size) / static_cast<double>(wanted)));
+  };
+  return *std::min_element(sizes.begin(), sizes.end(), [&](std::int64_t a, std::int64_t b) {
+    return octaves(a) != octaves(b) ? octaves(a) < octaves(b) : a > b;
+  });
+}
+
+TUNEWRIGHT_INLINE std::int64_t fitted_innermost(const Split& split, std::int64_t wanted, const Target& target) {
+  constexpr double max_waste = 0.125;  // as in `tile_sizes`
+  const std::int64_t extent = std::max<std::int64_t>(split.extent, 1);
+  const std::int64_t cap = split.max_innermost > 0 ? split.max_innermost : extent;
+  if (wanted <= std::min(cap, extent) && decisions::waste(extent, wanted) <= max_waste) return wanted;
+  std::vector<std::int64_t> sizes;
+  const std::int64_t width = decisions::lanes(target);
+  if (split.inner == schedule::LoopKind::Vectorized && wanted % width == 0) {
+    for (std::int64_t size = width; size <= std::min(cap, extent); size += width)
+      if (decisions::waste(extent, size) <= max_waste) sizes.push_back(size);
+  }
+  if (sizes.empty()) sizes = decisions::tile_sizes(extent, cap, split.inner != schedule::LoopKind::Serial);
+  return nearest(sizes, wanted);
+}
+
+/// Gives the split of the sketch factors like those of `from`.
+TUNEWRIGHT_INLINE void fit(Split& split, const Split& from, const Target& target) {
+  std::int64_t rest = std::max<std::int64_t>(split.extent, 1);
+  for (std::size_t part = split.factors.size(); part-- > 0;) {
+    const std::int64_t wanted = std::max<std::int64_t>(from.factors[part], 1);
+    split.factors[part] = part + 1 == split.factors.size() ? fitted_innermost(split, wanted, target)
+                                                           : nearest(decisions::tile_sizes(rest, rest, false), wanted);
+    rest = program::ceil_div(rest, split.factors[part]);
+  }
+}
+
+}  // namespace tunewright::spaces::refit_detail
+
+namespace tunewright::spaces {
+
+TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decided_as(const schedule::Schedule& sketch,
+                                                               std::span<const schedule::Step> steps,
+                                                               const Target& target) {
+  using namespace refit_detail;
+  if (sketch.steps.size() != steps.size()) return std::nullopt;
+  for (std::size_t s = 0; s < steps.size(); ++s)
+    if (undecided(sketch.steps[s]) != undecided(steps[s])) return std::nullopt;
+  schedule::Schedule result = sketch;
+  for (std::size_t s = 0; s < steps.size(); ++s) {
+    auto* split = std::get_if<Split>(&result.steps[s]);
+    if (split == nullptr) {
+      result.steps[s] = steps[s];
+    } else if (decisions::is_open_split(*split) && split->extent == std::get<Split>(steps[s]).extent) {
+      split->factors = std::get<Split>(steps[s]).factors;
+    } else if (decisions::is_open_split(*split)) {
+      fit(*split, std::get<Split>(steps[s]), target);
+    }
+  }
+  return result;
+}
+
+}  // namespace tunewright::spaces
+
+#endif
