@@ -183,7 +183,9 @@ class Side {
   Json make_data(const Json& request) {
     const std::string rows = request.at("rows");  // statements, movements, primitives
     if (request.contains("root")) {
-      const study::Selection selection{.records = request.at("records"), .primitives = rows == "primitives"};
+      using Rows = study::Selection::Rows;
+      const study::Selection selection{.records = request.at("records"),
+                                       .rows = rows == "primitives" ? Rows::Steps : Rows::Statements};
       const std::string root = request.at("root"), pool = request.at("pool"), split = request.at("split");
       const study::Case& data = study::recorded_case(root, pool, selection, split, request.at("seed"));
       train_ = {data.train.x, data.train.y, data.train.group};

@@ -7,13 +7,16 @@
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/budget.hpp"
 #include "tunewright/program/graph.hpp"
 #include "tunewright/program/operators/batch_matmul.hpp"
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/depthwise_conv2d.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/operators/transposed_conv2d.hpp"
+#include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/study/options.hpp"
 #include "tunewright/study/problem.hpp"
 
 /// Operators that studies search schedules of, in three sets without a member in common.
@@ -95,6 +98,25 @@ study::Problem<spaces::MultiLevelTiling, Measurer> problem(std::string name, con
             if constexpr (study::HasOwnClock<Measurer>) fresh.clock = {};
             return fresh;
           }};
+}
+
+/// Tasks of the first `options.tasks` of `operators`, or of all.
+template <class Measurer>
+std::vector<study::Problem<spaces::MultiLevelTiling, Measurer>> problems(const Operators& operators,
+                                                                         const study::Options& options,
+                                                                         const Target& target,
+                                                                         const Measurer& measurer) {
+  std::vector<study::Problem<spaces::MultiLevelTiling, Measurer>> all;
+  for (const auto& [name, graph] : operators) {
+    if (options.tasks != 0 && all.size() == options.tasks) break;
+    all.push_back(problem(name, program::make_task(name, graph, target), measurer));
+  }
+  return all;
+}
+
+/// 100 trials in batches of 10, unless `options` says otherwise.
+inline Budget budget(const study::Options& options) {
+  return {.trials = options.number("trials", 100), .batch = options.number("batch", 10)};
 }
 
 }  // namespace tunewright::bench

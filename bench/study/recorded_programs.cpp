@@ -14,6 +14,9 @@
 #include "tunewright/core/order.hpp"
 #include "tunewright/data/auto_scheduler_log.hpp"
 #include "tunewright/data/auto_scheduler_programs.hpp"
+#include "tunewright/features/dataflow.hpp"
+#include "tunewright/features/joined.hpp"
+#include "tunewright/features/per_statement.hpp"
 #include "tunewright/features/primitives.hpp"
 
 namespace tunewright::study {
@@ -33,9 +36,15 @@ void append_logs(RecordedPrograms& to, const std::filesystem::path& root, const 
   const features::Primitives primitives =
       device == "x86" ? features::Primitives{.max_rows = 40}
                       : features::Primitives{DeviceKind::Gpu, 40, features::Primitives{}.columns, false};
+  const features::Joined<features::PerStatement, features::Dataflow> joined;
   if (to.records.x.columns() == 0) {
-    to.records.x = FeatureBatch(selection.primitives ? primitives.columns : features::per_statement::columns);
+    switch (selection.rows) {
+      case Selection::Rows::Statements: to.records.x = FeatureBatch(features::per_statement::columns); break;
+      case Selection::Rows::StatementsAndDataflow: to.records.x = FeatureBatch(joined.schema().columns.size()); break;
+      case Selection::Rows::Steps: to.records.x = FeatureBatch(primitives.columns); break;
+    }
   }
+  auto describer = joined.describer();
   data::AutoSchedulerPrograms programs(device);
   for (std::size_t log = 0; log < logs.size(); ++log) {
     std::map<std::string, std::vector<data::AutoSchedulerRecord>> of_task;
@@ -49,10 +58,16 @@ void append_logs(RecordedPrograms& to, const std::filesystem::path& root, const 
       std::sort(taken.begin(), taken.end());
       for (const std::size_t i : taken) {
         FeatureBatch one(to.records.x.columns());
-        if (!selection.primitives)
-          programs.describe(records[i], one);
-        else if (programs.task(records[i]) != nullptr)
-          primitives.describe(records[i].steps, one);
+        switch (selection.rows) {
+          case Selection::Rows::Statements: programs.describe(records[i], one); break;
+          case Selection::Rows::StatementsAndDataflow:
+            if (const auto nest = programs.lower(records[i]))
+              describer.describe(*nest, *programs.task(records[i]), one);
+            break;
+          case Selection::Rows::Steps:
+            if (programs.task(records[i]) != nullptr) primitives.describe(records[i].steps, one);
+            break;
+        }
         if (one.rows() == 0) {
           ++to.left_out;
           continue;

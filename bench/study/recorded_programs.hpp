@@ -27,13 +27,15 @@ struct Selection {
   std::size_t records = 200;  ///< of a task on a target, at most
   bool first = false;         ///< the first ones; else drawn at random over the whole log
   std::size_t tasks = 0;      ///< logs of a target, at most, drawn at random; 0: all
-  bool primitives = false;    ///< describe programs by their steps instead of their statements
+  /// What programs are described by: their statements, these and movements of data, or their steps.
+  enum class Rows : std::uint8_t { Statements, StatementsAndDataflow, Steps };
+  Rows rows = Rows::Statements;
 };
 
 /// Records of auto_scheduler logs in the order of measurement. Programs that cannot be rebuilt are left out
 /// and counted.
 struct RecordedPrograms {
-  data::Dataset records;  ///< x: rows of statements, 164 columns; or of steps, 22 columns
+  data::Dataset records;  ///< x: as `Selection::rows` says: 164 columns, 188, or 22
   std::size_t left_out = 0;
 };
 
@@ -118,8 +120,8 @@ inline const Case& recorded_case(const std::filesystem::path& root, const std::s
   static std::optional<Loaded> loaded;
   static std::pair<std::string, Case> last;
   const std::string key = pool + (selection.first ? " first " : " drawn ") + std::to_string(selection.records) + " " +
-                          std::to_string(selection.tasks) + (selection.primitives ? " steps " : " rows ") +
-                          std::to_string(seed);
+                          std::to_string(selection.tasks) + " " + std::to_string(static_cast<int>(selection.rows)) +
+                          " " + std::to_string(seed);
   if (last.first == key + split) return last.second;
   last = {};
   if (!loaded || loaded->key != key) loaded = Loaded{key, recorded_programs(root, pool, selection, seed)};

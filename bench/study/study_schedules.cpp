@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes that search schedules, on operators that played no part in developing them.
 //
-//   study_schedules [--operators=unseen|known] [--machine=real|cores] [--trials=N] [--seeds=N] [--recipes=A,B]
+//   study_schedules [--operators=unseen|known] [--machine=real|cores] [--trials=N] [--batch=N] [--seeds=N]
+//                   [--recipes=A,B]
 //
-// Eight operators are searched, `--trials` measurements (100) in batches of 10: on this machine's CPU, where programs
+// Eight operators are searched, `--trials` measurements (100) in batches of `--batch` (10): on this machine's CPU, where programs
 // are compiled and run, or on two simulated cores. operators.hpp names the operators.
 //   AnsorQuick     the reference
 //   Random         valid schedules at random
@@ -16,7 +17,9 @@
 // and, where programs are run, with models that were trained before on 64 random programs of each of six other
 // operators on each of up to three other targets of this machine (one thread, AVX2), which are measured once, to
 // OUT/pretraining:
-//   TenSet, Tlp, OneShot, HetFeatTransfer, MoaPrunerQuick (`PrunerQuick` with momentum)
+//   TenSet, Tlp, TlpQuick, OneShot, HetFeatTransfer, MoaPrunerQuick (`PrunerQuick` with momentum)
+//   BaltoTaught    TenSet's search with a network that was taught what `BaltoQuick` chose to measure of the same
+// A model is trained once, to OUT/pretraining, for all searches of its recipe.
 
 #include <algorithm>
 #include <concepts>
@@ -43,6 +46,7 @@
 #include "tunewright/models/model_file.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/recipes/ansor.hpp"
+#include "tunewright/recipes/balto.hpp"
 #include "tunewright/recipes/het_feat_transfer.hpp"
 #include "tunewright/recipes/one_shot.hpp"
 #include "tunewright/recipes/pruner.hpp"
@@ -91,6 +95,10 @@ using Tlp = recipes::Tlp<Space, M>;
 template <class M>
 using OneShot = recipes::OneShot<Space, M>;
 template <class M>
+using TlpQuick = recipes::TlpQuick<Space, M>;
+template <class M>
+struct BaltoTaught : TenSet<M> {};
+template <class M>
 struct MoaPrunerQuick : PrunerQuick<M> {
   using adaptation = adaptations::Momentum;
   static void set_adaptation(adaptations::Momentum&) {}
@@ -111,7 +119,8 @@ class Pretrained {
   using M = measurers::OrcJit;
   template <class Recipe>
   static constexpr bool begins_trained =
-      std::same_as<Recipe, TenSet<M>> || std::same_as<Recipe, Tlp<M>> || std::same_as<Recipe, OneShot<M>> ||
+      std::same_as<Recipe, TenSet<M>> || std::same_as<Recipe, Tlp<M>> || std::same_as<Recipe, TlpQuick<M>> ||
+      std::same_as<Recipe, BaltoTaught<M>> || std::same_as<Recipe, OneShot<M>> ||
       std::same_as<Recipe, HetFeatTransfer<Space, M>> || std::same_as<Recipe, MoaPrunerQuick<M>>;
 
   /// The file of a model is read if it is there.
@@ -119,7 +128,7 @@ class Pretrained {
   typename Recipe::model trained(const Parts<Recipe>& parts) {
     const std::string file = (folder_ / (std::string(study::recipe_name<Recipe>()) + ".safetensors")).string();
     if (!std::filesystem::exists(file)) {
-      const auto model = data::train_on_journals(parts.model, {measured()}, parts.space, parts.featurizer,
+      const auto model = data::train_on_journals(parts.model, {measured_for<Recipe>()}, parts.space, parts.featurizer,
                                                  {.split = data::by_task, .test_share = 0.17});
       std::fprintf(stderr, "%s: %s, pairs of another operator in the right order: %.3f\n", file.c_str(),
                    summary(model.journals.report).c_str(), model.scores.pairwise_accuracy);
@@ -143,37 +152,45 @@ class Pretrained {
     return all;
   }
 
-  /// The journal, complete.
-  std::string measured() {
+  template <class Recipe>
+  std::string measured_for() {
+    if constexpr (std::same_as<Recipe, BaltoTaught<M>>)
+      return measured<recipes::BaltoQuick<Space, M>>("measured_by_balto.jsonl", 16);
+    else
+      return measured<Random<M>>("measured.jsonl", trials_each);
+  }
+
+  /// A journal, complete, of what `Collector` measures.
+  template <class Collector>
+  std::string measured(const std::string& name, std::size_t batch) {
     std::filesystem::create_directories(folder_);
-    const std::string file = (folder_ / "measured.jsonl").string();
+    const std::string file = (folder_ / name).string();
     for (const Target& target : targets()) {
-      for (const auto& [name, graph] : bench::pretraining_operators()) {
+      for (const auto& [name_of, graph] : bench::pretraining_operators()) {
         data::Journal journal{{.path = file, .many_tasks = true}};
-        Tuner<Random<M>> tuner{{.seed = 1, .threads = target.threads}};
-        tuner.run(program::make_task(name, graph, target), {.trials = 64, .batch = 64}, journal, Progress{});
+        Tuner<Collector> tuner{{.seed = 1, .threads = target.threads}};
+        tuner.run(program::make_task(name_of, graph, target), {.trials = trials_each, .batch = batch}, journal,
+                  Progress{});
       }
     }
     return file;
   }
 
+  static constexpr std::size_t trials_each = 64;  // of an operator on a target
   std::filesystem::path folder_;
   Target host_;
 };
 
-template <class M>
-std::vector<study::Problem<Space, M>> problems(const study::Options& options, const Target& target, const M& measurer) {
+bench::Operators operators(const study::Options& options) {
   const std::string set = options.text("operators", "unseen");
   if (set != "unseen" && set != "known") throw std::invalid_argument("--operators=" + set + ": give unseen or known");
-  std::vector<study::Problem<Space, M>> all;
-  for (const auto& [name, graph] : set == "unseen" ? bench::unseen_operators() : bench::known_operators()) {
-    if (options.tasks != 0 && all.size() == options.tasks) break;
-    all.push_back(bench::problem(name, program::make_task(name, graph, target), measurer));
-  }
-  return all;
+  return set == "unseen" ? bench::unseen_operators() : bench::known_operators();
 }
 
-Budget budget(const study::Options& options) { return {.trials = options.number("trials", 100), .batch = 10}; }
+template <class M>
+auto problems(const study::Options& options, const Target& target, const M& measurer) {
+  return bench::problems(operators(options), options, target, measurer);
+}
 
 }  // namespace
 
@@ -186,13 +203,14 @@ int main(int argc, char** argv) {
       using M = measurers::OrcJit;
       const auto pretrained = std::make_shared<Pretrained>(study.options().out / "pretraining", host);
       study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                    NoDataflow<M>, TenSet<M>, Tlp<M>, OneShot<M>, HetFeatTransfer<Space, M>, MoaPrunerQuick<M>>(
-          problems(study.options(), host, M{}), budget(study.options()),
+                    NoDataflow<M>, TenSet<M>, Tlp<M>, TlpQuick<M>, BaltoTaught<M>, OneShot<M>,
+                    HetFeatTransfer<Space, M>, MoaPrunerQuick<M>>(
+          problems(study.options(), host, M{}), bench::budget(study.options()),
           [pretrained](auto& parts) { pretrained->prepare(parts); });
     } else if (machine == "cores") {
       using M = measurers::Simulated;
       study.compare<AnsorQuick<M>, Random<M>, Ansor<M>, Pruner<M>, PrunerQuick<M>, NoDraft<M>, DraftAndTrees<M>,
-                    NoDataflow<M>>(problems(study.options(), bench::two_cores(), M{}), budget(study.options()));
+                    NoDataflow<M>>(problems(study.options(), bench::two_cores(), M{}), bench::budget(study.options()));
     } else {
       throw std::invalid_argument("--machine=" + machine + ": give real or cores");
     }

@@ -11,6 +11,7 @@
 #include "tunewright/recipes/auto_tvm.hpp"
 #include "tunewright/recipes/balto.hpp"
 #include "tunewright/recipes/chameleon.hpp"
+#include "tunewright/recipes/draft_and_trees.hpp"
 #include "tunewright/recipes/expected_improvement.hpp"
 #include "tunewright/recipes/het_feat_transfer.hpp"
 #include "tunewright/recipes/meta_schedule.hpp"

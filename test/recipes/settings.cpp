@@ -144,6 +144,15 @@ TEST_CASE("TenSet fine-tunes in ten steps of 0.04, TLP as it was trained") {
   REQUIRE(tlp.adaptation.training.has_value());
   CHECK(tlp.adaptation.training->optimiser == nn::Optimiser::Adam);
   CHECK(tlp.adaptation.training->learning_rate == 7e-4F);
+  const Parts<recipes::TlpQuick<MultiLevelTiling, Machine>> quick;
+  CHECK(quick.explorer.population == 512);
+  CHECK(quick.model.width == 64);
+  CHECK(quick.model.training.batch_programs == 64);
+  REQUIRE(quick.adaptation.training.has_value());
+  CHECK(quick.adaptation.training->epochs == 1);
+  CHECK(quick.adaptation.training->least_steps == 20);
+  CHECK(quick.adaptation.training->batch_programs == 32);
+  CHECK(quick.adaptation.min_growth == 0.1);
 }
 
 TEST_CASE("Pruner: 512 drafts kept for two rounds, one in ten at random, trained anew after every round") {

@@ -10,8 +10,9 @@ namespace {
 using namespace tunewright;
 using Tlp = recipes::Tlp<spaces::MultiLevelTiling, measurers::Simulated>;
 
+template <class Recipe>
 test::Trace searched(std::uint64_t seed, unsigned threads) {
-  Parts<Tlp> parts = test::small_parts<Tlp>(seed, threads);
+  Parts<Recipe> parts = test::small_parts<Recipe>(seed, threads);
   parts.model.width = 16;
   parts.model.attention_heads = 2;
   test::pretrain(parts, test::small_matmul(), 32);
@@ -19,10 +20,17 @@ test::Trace searched(std::uint64_t seed, unsigned threads) {
 }
 
 TEST_CASE("TLP: same seed, same history, with one and with two threads") {
-  const test::Trace one = searched(5, 1);
+  const test::Trace one = searched<Tlp>(5, 1);
   CHECK(one.size() == 16);
-  CHECK(one == searched(5, 2));
-  CHECK(one != searched(6, 1));
+  CHECK(one == searched<Tlp>(5, 2));
+  CHECK(one != searched<Tlp>(6, 1));
+}
+
+TEST_CASE("the quick form goes on from what it was taught, too") {
+  using Quick = recipes::TlpQuick<spaces::MultiLevelTiling, measurers::Simulated>;
+  const test::Trace one = searched<Quick>(5, 1);
+  CHECK(one.size() == 16);
+  CHECK(one == searched<Quick>(5, 2));
 }
 
 }  // namespace

@@ -51,6 +51,11 @@ struct PrimitiveAttention {
   using Network = nn::PrimitiveNetwork<float>;
   nn::NetworkState<Network> learned{};  ///< empty before the first fit
 
+  /// Training in seconds: a quarter of the width, twenty passes or 200 mini-batches of 64 programs, whichever are more.
+  [[nodiscard]] static PrimitiveAttention quick() {
+    return {.width = 64, .training = {.epochs = 20, .least_steps = 200, .batch_programs = 64, .learning_rate = 1e-3F}};
+  }
+
   void predict(const FeatureBatch& x, std::span<float> score) const;
   /// Scores of a network that misses `share` of its trunk units; `pass` says which.
   void predict_with_dropout(const FeatureBatch& x, float share, std::uint64_t pass, std::span<float> score) const;

@@ -53,6 +53,14 @@ TEST_CASE("two platforms: each head learns its own labels, of which many are mis
   CHECK(scores_of(loaded, held_out.x, 1) == scores_of(model, held_out.x, 1));
 }
 
+TEST_CASE("the quick settings rank what they have not seen, from 128 programs") {
+  const auto train = test::make_lesson(128, 1), held_out = test::make_lesson(300, 2);
+  PrimitiveAttention model = PrimitiveAttention::quick();
+  CHECK(model.width < PrimitiveAttention{}.width);
+  model.fit(train.x, train.y, train.group);
+  CHECK(test::accuracy(model, held_out) > 0.75);
+}
+
 TEST_CASE("fit teaches the first head alone") {
   const auto lesson = test::make_lesson(60, 1);
   PrimitiveAttention model{.width = 16, .attention_heads = 2, .heads = 2, .training = {.weight_decay = 0}};
