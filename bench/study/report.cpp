@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes tables and figures of what studies measured.
 //
-//   report OUT study_models.json...
+//   report [--pools=FILE] OUT study_models.json...
 //
 // Of each JSON it writes to OUT, under the name of the study:
 //   .md   a table a data set: a row a recipe, every counter's mean and 95 % interval
 //   .dat  the same numbers, a block a (data set, recipe), for gnuplot
 //   .gp   draws counters of recipes named "name@number" against the number, others as bars; gives an .svg
+//
+// FILE, such as bench/study/pools.json, says of each study which data sets are also shown as one, of all their tasks, and
+// which recipes are compared with which, task by task and seed by seed:
+//
+//   {"study_transfer": {"pools": [{"name": "new tasks", "data": ".*_new_tasks"}],
+//                       "differences": [{"name": "m = 0.99 less m = 1", "of": "momentum_m99", "less": "momentum_m1"}]}}
+//
+// `data` is a regular expression for the whole of a name. A pool has the recipes that all of its data sets have. Recipes
+// named "name@number" are compared at equal numbers; `counter` may name another one than pairwise_accuracy.
 //
 // Where OUT/<study>/tasks.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
 // each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
@@ -22,6 +31,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -74,6 +84,7 @@ struct Study {
   std::vector<std::pair<std::string, std::vector<std::string>>> recipes;  // by data set, as they ran
   std::map<std::pair<std::string, std::string>, Counters> results;        // by data set and recipe
   std::set<std::string> counters;
+  std::set<std::string> pools;  // data sets that are made of others
   std::vector<std::string> errors;
   std::string options, date;
 };
@@ -139,13 +150,76 @@ Study read(const std::string& path) {
   return study;
 }
 
-std::string with_interval(const Samples& samples) {
-  const Interval interval = samples.interval();
+/// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks of
+/// different data sets are different tasks.
+void add_pool(Study& study, const std::string& name, const std::regex& pattern) {
+  std::vector<std::string> sets, recipes;
+  for (const auto& [data, of_set] : study.recipes) {
+    if (study.pools.contains(data) || !std::regex_match(data, pattern)) continue;
+    if (sets.empty()) recipes = of_set;
+    sets.push_back(data);
+    std::erase_if(recipes, [&, known = &of_set](const std::string& recipe) {
+      return std::find(known->begin(), known->end(), recipe) == known->end();
+    });
+  }
+  if (sets.empty()) return;
+  for (const std::string& recipe : recipes) {
+    Counters& pooled = study.results[{name, recipe}];
+    for (const std::string& data : sets)
+      for (const auto& [counter, samples] : study.results.at({data, recipe}))
+        for (const auto& [task, values] : samples.tasks) {
+          pooled[counter].tasks[data + "/" + task] = values;
+          pooled[counter].values = samples.values;
+        }
+  }
+  study.recipes.emplace_back(name, std::move(recipes));
+  study.pools.insert(name);
+}
+
+std::string with_interval(const Interval& interval) {
   if (interval.low == interval.high) return compact(interval.value);
   return compact(interval.value) + " [" + compact(interval.low) + ", " + compact(interval.high) + "]";
 }
 
-void write_tables(const Study& study, const std::string& title, std::ostream& out) {
+/// A comparison of two recipes that a study's pools ask for.
+struct Difference {
+  std::string name, of, less, counter;
+};
+
+/// What is paired with a recipe: itself with another name before the "@"; nothing where it is not the one of `of`.
+std::optional<std::string> partner(const std::string& recipe, const Difference& difference) {
+  const std::size_t at = std::min(recipe.find('@'), recipe.size());
+  if (recipe.substr(0, at) != difference.of) return std::nullopt;
+  return difference.less + recipe.substr(at);
+}
+
+/// Rows of a table: nothing where one of both is missing, or where tasks or seeds are not the same.
+void write_difference(const Study& study, const Difference& difference, const std::string& data,
+                      const std::vector<std::string>& recipes, std::ostream& out) {
+  for (const std::string& recipe : recipes) {
+    const auto other = partner(recipe, difference);
+    if (!other) continue;
+    const auto second = study.results.find({data, *other});
+    if (second == study.results.end()) continue;
+    const Counters& first = study.results.at({data, recipe});
+    const auto of = first.find(difference.counter), less = second->second.find(difference.counter);
+    if (of == first.end() || less == second->second.end()) continue;
+    std::vector<std::vector<double>> ours, theirs;
+    for (const auto& [task, values] : of->second.tasks) {
+      const auto same = less->second.tasks.find(task);
+      if (same == less->second.tasks.end() || same->second.size() != values.size()) continue;
+      ours.push_back(values);
+      theirs.push_back(same->second);
+    }
+    if (ours.size() < 2) continue;
+    const std::size_t at = std::min(recipe.find('@'), recipe.size() - 1);
+    out << "| " << data << " | " << difference.name << " | " << recipe.substr(at + 1) << " | " << ours.size() << " | "
+        << with_interval(tunewright::study::paired_difference(ours, theirs, tunewright::Rng(1))) << " |\n";
+  }
+}
+
+void write_tables(const Study& study, const std::string& title, const std::vector<Difference>& differences,
+                  std::ostream& out) {
   out << "# " << title << "\n\nMean and 95 % interval over tasks and seeds; " << study.date;
   if (!study.options.empty()) out << "; `" << study.options << "`";
   out << ".\n";
@@ -167,11 +241,17 @@ void write_tables(const Study& study, const std::string& title, std::ostream& ou
           out << " |";
           continue;
         }
-        out << ' ' << with_interval(found->second);
+        out << ' ' << with_interval(found->second.interval());
         out << " |";
       }
       out << '\n';
     }
+  }
+  if (!differences.empty()) {
+    out << "\n## Differences\n\nTask by task and seed by seed.\n\n| data | difference | at | tasks | value "
+           "|\n|---|---|---|---|---|\n";
+    for (const Difference& difference : differences)
+      for (const auto& [data, recipes] : study.recipes) write_difference(study, difference, data, recipes, out);
   }
   for (const std::string& error : study.errors) out << "\n- failed: " << error << '\n';
 }
@@ -244,18 +324,36 @@ void write_script(const Study& study, const std::string& name, const std::map<st
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
-    std::fprintf(stderr, "usage: %s OUT study.json...\n", argv[0]);
-    return 2;
-  }
+  std::vector<std::string> words(argv + 1, argv + argc);
+  const std::string pools_option = "--pools=";
+  nlohmann::json pools = nlohmann::json::object();
   try {
-    const std::filesystem::path out = argv[1];
-    for (int i = 2; i < argc; ++i) {
-      const std::string name = std::filesystem::path(argv[i]).stem().string();
-      Study study = read(argv[i]);
+    if (!words.empty() && words.front().starts_with(pools_option)) {
+      const std::string file = words.front().substr(pools_option.size());
+      std::ifstream text(file);
+      if (!text) throw std::runtime_error("--pools=" + file + " cannot be read");
+      pools = nlohmann::json::parse(text);
+      words.erase(words.begin());
+    }
+    if (words.size() < 2) {
+      std::fprintf(stderr, "usage: %s [--pools=FILE] OUT study.json...\n", argv[0]);
+      return 2;
+    }
+    const std::filesystem::path out = words.front();
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const std::string name = std::filesystem::path(words[i]).stem().string();
+      Study study = read(words[i]);
       read_tasks(out / name / "tasks.jsonl", study);
+      std::vector<Difference> differences;
+      if (const auto of_study = pools.find(name); of_study != pools.end()) {
+        for (const auto& pool : of_study->value("pools", nlohmann::json::array()))
+          add_pool(study, pool.at("name"), std::regex(pool.at("data").get<std::string>()));
+        for (const auto& one : of_study->value("differences", nlohmann::json::array()))
+          differences.push_back(
+              {one.at("name"), one.at("of"), one.at("less"), one.value("counter", "pairwise_accuracy")});
+      }
       std::ofstream tables(out / (name + ".md")), numbers(out / (name + ".dat")), script(out / (name + ".gp"));
-      write_tables(study, name, tables);
+      write_tables(study, name, differences, tables);
       write_script(study, name, write_data(study, numbers), script);
     }
     return 0;

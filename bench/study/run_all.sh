@@ -26,7 +26,7 @@ for study in "$build"/study_*; do
   rm -f "$out/$name.json" "$out/$name/tasks.jsonl"
   "$study" "--data=$data" "--out=$out/$name" "--benchmark_out=$out/$name.json" --benchmark_out_format=json "$@"
 done
-"$build/report" "$out" "$out"/study_*.json
+"$build/report" "--pools=$root/bench/study/pools.json" "$out" "$out"/study_*.json
 if command -v gnuplot > /dev/null; then
   for script in "$out"/study_*.gp "$out"/study_*/*.gp; do
     [ -f "$script" ] && (cd "$(dirname "$script")" && gnuplot "$(basename "$script")")
