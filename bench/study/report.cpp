@@ -17,7 +17,7 @@
 // `data` is a regular expression for the whole of a name. A pool has the recipes that all of its data sets have. Recipes
 // named "name@number" are compared at equal numbers; `counter` may name another one than pairwise_accuracy.
 //
-// Where OUT/<study>/tasks.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
+// Where OUT/<study>/tasks.*.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
 // each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
 // worth.
 #include <algorithm>
@@ -90,12 +90,24 @@ struct Study {
 };
 
 // The last of several lines about one run counts; runs that the JSON does not tell of are left out.
-void read_tasks(const std::filesystem::path& file, Study& study) {
-  std::ifstream lines(file);
+void read_tasks(const std::filesystem::path& folder, Study& study) {
+  if (!std::filesystem::is_directory(folder)) return;
   std::map<std::pair<std::pair<std::string, std::string>, std::uint64_t>, nlohmann::json> runs;
-  for (std::string line; std::getline(lines, line);) {
-    const nlohmann::json run = nlohmann::json::parse(line);
-    runs[{{run.at("data"), run.at("subject")}, run.at("seed")}] = run.at("counters");
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("tasks.") || !name.ends_with(".jsonl")) continue;
+    std::ifstream lines(entry.path());
+    std::size_t number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.empty()) continue;
+      const nlohmann::json run = nlohmann::json::parse(line, nullptr, false);
+      if (run.is_discarded()) {  // half a line of a study that was killed, or a number that JSON has not
+        std::fprintf(stderr, "%s:%zu is left out: no JSON\n", entry.path().c_str(), number);
+        continue;
+      }
+      runs[{{run.at("data"), run.at("subject")}, run.at("seed")}] = run.at("counters");
+    }
   }
   for (const auto& [run, counters] : runs) {
     const auto result = study.results.find(run.first);
@@ -343,7 +355,7 @@ int main(int argc, char** argv) {
     for (std::size_t i = 1; i < words.size(); ++i) {
       const std::string name = std::filesystem::path(words[i]).stem().string();
       Study study = read(words[i]);
-      read_tasks(out / name / "tasks.jsonl", study);
+      read_tasks(out / name, study);
       std::vector<Difference> differences;
       if (const auto of_study = pools.find(name); of_study != pools.end()) {
         for (const auto& pool : of_study->value("pools", nlohmann::json::array()))

@@ -91,9 +91,10 @@ struct Set {
   [[nodiscard]] std::string name() const { return device + (first ? "_first" : "_drawn"); }
 };
 
+constexpr std::ptrdiff_t fewest = 40;  // programs that ran, of which an eighth has 5
+
 Tasks read(const study::Options& options, const Set& set, const Rng& rng) {
-  constexpr std::size_t unguided = 64;   // records that a log begins with
-  constexpr std::ptrdiff_t fewest = 40;  // of which an eighth has 5
+  constexpr std::size_t unguided = 64;  // records that a log begins with
   const std::size_t most = set.first ? unguided : options.number("records", 1000);
   auto logs =
       study::files(options.data, set.device == "K80" ? "roller-tvm-logs/k80/ansor" : "roller-tvm-logs/v100/ansor");

@@ -18,7 +18,6 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,6 +54,16 @@ Fitted fit(Model model, const study::Case& data) {
   return fitted;
 }
 
+#if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
+Fitted fit_xgboost(const models::Gbdt& options, const study::Case& data) {
+  Fitted theirs;
+  std::optional<bench::XgBoost> xgboost;
+  theirs.seconds = study::seconds_of([&] { xgboost.emplace(options, data.train.x, data.train.y); });
+  theirs.score = xgboost->predict(data.test.x);
+  return theirs;
+}
+#endif
+
 study::TaskCounters count(benchmark::State& state, const Fitted& fitted, const study::Case& data) {
   state.counters["train_s"] = fitted.seconds;
   state.counters["programs_train"] = static_cast<double>(data.train.y.size());
@@ -81,10 +90,7 @@ void add_pair(const std::string& name, const models::Gbdt& model, const Set& set
     const Fitted ours = fit(model, data);
     study::TaskCounters counters = count(state, ours, data);
 #if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
-    Fitted theirs;
-    std::optional<bench::XgBoost> xgboost;
-    theirs.seconds = study::seconds_of([&] { xgboost.emplace(model, data.train.x, data.train.y); });
-    theirs.score = xgboost->predict(data.test.x);
+    Fitted theirs = fit_xgboost(model, data);
     state.counters["time_ratio_vs_xgboost"] = ours.seconds / theirs.seconds;
     counters["accuracy_minus_xgboost"] = study::difference(
         counters["pairwise_accuracy"], study::quality(theirs.score, data.test)["pairwise_accuracy"], 100);
@@ -94,9 +100,9 @@ void add_pair(const std::string& name, const models::Gbdt& model, const Set& set
   });
 #if defined(TUNEWRIGHT_COMPARES_WITH_XGBOOST)
   study::add_of_tasks(options, "xgboost_" + name, set.name(), seed, [=](benchmark::State& state) {
-    const auto run = xgboost_runs().find(key);
-    if (run == xgboost_runs().end()) throw std::runtime_error("run gbdt_" + name + " too");
-    return count(state, run->second, load());
+    // That of another process, where the pair was stopped in between.
+    if (!xgboost_runs().contains(key)) xgboost_runs()[key] = fit_xgboost(model, load());
+    return count(state, xgboost_runs().at(key), load());
   });
 #endif
 }

@@ -4,16 +4,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "tunewright/core/clock.hpp"
+#include "tunewright/json/scanner.hpp"
 #include "tunewright/json/writer.hpp"
+#include "tunewright/study/shared_lines.hpp"
 #include "tunewright/study/study.hpp"
 
 /// Results that are known task by task, so that intervals can speak of other tasks as well as of other seeds.
@@ -31,53 +34,146 @@ inline double mean(const OfTasks& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-/// Appends a line to `OUT/tasks.jsonl`, from which `report` draws its intervals. Of several lines about one run the
-/// last counts.
-inline void write_tasks(const std::filesystem::path& out, const std::string& subject, const std::string& data,
-                        std::uint64_t seed, const TaskCounters& counters) {
-  std::string line = "{\"subject\":";
-  json::write(line, subject);
-  line += ",\"data\":";
-  json::write(line, data);
-  line += ",\"seed\":";
-  json::write(line, seed);
-  line += ",\"counters\":{";
-  bool first = true;
-  for (const auto& [counter, tasks] : counters) {
+/// One run of a study that is no search, as a line of `OUT/tasks.1-of-1.jsonl`, from which `report` draws its intervals.
+/// Of several lines about one run the last counts.
+struct FinishedRun {
+  std::string subject, data;
+  std::uint64_t seed = 0;
+  std::string conditions{};                 ///< options that what was found depends on
+  std::map<std::string, double> figures{};  ///< counters that are not known task by task
+  TaskCounters counters{};
+};
+
+namespace finished_run_detail {
+
+inline void write_object(std::string& line, const std::map<std::string, double>& values) {
+  line += '{';
+  for (bool first = true; const auto& [name, value] : values) {
     if (!std::exchange(first, false)) line += ',';
-    json::write(line, counter);
-    line += ":{";
-    bool first_task = true;
-    for (const auto& [task, value] : tasks) {
-      if (!std::exchange(first_task, false)) line += ',';
-      json::write(line, task);
-      line += ':';
-      json::write(line, value);
-    }
-    line += '}';
+    json::write(line, std::string_view(name));
+    line += ':';
+    json::write(line, value);
   }
-  line += "}}\n";
-  std::filesystem::create_directories(out);
-  std::ofstream file(out / "tasks.jsonl", std::ios::app);
-  file << line;
-  if (!file.flush()) throw std::runtime_error((out / "tasks.jsonl").string() + " cannot be written");
+  line += '}';
+}
+
+}  // namespace finished_run_detail
+
+/// One line of JSON.
+inline std::string to_line(const FinishedRun& run, const std::string& study) {
+  LineWriter writer(study);
+  writer.add("subject", run.subject);
+  writer.add("data", run.data);
+  writer.add("seed", run.seed);
+  writer.add("conditions", run.conditions);
+  finished_run_detail::write_object(writer.begin("figures"), run.figures);
+  std::string& line = writer.begin("counters");
+  line += '{';
+  for (bool first = true; const auto& [counter, tasks] : run.counters) {
+    if (!std::exchange(first, false)) line += ',';
+    json::write(line, std::string_view(counter));
+    line += ':';
+    finished_run_detail::write_object(line, tasks);
+  }
+  line += '}';
+  return std::move(writer).finish();
+}
+
+/// Reads a run from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is none.
+inline void from_line(const std::string& line, FinishedRun& run, std::string& study) {
+  unsigned known = 0;
+  json::Scanner in(line);
+  const auto read_object = [&](std::map<std::string, double>& values) {
+    in.object([&](std::string_view name) {
+      std::string key(name);  // the scanner's own, until the next one
+      values[std::move(key)] = in.number();
+    });
+  };
+  in.object([&](std::string_view key) {
+    ++known;
+    if (key == "study")
+      study = in.string();
+    else if (key == "subject")
+      run.subject = in.string();
+    else if (key == "data")
+      run.data = in.string();
+    else if (key == "seed")
+      run.seed = in.integer<std::uint64_t>();
+    else if (key == "conditions")
+      run.conditions = in.string();
+    else if (key == "figures")
+      read_object(run.figures);
+    else if (key == "counters")
+      in.object([&](std::string_view name) {
+        const std::string counter(name);
+        read_object(run.counters[counter]);
+      });
+    else {
+      --known;
+      in.skip_value();
+    }
+  });
+  in.expect_end();
+  if (known != 7) in.fail("expected a run with its seven members");
+}
+
+/// The options that a run depends on; seeds are told apart, and what was chosen to run is not part of it.
+inline std::string conditions_of(const Options& options) {
+  std::string text = "tasks=" + std::to_string(options.tasks) + " threads=" + std::to_string(options.threads);
+  for (const auto& [name, value] : options.others)
+    if (name != "only" && name != "part" && name != "minutes") text += " " + name + "=" + value;
+  return text;
+}
+
+/// The runs of `OUT`. Lines that are none are told.
+inline SharedLines<FinishedRun>& finished_runs(const std::filesystem::path& out) {
+  static std::map<std::filesystem::path, SharedLines<FinishedRun>> all;
+  const auto known = all.find(out);
+  if (known != all.end()) return known->second;
+  auto& lines = all.emplace(out, SharedLines<FinishedRun>(out, "tasks", "tasks", 1, 1)).first->second;
+  for (const auto& [file, bad] : lines.bad())
+    std::fprintf(stderr, "%s:%zu is left out: %s\n", file.c_str(), bad.number, bad.reason.c_str());
+  return lines;
+}
+
+/// Whether the study has had the minutes that `--minutes=N` gives it, if any.
+inline bool out_of_time(const Options& options) {
+  static const double start_s = steady_seconds()().count();
+  const std::size_t minutes = options.number("minutes", 0);
+  return minutes != 0 && steady_seconds()().count() - start_s > 60.0 * static_cast<double>(minutes);
 }
 
 /// Registers (subject, data, seed) as `add` does. `measure(state)` returns what is known of each task; means over tasks
-/// become counters, and `report` finds the tasks in `OUT/tasks.jsonl`.
+/// become counters. A run that `OUT` has, by the same options, is not made again; `--minutes=N` lets none begin later.
 template <class F>
 void add_of_tasks(const Options& options, const std::string& subject, const std::string& data, std::uint64_t seed,
                   F measure) {
+  static_cast<void>(out_of_time(options));  // time begins to count
   add(subject, data, seed,
-      [out = options.out, subject, data, seed, measure = std::move(measure)](benchmark::State& state) {
-        const TaskCounters counters = measure(state);
-        std::size_t most = 0;
-        for (const auto& [counter, tasks] : counters) {
-          state.counters[counter] = mean(tasks);
-          most = std::max(most, tasks.size());
+      [options, subject, data, seed, conditions = conditions_of(options),
+       measure = std::move(measure)](benchmark::State& state) {
+        SharedLines<FinishedRun>& runs = finished_runs(options.out);
+        const auto is_this = [&](const FinishedRun& run) {
+          return run.subject == subject && run.data == data && run.seed == seed && run.conditions == conditions;
+        };
+        const auto known = std::find_if(runs.all().rbegin(), runs.all().rend(), is_this);
+        if (known != runs.all().rend()) {
+          for (const auto& [name, value] : known->figures) state.counters[name] = value;
+          for (const auto& [counter, tasks] : known->counters) state.counters[counter] = mean(tasks);
+          return;
         }
+        if (out_of_time(options)) {
+          state.SkipWithError("out of time; start it again to go on");
+          return;
+        }
+        FinishedRun run{.subject = subject, .data = data, .seed = seed, .conditions = conditions};
+        run.counters = measure(state);
+        std::size_t most = 0;
+        for (const auto& [counter, tasks] : run.counters) most = std::max(most, tasks.size());
         state.counters["tasks"] = static_cast<double>(most);
-        write_tasks(out, subject, data, seed, counters);
+        for (const auto& [name, counter] : state.counters) run.figures[name] = counter.value;
+        for (const auto& [counter, tasks] : run.counters) state.counters[counter] = mean(tasks);
+        runs.add(std::move(run));
       });
 }
 
