@@ -137,6 +137,42 @@ TEST_CASE("draws favour tiles that load few operands and stay in registers, and 
   CHECK(in_one_go < 400);
 }
 
+TEST_CASE("products of few rows with an operand beyond the second cache read it in long streams") {
+  Target target = avx2();
+  target.threads = 2;
+  target.l2_bytes = std::uint64_t{1} << 20;
+  std::vector<Step> steps = open_steps(1, 1024, 1024);  // an operand of 4 MiB
+  CHECK(decisions::reads_once(steps, 2, target));
+  CHECK_FALSE(decisions::reads_once(open_steps(1, 512, 512), 2, target));    // of 1 MiB
+  CHECK_FALSE(decisions::reads_once(open_steps(2, 1024, 1024), 2, target));  // tiles of one row: read twice
+  CHECK_FALSE(decisions::reads_once(steps, 3, target));                      // a stage without tiles
+
+  std::get<Split>(steps[1]).factors = {1, 1, 32};
+  Rng one(1);
+  for (int draw = 0; draw < 50; ++draw) {
+    decisions::draw_streams(std::get<Split>(steps[1]), target, one);
+    decisions::draw_streams(std::get<Split>(steps[2]), target, one);
+    const Sizes columns = std::get<Split>(steps[1]).factors;
+    CHECK(columns[0] == 1);
+    CHECK(columns[1] <= 16);  // 32 tiles, half of them a thread
+    CHECK(16 % columns[1] == 0);
+    CHECK(columns[2] == 32);
+    const std::int64_t terms = std::get<Split>(steps[2]).factors[0];
+    CHECK((terms == 4 || terms == 8 || terms == 16 || terms == 32));
+  }
+
+  int long_streams = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    std::vector<Step> drawn = open_steps(1, 1024, 1024);
+    decisions::draw_all(drawn, target, rng);
+    const Sizes& columns = std::get<Split>(drawn[1]).factors;
+    long_streams += columns[0] == 1 && columns[1] * columns[2] >= 256 && std::get<Split>(drawn[2]).factors[0] <= 32;
+  }
+  CHECK(long_streams > 100);
+  CHECK(long_streams < 190);  // others stay possible
+}
+
 TEST_CASE("columns of a tensor instruction are the vectors of its register tile") {
   Target target;
   target.isa = Isa::Avx512;

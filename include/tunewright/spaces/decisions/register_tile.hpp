@@ -89,6 +89,38 @@ struct RegisterTile {
   return sums * depth / (step * depth + 2 * sums) * used;
 }
 
+/// True for a product of few rows with a large operand: the tile has all rows, so each element of what the vectors
+/// are read from is used once, and it is larger than the second level of cache. Such a stage is as fast as it reads.
+[[nodiscard]] inline bool reads_once(const std::vector<Step>& steps, program::TensorId stage, const Target& target) {
+  std::int64_t rows = 1, terms = 1, columns = 0;
+  for (const Step& step : steps) {
+    const auto* split = std::get_if<Split>(&step);
+    if (split == nullptr || split->stage != stage || !is_open_split(*split)) continue;
+    if (split->inner == LoopKind::Unrolled) rows *= split->extent;
+    if (split->inner == LoopKind::Serial) terms *= split->extent;
+    if (split->inner == LoopKind::Vectorized) columns = split->extent;
+  }
+  return rows <= register_tile(steps, stage, target).rows &&
+         static_cast<std::uint64_t>(terms * columns) * sizeof(float) > target.l2_bytes;
+}
+
+/// Draws a split of a stage that reads once so that memory is read in few long streams: a few terms of the sum at a
+/// time, each along all columns of a thread. A tile that sums everything in registers would read a few vectors of each
+/// row instead: a page for some hundred bytes, which no prefetcher follows.
+inline void draw_streams(Split& split, const Target& target, Rng& rng) {
+  constexpr std::int64_t fewest_terms = 4, most_terms = 32;
+  if (split.inner == LoopKind::Serial && split.factors.size() == 1) {
+    std::vector<std::int64_t> sizes = tile_sizes(split.extent, most_terms, false);
+    if (sizes.back() >= fewest_terms) std::erase_if(sizes, [](std::int64_t size) { return size < fewest_terms; });
+    split.factors[0] = pick(sizes, rng);
+  } else if (split.inner == LoopKind::Vectorized && split.factors.size() > 1) {
+    const std::int64_t tiles = program::ceil_div(split.extent, split.factors.back());
+    const std::int64_t share = std::max<std::int64_t>(tiles / static_cast<std::int64_t>(target.threads), 1);
+    std::fill(split.factors.begin(), split.factors.end() - 1, 1);
+    split.factors[split.factors.size() - 2] = pick_large(tile_sizes(tiles, share, false), rng);
+  }
+}
+
 /// Draws the size of the innermost part of a register tile: whole vectors where the extent has them, since a part of a
 /// vector costs as much as a whole one.
 [[nodiscard]] inline std::int64_t draw_register_part(const Split& split, std::int64_t extent, std::int64_t cap,
@@ -144,10 +176,12 @@ inline void redraw_tile(std::vector<Step>& steps, Split& split, const Target& ta
 }
 
 /// Draws the tiles of a schedule for a CPU, within the register file, the vectorized parts first. Of some draws the one
-/// that keeps the multiply-add units busiest is kept; in half of them register tiles are reduced in one go.
+/// that keeps the multiply-add units busiest is kept; in half of them register tiles are reduced in one go. Most
+/// schedules of stages that read once have long streams.
 inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, Rng& rng) {
   constexpr unsigned draws = 6;
   constexpr double in_one_go_share = 0.5;
+  constexpr double streams_share = 0.75;
   std::vector<Split*> splits;
   std::vector<program::TensorId> stages;  // that have register tiles
   for (Step& step : steps) {
@@ -160,6 +194,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   }
   std::vector<std::vector<std::int64_t>> best(splits.size());
   double most = -1;
+  const bool in_streams = rng.uniform() < streams_share;
   std::vector<Split*> order = splits;
   for (unsigned i = 0; i < (stages.empty() ? 1 : draws); ++i) {
     rng.shuffle(std::span(order));
@@ -176,6 +211,9 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
       if (in_one_go && split->inner == LoopKind::Serial && split->factors.size() == 1 && split->max_innermost == 0) {
         split->factors[0] = std::max<std::int64_t>(split->extent, 1);
       }
+    }
+    for (Split* split : splits) {
+      if (in_streams && reads_once(steps, split->stage, target)) draw_streams(*split, target, rng);
     }
     double busy = 1;
     for (const program::TensorId stage : stages) busy *= busy_share(steps, stage, target);
