@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tuner that is killed at random moments and started again loses no completed measurement and repeats none.
 #include <doctest/doctest.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <map>
+#include <cstddef>
+#include <cstdint>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "support/killed_tuner.hpp"
 #include "support/temporary_folder.hpp"
 #include "support/toy_space.hpp"
 #include "tunewright/data/journal.hpp"
@@ -24,42 +21,11 @@ namespace {
 
 constexpr std::size_t trials = 400;
 
-// Takes its time, so that kills meet it in every state, and writes down by itself which measurement it has
-// completed.
-struct Witnessed {
-  int fd = -1;
-  std::vector<Outcome> measure(const Task&, std::span<const toy::Program> programs,
-                               const OutcomeSink& sink = {}) const {
-    std::vector<Outcome> outcomes;
-    for (const toy::Program& program : programs) {
-      std::this_thread::sleep_for(std::chrono::microseconds(600));
-      outcomes.push_back(toy::outcome(program.tiles));
-      if (sink) sink(outcomes.size() - 1, outcomes.back());
-      const std::string line = to_hex(program.key) + "\n";  // after the journal: whatever stands here must stand there
-      if (::write(fd, line.data(), line.size()) < 0) ::_exit(3);
-    }
-    return outcomes;
-  }
-};
-
-[[noreturn]] void tune(const std::string& journal_path, const std::string& witness_path) {
-  const int fd = ::open(witness_path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-  Tuner<recipes::Random<toy::Space, Witnessed>> tuner{{.measurer = {fd}, .seed = 5}};
+void tune(const std::string& journal_path, const std::string& witness_path) {
+  Tuner<recipes::Random<toy::Space, support::Witnessed>> tuner{
+      {.measurer = support::Witnessed::to(witness_path), .seed = 5}};
   data::Journal journal({.path = journal_path, .warnings = nullptr});
   (void)tuner.run(toy::task(), {.trials = trials, .batch = 32}, journal);
-  ::_exit(0);
-}
-
-// Starts a tuner and kills it after `life`; returns whether it had finished before.
-bool live_for(std::chrono::microseconds life, const std::string& journal_path, const std::string& witness_path) {
-  const pid_t child = ::fork();
-  if (child == 0) tune(journal_path, witness_path);
-  std::this_thread::sleep_for(life);
-  ::kill(child, SIGKILL);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
-  return WIFEXITED(status);
 }
 
 }  // namespace
@@ -68,20 +34,16 @@ TEST_CASE("killed twenty times at random moments, a tuner repeats nothing and lo
   const support::TemporaryFolder folder;
   const std::string journal_path = folder.file("journal.jsonl");
   const std::string witness_path = folder.file("witness");
+  const auto run_on = [&] { tune(journal_path, witness_path); };
   Rng rng(2024);
   unsigned kills = 0;
   for (unsigned run = 0; run < 20; ++run) {
     const auto life = std::chrono::microseconds(3000 + static_cast<int>(rng.below(25000)));
-    kills += live_for(life, journal_path, witness_path) ? 0 : 1;
+    kills += support::live_for(life, run_on) ? 0 : 1;
   }
   CHECK(kills >= 10);  // a machine under load lives fewer trials, never more
 
-  const pid_t last = ::fork();
-  if (last == 0) tune(journal_path, witness_path);
-  int status = 0;
-  ::waitpid(last, &status, 0);
-  REQUIRE(WIFEXITED(status));
-  REQUIRE(WEXITSTATUS(status) == 0);
+  REQUIRE(support::live_for(std::chrono::microseconds(0), run_on));
 
   const auto contents = data::read_journal(journal_path);
   CHECK(contents.records.size() == trials);
@@ -89,12 +51,10 @@ TEST_CASE("killed twenty times at random moments, a tuner repeats nothing and lo
   std::set<std::uint64_t> recorded;
   for (const Record& record : contents.records) CHECK(recorded.insert(record.key).second);  // none repeated
 
-  std::map<std::string, int> measured;
-  std::ifstream witness(witness_path);
-  for (std::string line; std::getline(witness, line);) ++measured[line];
-  for (const auto& [key, times] : measured) {
+  const auto measured = support::witnessed(witness_path);
+  for (const auto& [which, times] : measured) {
     CHECK(times == 1);
-    CHECK(recorded.count(std::stoull(key, nullptr, 16)) == 1);  // none lost
+    CHECK(recorded.contains(which.second));  // none lost
   }
   MESSAGE(kills << " kills, " << contents.bad.size() << " torn lines, " << measured.size()
                 << " measurements witnessed");

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/toy_space.hpp"
+#include "tunewright/measurers/concept.hpp"
+
+/// What tests of tuners that are killed at random moments share.
+namespace support {
+
+/// Takes its time, so that kills meet it in every state, and writes down by itself which measurement it has completed:
+/// task and key, a line each.
+struct Witnessed {
+  int fd = -1;
+
+  [[nodiscard]] static Witnessed to(const std::string& path) {
+    return {::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644)};
+  }
+
+  std::vector<tunewright::Outcome> measure(const tunewright::Task& task, std::span<const toy::Program> programs,
+                                           const tunewright::OutcomeSink& sink = {}) const {
+    std::vector<tunewright::Outcome> outcomes;
+    for (const toy::Program& program : programs) {
+      std::this_thread::sleep_for(std::chrono::microseconds(600));
+      outcomes.push_back(toy::outcome(program.tiles));
+      if (sink) sink(outcomes.size() - 1, outcomes.back());
+      // After the journal: whatever stands here must stand there.
+      const std::string line = task.name + " " + tunewright::to_hex(program.key) + "\n";
+      if (::write(fd, line.data(), line.size()) < 0) ::_exit(3);
+    }
+    return outcomes;
+  }
+};
+
+/// How often each measurement was completed, by task and key.
+inline std::map<std::pair<std::string, std::uint64_t>, int> witnessed(const std::string& path) {
+  std::map<std::pair<std::string, std::uint64_t>, int> times;
+  std::ifstream in(path);
+  for (std::string task, key; in >> task >> key;) ++times[{task, std::stoull(key, nullptr, 16)}];
+  return times;
+}
+
+/// Calls `tune()` in a process of its own, and kills that after `life`; a life of 0 has no such end. Returns whether it
+/// had finished.
+template <class Tune>
+bool live_for(std::chrono::microseconds life, const Tune& tune) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    tune();
+    ::_exit(0);
+  }
+  if (life.count() > 0) {
+    std::this_thread::sleep_for(life);
+    ::kill(child, SIGKILL);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE((WIFSIGNALED(status) || WEXITSTATUS(status) == 0));
+  return WIFEXITED(status);
+}
+
+}  // namespace support
