@@ -60,7 +60,8 @@ function(tunewright_add_test_program name)
   endforeach()
 endfunction()
 
-# A source that must compile, and must not compile with TUNEWRIGHT_SHOULD_FAIL defined; see test/fail/check.cmake.
+# A source that must compile, and must not compile with TUNEWRIGHT_SHOULD_FAIL defined; see test/fail/check.cmake. The
+# header that they start from is precompiled by a test that runs before the first of them.
 function(tunewright_add_must_fail_test file flags_target)
   get_filename_component(case "${file}" NAME_WE)
   tunewright_missing_components(missing "fail_${case}" "${file}")
@@ -68,8 +69,14 @@ function(tunewright_add_must_fail_test file flags_target)
     return()
   endif()
   set(includes "$<TARGET_PROPERTY:${flags_target},INCLUDE_DIRECTORIES>")
-  add_test(NAME fail_${case} COMMAND ${CMAKE_COMMAND}
-    "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DSOURCE=${file}"
-    "-DINCLUDES=$<JOIN:$<REMOVE_DUPLICATES:${includes}>,|>"
+  set(header "${CMAKE_CURRENT_BINARY_DIR}/fail/precompiled.hpp")
+  set(common "-DCOMPILER=${CMAKE_CXX_COMPILER}" "-DINCLUDES=$<JOIN:$<REMOVE_DUPLICATES:${includes}>,|>")
+  if(NOT TEST fail_precompile)
+    add_test(NAME fail_precompile COMMAND ${CMAKE_COMMAND} ${common} "-DCOMPILER_ID=${CMAKE_CXX_COMPILER_ID}"
+      "-DHEADER=${header}" -P "${PROJECT_SOURCE_DIR}/test/fail/precompile.cmake")
+    set_tests_properties(fail_precompile PROPERTIES FIXTURES_SETUP must_fail_header)
+  endif()
+  add_test(NAME fail_${case} COMMAND ${CMAKE_COMMAND} ${common} "-DSOURCE=${file}" "-DPRECOMPILED=${header}"
     -P "${PROJECT_SOURCE_DIR}/test/fail/check.cmake")
+  set_tests_properties(fail_${case} PROPERTIES FIXTURES_REQUIRED must_fail_header)
 endfunction()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=a|b -P check.cmake
+# cmake -DCOMPILER=... -DSOURCE=... -DINCLUDES=a|b [-DPRECOMPILED=<header>] -P check.cmake
 #
 # Compiles SOURCE twice. It must pass as it is, so that what follows fails for the right reason; with TUNEWRIGHT_SHOULD_FAIL
 # defined it must fail and print the text after "// error: " in the source. Where compilers differ in their words, there is
@@ -11,13 +11,11 @@ if(NOT text MATCHES "// error( [0-9]+)?: [^\n]+")
   message(FATAL_ERROR "${SOURCE} has no line '// error: <text>' that says which diagnostic to expect")
 endif()
 
-string(REPLACE "|" ";" folders "${INCLUDES}")
-# What a header declares decides; without definitions the compiler has half as much to read.
-set(flags -std=c++20 -fsyntax-only -DTUNEWRIGHT_SEPARATE_COMPILATION)
-list(REMOVE_ITEM folders /usr/include)  # known to the compiler, which must keep it last
-foreach(folder IN LISTS folders)
-  list(APPEND flags -isystem "${folder}")
-endforeach()
+include("${CMAKE_CURRENT_LIST_DIR}/flags.cmake")
+list(APPEND flags -fsyntax-only)
+if(PRECOMPILED)
+  list(APPEND flags -include "${PRECOMPILED}")
+endif()
 
 set(ENV{LC_ALL} C)  # plain quotation marks in diagnostics
 execute_process(COMMAND "${COMPILER}" ${flags} "${SOURCE}" RESULT_VARIABLE status ERROR_VARIABLE output)
