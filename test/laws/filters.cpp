@@ -22,6 +22,7 @@
 #include "tunewright/models/linear.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
+#include "tunewright/spaces/decisions.hpp"
 #include "tunewright/spaces/scheduled.hpp"
 
 using namespace tunewright;

@@ -16,6 +16,8 @@
 #include "tunewright/data/dataset.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/features/per_statement/describer.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/program/graph.hpp"
 
 namespace tunewright::data {
 

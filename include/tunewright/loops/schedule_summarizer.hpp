@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <unordered_map>
@@ -44,41 +43,6 @@ class ScheduleSummarizer {
   std::size_t count_ = 0;
   ScheduleSignature signature_;
   SummaryWork work_;
-};
-
-/// Summarizers with the plans that they have made, one for each thread that is at work. Safe to use from several
-/// threads at once.
-class ScheduleSummarizers {
- public:
-  /// A summarizer that is given back at the end. The pool must outlive it.
-  class Lease {
-   public:
-    explicit Lease(ScheduleSummarizers& pool) : pool_(&pool), summarizer_(pool.take()) {}
-    Lease(const Lease&) = delete;
-    Lease& operator=(const Lease&) = delete;
-    ~Lease() { pool_->give_back(std::move(summarizer_)); }
-
-    /// See `ScheduleSummarizer::summary`. Not of a temporary: a summary is the summarizer's, and with the lease ends
-    /// the right to read it.
-    [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) & {
-      return summarizer_->summary(candidate);
-    }
-    /// A schedule that is read soon.
-    static void prefetch(const schedule::Schedule& candidate) noexcept { ScheduleSignature::prefetch(candidate); }
-
-   private:
-    ScheduleSummarizers* pool_;
-    std::unique_ptr<ScheduleSummarizer> summarizer_;
-  };
-
-  [[nodiscard]] Lease lease() { return Lease(*this); }
-
- private:
-  [[nodiscard]] std::unique_ptr<ScheduleSummarizer> take();
-  void give_back(std::unique_ptr<ScheduleSummarizer> summarizer);
-
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<ScheduleSummarizer>> idle_;
 };
 
 }  // namespace tunewright::loops
@@ -132,19 +96,6 @@ TUNEWRIGHT_INLINE bool ScheduleSummarizer::is_of(const SchedulePlan& plan, const
   const std::span<const std::uint64_t> words = signature_.words();
   return plan.state.graph == candidate.graph &&
          std::equal(words.begin(), words.end(), plan.words.begin(), plan.words.end());
-}
-
-TUNEWRIGHT_INLINE std::unique_ptr<ScheduleSummarizer> ScheduleSummarizers::take() {
-  const std::lock_guard lock(mutex_);
-  if (idle_.empty()) return std::make_unique<ScheduleSummarizer>();
-  std::unique_ptr<ScheduleSummarizer> taken = std::move(idle_.back());
-  idle_.pop_back();
-  return taken;
-}
-
-TUNEWRIGHT_INLINE void ScheduleSummarizers::give_back(std::unique_ptr<ScheduleSummarizer> summarizer) {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(summarizer));
 }
 
 }  // namespace tunewright::loops

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -19,29 +18,24 @@
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/loops/nest.hpp"
-#include "tunewright/measurers/compile_team.hpp"
 #include "tunewright/measurers/concept.hpp"
 #include "tunewright/measurers/protocol.hpp"
 #include "tunewright/measurers/reference_data.hpp"
-#include "tunewright/measurers/sandbox.hpp"
-#include "tunewright/measurers/sandbox/shared_task.hpp"
-#include "tunewright/measurers/task_cache.hpp"
 
 namespace tunewright::measurers {
+
+class Sandbox;
+struct WorkerParts;
 
 /// Parts of a worker that loads object files with LLVM ORC and runs parallel loops on pinned threads.
 [[nodiscard]] WorkerParts orc_worker_parts();
 
 namespace orc {
 
-using CompileTeam = measurers::CompileTeam<codegen::LlvmCompiler>;
+struct State;  // orc_state.hpp
 
-/// What a measurer remembers between batches.
-struct State {
-  TaskCache<SharedTask> tasks;
-  std::map<std::uint64_t, Seconds> best;
-  std::map<std::uint64_t, CompileTeam::Compilers> compilers;  ///< by target
-};
+[[nodiscard]] std::shared_ptr<Sandbox> new_sandbox();
+[[nodiscard]] std::shared_ptr<State> new_state();
 
 }  // namespace orc
 
@@ -71,19 +65,17 @@ struct OrcJit {
   std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
 
   // Run-time state; copies of a measurer share it.
-  std::shared_ptr<Sandbox> sandbox = std::make_shared<Sandbox>(orc_worker_parts());
-  std::shared_ptr<orc::State> state = std::make_shared<orc::State>();
+  std::shared_ptr<Sandbox> sandbox = orc::new_sandbox();
+  std::shared_ptr<orc::State> state = orc::new_state();
 
   std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
                                const OutcomeSink& sink = {});
 
   /// Tells the best latency known for `task`, e.g. from a journal.
-  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+  void note_best(const Task& task, Seconds latency);
 
   /// What turns programs into latencies here: compiler, processor, kind of timing.
-  [[nodiscard]] std::string identity() const {
-    return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
-  }
+  [[nodiscard]] std::string identity() const;
 
   /// The best candidates again, in turns, which decides between close ones more fairly than measurements
   /// minutes apart.
@@ -97,9 +89,7 @@ struct OrcJit {
                                                          unsigned rounds = 11);
 
   /// Machine code for one program, as `measure` would run it. Throws what the code generator does.
-  [[nodiscard]] codegen::Kernel compile_kernel(const Task& task, const loops::LoopNest& program) {
-    return compilers_for(task, 1).front()->compile(program);
-  }
+  [[nodiscard]] codegen::Kernel compile_kernel(const Task& task, const loops::LoopNest& program);
 
  private:
   struct Split {
@@ -108,7 +98,8 @@ struct OrcJit {
   };
   [[nodiscard]] Split split_processors(const Task& task) const;
 
-  [[nodiscard]] const orc::CompileTeam::Compilers& compilers_for(const Task& task, std::size_t count);
+  using Compilers = std::vector<std::unique_ptr<codegen::LlvmCompiler>>;
+  [[nodiscard]] const Compilers& compilers_for(const Task& task, std::size_t count);
 
   /// Makes the sandbox ready for kernels of `task`.
   void prepare(const Task& task);
@@ -120,8 +111,25 @@ struct OrcJit {
 
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/measurers/orc_state.hpp"
+#include "tunewright/measurers/sandbox.hpp"
 
 namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE std::shared_ptr<Sandbox> orc::new_sandbox() { return std::make_shared<Sandbox>(orc_worker_parts()); }
+TUNEWRIGHT_INLINE std::shared_ptr<orc::State> orc::new_state() { return std::make_shared<State>(); }
+
+TUNEWRIGHT_INLINE void OrcJit::note_best(const Task& task, Seconds latency) {
+  state->best[stable_hash(task)] = latency;
+}
+
+TUNEWRIGHT_INLINE std::string OrcJit::identity() const {
+  return codegen::LlvmCompiler(host_target(), compile).identity() + (protocol.flush_cache ? ", cold caches" : "");
+}
+
+TUNEWRIGHT_INLINE codegen::Kernel OrcJit::compile_kernel(const Task& task, const loops::LoopNest& program) {
+  return compilers_for(task, 1).front()->compile(program);
+}
 
 TUNEWRIGHT_INLINE WorkerParts orc_worker_parts() {
   WorkerParts parts;
@@ -151,7 +159,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
   const std::span<const int> compile_on =
       overlap ? std::span<const int>(split.compile) : std::span<const int>(processors);
   const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, compile_on.size());
-  const orc::CompileTeam::Compilers& compilers = compilers_for(task, threads);
+  const Compilers& compilers = compilers_for(task, threads);
   Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
 
   std::vector<Outcome> outcomes(programs.size());
@@ -181,7 +189,7 @@ TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::measure(const Task& task, std::sp
 
 TUNEWRIGHT_INLINE std::vector<Outcome> OrcJit::confirm(const Task& task, std::span<const loops::LoopNest> programs,
                                                        unsigned rounds) {
-  const orc::CompileTeam::Compilers& compilers = compilers_for(task, 1);
+  const Compilers& compilers = compilers_for(task, 1);
   orc::CompileTeam team(programs, compilers, 1, protocol.compile_timeout_seconds, {});
   team.wait_for_all();
   return measure_together(team, programs.size(), [&](std::span<const codegen::Kernel> kernels) {
@@ -208,8 +216,8 @@ TUNEWRIGHT_INLINE OrcJit::Split OrcJit::split_processors(const Task& task) const
   return {{processors.begin(), middle}, {middle, processors.end()}};
 }
 
-TUNEWRIGHT_INLINE const orc::CompileTeam::Compilers& OrcJit::compilers_for(const Task& task, std::size_t count) {
-  orc::CompileTeam::Compilers& compilers = state->compilers[stable_hash(task.target)];
+TUNEWRIGHT_INLINE const OrcJit::Compilers& OrcJit::compilers_for(const Task& task, std::size_t count) {
+  Compilers& compilers = state->compilers[stable_hash(task.target)];
   while (compilers.size() < count) compilers.push_back(std::make_unique<codegen::LlvmCompiler>(task.target, compile));
   return compilers;
 }

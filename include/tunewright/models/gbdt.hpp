@@ -15,11 +15,14 @@
 #include "tunewright/core/feature_batch.hpp"
 #include "tunewright/detail/config.hpp"
 #include "tunewright/models/concept.hpp"
-#include "tunewright/models/gbdt/boosting.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
 
 namespace tunewright::models {
+
+namespace gbdt {
+struct BoostingRules;
+}
 
 /// Gradient-boosted regression trees on the rows of a program; its score is the sum over its rows.
 ///
@@ -93,7 +96,7 @@ struct Gbdt {
   }
   void check_options() const;
   void check_width(const char* where, const FeatureBatch& x) const;
-  gbdt::BoostingRules boosting_rules() const;
+  [[nodiscard]] gbdt::BoostingRules boosting_rules() const;
 };
 
 }  // namespace tunewright::models
@@ -103,6 +106,7 @@ struct Gbdt {
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/thread_team.hpp"
 #include "tunewright/models/gbdt/binned_rows.hpp"
+#include "tunewright/models/gbdt/boosting.hpp"
 #include "tunewright/models/gbdt/embedding.hpp"
 #include "tunewright/models/gbdt/persistence.hpp"
 

@@ -26,7 +26,16 @@ namespace tunewright::schedule {
 struct Schedule {
   std::shared_ptr<const ComputeGraph> graph;
   std::vector<Step> steps;
-  bool operator==(const Schedule&) const = default;
+
+  // Defined once: copying and destroying steps of all kinds is more code than most of what is done with schedules.
+  Schedule() noexcept;
+  Schedule(std::shared_ptr<const ComputeGraph> scheduled, std::vector<Step> by) noexcept;
+  Schedule(const Schedule& other);
+  Schedule(Schedule&& other) noexcept;
+  Schedule& operator=(const Schedule& other);
+  Schedule& operator=(Schedule&& other) noexcept;
+  ~Schedule();
+  bool operator==(const Schedule& other) const;
 };
 
 /// Applies all steps in order. Throws `ScheduleError` naming the step that is illegal.
@@ -147,6 +156,18 @@ class ScheduleBuilder {
 #include "tunewright/schedule/apply.hpp"
 
 namespace tunewright::schedule {
+
+TUNEWRIGHT_INLINE Schedule::Schedule() noexcept = default;
+TUNEWRIGHT_INLINE Schedule::Schedule(std::shared_ptr<const ComputeGraph> scheduled, std::vector<Step> by) noexcept
+    : graph(std::move(scheduled)), steps(std::move(by)) {}
+TUNEWRIGHT_INLINE Schedule::Schedule(const Schedule& other) = default;
+TUNEWRIGHT_INLINE Schedule::Schedule(Schedule&& other) noexcept = default;
+TUNEWRIGHT_INLINE Schedule& Schedule::operator=(const Schedule& other) = default;
+TUNEWRIGHT_INLINE Schedule& Schedule::operator=(Schedule&& other) noexcept = default;
+TUNEWRIGHT_INLINE Schedule::~Schedule() = default;
+TUNEWRIGHT_INLINE bool Schedule::operator==(const Schedule& other) const {
+  return graph == other.graph && steps == other.steps;
+}
 
 TUNEWRIGHT_INLINE State replay(const Schedule& schedule) {
   State state = initial_state(schedule.graph);

@@ -1,86 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
-#include <stdexcept>
-#include <tuple>
-#include <utility>
 #include <vector>
 
 #include "tunewright/core/task.hpp"
 #include "tunewright/detail/config.hpp"
-#include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/schedule/schedule.hpp"
 #include "tunewright/spaces/sketch_space.hpp"
-#include "tunewright/spaces/tiling/add_rfactor.hpp"
-#include "tunewright/spaces/tiling/tensor_core.hpp"
-#include "tunewright/spaces/tiling/tensor_unit.hpp"
-#include "tunewright/spaces/tiling_rules.hpp"
 
 namespace tunewright::spaces {
 
-/// Derives sketches with a list of rules: from the last stage to the first, each rule that applies to a stage
-/// adds its derivations, so one derivation branches wherever several rules apply.
-///
-/// A rule is a type with `Answer meets(derivation, stage, target) const` and `void apply(derivation, stage,
-/// target, out) const`, and, if it likes, `void finish(derivation, target) const`, which is called once all
-/// stages have been visited; see `spaces::tiling` for those of Ansor. A space with a rule of your own is
-/// `SketchSpace<RuleSketches<MyRule, tiling::SkipSource, ...>>`.
-///
-/// Paper: Zheng et al., Ansor, OSDI 2020, section 4.1.
-/// Cost:  some hundred microseconds a task, once.
-template <class... Rules>
-struct RuleSketches {
-  std::tuple<Rules...> rules = {};
-
-  [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const {
-    tiling::Derivation start{schedule::ScheduleBuilder(task.graph), task.graph->size()};
-    std::vector<tiling::Derivation> open{std::move(start)};
-    std::vector<schedule::Schedule> finished;
-    while (!open.empty()) {
-      tiling::Derivation current = std::move(open.back());
-      open.pop_back();
-      if (current.place == 0) {
-        const auto finish = [&](const auto& rule) {
-          if constexpr (requires { rule.finish(current, task.target); }) rule.finish(current, task.target);
-        };
-        std::apply([&](const auto&... rule) { (finish(rule), ...); }, rules);
-        finished.push_back(current.builder.schedule());
-        continue;
-      }
-      const program::TensorId stage = current.builder.state().order[current.place - 1];
-      bool done = false;
-      const auto ask = [&](const auto& rule) {
-        if (done) return;
-        const tiling::Answer answer = rule.meets(current, stage, task.target);
-        if (answer == tiling::Answer::Skip) return;
-        rule.apply(current, stage, task.target, open);
-        done = answer == tiling::Answer::ApplyAndSkipRest;
-      };
-      std::apply([&](const auto&... rule) { (ask(rule), ...); }, rules);
-    }
-    return finished;
-  }
-};
-
-/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
-/// in cache, constants packed ahead of time, and tensor instructions where the target has some.
-using CpuTilingRules =
-    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
-                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
-                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
-
-/// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
-/// tensor instructions where the target has some.
-using GpuTilingRules =
-    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise, tiling::gpu::AddRfactor,
-                 tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts, tiling::gpu::MultiLevelTiling,
-                 tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
-
 /// The rules for the device of the task's target. Throws `std::invalid_argument` for a GPU without limits.
 struct TilingRules {
-  CpuTilingRules cpu = {};
-  GpuTilingRules gpu = {};
-
   [[nodiscard]] std::vector<schedule::Schedule> sketches(const Task& task) const;
 };
 
@@ -99,10 +30,33 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 
 #if TUNEWRIGHT_DEFINES(spaces)
 
+#include <stdexcept>
+
+#include "tunewright/spaces/gpu_tiling_rules.hpp"
+#include "tunewright/spaces/rule_sketches.hpp"
+#include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/spaces/tiling/tensor_core.hpp"
+#include "tunewright/spaces/tiling/tensor_unit.hpp"
+#include "tunewright/spaces/tiling_rules.hpp"
+
 namespace tunewright::spaces {
 
+/// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
+/// in cache, constants packed ahead of time, and tensor instructions where the target has some.
+using CpuTilingRules =
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
+                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
+                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
+
+/// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
+/// tensor instructions where the target has some.
+using GpuTilingRules =
+    RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::gpu::InlineElementwise, tiling::gpu::AddRfactor,
+                 tiling::gpu::ShareReduction, tiling::gpu::TensorizeProducts, tiling::gpu::MultiLevelTiling,
+                 tiling::gpu::ReduceInThread, tiling::gpu::BindTheRest>;
+
 TUNEWRIGHT_INLINE std::vector<schedule::Schedule> TilingRules::sketches(const Task& task) const {
-  if (task.target.kind == DeviceKind::Cpu) return cpu.sketches(task);
+  if (task.target.kind == DeviceKind::Cpu) return CpuTilingRules{}.sketches(task);
   const Target& t = task.target;
   if (t.max_threads_per_block == 0 || t.warp_size == 0 || t.max_vthread_extent == 0 || t.multiprocessors == 0 ||
       t.shared_memory_per_block_bytes == 0) {
@@ -111,7 +65,7 @@ TUNEWRIGHT_INLINE std::vector<schedule::Schedule> TilingRules::sketches(const Ta
         "' lacks threads per block, warp size, virtual threads, multiprocessors or shared memory; start "
         "from gpu_target(\"V100\"), say");
   }
-  return gpu.sketches(task);
+  return GpuTilingRules{}.sketches(task);
 }
 
 }  // namespace tunewright::spaces

@@ -12,19 +12,15 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "tunewright/core/require.hpp"
+#include "tunewright/core/function_ref.hpp"
 #include "tunewright/core/rng.hpp"
 #include "tunewright/core/task.hpp"
-#include "tunewright/loops/limits.hpp"
+#include "tunewright/detail/config.hpp"
 #include "tunewright/loops/lower.hpp"
-#include "tunewright/loops/schedule_summarizer.hpp"
-#include "tunewright/loops/summary_limits.hpp"
-#include "tunewright/schedule/json.hpp"
-#include "tunewright/spaces/decisions.hpp"
-#include "tunewright/spaces/utilisation.hpp"
+#include "tunewright/loops/schedule_summarizers.hpp"
+#include "tunewright/schedule/schedule.hpp"
 
 namespace tunewright::spaces {
 
@@ -33,6 +29,47 @@ template <class G>
 concept SketchGenerator = requires(const G& generator, const Task& task) {
   { generator.sketches(task) } -> std::convertible_to<std::vector<schedule::Schedule>>;
 };
+
+/// What a `SketchSpace` is whatever generates its sketches.
+namespace sketching {
+
+using SchedulesOf = FunctionRef<std::vector<schedule::Schedule>(const Task&)>;
+
+/// Sketches and plans of their schedules, which copies of a space share. Safe to use from several threads at once.
+class Cache {
+ public:
+  loops::ScheduleSummarizers summarizers;
+
+  /// The sketches of a task, made by `generate` at the first call.
+  [[nodiscard]] const std::vector<schedule::Schedule>& of(const Task& task, SchedulesOf generate);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<schedule::Schedule>> by_workload_;
+};
+
+/// Limits of a draw; see `SketchSpace`.
+struct Drawing {
+  unsigned max_tries = 24;
+  double min_utilisation = 0.8;
+};
+
+/// A sketch with all decisions drawn; none if none of the tries is feasible.
+[[nodiscard]] std::optional<schedule::Schedule> draw(const std::vector<schedule::Schedule>& sketches, const Task& task,
+                                                     const Drawing& drawing, loops::ScheduleSummarizers& summarizers,
+                                                     Rng& rng);
+/// The schedule with one decision changed; none if it has no open decisions.
+[[nodiscard]] std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
+                                                       Rng& rng);
+[[nodiscard]] std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,
+                                              loops::ScheduleSummarizers& summarizers);
+[[nodiscard]] std::string_view why_infeasible(const loops::LoopNest& program, const Target& target);
+[[nodiscard]] std::optional<std::string_view> why_infeasible(const loops::NestSummary& summary, const Target& target);
+/// Throws `std::invalid_argument` for a task without a graph.
+[[nodiscard]] std::optional<schedule::Schedule> decode(const Task& task, std::string_view text);
+[[nodiscard]] std::string encode(const schedule::Schedule& candidate);
+
+}  // namespace sketching
 
 /// The space of all ways to decide the open decisions of a generator's sketches.
 ///
@@ -56,29 +93,10 @@ struct SketchSpace {
   double min_utilisation = 0.8;  ///< share of the machine that is used, below which a draw is repeated; in [0, 1]
 
   [[nodiscard]] std::optional<config_type> sample(const Task& task, Rng& rng) const {
-    require(max_tries >= 1, "SketchSpace", "max_tries", max_tries, "at least 1");
-    require(min_utilisation >= 0 && min_utilisation <= 1, "SketchSpace", "min_utilisation", min_utilisation,
-            "a share, 0 to 1");
-    const std::vector<config_type>& all = sketches(task);
-    auto summarize = summarizer();
-    for (unsigned attempt = 0; attempt < max_tries; ++attempt) {
-      config_type config = all[static_cast<std::size_t>(rng.below(all.size()))];
-      decisions::draw_all(config.steps, task.target, rng);
-      try {
-        // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
-        // what comes.
-        const double least = attempt + 4 < max_tries ? min_utilisation : 0;
-        if (is_acceptable(config, task.target, least, summarize(config))) return config;
-      } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
-      }
-    }
-    return std::nullopt;
+    return sketching::draw(sketches(task), task, {max_tries, min_utilisation}, cache->summarizers, rng);
   }
-
   [[nodiscard]] std::optional<config_type> mutate(const Task& task, const config_type& config, Rng& rng) const {
-    config_type changed = config;
-    if (!decisions::mutate_one(changed.steps, task.target, rng)) return std::nullopt;
-    return changed;
+    return sketching::mutate(config, task.target, rng);
   }
 
   /// Replays, lowers and respects the static limits of the target.
@@ -86,87 +104,143 @@ struct SketchSpace {
     return why_infeasible(task, config).empty();
   }
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const config_type& config) const {
-    try {
-      auto summarize = summarizer();
-      if (const auto* summary = summarize(config))
-        if (const auto exceeded = why_infeasible(task, *summary)) return *exceeded;
-      return loops::exceeded_limit(loops::lower(config), task.target);
-    } catch (const schedule::ScheduleError& error) {
-      return schedule::name(error.fault());
-    }
+    return sketching::why_infeasible(config, task.target, cache->summarizers);
   }
-
   /// The same of what a configuration was lowered to.
   [[nodiscard]] std::string_view why_infeasible(const Task& task, const program_type& program) const {
-    return loops::exceeded_limit(program, task.target);
+    return sketching::why_infeasible(program, task.target);
   }
   /// The same of its summary; nothing where it has to be lowered to tell.
   [[nodiscard]] std::optional<std::string_view> why_infeasible(const Task& task, const summary_type& summary) const {
-    return loops::exceeded_limit(summary, task.target);
+    return sketching::why_infeasible(summary, task.target);
   }
 
   /// See SummarizingSpace.
   [[nodiscard]] loops::ScheduleSummarizers::Lease summarizer() const { return cache->summarizers.lease(); }
 
   [[nodiscard]] std::uint64_t key(const config_type& config) const { return schedule::stable_hash(config.steps); }
-
-  [[nodiscard]] std::string encode(const config_type& config) const { return schedule::to_json(config.steps); }
-
+  [[nodiscard]] std::string encode(const config_type& config) const { return sketching::encode(config); }
   [[nodiscard]] std::optional<config_type> decode(const Task& task, std::string_view text) const {
-    try {
-      require_program(task);
-      config_type config{task.graph, schedule::steps_from_json(text)};
-      (void)loops::lower(config);
-      return config;
-    } catch (const schedule::ScheduleError&) {
-      return std::nullopt;
-    }
+    return sketching::decode(task, text);
   }
-
   [[nodiscard]] program_type lower(const Task&, const config_type& config) const { return loops::lower(config); }
 
   /// The sketches of a task, generated at the first call.
   [[nodiscard]] const std::vector<config_type>& sketches(const Task& task) const {
-    const std::lock_guard lock(cache->mutex);
-    std::vector<config_type>& known = cache->by_workload[{task.workload_hash, stable_hash(task.target)}];
-    if (known.empty()) {
-      require_program(task);
-      known = generator.sketches(task);
-      if (known.empty())
-        throw std::invalid_argument("the search space of task '" + task.name +
-                                    "' is empty: no sketch could be derived");
-    }
-    return known;
+    return cache->of(task, [&](const Task& of) -> std::vector<config_type> { return generator.sketches(of); });
   }
 
-  /// Throws `std::invalid_argument` for a task without a graph.
-  static void require_program(const Task& task) {
-    if (task.graph != nullptr) return;
-    throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
-  }
-
-  /// Shared by copies of the space; filled by `sketches` and `summarizer`.
-  struct Cache {
-    loops::ScheduleSummarizers summarizers;
-    std::mutex mutex;
-    std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<config_type>> by_workload;
-  };
-  std::shared_ptr<Cache> cache = std::make_shared<Cache>();
-
- private:
-  /// Whether a configuration uses at least that share of the machine and exceeds no limit. `summary` may be null.
-  [[nodiscard]] static bool is_acceptable(const config_type& config, const Target& target, double least_utilisation,
-                                          const summary_type* summary) {
-    const auto is_used = [&](const auto& program) {
-      return least_utilisation == 0 || utilisation(program, target) >= least_utilisation;
-    };
-    if (summary != nullptr) {
-      if (!is_used(*summary)) return false;
-      if (const auto exceeded = loops::exceeded_limit(*summary, target)) return exceeded->empty();
-    }
-    const loops::LoopNest nest = loops::lower(config);
-    return is_used(nest) && loops::exceeded_limit(nest, target).empty();
-  }
+  std::shared_ptr<sketching::Cache> cache = std::make_shared<sketching::Cache>();  ///< shared by copies of the space
 };
 
 }  // namespace tunewright::spaces
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/core/require.hpp"
+#include "tunewright/loops/limits.hpp"
+#include "tunewright/loops/schedule_summarizer.hpp"
+#include "tunewright/loops/summary_limits.hpp"
+#include "tunewright/schedule/json.hpp"
+#include "tunewright/spaces/decisions.hpp"
+#include "tunewright/spaces/utilisation.hpp"
+
+namespace tunewright::spaces::sketching {
+
+/// Throws `std::invalid_argument` for a task without a graph.
+TUNEWRIGHT_INLINE void require_program(const Task& task) {
+  if (task.graph != nullptr) return;
+  throw std::invalid_argument("task '" + task.name + "' has no program to schedule; make it with program::make_task");
+}
+
+TUNEWRIGHT_INLINE const std::vector<schedule::Schedule>& Cache::of(const Task& task, SchedulesOf generate) {
+  const std::lock_guard lock(mutex_);
+  std::vector<schedule::Schedule>& known = by_workload_[{task.workload_hash, stable_hash(task.target)}];
+  if (known.empty()) {
+    require_program(task);
+    known = generate(task);
+    if (known.empty())
+      throw std::invalid_argument("the search space of task '" + task.name + "' is empty: no sketch could be derived");
+  }
+  return known;
+}
+
+/// Whether a schedule uses at least that share of the machine and exceeds no limit. `summary` may be null.
+[[nodiscard]] TUNEWRIGHT_INLINE bool is_acceptable(const schedule::Schedule& candidate, const Target& target,
+                                                   double least_utilisation, const loops::NestSummary* summary) {
+  const auto is_used = [&](const auto& program) {
+    return least_utilisation == 0 || utilisation(program, target) >= least_utilisation;
+  };
+  if (summary != nullptr) {
+    if (!is_used(*summary)) return false;
+    if (const auto exceeded = loops::exceeded_limit(*summary, target)) return exceeded->empty();
+  }
+  const loops::LoopNest nest = loops::lower(candidate);
+  return is_used(nest) && loops::exceeded_limit(nest, target).empty();
+}
+
+TUNEWRIGHT_INLINE std::optional<schedule::Schedule> draw(const std::vector<schedule::Schedule>& sketches,
+                                                         const Task& task, const Drawing& drawing,
+                                                         loops::ScheduleSummarizers& summarizers, Rng& rng) {
+  require(drawing.max_tries >= 1, "SketchSpace", "max_tries", drawing.max_tries, "at least 1");
+  require(drawing.min_utilisation >= 0 && drawing.min_utilisation <= 1, "SketchSpace", "min_utilisation",
+          drawing.min_utilisation, "a share, 0 to 1");
+  auto summarize = summarizers.lease();
+  for (unsigned attempt = 0; attempt < drawing.max_tries; ++attempt) {
+    schedule::Schedule drawn = sketches[static_cast<std::size_t>(rng.below(sketches.size()))];
+    decisions::draw_all(drawn.steps, task.target, rng);
+    try {
+      // Threads that wait for each other are a waste hardly any candidate makes up for; the last tries take
+      // what comes.
+      const double least = attempt + 4 < drawing.max_tries ? drawing.min_utilisation : 0;
+      if (is_acceptable(drawn, task.target, least, summarize(drawn))) return drawn;
+    } catch (const schedule::ScheduleError&) {  // decisions that do not fit together; draw others
+    }
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::optional<schedule::Schedule> mutate(const schedule::Schedule& candidate, const Target& target,
+                                                           Rng& rng) {
+  schedule::Schedule changed = candidate;
+  if (!decisions::mutate_one(changed.steps, target, rng)) return std::nullopt;
+  return changed;
+}
+
+TUNEWRIGHT_INLINE std::string_view why_infeasible(const schedule::Schedule& candidate, const Target& target,
+                                                  loops::ScheduleSummarizers& summarizers) {
+  try {
+    auto summarize = summarizers.lease();
+    if (const auto* summary = summarize(candidate))
+      if (const auto exceeded = loops::exceeded_limit(*summary, target)) return *exceeded;
+    return loops::exceeded_limit(loops::lower(candidate), target);
+  } catch (const schedule::ScheduleError& error) {
+    return schedule::name(error.fault());
+  }
+}
+
+TUNEWRIGHT_INLINE std::string_view why_infeasible(const loops::LoopNest& program, const Target& target) {
+  return loops::exceeded_limit(program, target);
+}
+
+TUNEWRIGHT_INLINE std::optional<std::string_view> why_infeasible(const loops::NestSummary& summary,
+                                                                 const Target& target) {
+  return loops::exceeded_limit(summary, target);
+}
+
+TUNEWRIGHT_INLINE std::optional<schedule::Schedule> decode(const Task& task, std::string_view text) {
+  try {
+    require_program(task);
+    schedule::Schedule decoded{task.graph, schedule::steps_from_json(text)};
+    (void)loops::lower(decoded);
+    return decoded;
+  } catch (const schedule::ScheduleError&) {
+    return std::nullopt;
+  }
+}
+
+TUNEWRIGHT_INLINE std::string encode(const schedule::Schedule& candidate) { return schedule::to_json(candidate.steps); }
+
+}  // namespace tunewright::spaces::sketching
+
+#endif

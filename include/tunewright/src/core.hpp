@@ -69,6 +69,7 @@
 #include "tunewright/models/gbdt/binning.hpp"
 #include "tunewright/models/gbdt/boosting.hpp"
 #include "tunewright/models/gbdt/ensemble.hpp"
+#include "tunewright/models/gbdt/ensemble_builder.hpp"
 #include "tunewright/models/gbdt/objective.hpp"
 #include "tunewright/models/gbdt/split.hpp"
 #include "tunewright/models/gbdt/tree_grower.hpp"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -17,6 +18,7 @@
 #include "tunewright/codegen/cuda.hpp"
 #include "tunewright/codegen/cuda_export.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/loops/limits.hpp"
 #include "tunewright/loops/lower.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"

@@ -16,6 +16,7 @@
 #include "tunewright/drafts/roofline.hpp"
 #include "tunewright/drafts/symbol_analyzer.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/schedule_summarizer.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "support/nest_builder.hpp"
+#include "tunewright/features/per_statement/describer_of.hpp"
 
 namespace {
 

@@ -12,6 +12,7 @@
 #include "tunewright/features/joined.hpp"
 #include "tunewright/features/per_statement.hpp"
 #include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/nest_summary.hpp"
 #include "tunewright/program/task.hpp"
 #include "tunewright/spaces/multi_level_tiling.hpp"
 

@@ -29,7 +29,9 @@
 #include "tunewright/program/task.hpp"
 #include "tunewright/reference/compare.hpp"
 #include "tunewright/reference/random_inputs.hpp"
-#include "tunewright/spaces/multi_level_tiling.hpp"
+#include "tunewright/spaces/rule_sketches.hpp"
+#include "tunewright/spaces/sketch_space.hpp"
+#include "tunewright/spaces/tiling_rules.hpp"
 
 namespace {
 

@@ -17,6 +17,8 @@
 #include "support/nest_builder.hpp"
 #include "support/refusal.hpp"
 #include "tunewright/core/gpu_targets.hpp"
+#include "tunewright/measurers/orc_state.hpp"
+#include "tunewright/measurers/sandbox.hpp"
 #include "tunewright/program/operators/matmul.hpp"
 #include "tunewright/program/task.hpp"
 

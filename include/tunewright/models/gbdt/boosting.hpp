@@ -64,6 +64,7 @@ void bound_steps(float learning_rate, std::span<const std::uint32_t> offsets, st
 #if TUNEWRIGHT_DEFINES(models)
 
 #include "tunewright/core/feature_batch.hpp"
+#include "tunewright/models/gbdt/ensemble_builder.hpp"
 #include "tunewright/models/gbdt/split.hpp"
 
 namespace tunewright::models::gbdt {

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+
+namespace tunewright::schedule {
+struct Schedule;
+}
+
+namespace tunewright::loops {
+
+struct NestSummary;
+class ScheduleSummarizer;
+
+/// Summarizers with the plans that they have made, one for each thread that is at work. Safe to use from several
+/// threads at once.
+class ScheduleSummarizers {
+ public:
+  /// A summarizer that is given back at the end. The pool must outlive it.
+  class Lease {
+   public:
+    explicit Lease(ScheduleSummarizers& pool);
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease();
+
+    /// See `ScheduleSummarizer::summary`. Not of a temporary: a summary is the summarizer's, and with the lease ends
+    /// the right to read it.
+    [[nodiscard]] const NestSummary* operator()(const schedule::Schedule& candidate) &;
+    /// A schedule that is read soon.
+    static void prefetch(const schedule::Schedule& candidate) noexcept;
+
+   private:
+    ScheduleSummarizers* pool_;
+    std::unique_ptr<ScheduleSummarizer> summarizer_;
+  };
+
+  ScheduleSummarizers();
+  ~ScheduleSummarizers();
+  ScheduleSummarizers(const ScheduleSummarizers&) = delete;
+  ScheduleSummarizers& operator=(const ScheduleSummarizers&) = delete;
+
+  [[nodiscard]] Lease lease() { return Lease(*this); }
+
+ private:
+  [[nodiscard]] std::unique_ptr<ScheduleSummarizer> take();
+  void give_back(std::unique_ptr<ScheduleSummarizer> summarizer);
+
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<ScheduleSummarizer>> idle_;
+};
+
+}  // namespace tunewright::loops
+
+#if TUNEWRIGHT_DEFINES(loops)
+
+#include <utility>
+
+#include "tunewright/loops/schedule_summarizer.hpp"
+
+namespace tunewright::loops {
+
+TUNEWRIGHT_INLINE ScheduleSummarizers::ScheduleSummarizers() = default;
+TUNEWRIGHT_INLINE ScheduleSummarizers::~ScheduleSummarizers() = default;
+
+TUNEWRIGHT_INLINE ScheduleSummarizers::Lease::Lease(ScheduleSummarizers& pool)
+    : pool_(&pool), summarizer_(pool.take()) {}
+
+TUNEWRIGHT_INLINE ScheduleSummarizers::Lease::~Lease() { pool_->give_back(std::move(summarizer_)); }
+
+TUNEWRIGHT_INLINE const NestSummary* ScheduleSummarizers::Lease::operator()(const schedule::Schedule& candidate) & {
+  return summarizer_->summary(candidate);
+}
+
+TUNEWRIGHT_INLINE void ScheduleSummarizers::Lease::prefetch(const schedule::Schedule& candidate) noexcept {
+  ScheduleSignature::prefetch(candidate);
+}
+
+TUNEWRIGHT_INLINE std::unique_ptr<ScheduleSummarizer> ScheduleSummarizers::take() {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return std::make_unique<ScheduleSummarizer>();
+  std::unique_ptr<ScheduleSummarizer> taken = std::move(idle_.back());
+  idle_.pop_back();
+  return taken;
+}
+
+TUNEWRIGHT_INLINE void ScheduleSummarizers::give_back(std::unique_ptr<ScheduleSummarizer> summarizer) {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(summarizer));
+}
+
+}  // namespace tunewright::loops
+
+#endif
