@@ -78,7 +78,7 @@ class TunewrightConan(ConanFile):
 
     def generate(self):
         toolchain = CMakeToolchain(self)
-        for option in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCH"):
+        for option in ("BUILD_TESTS", "BUILD_EXAMPLES", "BUILD_BENCH", "BUILD_TOOLS"):
             toolchain.cache_variables[f"TUNEWRIGHT_{option}"] = False
         for component in [*COMPONENTS, "nvrtc"]:
             toolchain.cache_variables[f"TUNEWRIGHT_WITH_{component.upper()}"] = "OFF"

@@ -4,6 +4,7 @@
 option(TUNEWRIGHT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TUNEWRIGHT_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(TUNEWRIGHT_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(TUNEWRIGHT_BUILD_TOOLS "Build the programs tunewright-worker and tunewright-journal" ${PROJECT_IS_TOP_LEVEL})
 option(TUNEWRIGHT_INSTALL "Generate the install rules" ${PROJECT_IS_TOP_LEVEL})
 option(TUNEWRIGHT_WERROR "Treat warnings in our own tests, examples and benchmarks as errors" OFF)
 option(TUNEWRIGHT_LONG_TESTS "Register the test cases of the suite 'long' as well" OFF)

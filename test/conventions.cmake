@@ -145,7 +145,7 @@ foreach(family IN ITEMS spaces features models drafts explorers samplers filters
   endforeach()
 endforeach()
 
-foreach(folder IN ITEMS include test examples bench)
+foreach(folder IN ITEMS include test examples bench tools)
   file(GLOB_RECURSE sources "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp")
   foreach(source IN LISTS sources)
     file(READ "${source}" text LIMIT 64)

@@ -10,7 +10,7 @@ string(REGEX REPLACE "[^0-9]" "" limit "${limit}")
 math(EXPR too_long "${limit} + 1")
 
 set(sources "")
-foreach(folder IN ITEMS include examples bench test cmake)
+foreach(folder IN ITEMS include examples bench test tools cmake)
   file(GLOB_RECURSE found "${ROOT}/${folder}/*.hpp" "${ROOT}/${folder}/*.cpp")
   list(APPEND sources ${found})
 endforeach()

@@ -75,6 +75,8 @@ class Journal {
     bool sync_each_line = false;          ///< wait until the disk has it: survives a crash of the machine
     Clock clock = calendar_seconds();     ///< time stamps; nothing is decided by them
     std::ostream* warnings = &std::clog;  ///< told once about lines that were skipped; null to be quiet
+    /// Larger files are recalled from by a `JournalIndex`, a file beside the journal.
+    std::uint64_t index_above_bytes = std::uint64_t{16} << 20;
   };
 
   /// Opens the file, creating it if needed. Throws `std::runtime_error` when it cannot be written, and for a file that
@@ -114,10 +116,9 @@ class Journal {
  private:
   void write_all(const std::string& text);
 
-  void note_described(const JournalContents& contents) {
-    if (!described_) described_.emplace();
-    for (const Task& task : contents.tasks) described_->insert(stable_hash(task));
-  }
+  /// The lines of `wanted` tasks, and with them, where there are none, some record of another.
+  [[nodiscard]] JournalContents read(const std::set<std::uint64_t>& wanted);
+  [[nodiscard]] bool read_by_index(const std::set<std::uint64_t>& wanted, JournalContents& contents);
 
   void warn(const JournalContents& contents) const;
 
@@ -134,6 +135,7 @@ class Journal {
 
 #if TUNEWRIGHT_DEFINES(journal)
 
+#include "tunewright/data/journal_index.hpp"
 #include "tunewright/data/record_json.hpp"
 #include "tunewright/data/task_json.hpp"
 
@@ -212,7 +214,7 @@ TUNEWRIGHT_INLINE void Journal::append(Record record) {
 }
 
 TUNEWRIGHT_INLINE void Journal::describe(const Task& task) {
-  if (!described_) note_described(read_journal(options_.path));
+  if (!described_) static_cast<void>(read({}));
   if (described_->insert(stable_hash(task)).second) write_all(to_line(task) + '\n');
 }
 
@@ -222,14 +224,13 @@ TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(const Task& task) {
 }
 
 TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTask> tasks) {
-  JournalContents contents = read_journal(options_.path);
-  note_described(contents);
-  if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
   std::set<std::uint64_t> wanted;
   for (const WeightedTask& one : tasks) wanted.insert(stable_hash(one.task));
+  const JournalContents contents = read(wanted);
+  if (options_.warnings != nullptr && !contents.bad.empty()) warn(contents);
   std::vector<Record> own;
-  for (Record& record : contents.records) {
-    if (wanted.contains(record.task)) own.push_back(std::move(record));
+  for (const Record& record : contents.records) {
+    if (wanted.contains(record.task)) own.push_back(record);
   }
   if (own.empty() && !contents.records.empty() && !tasks.empty() && !options_.many_tasks) {
     const Record& other = contents.records.front();
@@ -242,6 +243,51 @@ TUNEWRIGHT_INLINE std::vector<Record> Journal::recall(std::span<const WeightedTa
                              "; give this task a journal of its own, or say that it is for many tasks");
   }
   return own;
+}
+
+TUNEWRIGHT_INLINE JournalContents Journal::read(const std::set<std::uint64_t>& wanted) {
+  described_.emplace();
+  JournalContents contents;
+  const off_t size = ::lseek(fd_, 0, SEEK_END);
+  if (size > 0 && static_cast<std::uint64_t>(size) > options_.index_above_bytes && read_by_index(wanted, contents))
+    return contents;
+  contents = read_journal(options_.path);
+  for (const Task& task : contents.tasks) described_->insert(stable_hash(task));
+  return contents;
+}
+
+TUNEWRIGHT_INLINE bool Journal::read_by_index(const std::set<std::uint64_t>& wanted, JournalContents& contents) {
+  try {
+    const JournalIndex index(options_.path);
+    std::vector<std::pair<std::uint64_t, Record>> found;  // with the number of the line
+    for (const std::uint64_t task : wanted) {
+      JournalIndex::Found of_task = index.find(task);
+      for (std::size_t i = 0; i < of_task.records.size(); ++i)
+        found.emplace_back(of_task.lines[i], std::move(of_task.records[i]));
+      contents.bad.insert(contents.bad.end(), of_task.bad.begin(), of_task.bad.end());
+    }
+    std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [line, record] : found) {
+      contents.records.push_back(std::move(record));
+      contents.record_lines.push_back(static_cast<std::size_t>(line));
+    }
+    if (contents.records.empty()) {
+      if (auto other = index.any_record()) contents.records.push_back(std::move(*other));
+    }
+    for (BadLine& bad : index.bad_lines()) contents.bad.push_back(std::move(bad));
+    std::sort(contents.bad.begin(), contents.bad.end(),
+              [](const BadLine& a, const BadLine& b) { return a.number < b.number; });
+    contents.lines = index.lines();
+    for (const auto& [task, entry] : index.tasks()) {
+      if (entry.described_line != 0) described_->insert(task);
+    }
+    return true;
+  } catch (const std::runtime_error& error) {
+    // A folder that cannot be written to holds no index; the journal is read as a whole.
+    if (options_.warnings != nullptr) *options_.warnings << error.what() << "; reading the whole journal" << std::endl;
+    contents = {};
+    return false;
+  }
 }
 
 TUNEWRIGHT_INLINE void Journal::write_all(const std::string& text) {

@@ -1,0 +1,477 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/bad_line.hpp"
+#include "tunewright/detail/config.hpp"
+
+namespace tunewright::data {
+
+/// Where the records of each task stand in a journal, in a file beside it (`<journal>.index`), so that recalling one
+/// task of a large journal takes time in proportion to that task's records and not to the file.
+///
+/// The index covers whole lines up to some byte. Opening it reads what the journal has gained since, and begins anew
+/// when the index is missing, of another version, damaged, or not of this journal: the journal is shorter, or its first
+/// bytes or those before the end of what is covered are others. What the index says is only a hint where to look:
+/// every line is read and checked again when its task is asked for.
+///
+/// Cost:        opening: one pass over what is new; memory: under 100 bytes a task, and two MiB. On disk: 40 bytes for
+///              each run of lines of one task, at most that for each record.
+/// Errors:      `std::runtime_error` when the journal cannot be read or the index cannot be written; a damaged index is
+///              none, it is rebuilt.
+class JournalIndex {
+ public:
+  /// Name of the index of a journal.
+  [[nodiscard]] static std::string path_of(const std::string& journal) { return journal + ".index"; }
+
+  /// Opens the index of a journal that exists, after bringing it up to date.
+  explicit JournalIndex(const std::string& journal);
+  JournalIndex(JournalIndex&& other) noexcept;
+  JournalIndex& operator=(JournalIndex&&) = delete;
+  ~JournalIndex();
+
+  struct TaskEntry {
+    std::uint64_t lines = 0;           ///< that say they are records of the task
+    std::uint64_t last = 0;            ///< number of the last run of lines, from 1; 0: there are none
+    std::uint64_t described_at = 0;    ///< first byte of the line that describes the task
+    std::uint64_t described_line = 0;  ///< its number, from 1; 0: there is none
+  };
+  /// By hash of the task.
+  [[nodiscard]] const std::map<std::uint64_t, TaskEntry>& tasks() const noexcept { return tasks_; }
+  /// Whole lines of the journal, blank ones among them.
+  [[nodiscard]] std::uint64_t lines() const noexcept { return header_.lines; }
+  /// Lines that neither say that they are records nor that they describe a task.
+  [[nodiscard]] std::uint64_t other_lines() const noexcept { return header_.other_lines; }
+  /// Bytes of the journal that opening it had to read.
+  [[nodiscard]] std::uint64_t bytes_read() const noexcept { return bytes_read_; }
+
+  struct Found {
+    std::vector<Record> records;       ///< in file order
+    std::vector<std::uint64_t> lines;  ///< [records], where they stand, from 1
+    std::vector<BadLine> bad;          ///< lines of the task that are no records; skipped
+  };
+  /// The records of a task, none for one that is not there.
+  [[nodiscard]] Found find(std::uint64_t task) const;
+  /// The first record that is one among the latest lines of the task, which costs a MiB at most; nothing where there is
+  /// none.
+  [[nodiscard]] std::optional<Record> first_record(std::uint64_t task) const;
+  /// A record of some task, for messages.
+  [[nodiscard]] std::optional<Record> any_record() const;
+  /// Whether something stands behind the last whole line: a writer was stopped, or writes at this moment.
+  [[nodiscard]] bool ends_within_a_line() const;
+  /// The task as the journal describes it; nothing where it does not.
+  [[nodiscard]] std::optional<Task> description(std::uint64_t task) const;
+  /// What is wrong with the lines that belong to no task.
+  [[nodiscard]] std::vector<BadLine> bad_lines() const;
+
+ private:
+  /// Lines of one task without others in between. Chained backwards.
+  struct Run {
+    std::uint64_t offset = 0;    ///< in the journal
+    std::uint64_t previous = 0;  ///< number of the task's run before this one, from 1
+    std::uint64_t line = 0;      ///< of the first, from 1
+    std::uint64_t bytes = 0;
+    std::uint64_t lines = 0;
+  };
+  struct Header {
+    std::uint64_t magic = 0, covered = 0, lines = 0, other_lines = 0, runs = 0, tasks = 0, last_other = 0;
+    std::uint64_t first_bytes = 0;  ///< hash of the journal's
+    std::uint64_t last_bytes = 0;   ///< hash of those before `covered`
+    std::uint64_t table = 0;        ///< hash of the tasks
+    std::uint64_t checksum = 0;     ///< of the above
+  };
+  class Builder;
+
+  [[nodiscard]] bool load();
+  [[nodiscard]] bool is_of_this_journal() const;
+  void extend();
+  void store();
+  [[nodiscard]] std::vector<Run> chain(std::uint64_t last, std::uint64_t lines) const;
+  [[nodiscard]] Run run_at(std::uint64_t number) const;
+  template <class F>
+  void for_each_line(const Run& run, const F& use) const;
+  void read_run(const Run& run, std::uint64_t task, Found& found) const;
+  [[nodiscard]] std::runtime_error damaged() const;
+  [[nodiscard]] std::string text_at(std::uint64_t offset, std::uint64_t bytes) const;
+  [[nodiscard]] std::uint64_t hash_of(std::uint64_t begin, std::uint64_t end) const;
+  [[nodiscard]] static std::uint64_t checksum_of(const Header& header);
+  void close() noexcept;
+
+  std::string journal_;
+  int journal_fd_ = -1, index_fd_ = -1;
+  Header header_;
+  std::map<std::uint64_t, TaskEntry> tasks_;
+  std::uint64_t bytes_read_ = 0;
+};
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/data/positioned_io.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
+
+namespace tunewright::data {
+
+namespace journal_index {
+inline constexpr std::uint64_t magic = 0x3130584449525754;  // "TWRIDX01"
+/// Runs are read at once, so they are kept short.
+inline constexpr std::uint64_t longest_run_bytes = std::uint64_t{1} << 20;
+inline constexpr std::uint64_t hashed_bytes = 4096;
+
+struct StoredTask {
+  std::uint64_t task, lines, last, described_at, described_line;
+};
+
+/// What a line says it is, by how every writer of this library begins it.
+struct LineHead {
+  int schema = 0;  ///< 0: neither a record nor a description
+  std::uint64_t task = 0;
+};
+[[nodiscard]] inline LineHead head_of(std::string_view line) {
+  constexpr std::string_view begin = "{\"schema\":", middle = ",\"task\":\"";
+  LineHead head;
+  if (line.size() < begin.size() + 1 + middle.size() + 16 || !line.starts_with(begin) ||
+      line.substr(begin.size() + 1, middle.size()) != middle)
+    return head;
+  for (const char c : line.substr(begin.size() + 1 + middle.size(), 16)) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return head;
+    head.task = head.task * 16 + static_cast<std::uint64_t>(digit);
+  }
+  const char version = line[begin.size()];
+  if (version == '1' || version == '2') head.schema = version - '0';
+  return head;
+}
+/// The same of lines that other programs wrote, whose members stand in any order.
+[[nodiscard]] inline LineHead head_of_any(std::string_view line) {
+  if (const LineHead head = head_of(line); head.schema != 0) return head;
+  try {
+    if (describes_task(line)) return {task_schema, stable_hash(task_from_line(line))};
+    return {record_schema, from_line(line).task};
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+}  // namespace journal_index
+
+/// Adds lines to an index.
+class JournalIndex::Builder {
+ public:
+  explicit Builder(JournalIndex& index) : index_(index), runs_(index.index_fd_, offset_of(index.header_.runs)) {}
+
+  static std::uint64_t offset_of(std::uint64_t runs) { return sizeof(Header) + runs * sizeof(Run); }
+
+  void add(std::uint64_t offset, std::string_view line) {
+    Header& header = index_.header_;
+    ++header.lines;
+    if (line.empty()) return;
+    const journal_index::LineHead head = journal_index::head_of_any(line);
+    if (head.schema == task_schema) {
+      TaskEntry& task = index_.tasks_[head.task];
+      if (task.described_line == 0) {
+        task.described_at = offset;
+        task.described_line = header.lines;
+      }
+      return;
+    }
+    const bool is_record = head.schema != 0;
+    if (!open_ || is_record != open_is_record_ || head.task != open_task_ || offset != run_.offset + run_.bytes ||
+        run_.bytes + line.size() > journal_index::longest_run_bytes) {
+      finish();
+      open_ = true;
+      open_is_record_ = is_record;
+      open_task_ = head.task;
+      run_ = {offset, is_record ? index_.tasks_[head.task].last : header.last_other, header.lines, 0, 0};
+    }
+    run_.bytes += line.size() + 1;
+    ++run_.lines;
+    if (is_record)
+      ++index_.tasks_[head.task].lines;
+    else
+      ++header.other_lines;
+  }
+  void finish() {
+    if (!open_) return;
+    runs_.append(&run_, sizeof run_);
+    ++index_.header_.runs;
+    (open_is_record_ ? index_.tasks_[open_task_].last : index_.header_.last_other) = index_.header_.runs;
+    open_ = false;
+  }
+  void flush() {
+    finish();
+    runs_.flush();
+  }
+
+ private:
+  JournalIndex& index_;
+  BufferedWriter runs_;
+  Run run_;
+  bool open_ = false, open_is_record_ = false;
+  std::uint64_t open_task_ = 0;
+};
+
+TUNEWRIGHT_INLINE JournalIndex::JournalIndex(const std::string& journal) : journal_(journal) {
+  const auto refuse = [&](const std::string& path, const char* what) {
+    const std::string reason = std::strerror(errno);
+    close();
+    throw std::runtime_error("cannot " + std::string(what) + " '" + path + "': " + reason);
+  };
+  journal_fd_ = ::open(journal.c_str(), O_RDONLY | O_CLOEXEC);
+  if (journal_fd_ < 0) refuse(journal, "read journal");
+  const std::string path = path_of(journal);
+  index_fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (index_fd_ < 0) refuse(path, "write the journal's index");
+  try {
+    // Several programs may open one journal: one at a time brings the index up to date.
+    while (::flock(index_fd_, LOCK_EX) != 0 && errno == EINTR) {
+    }
+    if (!load() || !is_of_this_journal()) {
+      header_ = {};
+      header_.magic = journal_index::magic;
+      tasks_.clear();
+    }
+    extend();
+    ::flock(index_fd_, LOCK_UN);
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+TUNEWRIGHT_INLINE JournalIndex::JournalIndex(JournalIndex&& other) noexcept
+    : journal_(std::move(other.journal_)),
+      journal_fd_(std::exchange(other.journal_fd_, -1)),
+      index_fd_(std::exchange(other.index_fd_, -1)),
+      header_(other.header_),
+      tasks_(std::move(other.tasks_)),
+      bytes_read_(other.bytes_read_) {}
+
+TUNEWRIGHT_INLINE JournalIndex::~JournalIndex() { close(); }
+
+TUNEWRIGHT_INLINE void JournalIndex::close() noexcept {
+  if (journal_fd_ >= 0) ::close(std::exchange(journal_fd_, -1));
+  if (index_fd_ >= 0) ::close(std::exchange(index_fd_, -1));
+}
+
+TUNEWRIGHT_INLINE std::uint64_t JournalIndex::checksum_of(const Header& header) {
+  StableHash hash;
+  for (const std::uint64_t value :
+       {header.magic, header.covered, header.lines, header.other_lines, header.runs, header.tasks, header.last_other,
+        header.first_bytes, header.last_bytes, header.table})
+    hash.add(value);
+  return hash.value();
+}
+
+TUNEWRIGHT_INLINE bool JournalIndex::load() {
+  if (!read_at(index_fd_, 0, &header_, sizeof header_)) return false;
+  if (header_.magic != journal_index::magic || header_.checksum != checksum_of(header_)) return false;
+  std::uint64_t at = Builder::offset_of(header_.runs);
+  StableHash table;
+  for (std::uint64_t t = 0; t < header_.tasks; ++t, at += sizeof(journal_index::StoredTask)) {
+    journal_index::StoredTask stored{};
+    if (!read_at(index_fd_, at, &stored, sizeof stored)) return false;
+    for (const std::uint64_t value :
+         {stored.task, stored.lines, stored.last, stored.described_at, stored.described_line})
+      table.add(value);
+    tasks_[stored.task] = {stored.lines, stored.last, stored.described_at, stored.described_line};
+  }
+  return table.value() == header_.table;
+}
+
+TUNEWRIGHT_INLINE std::uint64_t JournalIndex::hash_of(std::uint64_t begin, std::uint64_t end) const {
+  return StableHash().add(std::string_view(text_at(begin, end - begin))).value();
+}
+
+TUNEWRIGHT_INLINE bool JournalIndex::is_of_this_journal() const {
+  struct stat status{};
+  if (::fstat(journal_fd_, &status) != 0 || static_cast<std::uint64_t>(status.st_size) < header_.covered) return false;
+  const std::uint64_t some = std::min(journal_index::hashed_bytes, header_.covered);
+  return hash_of(0, some) == header_.first_bytes &&
+         hash_of(header_.covered - some, header_.covered) == header_.last_bytes;
+}
+
+TUNEWRIGHT_INLINE void JournalIndex::extend() {
+  Builder builder(*this);
+  const std::uint64_t before = header_.covered;
+  LineReader lines(journal_fd_, header_.covered);
+  std::uint64_t offset = 0;
+  for (std::string_view line; lines.next(line, offset);) {
+    builder.add(offset, line);
+    header_.covered = offset + line.size() + 1;
+  }
+  bytes_read_ = header_.covered - before;
+  if (bytes_read_ == 0 && header_.checksum != 0) return;
+  // The header comes last: whoever is stopped before leaves an index whose checksum is wrong, or that of before with
+  // its table overwritten, which is noticed as well.
+  builder.flush();
+  store();
+}
+
+TUNEWRIGHT_INLINE void JournalIndex::store() {
+  StableHash hash;
+  BufferedWriter table(index_fd_, Builder::offset_of(header_.runs));
+  for (const auto& [task, entry] : tasks_) {
+    const journal_index::StoredTask stored{task, entry.lines, entry.last, entry.described_at, entry.described_line};
+    for (const std::uint64_t value :
+         {stored.task, stored.lines, stored.last, stored.described_at, stored.described_line})
+      hash.add(value);
+    table.append(&stored, sizeof stored);
+  }
+  table.flush();
+  const std::uint64_t some = std::min(journal_index::hashed_bytes, header_.covered);
+  header_.tasks = tasks_.size();
+  header_.first_bytes = hash_of(0, some);
+  header_.last_bytes = hash_of(header_.covered - some, header_.covered);
+  header_.table = hash.value();
+  header_.checksum = checksum_of(header_);
+  BufferedWriter head(index_fd_, 0);
+  head.append(&header_, sizeof header_);
+  head.flush();
+}
+
+TUNEWRIGHT_INLINE std::runtime_error JournalIndex::damaged() const {
+  return std::runtime_error("the index of journal '" + journal_ + "' is damaged; remove '" + path_of(journal_) +
+                            "', and it is made again");
+}
+
+TUNEWRIGHT_INLINE std::vector<JournalIndex::Run> JournalIndex::chain(std::uint64_t last, std::uint64_t lines) const {
+  std::vector<Run> runs;
+  while (last != 0) {
+    runs.push_back(run_at(last));
+    last = runs.back().previous;
+    lines -= std::min(lines, runs.back().lines);
+  }
+  if (lines != 0) throw damaged();
+  std::reverse(runs.begin(), runs.end());
+  return runs;
+}
+
+TUNEWRIGHT_INLINE std::string JournalIndex::text_at(std::uint64_t offset, std::uint64_t bytes) const {
+  std::string text(bytes, '\0');
+  if (!read_at(journal_fd_, offset, text.data(), bytes))
+    throw std::runtime_error("cannot read journal '" + journal_ + "': it became shorter while it was read");
+  return text;
+}
+
+TUNEWRIGHT_INLINE JournalIndex::Run JournalIndex::run_at(std::uint64_t number) const {
+  Run run;
+  // Earlier runs have smaller numbers, so a damaged chain ends.
+  if (number > header_.runs || !read_at(index_fd_, Builder::offset_of(number - 1), &run, sizeof run) ||
+      run.previous >= number || run.offset > header_.covered || run.bytes > header_.covered - run.offset) {
+    throw damaged();
+  }
+  return run;
+}
+
+template <class F>
+void JournalIndex::for_each_line(const Run& run, const F& use) const {
+  const std::string text = text_at(run.offset, run.bytes);
+  std::uint64_t number = run.line;
+  for (std::string_view rest = text; !rest.empty(); ++number) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    use(number, line);
+  }
+}
+
+TUNEWRIGHT_INLINE void JournalIndex::read_run(const Run& run, std::uint64_t task, Found& found) const {
+  for_each_line(run, [&](std::uint64_t number, std::string_view line) {
+    try {
+      Record record = from_line(line);
+      if (record.task != task) throw std::runtime_error("a record of another task than it was; was the file edited?");
+      found.records.push_back(std::move(record));
+      found.lines.push_back(number);
+    } catch (const std::exception& error) {
+      found.bad.push_back({static_cast<std::size_t>(number), error.what()});
+    }
+  });
+}
+
+TUNEWRIGHT_INLINE JournalIndex::Found JournalIndex::find(std::uint64_t task) const {
+  Found found;
+  const auto known = tasks_.find(task);
+  if (known == tasks_.end()) return found;
+  for (const Run& run : chain(known->second.last, known->second.lines)) read_run(run, task, found);
+  return found;
+}
+
+TUNEWRIGHT_INLINE std::optional<Record> JournalIndex::first_record(std::uint64_t task) const {
+  const auto known = tasks_.find(task);
+  if (known == tasks_.end() || known->second.last == 0) return std::nullopt;
+  Found found;
+  read_run(run_at(known->second.last), task, found);
+  if (found.records.empty()) return std::nullopt;
+  return std::move(found.records.front());
+}
+
+TUNEWRIGHT_INLINE std::optional<Record> JournalIndex::any_record() const {
+  for (const auto& [task, entry] : tasks_) {
+    if (auto record = first_record(task)) return record;
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE bool JournalIndex::ends_within_a_line() const {
+  struct stat status{};
+  return ::fstat(journal_fd_, &status) == 0 && static_cast<std::uint64_t>(status.st_size) > header_.covered;
+}
+
+TUNEWRIGHT_INLINE std::optional<Task> JournalIndex::description(std::uint64_t task) const {
+  const auto known = tasks_.find(task);
+  if (known == tasks_.end() || known->second.described_line == 0) return std::nullopt;
+  LineReader lines(journal_fd_, known->second.described_at);
+  std::uint64_t offset = 0;
+  std::string_view line;
+  if (!lines.next(line, offset)) return std::nullopt;
+  try {
+    Task described = task_from_line(line);
+    if (stable_hash(described) == task) return described;
+  } catch (const std::exception&) {  // damaged since, or ever
+  }
+  return std::nullopt;
+}
+
+TUNEWRIGHT_INLINE std::vector<BadLine> JournalIndex::bad_lines() const {
+  std::vector<BadLine> bad;
+  for (const Run& run : chain(header_.last_other, header_.other_lines)) {
+    for_each_line(run, [&](std::uint64_t number, std::string_view line) {
+      std::string reason = "neither a record nor the description of a task";
+      try {
+        static_cast<void>(from_line(line));
+      } catch (const std::exception& error) {
+        reason = error.what();
+      }
+      bad.push_back({static_cast<std::size_t>(number), std::move(reason)});
+    });
+  }
+  return bad;
+}
+
+}  // namespace tunewright::data
+
+#endif

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+
+namespace tunewright::data {
+
+/// What became of the lines of several journals.
+struct MergeReport {
+  std::size_t records = 0;     ///< read
+  std::size_t written = 0;     ///< one for each key
+  std::size_t duplicates = 0;  ///< left out
+  std::size_t tasks = 0;
+  std::size_t bad = 0;              ///< lines left out because they are neither records nor descriptions
+  std::vector<std::string> listed;  ///< of these the first 20: "file:line: reason"
+};
+
+/// Writes the records of all `inputs` to `output`, each key once, tasks one after the other and each behind its
+/// description: what shards of one collection become, and how a journal is made compact (one input).
+///
+/// The key of a record is its task, its candidate and the compiler with the device that measured it
+/// (`Record::compiler`). Of several with one key the first that has a latency is kept, else the first; records of one
+/// task stay in the order of inputs and lines. The output appears at once when all of it is written; until then it has
+/// the ending `.partial`, and what stood at `output` before is replaced.
+///
+/// Throws `std::invalid_argument` for no inputs, `std::runtime_error` for a file that is no journal or is not there,
+/// when the output cannot be written, and when an input has grown meanwhile and is the output.
+/// Cost: two passes over the files; memory: the records of the largest task, and an index beside each input.
+MergeReport merge_journals(std::span<const std::string> inputs, const std::string& output);
+
+}  // namespace tunewright::data
+
+#if TUNEWRIGHT_DEFINES(journal)
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <stdexcept>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/record.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
+
+namespace tunewright::data {
+
+TUNEWRIGHT_INLINE MergeReport merge_journals(std::span<const std::string> inputs, const std::string& output) {
+  if (inputs.empty()) throw std::invalid_argument("merge_journals: no journals; give at least one");
+  MergeReport report;
+  constexpr std::size_t max_listed = 20;
+  const auto note_bad = [&](const std::string& file, const std::vector<BadLine>& bad) {
+    report.bad += bad.size();
+    for (std::size_t i = 0; i < bad.size() && report.listed.size() < max_listed; ++i)
+      report.listed.push_back(file + ":" + std::to_string(bad[i].number) + ": " + bad[i].reason);
+  };
+
+  std::vector<JournalIndex> indexes;
+  std::vector<std::uintmax_t> sizes;
+  std::set<std::uint64_t> tasks;
+  for (const std::string& input : inputs) {
+    if (!std::filesystem::exists(input)) throw std::runtime_error("there is no journal '" + input + "'");
+    if (!is_journal(input)) throw std::runtime_error("'" + input + "' is no journal: none of its lines is a record");
+    sizes.push_back(std::filesystem::file_size(input));
+    indexes.emplace_back(input);
+    for (const auto& [task, entry] : indexes.back().tasks()) tasks.insert(task);
+    note_bad(input, indexes.back().bad_lines());
+  }
+
+  const std::string partial = output + ".partial";
+  std::ofstream out(partial, std::ios::binary | std::ios::trunc);
+  const auto check = [&] {
+    if (!out) throw std::runtime_error("cannot write '" + partial + "'; create the folder, or free some space");
+  };
+  check();
+  for (const std::uint64_t task : tasks) {
+    std::optional<Task> described;
+    std::vector<Record> records;
+    std::map<std::uint64_t, std::size_t> place;  // in `records`, by key
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (!described) described = indexes[i].description(task);
+      JournalIndex::Found found = indexes[i].find(task);
+      note_bad(inputs[i], found.bad);
+      report.records += found.records.size();
+      for (Record& record : found.records) {
+        const std::uint64_t key = StableHash().add(record.key).add(record.compiler).value();
+        const auto [at, is_new] = place.try_emplace(key, records.size());
+        if (is_new) {
+          records.push_back(std::move(record));
+          continue;
+        }
+        ++report.duplicates;
+        if (record.outcome.valid() && !records[at->second].outcome.valid()) records[at->second] = std::move(record);
+      }
+    }
+    if (described) out << to_line(*described) << '\n';
+    for (const Record& record : records) out << to_line(record) << '\n';
+    check();
+    report.written += records.size();
+    ++report.tasks;
+  }
+  out.close();
+  check();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!std::filesystem::exists(output) || !std::filesystem::equivalent(inputs[i], output)) continue;
+    if (std::filesystem::file_size(inputs[i]) != sizes[i]) {
+      throw std::runtime_error("journal '" + inputs[i] +
+                               "' has grown meanwhile and was left as it is; end what writes "
+                               "to it first");
+    }
+  }
+  std::filesystem::rename(partial, output);
+  return report;
+}
+
+}  // namespace tunewright::data
+
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/data/merge_journals.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sys/wait.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "support/refusal.hpp"
+#include "support/temporary_folder.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/data/task_json.hpp"
+
+using namespace tunewright;
+
+namespace {
+
+Record record_of(const Task& task, std::uint64_t key, double latency, const std::string& compiler = "one") {
+  Record record;
+  record.task = stable_hash(task);
+  record.task_name = task.name;
+  record.key = key;
+  record.compiler = compiler;
+  record.outcome.result = latency > 0
+                              ? decltype(record.outcome.result)(Timing{.repeats = {}, .median = Seconds(latency)})
+                              : Failure{Fault::Unknown, "the worker was lost"};
+  return record;
+}
+Task task_of(const std::string& name, std::uint64_t workload) {
+  Task task;
+  task.name = name;
+  task.workload_hash = workload;
+  return task;
+}
+void write(const std::string& path, const std::vector<Record>& records, const std::vector<Task>& tasks = {}) {
+  std::ofstream out(path, std::ios::binary);
+  data::write_journal(out, records, tasks);
+}
+
+}  // namespace
+
+TEST_CASE("shards become one journal that has every key once, and a latency where any has one") {
+  const support::TemporaryFolder folder;
+  const Task a = task_of("a", 1), b = task_of("b", 2);
+  const std::vector<std::string> shards = {folder.file("1.jsonl"), folder.file("2.jsonl")};
+  write(shards[0], {record_of(a, 10, 1e-3), record_of(a, 11, 0), record_of(b, 10, 2e-3)}, {a});
+  write(shards[1], {record_of(a, 11, 3e-3), record_of(a, 10, 4e-3), record_of(a, 10, 5e-3, "two"), record_of(b, 12, 0)},
+        {a, b});
+  std::ofstream(shards[1], std::ios::app) << "garbage\n";
+  const std::string all = folder.file("all.jsonl");
+  const data::MergeReport report = data::merge_journals(shards, all);
+  CHECK(report.records == 7);
+  CHECK(report.written == 5);
+  CHECK(report.duplicates == 2);
+  CHECK(report.tasks == 2);
+  CHECK(report.bad == 1);
+  REQUIRE(report.listed.size() == 1);
+  CHECK(report.listed[0].starts_with(shards[1] + ":7: "));
+
+  const data::JournalContents merged = data::read_journal(all);
+  CHECK(merged.bad.empty());
+  CHECK(merged.tasks.size() == 2);
+  std::set<std::pair<std::uint64_t, std::uint64_t>> keys;
+  for (const Record& record : merged.records) {
+    keys.insert({record.task, record.key});
+    if (record.task == stable_hash(a) && record.key == 11) CHECK(record.outcome.timing()->median == Seconds(3e-3));
+    if (record.task == stable_hash(a) && record.key == 10 && record.compiler == "one")
+      CHECK(record.outcome.timing()->median == Seconds(1e-3));
+  }
+  CHECK(keys.size() == 4);
+
+  // Compact again: nothing changes.
+  const std::vector<std::string> only = {all};
+  CHECK(data::merge_journals(only, all).written == 5);
+  CHECK(data::read_journal(all).records == merged.records);
+  CHECK_FALSE(std::filesystem::exists(all + ".partial"));
+}
+
+TEST_CASE("what is no journal is refused and left as it is") {
+  const support::TemporaryFolder folder;
+  const std::string notes = folder.file("notes.txt"), out = folder.file("out.jsonl");
+  std::ofstream(notes) << "first line\nsecond line\n";
+  const auto refused = [&](std::vector<std::string> inputs) {
+    return test::refusal<std::exception>([&] { data::merge_journals(inputs, out); });
+  };
+  CHECK(refused({notes}).find("'" + notes + "' is no journal") != std::string::npos);
+  CHECK(refused({folder.file("none")}).find("there is no journal") != std::string::npos);
+  CHECK(refused({}).find("give at least one") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(out));
+}
+
+#if defined(TUNEWRIGHT_JOURNAL)
+TEST_CASE("the command lists, chooses, verifies, merges, exports, and refuses what it does not know") {
+  const support::TemporaryFolder folder;
+  const Task a = task_of("a", 1);
+  const std::string one = folder.file("1.jsonl"), two = folder.file("2.jsonl"), all = folder.file("all.jsonl");
+  write(one, {record_of(a, 10, 1e-3), record_of(a, 11, 2e-3)}, {a});
+  write(two, {record_of(a, 11, 2e-3), record_of(a, 12, 0.5e-3)});
+  const auto status = [&](const std::string& arguments) {
+    const int result = std::system((TUNEWRIGHT_JOURNAL " " + arguments + " > " + folder.file("out") + " 2>&1").c_str());
+    return WEXITSTATUS(result);
+  };
+  const auto output = [&] {
+    std::ifstream file(folder.file("out"));
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  CHECK(status("merge " + all + " " + one + " " + two) == 0);
+  CHECK(output().find("3 of 4 records of 1 tasks; 1 had a key that was there") != std::string::npos);
+  CHECK(status("merge " + all + " " + one) == 1);
+  CHECK(output().find("exists") != std::string::npos);
+  CHECK(status("list " + all) == 0);
+  CHECK(output().find("3  a  [generic-cpu]") != std::string::npos);
+  CHECK(status("best " + all) == 0);
+  CHECK(data::from_line(output()).key == 12);
+  CHECK(status("verify " + all) == 0);
+  for (const char* format : {"t4", "npz"}) {
+    CHECK(status("export " + std::string(format) + " " + all + " " + folder.file("exported")) == 0);
+    CHECK(output().find("3 records") != std::string::npos);
+    CHECK(std::filesystem::file_size(folder.file("exported")) > 100);
+  }
+  std::ofstream(all, std::ios::app) << "{\"schema\":1,\"task\":\"0000";
+  CHECK(status("verify " + all) == 1);
+  CHECK(output().find("cut short") != std::string::npos);
+  CHECK(status("compact " + all) == 0);
+  CHECK(status("verify " + all) == 0);
+  CHECK(status("best " + all + " --task 0123456789abcdef") == 1);
+  CHECK(status("best " + all + " --task 12") == 2);
+  CHECK(status("frobnicate " + all) == 2);
+  CHECK(output().find("unknown command 'frobnicate'") != std::string::npos);
+  CHECK(status("export tvm " + all + " x") == 2);
+  CHECK(status("list " + folder.file("nothing")) == 1);
+  CHECK(status("list " + folder.path()) == 1);
+  CHECK(status("") == 2);
+  CHECK(status("--help") == 0);
+}
+#endif

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looks into journals of measurements, merges and exports them: see docs/journals.md.
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/data/journal.hpp"
+#include "tunewright/data/journal_index.hpp"
+#include "tunewright/data/merge_journals.hpp"
+#include "tunewright/data/npz.hpp"
+#include "tunewright/data/record_json.hpp"
+#include "tunewright/data/t4.hpp"
+
+namespace {
+
+using namespace tunewright;
+
+constexpr const char* usage =
+    R"(usage: tunewright-journal <command> ...
+
+  list JOURNAL                            tasks: hash, lines, name, target
+  best JOURNAL [--task HASH]              the fastest record of each task, as JSON lines
+  verify JOURNAL...                       counts records, bad lines and keys that come twice; status 1 if any
+  merge OUTPUT JOURNAL...                 all records of the journals, every key once
+  compact JOURNAL                         the same in place, tasks one after the other
+  export FORMAT JOURNAL OUTPUT [--task HASH]   as t4 or npz
+
+Journals of any size are read by an index beside them, JOURNAL.index, which is made when it is missing.
+)";
+
+/// A mistake of whoever typed the command.
+struct UsageError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+const std::string& checked(const std::string& path) {
+  if (!std::filesystem::exists(path)) throw std::runtime_error("there is no journal '" + path + "'");
+  if (std::filesystem::is_directory(path)) throw std::runtime_error("'" + path + "' is a folder, not a journal");
+  if (!data::is_journal(path)) throw std::runtime_error("'" + path + "' is no journal: none of its lines is a record");
+  return path;
+}
+
+std::vector<std::uint64_t> tasks_of(const data::JournalIndex& index, const std::optional<std::uint64_t>& only) {
+  std::vector<std::uint64_t> tasks;
+  for (const auto& [task, entry] : index.tasks()) {
+    if (!only || *only == task) tasks.push_back(task);
+  }
+  if (only && tasks.empty())
+    throw std::runtime_error("the journal has no task " + to_hex(*only) + "; 'list' tells which it has");
+  return tasks;
+}
+
+int list(const std::string& path) {
+  const data::JournalIndex index(checked(path));
+  for (const auto& [task, entry] : index.tasks()) {
+    std::string name = "?", target = "?";
+    if (const auto described = index.description(task)) {
+      name = described->name;
+      target = described->target.name;
+    } else if (const auto found = index.first_record(task)) {
+      name = found->task_name;
+      target = found->target_name;
+    }
+    std::printf("%s %10llu  %s  [%s]\n", to_hex(task).c_str(), static_cast<unsigned long long>(entry.lines),
+                name.c_str(), target.c_str());
+  }
+  std::printf("%zu tasks, %llu lines, %llu of them neither records nor tasks\n", index.tasks().size(),
+              static_cast<unsigned long long>(index.lines()), static_cast<unsigned long long>(index.other_lines()));
+  return 0;
+}
+
+int best(const std::string& path, const std::optional<std::uint64_t>& only) {
+  const data::JournalIndex index(checked(path));
+  for (const std::uint64_t task : tasks_of(index, only)) {
+    const data::JournalIndex::Found found = index.find(task);
+    const Record* fastest = nullptr;
+    for (const Record& record : found.records) {
+      const Timing* timing = record.outcome.timing();
+      if (timing != nullptr && (fastest == nullptr || timing->median < fastest->outcome.timing()->median))
+        fastest = &record;
+    }
+    if (fastest != nullptr) std::printf("%s\n", data::to_line(*fastest).c_str());
+  }
+  return 0;
+}
+
+int verify(std::span<const std::string> paths) {
+  bool clean = true;
+  for (const std::string& path : paths) {
+    const data::JournalIndex index(checked(path));
+    std::size_t records = 0, failed = 0, twice = 0, bad = 0;
+    const auto tell = [&](const std::vector<data::BadLine>& lines) {
+      for (const data::BadLine& line : lines) {
+        if (++bad <= 20) std::printf("%s:%zu: %s\n", path.c_str(), line.number, line.reason.c_str());
+      }
+    };
+    tell(index.bad_lines());
+    for (const auto& [task, entry] : index.tasks()) {
+      const data::JournalIndex::Found found = index.find(task);
+      tell(found.bad);
+      std::set<std::uint64_t> keys;
+      for (const Record& record : found.records) {
+        ++records;
+        failed += record.outcome.valid() ? 0 : 1;
+        twice += keys.insert(StableHash().add(record.key).add(record.compiler).value()).second ? 0 : 1;
+      }
+      if (entry.described_line != 0 && !index.description(task))
+        tell({{static_cast<std::size_t>(entry.described_line), "the task described is another than the line says"}});
+    }
+    const bool cut = index.ends_within_a_line();
+    std::printf("%s: %llu lines, %zu records of %zu tasks, %zu of them failed; %zu bad lines, %zu keys come twice%s\n",
+                path.c_str(), static_cast<unsigned long long>(index.lines()), records, index.tasks().size(), failed,
+                bad, twice, cut ? "; the last line is cut short" : "");
+    clean = clean && bad == 0 && twice == 0 && !cut;
+  }
+  return clean ? 0 : 1;
+}
+
+int merge(const std::string& output, std::span<const std::string> inputs, bool in_place) {
+  if (!in_place && std::filesystem::exists(output))
+    throw std::runtime_error("'" + output + "' exists; name a file that does not, or remove it first");
+  const data::MergeReport report = data::merge_journals(inputs, output);
+  for (const std::string& line : report.listed) std::printf("%s\n", line.c_str());
+  std::printf("%s: %zu of %zu records of %zu tasks; %zu had a key that was there, %zu lines were bad\n", output.c_str(),
+              report.written, report.records, report.tasks, report.duplicates, report.bad);
+  return 0;
+}
+
+void write_npz(std::ostream& out, std::span<const Record> records) {
+  std::vector<std::string> tasks, keys, names, configs, compilers, faults;
+  std::vector<double> median, deviation, time;
+  std::vector<std::uint32_t> rounds, slots;
+  for (const Record& record : records) {
+    const Timing* timing = record.outcome.timing();
+    tasks.push_back(to_hex(record.task));
+    keys.push_back(to_hex(record.key));
+    names.push_back(record.task_name);
+    configs.push_back(record.config);
+    compilers.push_back(record.compiler);
+    faults.emplace_back(timing != nullptr ? "" : name(record.outcome.failure()->fault));
+    median.push_back(timing != nullptr ? timing->median.count() : 0);
+    deviation.push_back(timing != nullptr ? timing->median_absolute_deviation.count() : 0);
+    time.push_back(record.timestamp.count());
+    rounds.push_back(record.round);
+    slots.push_back(record.slot);
+  }
+  data::NpzWriter file(out);
+  file.add("task", tasks);
+  file.add("key", keys);
+  file.add("task_name", names);
+  file.add("config", configs);
+  file.add("compiler", compilers);
+  file.add("fault", faults);
+  file.add("median_s", std::span<const double>(median));
+  file.add("mad_s", std::span<const double>(deviation));
+  file.add("time", std::span<const double>(time));
+  file.add("round", std::span<const std::uint32_t>(rounds));
+  file.add("slot", std::span<const std::uint32_t>(slots));
+  file.finish();
+}
+
+int export_as(const std::string& format, const std::string& path, const std::string& output,
+              const std::optional<std::uint64_t>& only) {
+  if (format == "tvm") {
+    throw UsageError(
+        "a journal holds decisions of a search space, and TVM's format holds schedule steps: a program that has "
+        "the space writes them, see docs/design/tuning_logs.md; here t4 and npz are written");
+  }
+  if (format != "t4" && format != "npz") throw UsageError("unknown format '" + format + "'; give t4 or npz");
+  const data::JournalIndex index(checked(path));
+  std::vector<Record> records;
+  std::size_t bad = 0;
+  for (const std::uint64_t task : tasks_of(index, only)) {
+    data::JournalIndex::Found found = index.find(task);
+    bad += found.bad.size();
+    for (Record& record : found.records) records.push_back(std::move(record));
+  }
+  std::ofstream out(output, std::ios::binary | std::ios::trunc);
+  if (!out) throw std::runtime_error("cannot write '" + output + "'; create the folder, or name a file you may write");
+  if (format == "t4") {
+    data::write_t4(out, std::span<const Record>(records));
+  } else {
+    write_npz(out, records);
+  }
+  std::printf("%s: %zu records, %zu bad lines left out\n", output.c_str(), records.size(), bad);
+  return 0;
+}
+
+int run(std::vector<std::string> words) {
+  std::optional<std::uint64_t> task;
+  for (std::size_t w = 0; w < words.size(); ++w) {
+    if (words[w] != "--task") continue;
+    if (w + 1 == words.size()) throw UsageError("--task wants the hash of a task, as 'list' prints it");
+    try {
+      task = data::record_json::from_hex(words[w + 1], "--task");
+    } catch (const std::runtime_error& error) {
+      throw UsageError(error.what());
+    }
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(w), words.begin() + static_cast<std::ptrdiff_t>(w) + 2);
+    break;
+  }
+  const std::string command = words.empty() ? "" : words.front();
+  const auto rest = words.empty() ? std::span<const std::string>() : std::span<const std::string>(words).subspan(1);
+  const auto wants = [&](bool holds, const char* what) {
+    if (!holds) throw UsageError("'" + command + "' wants " + what + "; see --help");
+  };
+  if (command == "--help") {
+    std::fputs(usage, stdout);
+    return 0;
+  }
+  if (command == "list") return wants(rest.size() == 1, "one journal"), list(rest[0]);
+  if (command == "best") return wants(rest.size() == 1, "one journal"), best(rest[0], task);
+  if (command == "verify") return wants(!rest.empty(), "journals"), verify(rest);
+  if (command == "merge")
+    return wants(rest.size() >= 2, "an output and journals"), merge(rest[0], rest.subspan(1), false);
+  if (command == "compact") return wants(rest.size() == 1, "one journal"), merge(rest[0], rest, true);
+  if (command == "export")
+    return wants(rest.size() == 3, "a format, a journal and an output"), export_as(rest[0], rest[1], rest[2], task);
+  throw UsageError(command.empty() ? "no command; see --help" : "unknown command '" + command + "'; see --help");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run({argv + 1, argv + argc});
+  } catch (const UsageError& error) {
+    std::fprintf(stderr, "tunewright-journal: %s\n", error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tunewright-journal: %s\n", error.what());
+    return 1;
+  }
+}
