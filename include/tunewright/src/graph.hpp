@@ -145,6 +145,7 @@
 #include "tunewright/codegen/elf_object.hpp"
 #include "tunewright/codegen/emission_plan.hpp"
 #include "tunewright/codegen/export.hpp"
+#include "tunewright/codegen/object_loader.hpp"
 #include "tunewright/codegen/pinned_team.hpp"
 #include "tunewright/codegen/static_library.hpp"
 #endif
