@@ -6,6 +6,7 @@
 #include "tunewright/codegen/export.hpp"
 #include "tunewright/graph.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/measurers/remote.hpp"
 #include "tunewright/networks/compile_kernels.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #include "tunewright/tunewright.hpp"

@@ -116,7 +116,7 @@ struct Target {
   double peak_gb_per_s = 0;     ///< of device memory, 10^9 bytes
   /// Compute capability, e.g. "sm_80" or "sm_90a". On 64-bit ARM the processor that code is for, as LLVM calls it, and
   /// features it has besides: "cortex-a72", "cortex-a55+dotprod"; empty for this machine's, or any where this is none.
-  /// On x86-64 empty.
+  /// Likewise on x86-64, where it is empty for this machine's or a typical one with the same instructions.
   std::string architecture{};
   /// Of tensor units with factors of 16 bits and sums of 32; those of 8 bits count twice. 0: it has none.
   double peak_tensor_gflops = 0;

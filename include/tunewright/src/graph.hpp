@@ -9,7 +9,7 @@
   (TUNEWRIGHT_UNIT_program | TUNEWRIGHT_UNIT_schedule | TUNEWRIGHT_UNIT_loops | TUNEWRIGHT_UNIT_spaces |               \
    TUNEWRIGHT_UNIT_program_features | TUNEWRIGHT_UNIT_drafts | TUNEWRIGHT_UNIT_simulated | TUNEWRIGHT_UNIT_reference | \
    TUNEWRIGHT_UNIT_codegen | TUNEWRIGHT_UNIT_sandbox | TUNEWRIGHT_UNIT_tuning_logs | TUNEWRIGHT_UNIT_whole_networks |  \
-   TUNEWRIGHT_UNIT_plots | TUNEWRIGHT_UNIT_onnx_operators)
+   TUNEWRIGHT_UNIT_plots | TUNEWRIGHT_UNIT_onnx_operators | TUNEWRIGHT_UNIT_remote)
 #endif
 
 #include "tunewright/detail/config.hpp"
@@ -203,4 +203,10 @@
 #include "tunewright/networks/onnx/operators/matrices.hpp"
 #include "tunewright/networks/onnx/operators/movement.hpp"
 #include "tunewright/networks/onnx/value.hpp"
+#endif
+#if TUNEWRIGHT_DEFINES(remote)
+#include "tunewright/measurers/remote/connection.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
+#include "tunewright/measurers/remote/serve.hpp"
 #endif

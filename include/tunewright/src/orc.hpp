@@ -14,6 +14,7 @@
 #include "tunewright/codegen/llvm.hpp"
 #include "tunewright/codegen/llvm_jit.hpp"
 #include "tunewright/measurers/orc.hpp"
+#include "tunewright/measurers/remote.hpp"
 #include "tunewright/networks/compile_kernels.hpp"
 #include "tunewright/networks/compiled_network.hpp"
 #endif

@@ -20,26 +20,30 @@
 namespace tunewright::codegen::llvm_backend {
 
 /// The processor of a CPU target: on x86-64 this one where the target asks for all it has, else a typical one of its
-/// class; on 64-bit ARM the one that the target names, else this one, or any with Advanced SIMD where this is none.
+/// class; on 64-bit ARM the one that the target names, else this one, or any with Advanced SIMD where this is none. A
+/// target of x86-64 with an architecture is for that one.
 /// Scalable vectors are turned off: kernels mean vectors of a known width.
 [[nodiscard]] inline Processor processor_of(const Target& target) {
   Processor processor;
   const bool at_home = family_of(target.isa) == host_family;
+  const std::string& asked = target.architecture;
+  const auto plus = std::min(asked.find('+'), asked.size());
+  processor.name = asked.substr(0, plus);
+  for (const char c : asked.substr(plus))
+    processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
+  const auto unless_named = [&](const std::string& name) {
+    if (processor.name.empty()) processor.name = name;
+  };
   switch (target.isa) {
-    case Isa::Sse42: processor.name = "nehalem"; break;
-    case Isa::Avx2: processor.name = "haswell"; break;
+    case Isa::Sse42: unless_named("nehalem"); break;
+    case Isa::Avx2: unless_named("haswell"); break;
     case Isa::Avx512: {
       const bool host_has_it = at_home && taken(LLVMGetHostCPUFeatures()).find("+avx512f") != std::string::npos;
-      processor.name = host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512";
+      unless_named(host_has_it ? taken(LLVMGetHostCPUName()) : "skylake-avx512");
       break;
     }
     case Isa::Neon: {
-      const std::string& asked = target.architecture;
-      const auto plus = std::min(asked.find('+'), asked.size());
-      processor.name = asked.substr(0, plus);
-      if (processor.name.empty()) processor.name = at_home ? taken(LLVMGetHostCPUName()) : "generic";
-      for (const char c : asked.substr(plus))
-        processor.features += c == '+' && !processor.features.empty() ? ",+" : std::string(1, c);
+      unless_named(at_home ? taken(LLVMGetHostCPUName()) : "generic");
       processor.features += processor.features.empty() ? "-sve" : ",-sve";
       break;
     }
@@ -65,8 +69,8 @@ inline void check_known(const Processor& processor, const Target& target) {
   const std::unique_ptr<llvm::MCSubtargetInfo> known(generator->createMCSubtargetInfo(processor.triple, "", ""));
   if (!known->isCPUStringValid(processor.name)) {
     throw std::invalid_argument("architecture '" + target.architecture + "' of target '" + target.name +
-                                "' names no processor that LLVM " LLVM_VERSION_STRING
-                                " knows; 'llc -march=aarch64 -mcpu=help' lists them, and an empty one is for any");
+                                "' names no processor that LLVM " LLVM_VERSION_STRING " knows; 'llc -mtriple=" +
+                                processor.triple + " -mcpu=help' lists them, and an empty one is for any");
   }
   llvm::SmallVector<llvm::StringRef, 8> features;
   llvm::StringRef(processor.features).split(features, ',', -1, false);
@@ -77,8 +81,8 @@ inline void check_known(const Processor& processor, const Target& target) {
     if (!is_known) {
       throw std::invalid_argument("architecture '" + target.architecture + "' of target '" + target.name +
                                   "' has the feature '" + feature.drop_front(1).str() +
-                                  "', which LLVM " LLVM_VERSION_STRING
-                                  " does not know; 'llc -march=aarch64 -mattr=help' lists them");
+                                  "', which LLVM " LLVM_VERSION_STRING " does not know; 'llc -mtriple=" +
+                                  processor.triple + " -mattr=help' lists them");
     }
   }
 }

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/core/task.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/loops/nest.hpp"
+#include "tunewright/measurers/compile_team.hpp"
+#include "tunewright/measurers/concept.hpp"
+#include "tunewright/measurers/protocol.hpp"
+#include "tunewright/measurers/reference_data.hpp"
+#include "tunewright/measurers/remote/connection.hpp"
+#include "tunewright/measurers/task_cache.hpp"
+
+namespace tunewright::measurers {
+
+namespace remote {
+
+/// What a measurer remembers between batches.
+struct State {
+  std::unique_ptr<Connection> connection;
+  std::optional<Device> device;  ///< that the first worker had
+  std::size_t workers_started = 0;
+  std::uint64_t task_key = 0;  ///< that the worker is ready for; 0: none
+  TaskCache<TaskData> tasks;
+  std::map<std::uint64_t, Seconds> best;
+  std::map<std::uint64_t, CompileTeam<codegen::LlvmCompiler>::Compilers> compilers;  ///< by target
+};
+
+}  // namespace remote
+
+/// Compiles loop nests with LLVM in this process and measures them on another machine, where a command starts a worker
+/// that is reached through standard input and output alone:
+///
+///   measurers::Remote board{.command = {"ssh", "board", "tunewright-worker"}};
+///   const Task task = program::make_task("matmul", graph, board.target());
+///
+/// Object code and the task's data travel, once a task; the worker checks and times kernels by the same protocol, each
+/// in its own sandboxed process, so that faults and timeouts are those of `OrcJit`. While it measures, the next
+/// candidates are compiled here.
+///
+/// A worker that is lost (killed, silent, or saying what no worker says) costs what was not yet measured of its batch:
+/// these outcomes are `Unknown` and say why. It is started again for the next batch, `max_restarts` times. One that
+/// comes back as another device is refused, because its times would be mixed with others'.
+///
+/// Models:      StreamingMeasurerFor<loops::LoopNest>, IdentifiedMeasurer, BestAwareMeasurer.
+/// Units:       latencies are seconds a call, `Outcome::compile_time` is that of one thread.
+/// Cost:        the command's start once; a kernel's object code (some KiB) each, `ahead` of them under way at a time.
+/// Determinism: inputs are a function of `reference.seed`; latencies are measurements.
+/// Errors:      `std::invalid_argument` for an option that cannot be followed, and for a task without graph or for
+///              another device than the worker's, both named; `std::runtime_error` when there is no worker, or it was
+///              lost too often.
+struct Remote {
+  std::vector<std::string> command{};  ///< program and arguments; looked for on the PATH
+  Protocol protocol = {};
+  codegen::CompileOptions compile = {};
+  ReferenceData reference = {};
+  std::vector<int> processors = host_processors();  ///< of this machine, to compile on
+  unsigned compile_threads = 0;                     ///< 0: one a processor
+  unsigned ahead = 4;  ///< kernels sent before the results of earlier ones are there, 1 to 64
+  unsigned max_restarts = 8;
+  double connect_timeout_seconds = 60;  ///< for the command to start, and for a message to be taken
+  double reply_grace_seconds = 20;      ///< after `protocol.run_timeout_seconds`, until a worker counts as lost
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+
+  // Run-time state; copies of a measurer share it.
+  std::shared_ptr<remote::State> state = std::make_shared<remote::State>();
+
+  std::vector<Outcome> measure(const Task& task, std::span<const loops::LoopNest> programs,
+                               const OutcomeSink& sink = {});
+
+  /// Tells the best latency known for `task`, e.g. from a journal.
+  void note_best(const Task& task, Seconds latency) { state->best[stable_hash(task)] = latency; }
+
+  /// What the worker runs on; starts it where it does not run.
+  [[nodiscard]] const remote::Device& device() const { return connected().device(); }
+  /// The worker's machine with all its processors, to make tasks for; restrict it with `with_threads`.
+  [[nodiscard]] const Target& target() const { return device().target; }
+
+  /// What turns programs into latencies here: compiler, kind of timing, and the device.
+  [[nodiscard]] std::string identity() const;
+
+ private:
+  [[nodiscard]] remote::Connection& connected() const;
+  /// Gives up the worker; the text is what became of it.
+  [[nodiscard]] std::string lose(const std::exception& reason) const;
+  void set_task(const Task& task);
+  /// `target` with the processor named where this machine has another, which LLVM would take; the device is known.
+  [[nodiscard]] Target compiled_for(const Target& target) const;
+  void check_options() const;
+};
+
+}  // namespace tunewright::measurers
+
+#if TUNEWRIGHT_DEFINES(orc)
+
+#include <algorithm>
+#include <deque>
+#include <exception>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include "tunewright/core/hash.hpp"
+#include "tunewright/core/require.hpp"
+
+namespace tunewright::measurers {
+
+TUNEWRIGHT_INLINE void Remote::check_options() const {
+  validate(protocol);
+  if (command.empty() || command.front().empty()) {
+    throw std::invalid_argument(
+        "measurers::Remote: command is empty; give the program that starts a worker and its arguments, such as "
+        "{\"ssh\", \"board\", \"tunewright-worker\"}");
+  }
+  constexpr const char* who = "measurers::Remote";
+  require(ahead >= 1 && ahead <= 64, who, "ahead", ahead, "1 to 64");
+  require(connect_timeout_seconds > 0, who, "connect_timeout_seconds", connect_timeout_seconds, "a time above 0");
+  require(reply_grace_seconds > 0, who, "reply_grace_seconds", reply_grace_seconds, "a time above 0");
+}
+
+TUNEWRIGHT_INLINE remote::Connection& Remote::connected() const {
+  if (state->connection) return *state->connection;
+  check_options();
+  std::string words;
+  for (const std::string& word : command) words += (words.empty() ? "" : " ") + word;
+  if (state->workers_started > max_restarts) {
+    throw std::runtime_error("the worker '" + words + "' was lost " + std::to_string(state->workers_started) +
+                             " times, and measurers::Remote starts it again " + std::to_string(max_restarts) +
+                             " times at most; look after the machine, or give max_restarts more");
+  }
+  ++state->workers_started;
+  std::unique_ptr<remote::Connection> made;
+  try {
+    made = std::make_unique<remote::Connection>(command, Seconds(connect_timeout_seconds));
+  } catch (const std::exception& error) {
+    throw std::runtime_error("there is no worker at the end of '" + words + "': " + error.what());
+  }
+  if (state->device && *state->device != made->device()) {
+    throw std::runtime_error("the worker '" + words + "' was started again and is another device: '" +
+                             made->device().identity() + "' after '" + state->device->identity() +
+                             "'; measure each with a measurer and a journal of its own");
+  }
+  state->device = made->device();
+  state->task_key = 0;
+  state->connection = std::move(made);
+  return *state->connection;
+}
+
+TUNEWRIGHT_INLINE std::string Remote::lose(const std::exception& reason) const {
+  const std::string who = state->device ? state->device->identity() : command.front();
+  state->connection.reset();
+  return "the worker on '" + who + "' was lost: " + reason.what();
+}
+
+TUNEWRIGHT_INLINE std::string Remote::identity() const {
+  const remote::Device& worker = device();
+  return codegen::LlvmCompiler(compiled_for(worker.target), compile).identity() +
+         (protocol.flush_cache ? ", cold caches" : "") + ", on " + worker.identity();
+}
+
+TUNEWRIGHT_INLINE Target Remote::compiled_for(const Target& target) const {
+  Target named = target;
+  const bool here = family_of(target.isa) == host_family;
+  if (!here || !named.architecture.empty() || state->device->target.name == host_target().name) return named;
+  if (target.isa == Isa::Avx512) {
+    named.architecture = "skylake-avx512";
+    for (const auto& [unit, feature] :
+         {std::pair{TensorUnit::Avx512Vnni, "+avx512vnni"}, std::pair{TensorUnit::Avx512Bf16, "+avx512bf16"},
+          std::pair{TensorUnit::AmxInt8, "+amx-tile+amx-int8"}, std::pair{TensorUnit::AmxBf16, "+amx-tile+amx-bf16"}}) {
+      if (target.has(unit)) named.architecture += feature;
+    }
+  } else if (target.isa == Isa::Neon) {
+    named.architecture = "generic";
+  }
+  return named;
+}
+
+TUNEWRIGHT_INLINE void Remote::set_task(const Task& task) {
+  ReferenceData options = reference;
+  options.threads = std::max(options.threads, static_cast<unsigned>(processors.size()));
+  const std::uint64_t data_key = StableHash().add(stable_hash(task)).add(stable_hash(reference)).value();
+  const std::uint64_t key = StableHash().add(data_key).add(task.target.threads).value();
+  if (state->task_key == key) return;
+  const std::vector<char> data = remote::to_bytes(*state->tasks.data_of(task, options, task_cache_bytes));
+  connected().set_task({data_key, data.size(), task.target.threads}, data);
+  state->task_key = key;
+}
+
+TUNEWRIGHT_INLINE std::vector<Outcome> Remote::measure(const Task& task, std::span<const loops::LoopNest> programs,
+                                                       const OutcomeSink& sink) {
+  check_options();
+  if (const std::string reason = remote::objection(task.target, device()); !reason.empty())
+    throw std::invalid_argument("measurers::Remote: " + reason);
+  std::vector<Outcome> outcomes(programs.size());
+  std::optional<std::string> lost;
+  try {
+    set_task(task);
+  } catch (const remote::Disconnected& error) {
+    lost = lose(error);
+  } catch (const remote::ProtocolError& error) {
+    lost = lose(error);
+  }
+
+  auto& compilers = state->compilers[stable_hash(task.target)];
+  const std::size_t threads = compile_threads != 0 ? compile_threads : std::max<std::size_t>(1, processors.size());
+  while (compilers.size() < threads)
+    compilers.push_back(std::make_unique<codegen::LlvmCompiler>(compiled_for(task.target), compile));
+  CompileTeam<codegen::LlvmCompiler> team(programs, compilers, threads, protocol.compile_timeout_seconds, processors);
+  Seconds& best = state->best.try_emplace(stable_hash(task), Seconds(0)).first->second;
+  const Seconds patience(protocol.run_timeout_seconds + reply_grace_seconds);
+
+  const auto finish = [&](std::size_t i) {
+    if (const Timing* timing = outcomes[i].timing(); timing != nullptr && (best.count() == 0 || timing->median < best))
+      best = timing->median;
+    if (sink) sink(i, outcomes[i]);
+  };
+  std::deque<std::size_t> under_way;
+  const auto fail = [&](std::size_t i) {
+    outcomes[i].result = Failure{Fault::Unknown, *lost};
+    finish(i);
+  };
+  const auto give_up = [&](const std::exception& error) {
+    lost = lose(error);
+    for (; !under_way.empty(); under_way.pop_front()) fail(under_way.front());
+  };
+  const auto receive_one = [&] {
+    try {
+      remote::MeasureResult result = state->connection->receive(patience);
+      const std::size_t i = under_way.front();
+      if (result.number != i) {
+        throw remote::ProtocolError("it sent result " + std::to_string(result.number) + " where " + std::to_string(i) +
+                                    " was due");
+      }
+      under_way.pop_front();
+      outcomes[i].result = std::move(result.outcome.result);
+      outcomes[i].run_time = result.outcome.run_time;
+      finish(i);
+    } catch (const remote::Disconnected& error) {
+      give_up(error);
+    } catch (const remote::ProtocolError& error) {
+      give_up(error);
+    }
+  };
+  try {
+    for (std::size_t i = 0; i < programs.size(); ++i) {
+      Compiled compiled = team.wait(i);
+      outcomes[i].compile_time = compiled.time;
+      if (auto* failure = std::get_if<Failure>(&compiled.result)) {
+        outcomes[i].result = std::move(*failure);
+        finish(i);
+        continue;
+      }
+      while (!lost && under_way.size() >= ahead) receive_one();
+      if (!lost) {
+        try {
+          state->connection->send({i, std::get<codegen::Kernel>(compiled.result), protocol, best.count()});
+          under_way.push_back(i);
+          continue;
+        } catch (const remote::Disconnected& error) {
+          give_up(error);
+        }
+      }
+      fail(i);
+    }
+    while (!under_way.empty()) receive_one();
+  } catch (...) {
+    // Results of this batch must not be taken for those of the next.
+    if (!under_way.empty()) state->connection.reset();
+    throw;
+  }
+  return outcomes;
+}
+
+}  // namespace tunewright::measurers
+
+#endif

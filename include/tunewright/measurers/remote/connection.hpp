@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tunewright/core/outcome.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
+#include "tunewright/measurers/sandbox/wire.hpp"
+
+namespace tunewright::measurers::remote {
+
+/// A worker that a command started, and the conversation with it. The command gets a session of its own, so that
+/// Ctrl-C is not for it, and its standard error stays that of this program.
+///
+/// Every call throws `Disconnected` or `ProtocolError` when there is no going on; the worker is of no use then.
+class Connection {
+ public:
+  /// Starts the command and waits for the worker to introduce itself. Throws `std::system_error` when the command
+  /// cannot be started.
+  Connection(const std::vector<std::string>& command, Seconds timeout);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  /// Closes the worker's input, which ends it, and ends what is left of the command after a second.
+  ~Connection();
+
+  [[nodiscard]] const Device& device() const noexcept { return device_; }
+  [[nodiscard]] pid_t process() const noexcept { return process_; }
+
+  /// Makes the worker ready for kernels of a task; `data` are asked for only if it has not got them. Throws
+  /// `std::invalid_argument` with the worker's words when it refuses the task.
+  void set_task(const SetTask& task, std::span<const char> data);
+
+  void send(const MeasureRequest& request) { stream_->send(FrameKind::Measure, to_bytes(request), timeout_); }
+  [[nodiscard]] MeasureResult receive(Seconds timeout) { return expect<MeasureResult>(FrameKind::Result, timeout); }
+
+ private:
+  template <class Message>
+  [[nodiscard]] Message expect(FrameKind kind, Seconds timeout) {
+    const Frame frame = stream_->receive(timeout);
+    if (frame.kind != kind) {
+      throw ProtocolError("it sent a frame of kind " + std::to_string(static_cast<std::uint32_t>(frame.kind)) +
+                          " where " + std::to_string(static_cast<std::uint32_t>(kind)) + " was expected");
+    }
+    return from_bytes<Message>(frame.payload);
+  }
+  void end() noexcept;
+
+  Seconds timeout_;
+  pid_t process_ = -1;
+  sandbox::Descriptor socket_;
+  std::unique_ptr<FrameStream> stream_;
+  Device device_;
+};
+
+}  // namespace tunewright::measurers::remote
+
+#if TUNEWRIGHT_DEFINES(remote)
+
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <stdexcept>
+#include <system_error>
+
+namespace tunewright::measurers::remote {
+
+TUNEWRIGHT_INLINE Connection::Connection(const std::vector<std::string>& command, Seconds timeout) : timeout_(timeout) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) sandbox::throw_system_error("socketpair");
+  socket_ = sandbox::Descriptor(ends[0]);
+  sandbox::Descriptor theirs(ends[1]);
+
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawnattr_init(&attributes);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), 0);
+  ::posix_spawn_file_actions_adddup2(&actions, theirs.get(), 1);
+  sigset_t none, all;
+  ::sigemptyset(&none);
+  ::sigfillset(&all);
+  ::posix_spawnattr_setsigmask(&attributes, &none);
+  ::posix_spawnattr_setsigdefault(&attributes, &all);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  const int error = ::posix_spawnp(&process_, arguments[0], &actions, &attributes, arguments.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&attributes);
+  theirs.close();  // else its end would never be seen
+  if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start '" + command.front() + "'");
+
+  stream_ = std::make_unique<FrameStream>(socket_.get(), socket_.get(), reply_limit_bytes);
+  try {
+    device_ = expect<Hello>(FrameKind::Hello, timeout_).device;
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+TUNEWRIGHT_INLINE Connection::~Connection() { end(); }
+
+TUNEWRIGHT_INLINE void Connection::end() noexcept {
+  if (process_ <= 0) return;
+  ::shutdown(socket_.get(), SHUT_RDWR);
+  socket_.close();
+  siginfo_t info{};
+  for (int turn = 0; turn < 200; ++turn) {
+    if (::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0)
+      break;
+    ::usleep(5000);
+  }
+  ::kill(-process_, SIGKILL);  // its session: what the command started
+  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  process_ = -1;
+}
+
+TUNEWRIGHT_INLINE void Connection::set_task(const SetTask& task, std::span<const char> data) {
+  stream_->send(FrameKind::SetTask, to_bytes(task), timeout_);
+  auto answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
+  if (answer.kind == TaskAnswer::Kind::SendIt) {
+    for (std::size_t done = 0; done < data.size(); done += task_part_bytes)
+      stream_->send(FrameKind::TaskPart, data.subspan(done, std::min(task_part_bytes, data.size() - done)), timeout_);
+    answer = expect<TaskAnswer>(FrameKind::TaskAnswer, timeout_);
+  }
+  if (answer.kind == TaskAnswer::Kind::SendIt) throw ProtocolError("it asks for the task's data again");
+  if (answer.kind == TaskAnswer::Kind::Refused)
+    throw std::invalid_argument("the worker refuses the task: " + answer.reason);
+}
+
+}  // namespace tunewright::measurers::remote
+
+#endif

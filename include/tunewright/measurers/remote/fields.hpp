@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+/// Values as bytes that two machines agree on: numbers in their own width, little end first; booleans as one byte;
+/// texts and vectors behind their count in 32 bits; a struct as its members in the order in which `fields(archive,
+/// value)` names them. docs/design/remote_protocol.md tells which struct is which message.
+namespace tunewright::measurers::remote {
+
+/// Bytes that do not follow the protocol; the message says how.
+class ProtocolError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+static_assert(std::endian::native == std::endian::little, "numbers travel as they lie in memory");
+
+template <class T>
+inline constexpr bool is_plain = std::is_arithmetic_v<T> || std::is_enum_v<T>;
+
+/// Appends values.
+class FieldWriter {
+ public:
+  template <class... T>
+  void operator()(const T&... values) {
+    (put(values), ...);
+  }
+  [[nodiscard]] std::vector<char> take() && { return std::move(bytes_); }
+
+ private:
+  template <class T>
+  void put(const T& value) {
+    if constexpr (is_plain<T>) {
+      const auto* from = reinterpret_cast<const char*>(&value);
+      bytes_.insert(bytes_.end(), from, from + sizeof value);
+    } else {
+      fields(*this, value);
+    }
+  }
+  void put(const std::string& text) {
+    put(static_cast<std::uint32_t>(text.size()));
+    bytes_.insert(bytes_.end(), text.begin(), text.end());
+  }
+  template <class T>
+  void put(const std::vector<T>& values) {
+    if (values.size() > 0xffffffffU) throw std::length_error("a vector of 2^32 elements or more does not travel");
+    put(static_cast<std::uint32_t>(values.size()));
+    if constexpr (is_plain<T>) {
+      const auto* from = reinterpret_cast<const char*>(values.data());
+      bytes_.insert(bytes_.end(), from, from + values.size() * sizeof(T));
+    } else {
+      for (const T& value : values) put(value);
+    }
+  }
+
+  std::vector<char> bytes_;
+};
+
+/// Reads what `FieldWriter` wrote. Throws `ProtocolError` where the bytes end too early: memory is taken for what is
+/// there, never for what a count says.
+class FieldReader {
+ public:
+  explicit FieldReader(std::span<const char> bytes) : left_(bytes) {}
+  template <class... T>
+  void operator()(T&... values) {
+    (get(values), ...);
+  }
+  /// Throws `ProtocolError` unless all was read.
+  void expect_end() const {
+    if (!left_.empty()) throw ProtocolError(std::to_string(left_.size()) + " bytes too many in a message");
+  }
+
+ private:
+  std::span<const char> take(std::size_t count) {
+    if (count > left_.size()) throw ProtocolError("a message ends too early");
+    const std::span<const char> taken = left_.first(count);
+    left_ = left_.subspan(count);
+    return taken;
+  }
+  template <class T>
+  void get(T& value) {
+    if constexpr (std::is_same_v<T, bool>) {
+      value = take(1).front() != 0;
+    } else if constexpr (is_plain<T>) {
+      std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    } else {
+      fields(*this, value);
+    }
+  }
+  void get(std::string& text) {
+    std::uint32_t count = 0;
+    get(count);
+    const std::span<const char> characters = take(count);
+    text.assign(characters.begin(), characters.end());
+  }
+  template <class T>
+  void get(std::vector<T>& values) {
+    std::uint32_t count = 0;
+    get(count);
+    values.clear();
+    if constexpr (is_plain<T>) {
+      const std::span<const char> bytes = take(std::size_t{count} * sizeof(T));
+      values.resize(count);
+      if (count > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
+    } else {
+      for (std::uint32_t i = 0; i < count; ++i) get(values.emplace_back());
+    }
+  }
+
+  std::span<const char> left_;
+};
+
+template <class T>
+[[nodiscard]] std::vector<char> to_bytes(const T& value) {
+  FieldWriter writer;
+  writer(value);
+  return std::move(writer).take();
+}
+
+/// Throws `ProtocolError` for bytes that are not exactly one `T`.
+template <class T>
+[[nodiscard]] T from_bytes(std::span<const char> bytes) {
+  FieldReader reader(bytes);
+  T value{};
+  reader(value);
+  reader.expect_end();
+  return value;
+}
+
+}  // namespace tunewright::measurers::remote

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/remote/fields.hpp"
+
+namespace tunewright::measurers::remote {
+
+/// What a frame holds; the numbers travel.
+enum class FrameKind : std::uint32_t {
+  Hello = 1,    ///< worker: `Hello`, before anything was asked
+  SetTask = 2,  ///< host: `SetTask`
+  TaskPart,     ///< host: bytes of the task's data, in order
+  TaskAnswer,   ///< worker: `TaskAnswer`
+  Measure,      ///< host: `MeasureRequest`
+  Result,       ///< worker: `MeasureResult`
+};
+
+struct Frame {
+  FrameKind kind = FrameKind::Hello;
+  std::vector<char> payload;
+};
+
+/// The other end closed, or is not heard of.
+class Disconnected : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Frames over a pair of descriptors, which it does not own: the four bytes "TWRK", kind and length of the payload in
+/// 32 bits each, the payload.
+class FrameStream {
+ public:
+  using Seconds = std::chrono::duration<double>;
+  static constexpr Seconds for_ever{-1};
+
+  /// Payloads of more than `receive_limit` bytes are refused before memory is taken for them.
+  FrameStream(int in, int out, std::size_t receive_limit) : in_(in), out_(out), receive_limit_(receive_limit) {}
+
+  /// Throws `Disconnected` where the other end is gone, or did not take the frame in time.
+  void send(FrameKind kind, std::span<const char> payload, Seconds timeout = for_ever);
+
+  /// The next frame. Throws `Disconnected` at the end and after `timeout`, `ProtocolError` for bytes that are no frame
+  /// (what they are is quoted, since it often is what a login shell prints) and for one that is too long.
+  [[nodiscard]] Frame receive(Seconds timeout = for_ever);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void wait(int fd, short events, Clock::time_point start, Seconds timeout) const;
+  void read_exactly(std::span<char> into, Clock::time_point start, Seconds timeout, bool frame_begun);
+
+  int in_, out_;
+  std::size_t receive_limit_;
+};
+
+}  // namespace tunewright::measurers::remote
+
+#if TUNEWRIGHT_DEFINES(remote)
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace tunewright::measurers::remote {
+
+namespace frames {
+inline constexpr std::array<char, 4> magic{'T', 'W', 'R', 'K'};
+struct Header {
+  std::array<char, 4> mark = magic;
+  FrameKind kind = FrameKind::Hello;
+  std::uint32_t length = 0;
+};
+static_assert(sizeof(Header) == 12);
+
+/// Bytes as a line for people.
+[[nodiscard]] inline std::string quoted(std::span<const char> bytes) {
+  std::string text;
+  for (const char c : bytes) text += c >= ' ' && c <= '~' ? c : '?';
+  return "'" + text + "'";
+}
+}  // namespace frames
+
+TUNEWRIGHT_INLINE void FrameStream::wait(int fd, short events, Clock::time_point start, Seconds timeout) const {
+  for (;;) {
+    int wait_ms = -1;
+    if (timeout.count() >= 0) {
+      const double left = Seconds(timeout - (Clock::now() - start)).count();
+      wait_ms = static_cast<int>(std::clamp(left * 1e3 + 1, 0.0, 1e9));
+      if (left <= 0) wait_ms = 0;
+    }
+    pollfd ready{fd, events, 0};
+    const int count = ::poll(&ready, 1, wait_ms);
+    if (count > 0) return;
+    if (count < 0 && errno == EINTR) continue;
+    char limit[32];
+    std::snprintf(limit, sizeof limit, "%g", timeout.count());
+    throw Disconnected(count == 0 ? "it was not heard of for " + std::string(limit) + " s"
+                                  : "poll: " + std::string(std::strerror(errno)));
+  }
+}
+
+TUNEWRIGHT_INLINE void FrameStream::send(FrameKind kind, std::span<const char> payload, Seconds timeout) {
+  if (payload.size() > 0xffffffffU) throw std::length_error("a frame of 4 GiB or more does not travel");
+  const frames::Header header{.kind = kind, .length = static_cast<std::uint32_t>(payload.size())};
+  std::vector<char> bytes(sizeof header + payload.size());
+  std::memcpy(bytes.data(), &header, sizeof header);
+  std::copy(payload.begin(), payload.end(), bytes.begin() + sizeof header);
+  const auto start = Clock::now();
+  for (std::size_t done = 0; done < bytes.size();) {
+    wait(out_, POLLOUT, start, timeout);
+    // Sockets are asked not to raise SIGPIPE, and never to block for longer than the other end may take.
+    ssize_t sent = ::send(out_, bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == ENOTSOCK) sent = ::write(out_, bytes.data() + done, bytes.size() - done);
+    if (sent < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (sent <= 0) throw Disconnected("it has closed the connection");
+    done += static_cast<std::size_t>(sent);
+  }
+}
+
+TUNEWRIGHT_INLINE void FrameStream::read_exactly(std::span<char> into, Clock::time_point start, Seconds timeout,
+                                                 bool frame_begun) {
+  for (std::size_t done = 0; done < into.size();) {
+    wait(in_, POLLIN, start, timeout);
+    const ssize_t got = ::read(in_, into.data() + done, into.size() - done);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (got <= 0) {
+      if (!frame_begun && done > 0) throw ProtocolError("it said " + frames::quoted(into.first(done)) + " and closed");
+      throw Disconnected(frame_begun ? "it closed the connection in the middle of a message"
+                                     : "it has closed the connection");
+    }
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+TUNEWRIGHT_INLINE Frame FrameStream::receive(Seconds timeout) {
+  const auto start = Clock::now();
+  frames::Header header;
+  std::array<char, sizeof header> bytes;
+  read_exactly(bytes, start, timeout, false);
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.mark != frames::magic) {
+    // What follows tells people what it is.
+    std::string said(bytes.begin(), bytes.end());
+    char more[64];
+    pollfd ready{in_, POLLIN, 0};
+    if (::poll(&ready, 1, 200) > 0) {
+      if (const ssize_t got = ::read(in_, more, sizeof more); got > 0) said.append(more, static_cast<std::size_t>(got));
+    }
+    throw ProtocolError("it said " + frames::quoted(said) +
+                        ", which is no frame of the protocol; if that is what a login shell prints, let it print "
+                        "nothing where it is not interactive");
+  }
+  if (header.length > receive_limit_) {
+    throw ProtocolError("a frame of " + std::to_string(header.length) + " bytes, where at most " +
+                        std::to_string(receive_limit_) + " are taken");
+  }
+  Frame frame{header.kind, std::vector<char>(header.length)};
+  read_exactly(frame.payload, start, timeout, true);
+  return frame;
+}
+
+}  // namespace tunewright::measurers::remote
+
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tunewright/detail/config.hpp"
+#include "tunewright/measurers/sandbox/worker_parts.hpp"
+
+namespace tunewright::measurers::remote {
+
+struct ServeOptions {
+  std::vector<int> processors{};  ///< to run kernels on; none given: one a core of those that this process may use
+  std::size_t task_limit_bytes = std::size_t{1} << 30;    ///< data of a larger task is refused
+  std::size_t task_cache_bytes = std::size_t{256} << 20;  ///< data of tasks kept for when they come again
+};
+
+/// Parts of a worker that needs neither LLVM nor a compiler: object files are linked by `codegen::ObjectCode`, parallel
+/// loops run on pinned threads.
+[[nodiscard]] WorkerParts worker_parts();
+
+/// Measures what comes in on `in` and answers on `out` until the other end closes: what `tunewright-worker` does with
+/// its standard input and output. Call it before the process has threads; it forks the process that kernels run in, and
+/// what these print goes to standard error.
+///
+/// Returns 0 at the end of the input between two messages. Throws `ProtocolError` for input that does not follow the
+/// protocol, `Disconnected` where it ends within a message.
+int serve(int in, int out, const ServeOptions& options = {});
+
+}  // namespace tunewright::measurers::remote
+
+#if TUNEWRIGHT_DEFINES(remote)
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "tunewright/codegen/object_loader.hpp"
+#include "tunewright/codegen/pinned_team.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/measurers/remote/frames.hpp"
+#include "tunewright/measurers/remote/messages.hpp"
+#include "tunewright/measurers/sandbox.hpp"
+
+namespace tunewright::measurers::remote {
+
+TUNEWRIGHT_INLINE WorkerParts worker_parts() {
+  WorkerParts parts;
+  parts.load = [](std::span<const char> object, const std::string& symbol) -> LoadedObject {
+    auto code = std::make_shared<const codegen::ObjectCode>(object, symbol);
+    return {code->entry(), code};
+  };
+  parts.runtime = [](unsigned threads, std::span<const int> processors) -> HostRuntime {
+    auto team = std::make_shared<codegen::PinnedTeam>(threads, processors);
+    return {team->runtime(), team};
+  };
+  return parts;
+}
+
+namespace serving {
+
+/// One connection.
+class Worker {
+ public:
+  Worker(int in, int out, const ServeOptions& options)
+      : options_(options),
+        device_(this_device()),  // asks for tile registers, which forks inherit
+        sandbox_(worker_parts()),
+        stream_(in, out, request_limit_bytes) {
+    if (options_.processors.empty()) options_.processors = host_processors();
+    device_.target.threads = std::min(device_.target.threads, static_cast<unsigned>(options_.processors.size()));
+  }
+
+  int run() {
+    stream_.send(FrameKind::Hello, to_bytes(Hello{.device = device_}));
+    for (;;) {
+      const std::optional<Frame> frame = next();
+      if (!frame) return 0;
+      switch (frame->kind) {
+        case FrameKind::SetTask: set_task(from_bytes<SetTask>(frame->payload)); break;
+        case FrameKind::Measure: measure(from_bytes<MeasureRequest>(frame->payload)); break;
+        default: throw unexpected(frame->kind);
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    std::uint64_t key;
+    std::shared_ptr<const SharedTask> task;
+  };
+
+  /// The next frame; nothing at the end of the input.
+  std::optional<Frame> next() {
+    try {
+      return stream_.receive();
+    } catch (const Disconnected&) {
+      return std::nullopt;
+    }
+  }
+  static ProtocolError unexpected(FrameKind kind) {
+    return ProtocolError("a frame of kind " + std::to_string(static_cast<std::uint32_t>(kind)) +
+                         " where none is expected");
+  }
+
+  void answer(TaskAnswer::Kind kind, const std::string& reason = {}) {
+    stream_.send(FrameKind::TaskAnswer, to_bytes(TaskAnswer{kind, reason}));
+  }
+
+  void set_task(const SetTask& wanted) {
+    task_ready_ = false;
+    if (wanted.threads == 0 || wanted.threads > options_.processors.size()) {
+      return answer(TaskAnswer::Kind::Refused, "the task is for " + std::to_string(wanted.threads) +
+                                                   " threads, and the worker has " +
+                                                   std::to_string(options_.processors.size()) + " processors");
+    }
+    if (wanted.bytes > options_.task_limit_bytes) {
+      return answer(TaskAnswer::Kind::Refused,
+                    "the task's data have " + std::to_string(wanted.bytes) + " bytes, and the worker takes " +
+                        std::to_string(options_.task_limit_bytes) + "; start it with a larger --max-task-mib");
+    }
+    auto known = std::find_if(tasks_.begin(), tasks_.end(), [&](const Entry& e) { return e.key == wanted.key; });
+    if (known == tasks_.end()) {
+      answer(TaskAnswer::Kind::SendIt);
+      try {
+        tasks_.push_front({wanted.key, std::make_shared<const SharedTask>(receive_task(wanted.bytes))});
+      } catch (const std::invalid_argument& error) {  // sizes that contradict each other
+        return answer(TaskAnswer::Kind::Refused, error.what());
+      }
+      known = tasks_.begin();
+    }
+    tasks_.splice(tasks_.begin(), tasks_, known);
+    std::size_t bytes = 0;
+    for (const Entry& entry : tasks_) bytes += entry.task->bytes();
+    for (; tasks_.size() > 1 && bytes > options_.task_cache_bytes; tasks_.pop_back())
+      bytes -= tasks_.back().task->bytes();
+    sandbox_.set_task(tasks_.front().task, wanted.threads,
+                      std::span<const int>(options_.processors).first(wanted.threads));
+    task_ready_ = true;
+    answer(TaskAnswer::Kind::Ready);
+  }
+
+  TaskData receive_task(std::uint64_t bytes) {
+    std::vector<char> data;
+    while (data.size() < bytes) {
+      const Frame part = stream_.receive();
+      if (part.kind != FrameKind::TaskPart) throw unexpected(part.kind);
+      if (part.payload.empty() || part.payload.size() > bytes - data.size())
+        throw ProtocolError("a part of a task's data of " + std::to_string(part.payload.size()) + " bytes");
+      data.insert(data.end(), part.payload.begin(), part.payload.end());
+    }
+    return from_bytes<TaskData>(data);
+  }
+
+  void measure(const MeasureRequest& request) {
+    if (!task_ready_) throw ProtocolError("a kernel before its task");
+    MeasureResult result{.number = request.number, .outcome = {}};
+    try {
+      result.outcome = sandbox_.measure(request.kernel, request.protocol, Seconds(request.best_seconds));
+    } catch (const std::invalid_argument& error) {
+      result.outcome.result = Failure{Fault::Unknown, error.what()};
+    }
+    stream_.send(FrameKind::Result, to_bytes(result));
+  }
+
+  ServeOptions options_;
+  Device device_;
+  Sandbox sandbox_;
+  FrameStream stream_;
+  std::list<Entry> tasks_;  // most recently used first
+  bool task_ready_ = false;
+};
+
+}  // namespace serving
+
+TUNEWRIGHT_INLINE int serve(int in, int out, const ServeOptions& options) {
+  return serving::Worker(in, out, options).run();
+}
+
+}  // namespace tunewright::measurers::remote
+
+#endif

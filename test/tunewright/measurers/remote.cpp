@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tunewright/measurers/remote.hpp"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "support/measurer_laws.hpp"
+#include "support/nest_builder.hpp"
+#include "support/refusal.hpp"
+#include "tunewright/core/arm_targets.hpp"
+#include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/task.hpp"
+
+using namespace tunewright;
+using loops::LoopKind;
+using loops::LoopNest;
+using measurers::Remote;
+
+static_assert(std::is_aggregate_v<Remote>);
+static_assert(StreamingMeasurerFor<Remote, LoopNest>);
+static_assert(IdentifiedMeasurer<Remote>);
+static_assert(BestAwareMeasurer<Remote>);
+
+namespace {
+
+Task matmul_task(std::int64_t m, std::int64_t n, std::int64_t k, const Target& target) {
+  return program::make_task("matmul", program::operators::matmul_graph({.m = m, .n = n, .k = k, .constant_b = true}),
+                            target.with_threads(1));
+}
+LoopNest nest_of(const Task& task, LoopKind innermost = LoopKind::Serial) {
+  return test::plain_nest(*task.graph, innermost, LoopKind::Serial);
+}
+LoopNest without_initialisation(const Task& task) {
+  LoopNest nest = nest_of(task);
+  nest.body.erase(nest.body.begin());
+  return nest;
+}
+LoopNest with_too_many_rows(const Task& task) {
+  LoopNest nest = nest_of(task);
+  for (loops::LoopVariable& variable : nest.variables) {
+    if (variable.name == "matmul.i") variable.extent += 1000;
+  }
+  return nest;
+}
+Remote quick(std::vector<std::string> command = {TUNEWRIGHT_WORKER}) {
+  Remote measurer{.command = std::move(command), .compile_threads = 1};
+  measurer.protocol.min_repeat_seconds = 1e-4;
+  measurer.protocol.repeats_min = 3;
+  measurer.protocol.repeats_max = 5;
+  measurer.connect_timeout_seconds = 20;
+  return measurer;
+}
+std::string fault_of(const Outcome& outcome) {
+  return outcome.failure() == nullptr ? "none" : std::string(name(outcome.failure()->fault));
+}
+bool says(const std::string& text, const std::string& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("laws of measurers: Remote") {
+  Remote measurer = quick();
+  const Task task = matmul_task(12, 20, 8, measurer.target());
+  test::check_measurer(
+      measurer,
+      test::KnownPrograms<LoopNest>{
+          .task = task,
+          .programs = {nest_of(task), without_initialisation(task), with_too_many_rows(task),
+                       nest_of(matmul_task(8, 8, 8, task.target)), nest_of(task, LoopKind::Vectorized)},
+          .works = {true, false, false, false, true}},
+      false);
+}
+
+TEST_CASE("each fault is told as on this machine, and one worker measures two tasks") {
+  Remote measurer = quick();
+  for (const std::int64_t rows : {24, 16}) {
+    const Task task = matmul_task(rows, 20, 28, measurer.target());
+    const std::vector<LoopNest> programs = {nest_of(task), without_initialisation(task), with_too_many_rows(task),
+                                            nest_of(task, LoopKind::Vectorized)};
+    std::vector<std::size_t> seen;
+    const auto outcomes = measurer.measure(task, programs, [&](std::size_t i, const Outcome&) { seen.push_back(i); });
+    REQUIRE(outcomes.size() == 4);
+    CHECK(fault_of(outcomes[0]) == "none");
+    CHECK(fault_of(outcomes[1]) == "wrong_result");
+    CHECK(fault_of(outcomes[2]) == "out_of_bounds");
+    CHECK(fault_of(outcomes[3]) == "none");
+    CHECK(seen == std::vector<std::size_t>{0, 1, 2, 3});
+    CHECK(outcomes[0].compile_time.count() > 0);
+    CHECK(outcomes[0].run_time.count() > 0);
+  }
+  CHECK(measurer.state->workers_started == 1);
+  CHECK(says(measurer.identity(), measurer.device().identity()));
+}
+
+TEST_CASE("a worker that is killed costs the rest of its batch and comes back for the next, so many times") {
+  Remote measurer = quick();
+  measurer.max_restarts = 1;
+  measurer.ahead = 1;
+  const Task task = matmul_task(24, 20, 28, measurer.target());
+  const std::vector<LoopNest> programs(6, nest_of(task));
+  const auto kill_after = [&](std::size_t count) {
+    return measurer.measure(task, programs, [&](std::size_t i, const Outcome&) {
+      if (i + 1 == count) ::kill(-measurer.state->connection->process(), SIGKILL);
+    });
+  };
+  const auto outcomes = kill_after(2);
+  CHECK(fault_of(outcomes[0]) == "none");
+  CHECK(fault_of(outcomes[1]) == "none");
+  CHECK(fault_of(outcomes[5]) == "unknown");
+  CHECK(says(outcomes[5].failure()->detail, "was lost"));
+  const auto next = kill_after(6);
+  for (const Outcome& outcome : next) CHECK(fault_of(outcome) == "none");
+  CHECK(measurer.state->workers_started == 2);
+  // It was killed after its last result: the loss shows in the next batch, and there is no third.
+  CHECK(fault_of(measurer.measure(task, programs)[0]) == "unknown");
+  CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs); }), "was lost 2 times"));
+}
+
+TEST_CASE("a batch that its listener breaks off leaves nothing for the next one") {
+  Remote measurer = quick();
+  const Task task = matmul_task(24, 20, 28, measurer.target());
+  const std::vector<LoopNest> programs(4, nest_of(task));
+  const auto full = [](std::size_t, const Outcome&) { throw std::runtime_error("the disk is full"); };
+  CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, programs, full); }), "the disk is full"));
+  for (const Outcome& outcome : measurer.measure(task, programs)) CHECK(fault_of(outcome) == "none");
+}
+
+TEST_CASE("what is no worker is told by what it said") {
+  const auto refused = [](const std::string& script) {
+    Remote measurer = quick({"sh", "-c", script});
+    measurer.connect_timeout_seconds = 2;
+    return test::refusal<std::runtime_error>([&] { static_cast<void>(measurer.target()); });
+  };
+  CHECK(says(refused("echo 'Welcome to board, have fun'; sleep 5"), "'Welcome to board, have fun?'"));
+  CHECK(says(refused("printf hm"), "it said 'hm' and closed"));
+  CHECK(says(refused("exit 0"), "closed"));
+  CHECK(says(refused("sleep 5"), "not heard of for 2 s"));
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\002\\000\\000\\000'; sleep 5"),
+             "speaks version 2 of the protocol, and this program 1"));
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\377\\377\\377\\177'; sleep 5"), "a frame of 2147483647 bytes"));
+  CHECK(says(refused("printf 'TWRK\\006\\000\\000\\000\\000\\000\\000\\000'; sleep 5"), "kind 6 where 1 was expected"));
+  CHECK(says(refused("printf 'TWRK\\001\\000\\000\\000\\004\\000\\000\\000\\001\\000\\000\\000'; sleep 5"),
+             "ends too early"));
+  Remote nowhere = quick({"/there/is/no/such/program"});
+  CHECK(says(test::refusal<std::runtime_error>([&] { static_cast<void>(nowhere.target()); }), "/there/is/no/such"));
+  Remote none = quick({});
+  CHECK(says(test::refusal([&] { static_cast<void>(none.target()); }), "command is empty"));
+}
+
+TEST_CASE("garbage among results costs the batch, and a task for another device is refused with both named") {
+  // The worker's own output, then something else: what a kernel cannot do, but a shell script around a worker can.
+  Remote noisy =
+      quick({"sh", "-c", std::string(TUNEWRIGHT_WORKER) + " | { head -c 150; echo something else entirely; cat; }"});
+  noisy.connect_timeout_seconds = 3;
+  noisy.reply_grace_seconds = 1;
+  noisy.protocol.run_timeout_seconds = 3;
+  const Task task = matmul_task(12, 20, 8, host_target());
+  try {
+    const auto outcomes = noisy.measure(task, std::vector<LoopNest>(3, nest_of(task)));
+    CHECK(fault_of(outcomes[2]) == "unknown");
+    CHECK(says(outcomes[2].failure()->detail, "was lost"));
+  } catch (const std::runtime_error& error) {  // where a hello is longer than that
+    CHECK(says(error.what(), "there is no worker"));
+  }
+  Remote measurer = quick();
+  const Task other = matmul_task(
+      12, 20, 8,
+      family_of(measurer.target().isa) == CpuFamily::X86_64 ? arm_target("Raspberry Pi 4") : Target{.isa = Isa::Avx2});
+  const std::string refused = test::refusal([&] { measurer.measure(other, std::vector<LoopNest>{nest_of(other)}); });
+  CHECK(says(refused, other.target.name));
+  CHECK(says(refused, measurer.target().name));
+  Task wide = task;
+  wide.target = wide.target.with_threads(1000);
+  CHECK(says(test::refusal([&] { measurer.measure(wide, std::vector<LoopNest>{nest_of(wide)}); }), "fewer processors"));
+  measurer.ahead = 0;
+  CHECK(says(test::refusal([&] { measurer.measure(task, std::vector<LoopNest>{}); }), "ahead"));
+}
+
+TEST_CASE("a worker that comes back as another device is refused") {
+  Remote measurer = quick();
+  const Task task = matmul_task(12, 20, 8, measurer.target());
+  measurer.state->device->memory_bytes += std::uint64_t{64} << 30;
+  measurer.state->connection.reset();
+  CHECK(says(test::refusal<std::runtime_error>([&] { measurer.measure(task, std::vector<LoopNest>{nest_of(task)}); }),
+             "is another device"));
+}
+
+#if defined(TUNEWRIGHT_AARCH64_WORKER)
+TEST_CASE("a worker for 64-bit ARM, in an emulator, tells right kernels from wrong ones") {
+  if (std::system("qemu-aarch64 --version > /dev/null 2>&1") != 0 ||
+      !std::filesystem::exists(TUNEWRIGHT_AARCH64_WORKER)) {
+    MESSAGE("skipped: no emulator for 64-bit ARM; on Debian and Ubuntu install qemu-user");
+    return;
+  }
+  Remote board = quick({"qemu-aarch64", TUNEWRIGHT_AARCH64_WORKER});
+  CHECK(board.device().emulated);
+  CHECK(board.target().isa == Isa::Neon);
+  const Task task = matmul_task(24, 20, 28, board.target());
+  const auto outcomes =
+      board.measure(task, std::vector<LoopNest>{nest_of(task, LoopKind::Vectorized), without_initialisation(task),
+                                                with_too_many_rows(task), nest_of(task)});
+  CHECK(fault_of(outcomes[0]) == "none");
+  CHECK(fault_of(outcomes[1]) == "wrong_result");
+  CHECK(fault_of(outcomes[2]) != "none");
+  CHECK(fault_of(outcomes[3]) == "none");
+}
+#endif
