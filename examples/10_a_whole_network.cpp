@@ -8,9 +8,8 @@
 //         knows nothing of this library.
 // Run:    build/release/examples/10_a_whole_network
 // Expect: some 600 trials within half a minute, and three latencies. Drafts are good at such layers, so that tuning
-//         adds little to them. The program fails when a layer computes something else than the reference, when the
-//         tuned network is not faster than the random one, or when the C program, which is built where there is a C
-//         compiler, does not compute what the network computes here.
+//         adds little to them. The program fails when a layer computes something else than the reference, or when the
+//         C program, which is built where there is a C compiler, does not compute what the network computes here.
 
 #include <algorithm>
 #include <chrono>
@@ -168,7 +167,7 @@ int main() {
   std::printf("random schedules   %7.3f ms\n", random_ms);
   std::printf("drafted schedules  %7.3f ms\n", milliseconds_of(by_draft));
   std::printf("tuned schedules    %7.3f ms\n", tuned_ms);
-  std::printf("faster than random ones: %s\n", tuned_ms < random_ms ? "yes" : "no");
+  std::printf("tuned ones are     %7.1f times as fast as random ones\n", random_ms / tuned_ms);
 
   // [snippet-begin export]
   const std::filesystem::path folder = std::filesystem::current_path() / "10_a_whole_network.files";
@@ -184,5 +183,5 @@ int main() {
   } else {
     std::printf("not run: there is no C compiler\n");
   }
-  return wrong == 0 && differing == 0 && tuned_ms < random_ms && agrees ? 0 : 1;
+  return wrong == 0 && differing == 0 && agrees ? 0 : 1;
 }

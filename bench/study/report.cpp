@@ -8,14 +8,14 @@
 //   .dat  the same numbers, a block a (data set, recipe), for gnuplot
 //   .gp   draws counters of recipes named "name@number" against the number, others as bars; gives an .svg
 //
-// FILE, such as bench/study/pools.json, says of each study which data sets are also shown as one, of all their tasks, and
-// which recipes are compared with which, task by task and seed by seed:
+// FILE, such as bench/study/pools.json, says of each study which data sets are also shown as one, of all their tasks,
+// and which recipes are compared with which, task by task and seed by seed:
 //
 //   {"study_transfer": {"pools": [{"name": "new tasks", "data": ".*_new_tasks"}],
 //                       "differences": [{"name": "m = 0.99 less m = 1", "of": "momentum_m99", "less": "momentum_m1"}]}}
 //
-// `data` is a regular expression for the whole of a name. A pool has the recipes that all of its data sets have. Recipes
-// named "name@number" are compared at equal numbers; `counter` may name another one than pairwise_accuracy.
+// `data` is a regular expression for the whole of a name. A pool has the recipes that all of its data sets have.
+// Recipes named "name@number" are compared at equal numbers; `counter` may name another one than pairwise_accuracy.
 //
 // Where OUT/<study>/tasks.*.jsonl tells a counter task by task, its interval is drawn over tasks and over the seeds of
 // each, else over seeds alone, from 3 of them on; `study::bootstrap` says how, and what intervals of few tasks are
@@ -162,8 +162,8 @@ Study read(const std::string& path) {
   return study;
 }
 
-/// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks of
-/// different data sets are different tasks.
+/// Data sets of which the name matches `pattern`, as one called `name`; nothing where there is no such data set. Tasks
+/// of different data sets are different tasks.
 void add_pool(Study& study, const std::string& name, const std::regex& pattern) {
   std::vector<std::string> sets, recipes;
   for (const auto& [data, of_set] : study.recipes) {

@@ -3,9 +3,9 @@
 //
 //   study_draft_and_trees [--machine=real|cores] [--trials=N] [--batch=N] [--seeds=N] [--recipes=A,B]
 //
-// Variants of `recipes::DraftAndTrees`, each with one thing changed, are searched beside `AnsorQuick` and `PrunerQuick`:
-// `--trials` measurements (100) in batches of `--batch` (10), on this machine's CPU or on two simulated cores. What wins
-// here is judged by study_schedules, on operators of which none is searched here.
+// Variants of `recipes::DraftAndTrees`, each with one thing changed, are searched beside `AnsorQuick` and
+// `PrunerQuick`: `--trials` measurements (100) in batches of `--batch` (10), on this machine's CPU or on two simulated
+// cores. What wins here is judged by study_schedules, on operators of which none is searched here.
 
 #include <stdexcept>
 #include <string>

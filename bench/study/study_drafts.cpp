@@ -3,9 +3,9 @@
 //
 //   study_drafts --data=DIR [--seeds=N --records=N --tasks=N]
 //
-// Programs of auto_scheduler logs of a V100 and a K80 that lower to loop nests. Data sets: <device>_drawn, `--records` of
-// a log (1,000), which a seed draws; they are what a guided search measured, so most are fast. <device>_first, the 64
-// that a log begins with, before anything guided the search. Recipes:
+// Programs of auto_scheduler logs of a V100 and a K80 that lower to loop nests. Data sets: <device>_drawn, `--records`
+// of a log (1,000), which a seed draws; they are what a guided search measured, so most are fast. <device>_first, the
+// 64 that a log begins with, before anything guided the search. Recipes:
 //   released, printed  Pruner's draft in the form of its code, with the numbers it has for a K80, and of its paper
 //   levels             the library's, by levels of the machine
 //   roofline           the larger one of arithmetic and traffic

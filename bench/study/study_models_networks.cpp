@@ -9,8 +9,8 @@
 //
 // Counters: see study_models. pattern_aware is given statements and data movements, pattern_aware_statements the former
 // alone; PrimitiveAttention the steps of the same records. Boosted trees with default options run beside them, on rows
-// of statements. `mlp` and `pattern_aware` train by their papers' settings, `primitive_attention` in mini-batches of 256
-// and for ten epochs, unless --epochs and --batch say otherwise; the names with _quick by the library's `quick()`.
+// of statements. `mlp` and `pattern_aware` train by their papers' settings, `primitive_attention` in mini-batches of
+// 256 and for ten epochs, unless --epochs and --batch say otherwise; the names with _quick by the library's `quick()`.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstddef>

@@ -4,8 +4,8 @@
 //   study_schedules [--operators=unseen|known] [--machine=real|cores] [--trials=N] [--batch=N] [--seeds=N]
 //                   [--recipes=A,B]
 //
-// Eight operators are searched, `--trials` measurements (100) in batches of `--batch` (10): on this machine's CPU, where programs
-// are compiled and run, or on two simulated cores. operators.hpp names the operators.
+// Eight operators are searched, `--trials` measurements (100) in batches of `--batch` (10): on this machine's CPU,
+// where programs are compiled and run, or on two simulated cores. operators.hpp names the operators.
 //   AnsorQuick     the reference
 //   Random         valid schedules at random
 //   Ansor          by the paper's settings

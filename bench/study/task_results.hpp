@@ -34,8 +34,8 @@ inline double mean(const OfTasks& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-/// One run of a study that is no search, as a line of `OUT/tasks.1-of-1.jsonl`, from which `report` draws its intervals.
-/// Of several lines about one run the last counts.
+/// One run of a study that is no search, as a line of `OUT/tasks.1-of-1.jsonl`, from which `report` draws its
+/// intervals. Of several lines about one run the last counts.
 struct FinishedRun {
   std::string subject, data;
   std::uint64_t seed = 0;
@@ -79,7 +79,8 @@ inline std::string to_line(const FinishedRun& run, const std::string& study) {
   return std::move(writer).finish();
 }
 
-/// Reads a run from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is none.
+/// Reads a run from its line, and the name of the study that it belongs to. Throws `FormatError` for a line that is
+/// none.
 inline void from_line(const std::string& line, FinishedRun& run, std::string& study) {
   unsigned known = 0;
   json::Scanner in(line);
