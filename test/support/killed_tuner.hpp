@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <map>
@@ -51,7 +52,10 @@ struct Witnessed {
 inline std::map<std::pair<std::string, std::uint64_t>, int> witnessed(const std::string& path) {
   std::map<std::pair<std::string, std::uint64_t>, int> times;
   std::ifstream in(path);
-  for (std::string task, key; in >> task >> key;) ++times[{task, std::stoull(key, nullptr, 16)}];
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t space = line.rfind(' ');  // names of tasks may have some, too
+    ++times[{line.substr(0, space), std::stoull(line.substr(space + 1), nullptr, 16)}];
+  }
   return times;
 }
 
