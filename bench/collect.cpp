@@ -24,7 +24,6 @@
 #include <iostream>
 #include <limits>
 #include <map>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -157,8 +156,7 @@ bool collect(const bench::CollectedTask& one, const Options& options, OrcJit& me
     const auto same = [&](const Record& record) { return record.key == candidate.key; };
     lowered.push_back(*std::find_if(chosen.begin(), chosen.end(), same));
   }
-  OrcJit fresh = measurer;  // which knows of no best: all are measured in full
-  fresh.state = std::make_shared<measurers::orc::State>();
+  OrcJit fresh{.sandbox = measurer.sandbox};  // which knows of no best: all are measured in full
   const std::vector<Outcome> outcomes = fresh.measure(task, programs);
   data::Journal repeated{{.path = files.again.string()}};
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
