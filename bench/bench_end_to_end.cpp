@@ -17,6 +17,8 @@
 // standard input the time of one inference in seconds is written as a line to standard output: so other programs
 // measure it in turns with theirs (networks_beside_libraries.py). That is the time of `run`: inputs are copied in,
 // words looked up, and outputs copied out, as libraries do.
+//
+// Threads that compute keep to a processor each, the calling one included.
 
 #include <benchmark/benchmark.h>
 
@@ -32,6 +34,7 @@
 
 #include "drafted.hpp"
 #include "exported_network.hpp"
+#include "kept_to_processor.hpp"
 #include "known_networks.hpp"
 #include "tunewright/core/host_target.hpp"
 #include "tunewright/core/progress.hpp"
@@ -87,7 +90,8 @@ Tuned tune(const networks::Network& network, const Options& options) {
   for (std::size_t t = 0; t < run.tasks.size(); ++t)
     if (const auto* best = run.tasks[t].best()) schedules[t] = best->candidate.config;
   const reference::Tensors values = networks::random_values(network, Rng(1));
-  networks::CompiledNetwork compiled(network, partition, schedules, values, {.compile_threads = target.threads});
+  networks::CompiledNetwork compiled(network, partition, schedules, values,
+                                     {.compile_threads = target.threads, .processors = host_processors()});
   compiled.set_inputs(values);
   return {std::move(compiled), values, run.status};
 }
@@ -122,6 +126,7 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
   try {
     const networks::Network network = model.build();
     Tuned tuned = tune(network, options);
+    const bench::KeptToProcessor kept(host_processors().front());
     std::vector<double> seconds;
     double total = 0;
     for (auto _ : state) {
@@ -151,6 +156,7 @@ void tune_and_run(benchmark::State& state, const bench::KnownNetwork& model, con
 void serve(const std::string& name, const Options& options) {
   if (name.empty()) throw std::invalid_argument("--serve needs the name of a network, --benchmark_filter=resnet50");
   Tuned tuned = tune(bench::known_network(name), options);
+  const bench::KeptToProcessor kept(host_processors().front());
   std::cout << "ready" << std::endl;
   for (std::string line; std::getline(std::cin, line);)
     std::cout << seconds_of([&] { static_cast<void>(tuned.network.run(tuned.values)); }) << std::endl;

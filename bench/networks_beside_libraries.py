@@ -7,8 +7,8 @@
 
 For each network (resnet50, mobilenet_v2, bert_base, gpt2_decode) the same architecture is written as an ONNX file with
 made-up weights, and tuned by bench_end_to_end for at most --minutes, or taken from its journals. Then all sides run in
-turns, --rounds times, one inference each after one that warms up, with batch 1, float32 and the same number of threads.
-A line for each network and library:
+turns, --rounds times, with batch 1, float32 and the same number of threads. A turn waits until the threads of the other
+side sleep, warms up by three inferences and is the median of five in a row. A line for each network and library:
 
     <network> <library> <version> ours_ms=… theirs_ms=… ratio=<theirs / ours, median of the turns> [quartiles]
 
@@ -149,6 +149,15 @@ def quartiles(values):
     return values[len(values) // 4], statistics.median(values), values[(3 * len(values)) // 4]
 
 
+def turn_of(run):
+    """Median seconds of five inferences in a row, after three that warm up and a wait in which the threads of the other
+    side, which watch for work for a while, leave the processors."""
+    time.sleep(0.05)
+    for _ in range(3):
+        run()
+    return statistics.median(run() for _ in range(5))
+
+
 def compare(network, options):
     model, inputs = model_of(network)
     with tempfile.TemporaryDirectory() as folder:
@@ -167,15 +176,15 @@ def compare(network, options):
                 ours.stdin.flush()
                 return float(ours.stdout.readline())
 
+            def run_theirs(run):
+                start = time.perf_counter()
+                run()
+                return time.perf_counter() - start
+
             for name, version, run in libraries(path, inputs, options.threads):
                 seconds = {"ours": [], "theirs": []}
                 for turn in range(options.rounds + 1):
-                    run_ours()
-                    mine = run_ours()
-                    run()
-                    start = time.perf_counter()
-                    run()
-                    theirs = time.perf_counter() - start
+                    mine, theirs = turn_of(run_ours), turn_of(lambda: run_theirs(run))
                     if turn > 0:
                         seconds["ours"].append(mine)
                         seconds["theirs"].append(theirs)

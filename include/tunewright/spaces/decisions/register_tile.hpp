@@ -194,7 +194,7 @@ inline void draw_register_tiles(std::vector<Step>& steps, const Target& target, 
   }
   std::vector<std::vector<std::int64_t>> best(splits.size());
   double most = -1;
-  const bool in_streams = rng.uniform() < streams_share;
+  const bool in_streams = rng.split(0).uniform() < streams_share;  // leaves the draws of other stages as they are
   std::vector<Split*> order = splits;
   for (unsigned i = 0; i < (stages.empty() ? 1 : draws); ++i) {
     rng.shuffle(std::span(order));
