@@ -23,7 +23,9 @@ struct TilingRules {
 /// so that the tile fits the register file and keeps the multiply-add units busy, in half of the draws with the
 /// whole reduction inside; factors need not divide (at most an eighth of a tile idles); a stage with an
 /// elementwise reader is always fused with it; operands may be copied to a tile of their own; constants are
-/// stored in loop order. On GPUs: see the rules in `tiling::gpu` and `decisions/block_tile.hpp`.
+/// stored in loop order; rows that are reduced and then used (softmax, layer norm) are one loop over rows; reductions
+/// of large data over an axis that is not the last may read it in streams. On GPUs: see the rules in
+/// `tiling::gpu` and `decisions/block_tile.hpp`.
 using MultiLevelTiling = SketchSpace<TilingRules>;
 
 }  // namespace tunewright::spaces
@@ -35,6 +37,8 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 #include "tunewright/spaces/gpu_tiling_rules.hpp"
 #include "tunewright/spaces/rule_sketches.hpp"
 #include "tunewright/spaces/tiling/add_rfactor.hpp"
+#include "tunewright/spaces/tiling/row_rules.hpp"
+#include "tunewright/spaces/tiling/stream_reduction.hpp"
 #include "tunewright/spaces/tiling/tensor_core.hpp"
 #include "tunewright/spaces/tiling/tensor_unit.hpp"
 #include "tunewright/spaces/tiling_rules.hpp"
@@ -42,11 +46,13 @@ using MultiLevelTiling = SketchSpace<TilingRules>;
 namespace tunewright::spaces {
 
 /// Ansor's sketches for CPUs, plus inlining of costly elementwise stages and of padding, copies of operands that stay
-/// in cache, constants packed ahead of time, and tensor instructions where the target has some.
+/// in cache, constants packed ahead of time, tensor instructions where the target has some, rows that one thread
+/// reduces and uses, and reductions that read in long streams.
 using CpuTilingRules =
     RuleSketches<tiling::SkipSource, tiling::SkipScheduled, tiling::AlwaysInline, tiling::MayInline,
-                 tiling::MayInlinePadding, tiling::TensorizeProducts, tiling::AddRfactor, tiling::AddCacheWrite,
-                 tiling::MultiLevelTilingWithFusion, tiling::MultiLevelTiling, tiling::ScheduleSimply>;
+                 tiling::MayInlinePadding, tiling::GoByRows, tiling::ComputeInRow, tiling::TensorizeProducts,
+                 tiling::AddRfactor, tiling::AddCacheWrite, tiling::MultiLevelTilingWithFusion,
+                 tiling::MultiLevelTiling, tiling::ReduceInStreams, tiling::ScheduleSimply>;
 
 /// Ansor's sketches for GPUs, plus reductions in chunks, rows that are reduced and used by one block, and
 /// tensor instructions where the target has some.

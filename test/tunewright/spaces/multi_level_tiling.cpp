@@ -17,6 +17,7 @@
 #include "tunewright/program/operators/conv.hpp"
 #include "tunewright/program/operators/elementwise.hpp"
 #include "tunewright/program/operators/matmul.hpp"
+#include "tunewright/program/operators/normalization.hpp"
 #include "tunewright/program/operators/reduce.hpp"
 #include "tunewright/program/operators/softmax.hpp"
 #include "tunewright/program/task.hpp"
@@ -189,14 +190,66 @@ TEST_CASE("conv2d with padding: zeros stored, or left out of the sums") {
   CHECK(inlined(program::ScalarType::Int8, convolution) == Counts{0, 0, 0, 1, 1, 1});
 }
 
-TEST_CASE(
-    "softmax over many rows: each of the two reductions plain or factored, the exponential stored or "
-    "repeated") {
+/// The stages that are computed in a loop of the last one.
+std::size_t in_rows_of_the_last(const schedule::Schedule& sketch) {
+  const schedule::State state = schedule::replay(sketch);
+  const program::TensorId last = state.order.back();
+  return static_cast<std::size_t>(std::count_if(state.order.begin(), state.order.end(), [&](program::TensorId id) {
+    const schedule::Location& at = state.stages[id].location;
+    return at.kind == schedule::Location::Kind::At && at.stage == last;
+  }));
+}
+
+TEST_CASE("softmax over many rows: a row at a time in one thread, the exponential stored or repeated") {
   const MultiLevelTiling space;
   const Task task = task_of([](auto& g) { ops::softmax(g, g.input("x", {512, 128})); });
   const auto& sketches = space.sketches(task);
-  CHECK(sketches.size() == 8);
-  CHECK(counts<schedule::Rfactor>(sketches) == Counts{0, 0, 1, 1, 1, 1, 2, 2});
+  REQUIRE(sketches.size() == 2);
+  CHECK(counts<schedule::Rfactor>(sketches) == Counts{2, 2});
+  std::vector<std::size_t> inside;
+  for (const auto& sketch : sketches) inside.push_back(in_rows_of_the_last(sketch));
+  std::sort(inside.begin(), inside.end());
+  CHECK(inside == std::vector<std::size_t>{4, 5});  // two reductions in two stages each, and the exponential
+}
+
+TEST_CASE("softmax over few rows: by rows, or each reduction plain or factored, where threads may share it") {
+  const MultiLevelTiling space;
+  const auto rfactors = [&](std::int64_t rows) {
+    return counts<schedule::Rfactor>(
+        space.sketches(task_of([=](auto& g) { ops::softmax(g, g.input("x", {rows, 128})); })));
+  };
+  CHECK(rfactors(16) == Counts{2, 2});  // eight for each of the two threads
+  CHECK(rfactors(15).size() > 8);
+}
+
+TEST_CASE("layer_norm over many rows has one sketch: all of it a row at a time, in vectors") {
+  const MultiLevelTiling space;
+  const Task task = task_of([](auto& g) {
+    ops::layer_norm(g, g.input("x", {4, 7, 509}), g.constant("gamma", {509}), g.constant("beta", {509}));
+  });
+  const auto& sketches = space.sketches(task);
+  REQUIRE(sketches.size() == 1);
+  CHECK(in_rows_of_the_last(sketches[0]) == 4);
+  Rng rng(5);
+  const auto drawn = space.sample(task, rng);
+  REQUIRE(drawn.has_value());
+  const loops::LoopNest nest = space.lower(task, *drawn);
+  REQUIRE(nest.body.size() == 1);  // one loop over rows
+  const auto* rows = std::get_if<loops::Loop>(&nest.body[0].content);
+  REQUIRE(rows != nullptr);
+  CHECK(rows->kind == loops::LoopKind::Parallel);
+  CHECK(nest.variables[rows->var].extent == 28);
+}
+
+TEST_CASE("a sum over rows that exceed the second cache may go in streams, and keeps its other sketch") {
+  const MultiLevelTiling space;
+  const auto splits = [&](std::int64_t rows, int axis) {
+    return counts<schedule::Split>(
+        space.sketches(task_of([=](auto& g) { ops::sum(g, g.input("x", {rows, 256}), {axis}); })));
+  };
+  CHECK(splits(1024, 0) == Counts{1});     // 1 MiB, the second cache of the target
+  CHECK(splits(1025, 0) == Counts{1, 2});  // columns, then also terms
+  CHECK(splits(7, 0) == Counts{1});
 }
 
 TEST_CASE("a full reduction: plain, factored over lanes, or over threads and lanes") {

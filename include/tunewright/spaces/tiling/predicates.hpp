@@ -26,12 +26,13 @@ using schedule::Scope;
 using schedule::Stage;
 using schedule::State;
 
-/// A root stage whose loops run on the blocks and threads of a GPU, and which others may be computed in.
+/// A root stage which others may be computed in: on a GPU its loops run on blocks and threads, on a CPU the outermost
+/// goes over rows in parallel.
 struct BoundStage {
   TensorId stage = 0;
-  IterId attach = 0;         ///< the loop that others are computed at: of threads, or of blocks if by rows
-  std::size_t row_axes = 0;  ///< leading axes that name the row a block computes; 0: each thread has points of
-                             ///< its own
+  IterId attach = 0;         ///< the loop that others are computed at: of threads, or of blocks or rows if by rows
+  std::size_t row_axes = 0;  ///< leading axes that name the row a block, or an iteration, computes; 0: each thread
+                             ///< has points of its own
   std::optional<std::uint32_t> thread_split{};  ///< the step that says how many threads share a row
 };
 
@@ -40,8 +41,8 @@ struct BoundStage {
 struct Derivation {
   ScheduleBuilder builder;
   std::size_t place = 0;
-  std::vector<TensorId> cached{};   ///< stages that already are a write cache
-  std::vector<BoundStage> bound{};  ///< of GPUs
+  std::vector<TensorId> cached{};  ///< stages that already are a write cache
+  std::vector<BoundStage> bound{};
 };
 
 enum class Answer : std::uint8_t {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tunewright/core/target.hpp"
+#include "tunewright/detail/config.hpp"
+#include "tunewright/spaces/tiling/predicates.hpp"
+
+namespace tunewright::spaces::tiling {
+
+/// A reduction over an axis that is not the last, of data larger than the second level of cache, may read it in few
+/// long streams: a few terms at a time, each along as many columns as a thread has, whose sums stay in the innermost
+/// cache. Keeping the sums of a few vectors in registers over all terms reads some hundred bytes of each row instead,
+/// which no prefetcher follows. Stands beside `ScheduleSimply`. Not in Ansor.
+struct ReduceInStreams {
+  [[nodiscard]] Answer meets(const Derivation& d, TensorId id, const Target& target) const;
+  void apply(Derivation d, TensorId id, const Target& target, std::vector<Derivation>& out) const;
+};
+
+}  // namespace tunewright::spaces::tiling
+
+#if TUNEWRIGHT_DEFINES(spaces)
+
+#include "tunewright/program/analysis.hpp"
+
+namespace tunewright::spaces::tiling {
+
+TUNEWRIGHT_INLINE Answer ReduceInStreams::meets(const Derivation& d, TensorId id, const Target& target) const {
+  const Stage& stage = d.builder.state().stages[id];
+  const program::Operator& op = *stage.op;
+  if (!op.has_reduction() || !stage.is_untouched() || op.axes.size() != op.rank() + 1 ||
+      program::needs_multi_level_tiling(op) || !vectorizes_well(op))
+    return Answer::Skip;
+  constexpr std::int64_t fewest_terms = 8;
+  const std::size_t element = program::size_in_bytes(op.type);
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / element);
+  const double bytes = program::spatial_points(op) * program::reduction_points(op) * static_cast<double>(element);
+  return op.axes.back().extent >= fewest_terms && op.axes[op.rank() - 1].extent > lanes &&
+                 bytes > static_cast<double>(target.l2_bytes)
+             ? Answer::Apply
+             : Answer::Skip;
+}
+
+TUNEWRIGHT_INLINE void ReduceInStreams::apply(Derivation d, TensorId id, const Target& target,
+                                              std::vector<Derivation>& out) const {
+  ScheduleBuilder& s = d.builder;
+  const program::Operator& op = *s.state().stages[id].op;
+  const auto last = static_cast<IterId>(op.rank() - 1);
+  const auto lanes = static_cast<std::int64_t>(target.vector_bytes() / program::size_in_bytes(op.type));
+  constexpr std::int64_t most_vectors = 8, most_terms = 16;
+  const std::vector<IterId> columns = s.choose_tile(id, last, 2, most_vectors * lanes, LoopKind::Vectorized);
+  const std::vector<IterId> terms = s.choose_tile(id, static_cast<IterId>(op.rank()), 1, most_terms);
+  std::vector<IterId> outer;
+  for (IterId axis = 0; axis < last; ++axis) outer.push_back(axis);
+  outer.push_back(columns[0]);
+  std::vector<IterId> order = outer;
+  order.insert(order.end(), {terms[0], columns[1], terms[1], columns[2]});
+  s.reorder(id, order);
+  s.vectorize(id, columns[2]);
+  s.parallel(id, s.choose_fuse(id, outer));
+  s.choose_unroll_limit(id, {0, 16, 64, 512});
+  if (!readers(s.state(), id).empty()) s.choose_location(id, location_choices(d, id));
+  --d.place;
+  out.push_back(std::move(d));
+}
+
+}  // namespace tunewright::spaces::tiling
+
+#endif

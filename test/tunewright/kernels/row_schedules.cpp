@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/mutated.hpp"
+#include "support/reference_arguments.hpp"
+#include "support/run_kernel.hpp"
+#include "tunewright/codegen/llvm.hpp"
+#include "tunewright/core/host_target.hpp"
+#include "tunewright/loops/lower.hpp"
+#include "tunewright/loops/print.hpp"
+#include "tunewright/program/operators/normalization.hpp"
+#include "tunewright/program/operators/reduce.hpp"
+#include "tunewright/program/operators/softmax.hpp"
+#include "tunewright/program/task.hpp"
+#include "tunewright/reference/random_inputs.hpp"
+#include "tunewright/spaces/multi_level_tiling.hpp"
+
+namespace {
+
+using namespace tunewright;
+namespace ops = program::operators;
+using Graph = std::shared_ptr<const program::ComputeGraph>;
+
+template <class Fill>
+Graph graph_of(const Fill& fill) {
+  auto g = std::make_shared<program::ComputeGraph>();
+  fill(*g);
+  return g;
+}
+
+Graph layer_norm(std::vector<std::int64_t> shape) {
+  return graph_of([&](auto& g) {
+    const std::int64_t c = shape.back();
+    ops::layer_norm(g, g.input("x", shape), g.constant("gamma", {c}), g.constant("beta", {c}));
+  });
+}
+Graph softmax(std::vector<std::int64_t> shape) {
+  return graph_of([&](auto& g) { ops::softmax(g, g.input("x", shape)); });
+}
+Graph sum(std::vector<std::int64_t> shape, int axis) {
+  return graph_of([&](auto& g) { ops::sum(g, g.input("x", shape), {axis}); });
+}
+
+/// Draws and mutants of `graph`'s space that are wrong, on every instruction set of this machine. The second cache is
+/// so small that small tensors exceed it.
+std::size_t wrong_schedules(const Graph& graph, std::size_t draws) {
+  const spaces::MultiLevelTiling space;
+  std::size_t wrong = 0;
+  for (const Isa isa : all_isas) {
+    Target target = host_target().with_threads(2);
+    if (!contains(target.isa, isa)) continue;
+    target = target.with_isa(isa);
+    target.l2_bytes = 4096;
+    const Task task = program::make_task("rows", graph, target);
+    Rng rng(17);
+    const reference::Tensors inputs = reference::random_inputs(*graph, rng);
+    const reference::Tensors expected = reference::evaluate(*graph, inputs);
+    codegen::LlvmCompiler compiler(target);
+    std::size_t checked = 0;
+    for (std::size_t i = 0; i < draws; ++i) {
+      const auto drawn = space.sample(task, rng);
+      if (!drawn) continue;
+      const loops::LoopNest nest = loops::lower(test::mutated(space, task, *drawn, rng));
+      const codegen::Kernel kernel = compiler.compile(nest);
+      std::vector<std::vector<double>> arguments = test::arguments_for(kernel, inputs);
+      ++checked;
+      if (test::run_kernel(kernel, arguments) && test::outputs_are_right(kernel, *graph, arguments, expected)) continue;
+      ++wrong;
+      MESSAGE("wrong on " << name(isa) << ":\n" << loops::to_string(nest));
+    }
+    CHECK(checked >= draws / 2);
+  }
+  return wrong;
+}
+
+TEST_CASE("rows that one thread reduces and uses: layer norms and softmaxes of lengths with and without a rest") {
+  for (const std::int64_t length : {3, 16, 31, 64, 129, 512, 1021}) {
+    CAPTURE(length);
+    CHECK(wrong_schedules(layer_norm({17, length}), 5) == 0);
+    CHECK(wrong_schedules(softmax({17, length}), 5) == 0);
+  }
+  CHECK(wrong_schedules(layer_norm({2, 3, 5, 67}), 5) == 0);
+  CHECK(wrong_schedules(softmax({3, 7, 130}), 5) == 0);
+  CHECK(wrong_schedules(softmax({3, 77}), 8) == 0);  // too few rows for the threads
+}
+
+TEST_CASE("reductions in long streams: first and middle axes, columns and terms with and without a rest") {
+  CHECK(wrong_schedules(sum({64, 96}, 0), 12) == 0);
+  CHECK(wrong_schedules(sum({61, 131}, 0), 12) == 0);
+  CHECK(wrong_schedules(sum({3, 29, 67}, 1), 12) == 0);
+  CHECK(wrong_schedules(sum({5, 8, 256}, 1), 12) == 0);
+  CHECK(wrong_schedules(sum({13, 5, 49}, 0), 12) == 0);
+}
+
+}  // namespace
